@@ -1,0 +1,47 @@
+# All compiler flags live in one interface target that the project's own targets link privately.
+add_library(tributary_warnings INTERFACE)
+add_library(tributary::warnings ALIAS tributary_warnings)
+target_compile_options(tributary_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wsign-conversion;-Wnon-virtual-dtor;-Wno-missing-field-initializers>)
+if(TRIBUTARY_WERROR)
+  target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+endif()
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# ccache and mold only shorten the build; neither is needed.
+find_program(TRIBUTARY_CCACHE ccache)
+if(TRIBUTARY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TRIBUTARY_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TRIBUTARY_CCACHE})
+endif()
+
+# A sanitizer must see every object of a process, so here, and only here, flags are global.
+if(TRIBUTARY_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(TRIBUTARY_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(TRIBUTARY_SANITIZE)
+  message(FATAL_ERROR "TRIBUTARY_SANITIZE is '${TRIBUTARY_SANITIZE}'; it takes 'address', 'thread' or nothing")
+endif()
+
+# tributary_add_test(NAME label [SOURCES ...] [LIBRARIES ...] [TIMEOUT seconds] [ARGS ...])
+# One GoogleTest program is one ctest test: `ctest -L label` picks a tier.
+function(tributary_add_test name label)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;ARGS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE tributary::warnings ${arg_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
+endfunction()
