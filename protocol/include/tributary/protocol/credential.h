@@ -1,7 +1,7 @@
 #pragma once
-// Tokens: who may contribute to which lane of which group, as what. The manager signs them with Ed25519 (RFC 8032), aggregators verify
-// them offline from the manager's public key. A token says all that an aggregator must know to serve the lane, so the data plane never
-// asks the manager. They are bearer tokens: good for one join, until expires_at.
+// Tokens: who may contribute to which lane of which group, as what. The manager signs them with Ed25519 (RFC 8032),
+// aggregators verify them offline from the manager's public key. A token says all that an aggregator must know to serve
+// the lane, so the data plane never asks the manager. They are bearer tokens: good for one join, until expires_at.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +26,20 @@ enum class ChildKind : std::uint8_t { rank = 0, aggregator = 1 };
 
 /// One child's right to one place in one aggregator's part of one lane, and that part's shape.
 struct TokenClaims {
-  std::string job;              // at most 63 bytes
-  std::string aggregator;       // the aggregator this token is for, by name; at most 63 bytes
+  std::string job;         // at most 63 bytes
+  std::string aggregator;  // the aggregator this token is for, by name; at most 63 bytes
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
   std::uint8_t lane = 0;
   ChildKind kind = ChildKind::rank;
-  std::uint16_t child = 0;      // this child's index: contributions are added in this order
-  std::uint16_t children = 0;   // of this aggregator in this lane, 1 to kChildrenMax
-  std::uint16_t window = 0;     // segments a child may have outstanding, 1 to kWindowMax
+  std::uint16_t child = 0;     // this child's index: contributions are added in this order
+  std::uint16_t children = 0;  // of this aggregator in this lane, 1 to kChildrenMax
+  std::uint16_t window = 0;    // segments a child may have outstanding, 1 to kWindowMax
   std::uint32_t segment_bytes = 0;
-  std::uint32_t rank = 0;       // the rank, or the lowest rank below this child
-  std::uint32_t ranks = 0;      // of the group
-  bool root = false;            // this aggregator has no parent
-  std::string parent_host;      // root: empty. Where this aggregator's parent listens; at most 63 bytes
+  std::uint32_t rank = 0;   // the rank, or the lowest rank below this child
+  std::uint32_t ranks = 0;  // of the group
+  bool root = false;        // this aggregator has no parent
+  std::string parent_host;  // root: empty. Where this aggregator's parent listens; at most 63 bytes
   std::uint16_t parent_port = 0;
   std::int64_t expires_at = 0;  // seconds since 1970-01-01 UTC
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
@@ -49,8 +49,8 @@ struct TokenClaims {
 inline constexpr std::size_t kTokenBytes = 320;
 using Token = std::array<std::byte, kTokenBytes>;
 
-/// What a child presents to its aggregator: first its own token, then the one by which that aggregator joins its own parent, and so on to
-/// the root. 1 to kTreeLevelsMax tokens.
+/// What a child presents to its aggregator: first its own token, then the one by which that aggregator joins its own
+/// parent, and so on to the root. 1 to kTreeLevelsMax tokens.
 using TokenChain = std::vector<Token>;
 
 /// The manager's key. Thread-compatible; `sign` is const and may run on several threads.
@@ -81,8 +81,9 @@ class TokenVerifier {
   TokenVerifier(TokenVerifier&&) noexcept;
   TokenVerifier& operator=(TokenVerifier&&) noexcept;
   ~TokenVerifier();
-  /// The claims, if the signature is the manager's, every field is within its bounds, and now_s < expires_at; else Errc::denied (forged,
-  /// expired) or Errc::corrupt with a sentence. Whether they fit the place where they are presented is the caller's to check.
+  /// The claims, if the signature is the manager's, every field is within its bounds, and now_s < expires_at; else
+  /// Errc::denied (forged, expired) or Errc::corrupt with a sentence. Whether they fit the place where they are
+  /// presented is the caller's to check.
   [[nodiscard]] Result<TokenClaims> verify(const Token& token, std::int64_t now_s) const;
 
  private:

@@ -1,5 +1,6 @@
 #pragma once
-// The group descriptor: the manager's answer to "here are my ranks". One tree per lane, with a token chain for every rank.
+// The group descriptor: the manager's answer to "here are my ranks". One tree per lane, with a token chain for every
+// rank.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -21,16 +22,16 @@ struct Endpoint {
 
 /// Where one rank enters one lane.
 struct LaneEntry {
-  Endpoint aggregator;      // the rank's leaf
+  Endpoint aggregator;  // the rank's leaf
   std::string aggregator_name;
   TokenChain tokens;
 };
 
 struct LaneDescriptor {
-  std::uint32_t window = 0;         // segments
+  std::uint32_t window = 0;  // segments
   std::uint32_t segment_bytes = 0;
-  std::uint32_t levels = 0;         // aggregators between a rank and the result: 1 is a single root
-  std::vector<LaneEntry> entries;   // by rank in the manager's answer; a single one in what one rank is sent
+  std::uint32_t levels = 0;        // aggregators between a rank and the result: 1 is a single root
+  std::vector<LaneEntry> entries;  // by rank in the manager's answer; a single one in what one rank is sent
 };
 
 /// An empty one (no lanes) means: use the fallback; `reason` says why, in a sentence.

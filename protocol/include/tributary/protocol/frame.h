@@ -1,5 +1,6 @@
 #pragma once
-// The frame: what travels on every channel, between ranks, and between ranks and aggregators. docs/protocol.md draws it.
+// The frame: what travels on every channel, between ranks, and between ranks and aggregators. docs/protocol.md draws
+// it.
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -41,29 +42,29 @@ enum class FrameType : std::uint8_t {
   failed = 7,        // both ways, then closed: this lane's tree is broken in this epoch; payload is the reason, UTF-8
   leave = 8,         // up: this child has no more to say and waits for nothing
   // rank <-> rank 0: the control star
-  hello = 16,        // up: who I am, with a proof of the group's secret; payload is JSON
-  challenge = 17,    // down: nonce
-  welcome = 18,      // down: the membership table; payload is JSON
-  descriptor = 19,   // down: this rank's part of the group descriptor; payload is JSON
-  joined = 20,       // up: all lanes of an epoch are ready here, or could not be joined; payload is the reason or empty
-  propose = 21,      // down: stop starting operations, say which one is next
+  hello = 16,       // up: who I am, with a proof of the group's secret; payload is JSON
+  challenge = 17,   // down: nonce
+  welcome = 18,     // down: the membership table; payload is JSON
+  descriptor = 19,  // down: this rank's part of the group descriptor; payload is JSON
+  joined = 20,      // up: all lanes of an epoch are ready here, or could not be joined; payload is the reason or empty
+  propose = 21,     // down: stop starting operations, say which one is next
   next_operation = 22,  // up: answer to propose
-  commit = 23,       // down: from this operation on, use this epoch; or go on without it
-  lane_failed = 24,  // up: this epoch is broken here
-  freeze = 25,       // down: stop using this epoch, answer with a holdings report
-  holdings = 26,     // up: which results of the window this rank has
-  recover = 27,      // down: everyone's holdings
-  stalled = 28,      // up: an operation does not end
-  inquiry = 29,      // down: where are you
-  progress = 30,     // up: answer to inquiry
-  abort = 31,        // both ways: the communicator is over; payload is the reason, UTF-8
-  goodbye = 32,      // both ways: orderly end
-  finalize = 33,     // up: all my operations ended; down: everyone's did
+  commit = 23,          // down: from this operation on, use this epoch; or go on without it
+  lane_failed = 24,     // up: this epoch is broken here
+  freeze = 25,          // down: stop using this epoch, answer with a holdings report
+  holdings = 26,        // up: which results of the window this rank has
+  recover = 27,         // down: everyone's holdings
+  stalled = 28,         // up: an operation does not end
+  inquiry = 29,         // down: where are you
+  progress = 30,        // up: answer to inquiry
+  abort = 31,           // both ways: the communicator is over; payload is the reason, UTF-8
+  goodbye = 32,         // both ways: orderly end
+  finalize = 33,        // up: all my operations ended; down: everyone's did
   // rank <-> rank: the fallback and point-to-point channels
-  peer_hello = 48,   // first frame of the connecting side; payload proves the group's secret
-  peer_data = 49,    // a piece of a fallback collective
-  repair = 50,       // a result, or an input, that recovery moves between ranks
-  message = 51,      // a piece of a send/recv pair
+  peer_hello = 48,  // first frame of the connecting side; payload proves the group's secret
+  peer_data = 49,   // a piece of a fallback collective
+  repair = 50,      // a result, or an input, that recovery moves between ranks
+  message = 51,     // a piece of a send/recv pair
 };
 
 namespace frame_flags {
@@ -99,12 +100,16 @@ struct FrameHeader {
   DType dtype = DType::uint8;
   ReduceOp op = ReduceOp::sum;
   std::uint8_t lane = 0;
-  std::uint32_t root = 0;       // Signature::root; in frames between ranks also the sender's rank, as the type says
-  std::uint32_t checksum = 0;   // CRC32C over header and payload on packet transports; 0 on reliable channels
+  std::uint32_t root = 0;      // Signature::root; in frames between ranks also the sender's rank, as the type says
+  std::uint32_t checksum = 0;  // CRC32C over header and payload on packet transports; 0 on reliable channels
 
   [[nodiscard]] Signature signature() const noexcept { return {collective, dtype, op, root, count}; }
   void set_signature(const Signature& s) noexcept {
-    collective = s.collective; dtype = s.dtype; op = s.op; root = s.root; count = s.count;
+    collective = s.collective;
+    dtype = s.dtype;
+    op = s.op;
+    root = s.root;
+    count = s.count;
   }
   [[nodiscard]] bool bare() const noexcept { return (flags & frame_flags::kBare) != 0; }
 };

@@ -1,6 +1,6 @@
 #pragma once
-// The data types, reduction operators and collectives of the wire, the kernels and the API. The numbers are wire format and ABI: append only.
-// Included by .cu files, so C++20 at most.
+// The data types, reduction operators and collectives of the wire, the kernels and the API. The numbers are wire format
+// and ABI: append only. Included by .cu files, so C++20 at most.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,18 @@
 namespace tributary {
 
 enum class DType : std::uint8_t {
-  int8 = 0, uint8 = 1, int32 = 2, uint32 = 3, int64 = 4, uint64 = 5,
-  float16 = 6, bfloat16 = 7, float32 = 8, float64 = 9, float8_e4m3 = 10, float8_e5m2 = 11,
+  int8 = 0,
+  uint8 = 1,
+  int32 = 2,
+  uint32 = 3,
+  int64 = 4,
+  uint64 = 5,
+  float16 = 6,
+  bfloat16 = 7,
+  float32 = 8,
+  float64 = 9,
+  float8_e4m3 = 10,
+  float8_e5m2 = 11,
 };
 inline constexpr std::uint8_t kDTypeCount = 12;
 
@@ -19,18 +29,37 @@ inline constexpr std::uint8_t kReduceOpCount = 5;
 
 /// The collectives that own a number in a communicator's order of calls.
 enum class Collective : std::uint8_t {
-  all_reduce = 0, reduce = 1, broadcast = 2, reduce_scatter = 3, all_gather = 4, barrier = 5,
-  all_to_all = 6, gather = 7, scatter = 8,
+  all_reduce = 0,
+  reduce = 1,
+  broadcast = 2,
+  reduce_scatter = 3,
+  all_gather = 4,
+  barrier = 5,
+  all_to_all = 6,
+  gather = 7,
+  scatter = 8,
 };
 inline constexpr std::uint8_t kCollectiveCount = 9;
 
 /// Bytes of one element; 0 for a value that is no DType.
 [[nodiscard]] constexpr std::size_t size_of(DType dtype) noexcept {
   switch (dtype) {
-    case DType::int8: case DType::uint8: case DType::float8_e4m3: case DType::float8_e5m2: return 1;
-    case DType::float16: case DType::bfloat16: return 2;
-    case DType::int32: case DType::uint32: case DType::float32: return 4;
-    case DType::int64: case DType::uint64: case DType::float64: return 8;
+    case DType::int8:
+    case DType::uint8:
+    case DType::float8_e4m3:
+    case DType::float8_e5m2:
+      return 1;
+    case DType::float16:
+    case DType::bfloat16:
+      return 2;
+    case DType::int32:
+    case DType::uint32:
+    case DType::float32:
+      return 4;
+    case DType::int64:
+    case DType::uint64:
+    case DType::float64:
+      return 8;
   }
   return 0;
 }
@@ -43,8 +72,8 @@ inline constexpr std::uint8_t kCollectiveCount = 9;
 }
 
 [[nodiscard]] constexpr std::string_view to_string(DType dtype) noexcept {
-  constexpr std::string_view names[] = {"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16",
-                                        "float32", "float64", "float8_e4m3", "float8_e5m2"};
+  constexpr std::string_view names[] = {"int8",    "uint8",    "int32",   "uint32",  "int64",       "uint64",
+                                        "float16", "bfloat16", "float32", "float64", "float8_e4m3", "float8_e5m2"};
   const auto index = static_cast<std::size_t>(dtype);
   return index < kDTypeCount ? names[index] : std::string_view{"invalid"};
 }
@@ -54,8 +83,8 @@ inline constexpr std::uint8_t kCollectiveCount = 9;
   return index < kReduceOpCount ? names[index] : std::string_view{"invalid"};
 }
 [[nodiscard]] constexpr std::string_view to_string(Collective collective) noexcept {
-  constexpr std::string_view names[] = {"all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather",
-                                        "barrier", "all_to_all", "gather", "scatter"};
+  constexpr std::string_view names[] = {"all_reduce", "reduce",     "broadcast", "reduce_scatter", "all_gather",
+                                        "barrier",    "all_to_all", "gather",    "scatter"};
   const auto index = static_cast<std::size_t>(collective);
   return index < kCollectiveCount ? names[index] : std::string_view{"invalid"};
 }

@@ -1,0 +1,289 @@
+#include "tributary/protocol/credential.h"
+
+#include <openssl/evp.h>
+
+#include <cstring>
+
+namespace tributary {
+namespace {
+
+constexpr std::uint32_t kTokenMagic = 0x544b5254;  // "TRKT"
+constexpr std::size_t kClaimsBytes = kTokenBytes - kSignatureBytes;
+constexpr std::size_t kNameBytes = kNameBytesMax + 1;
+
+/// The claims as they are signed. Names are padded with zeros to 64 bytes, the last of which is always zero.
+struct ClaimsWire {
+  std::uint32_t magic;
+  std::uint8_t version;
+  std::uint8_t lane;
+  std::uint8_t kind;
+  std::uint8_t root;
+  std::uint64_t group;
+  std::int64_t expires_at;
+  std::uint32_t epoch;
+  std::uint32_t segment_bytes;
+  std::uint32_t rank;
+  std::uint32_t ranks;
+  std::uint16_t child;
+  std::uint16_t children;
+  std::uint16_t window;
+  std::uint16_t parent_port;
+  char job[kNameBytes];
+  char aggregator[kNameBytes];
+  char parent_host[kNameBytes];
+  std::uint8_t reserved[16];
+};
+static_assert(sizeof(ClaimsWire) == kClaimsBytes);
+
+struct KeyFree {
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+};
+struct ContextFree {
+  void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
+};
+using Key = std::unique_ptr<EVP_PKEY, KeyFree>;
+using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
+
+const unsigned char* bytes_of(const std::byte* p) noexcept {
+  return reinterpret_cast<const unsigned char*>(p);
+}
+unsigned char* bytes_of(std::byte* p) noexcept {
+  return reinterpret_cast<unsigned char*>(p);
+}
+
+Status check_name(std::string_view what, std::string_view value, bool may_be_empty) {
+  if (value.empty() && !may_be_empty) return fail(Errc::bad_argument, "token: " + std::string(what) + " is empty");
+  if (value.size() > kNameBytesMax) {
+    return fail(Errc::bad_argument, "token: " + std::string(what) + " has " + std::to_string(value.size()) +
+                                        " bytes; at most " + std::to_string(kNameBytesMax) + " are possible");
+  }
+  if (value.find('\0') != std::string_view::npos)
+    return fail(Errc::bad_argument, "token: " + std::string(what) + " holds a zero byte");
+  return {};
+}
+
+Status check_bounds(const TokenClaims& c) {
+  const auto bad = [](std::string message) -> Status { return fail(Errc::bad_argument, "token: " + message); };
+  if (c.lane >= kLanesMax) return bad("lane " + std::to_string(c.lane) + " is not below " + std::to_string(kLanesMax));
+  if (c.children == 0 || c.children > kChildrenMax)
+    return bad("children is " + std::to_string(c.children) + ", not 1 to " + std::to_string(kChildrenMax));
+  if (c.child >= c.children)
+    return bad("child " + std::to_string(c.child) + " is not below children " + std::to_string(c.children));
+  if (c.window == 0 || c.window > kWindowMax)
+    return bad("window is " + std::to_string(c.window) + ", not 1 to " + std::to_string(kWindowMax));
+  if (c.segment_bytes < kSegmentBytesMin || c.segment_bytes > kSegmentBytesMax || c.segment_bytes % 64 != 0) {
+    return bad("segment_bytes is " + std::to_string(c.segment_bytes) + ", not a multiple of 64 from " +
+               std::to_string(kSegmentBytesMin) + " to " + std::to_string(kSegmentBytesMax));
+  }
+  if (c.ranks == 0 || c.ranks > kRanksMax)
+    return bad("ranks is " + std::to_string(c.ranks) + ", not 1 to " + std::to_string(kRanksMax));
+  if (c.rank >= c.ranks)
+    return bad("rank " + std::to_string(c.rank) + " is not below ranks " + std::to_string(c.ranks));
+  if (c.root != c.parent_host.empty())
+    return bad(c.root ? "a root has a parent" : "no parent is named for an aggregator that is no root");
+  return {};
+}
+
+template <std::size_t N>
+void put_name(char (&to)[N], const std::string& from) noexcept {
+  std::memset(to, 0, N);
+  std::memcpy(to, from.data(), from.size() < N ? from.size() : N - 1);
+}
+template <std::size_t N>
+std::string take_name(const char (&from)[N]) {
+  return std::string(from, strnlen(from, N - 1));
+}
+
+ClaimsWire to_wire(const TokenClaims& c) noexcept {
+  ClaimsWire w;
+  std::memset(&w, 0, sizeof w);
+  w.magic = kTokenMagic;
+  w.version = kProtocolVersion;
+  w.lane = c.lane;
+  w.kind = static_cast<std::uint8_t>(c.kind);
+  w.root = c.root ? 1 : 0;
+  w.group = c.group;
+  w.expires_at = c.expires_at;
+  w.epoch = c.epoch;
+  w.segment_bytes = c.segment_bytes;
+  w.rank = c.rank;
+  w.ranks = c.ranks;
+  w.child = c.child;
+  w.children = c.children;
+  w.window = c.window;
+  w.parent_port = c.parent_port;
+  put_name(w.job, c.job);
+  put_name(w.aggregator, c.aggregator);
+  put_name(w.parent_host, c.parent_host);
+  return w;
+}
+
+TokenClaims from_wire(const ClaimsWire& w) {
+  TokenClaims c;
+  c.lane = w.lane;
+  c.kind = static_cast<ChildKind>(w.kind);
+  c.root = w.root != 0;
+  c.group = w.group;
+  c.expires_at = w.expires_at;
+  c.epoch = w.epoch;
+  c.segment_bytes = w.segment_bytes;
+  c.rank = w.rank;
+  c.ranks = w.ranks;
+  c.child = w.child;
+  c.children = w.children;
+  c.window = w.window;
+  c.parent_port = w.parent_port;
+  c.job = take_name(w.job);
+  c.aggregator = take_name(w.aggregator);
+  c.parent_host = take_name(w.parent_host);
+  return c;
+}
+
+}  // namespace
+
+struct SigningKey::Impl {
+  Key key;
+};
+
+SigningKey::SigningKey(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  std::size_t bytes = public_key_.size();
+  EVP_PKEY_get_raw_public_key(impl_->key.get(), bytes_of(public_key_.data()), &bytes);
+}
+SigningKey::SigningKey(SigningKey&&) noexcept = default;
+SigningKey& SigningKey::operator=(SigningKey&&) noexcept = default;
+SigningKey::~SigningKey() = default;
+
+Result<SigningKey> SigningKey::generate() {
+  EVP_PKEY* key = EVP_PKEY_Q_keygen(nullptr, nullptr, "ED25519");
+  if (key == nullptr) return fail(Errc::unsupported, "OpenSSL made no Ed25519 key: its default provider is not loaded");
+  auto impl = std::make_unique<Impl>();
+  impl->key.reset(key);
+  return SigningKey(std::move(impl));
+}
+
+Result<SigningKey> SigningKey::from_seed(std::span<const std::byte, kPrivateKeyBytes> seed) {
+  auto impl = std::make_unique<Impl>();
+  impl->key.reset(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, bytes_of(seed.data()), seed.size()));
+  if (!impl->key) return fail(Errc::unsupported, "OpenSSL did not take the Ed25519 key");
+  return SigningKey(std::move(impl));
+}
+
+std::array<std::byte, kPrivateKeyBytes> SigningKey::seed() const {
+  std::array<std::byte, kPrivateKeyBytes> seed{};
+  std::size_t bytes = seed.size();
+  EVP_PKEY_get_raw_private_key(impl_->key.get(), bytes_of(seed.data()), &bytes);
+  return seed;
+}
+
+Result<Token> SigningKey::sign(const TokenClaims& claims) const {
+  if (auto ok = check_bounds(claims); !ok) return std::unexpected(ok.error());
+  for (const auto& [what, value, optional] :
+       {std::tuple{"job", &claims.job, true}, std::tuple{"aggregator", &claims.aggregator, false},
+        std::tuple{"parent_host", &claims.parent_host, true}}) {
+    if (auto ok = check_name(what, *value, optional); !ok) return std::unexpected(ok.error());
+  }
+  const ClaimsWire wire = to_wire(claims);
+  Token token;
+  std::memcpy(token.data(), &wire, sizeof wire);
+  Context context(EVP_MD_CTX_new());
+  std::size_t bytes = kSignatureBytes;
+  if (!context || EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
+      EVP_DigestSign(context.get(), bytes_of(token.data() + kClaimsBytes), &bytes, bytes_of(token.data()),
+                     kClaimsBytes) != 1) {
+    return fail(Errc::unsupported, "OpenSSL did not sign the token");
+  }
+  return token;
+}
+
+struct TokenVerifier::Impl {
+  Key key;
+};
+
+TokenVerifier::TokenVerifier(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TokenVerifier::TokenVerifier(TokenVerifier&&) noexcept = default;
+TokenVerifier& TokenVerifier::operator=(TokenVerifier&&) noexcept = default;
+TokenVerifier::~TokenVerifier() = default;
+
+Result<TokenVerifier> TokenVerifier::create(const PublicKey& key) {
+  auto impl = std::make_unique<Impl>();
+  impl->key.reset(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, bytes_of(key.data()), key.size()));
+  if (!impl->key) return fail(Errc::corrupt, "these 32 bytes are no Ed25519 public key");
+  return TokenVerifier(std::move(impl));
+}
+
+Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s) const {
+  Context context(EVP_MD_CTX_new());
+  if (!context || EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, impl_->key.get()) != 1 ||
+      EVP_DigestVerify(context.get(), bytes_of(token.data() + kClaimsBytes), kSignatureBytes, bytes_of(token.data()),
+                       kClaimsBytes) != 1) {
+    return fail(Errc::denied, "the credential is not signed by this cluster's manager");
+  }
+  ClaimsWire wire;
+  std::memcpy(&wire, token.data(), sizeof wire);
+  // From here on the bytes are the manager's own; what can still be wrong is their age, or a manager of another
+  // version.
+  if (wire.magic != kTokenMagic || wire.version != kProtocolVersion)
+    return fail(Errc::corrupt, "the credential is of another protocol version");
+  if (wire.kind > static_cast<std::uint8_t>(ChildKind::aggregator))
+    return fail(Errc::corrupt, "the credential names an unknown kind of child");
+  TokenClaims claims = from_wire(wire);
+  if (auto ok = check_bounds(claims); !ok) return fail(Errc::corrupt, ok.error().message);
+  if (now_s >= claims.expires_at) {
+    return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims.expires_at) +
+                                  " s ago; ask the manager for a new one (are the clocks set?)");
+  }
+  return claims;
+}
+
+std::vector<std::byte> encode(const TokenChain& chain) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(chain.size() * kTokenBytes);
+  for (const Token& token : chain) bytes.insert(bytes.end(), token.begin(), token.end());
+  return bytes;
+}
+
+Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes) {
+  const std::size_t tokens = bytes.size() / kTokenBytes;
+  if (bytes.size() % kTokenBytes != 0 || tokens == 0 || tokens > kTreeLevelsMax) {
+    return fail(Errc::corrupt, "a token chain of " + std::to_string(bytes.size()) + " bytes; it is 1 to " +
+                                   std::to_string(kTreeLevelsMax) + " tokens of " + std::to_string(kTokenBytes) +
+                                   " bytes");
+  }
+  TokenChain chain(tokens);
+  for (std::size_t i = 0; i < tokens; ++i) std::memcpy(chain[i].data(), bytes.data() + i * kTokenBytes, kTokenBytes);
+  return chain;
+}
+
+std::string to_base64(std::span<const std::byte> bytes) {
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes_of(bytes.data()),
+                                     static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+Result<std::vector<std::byte>> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return fail(Errc::corrupt, "base64 text whose length is not a multiple of 4");
+  if (text.empty()) return std::vector<std::byte>{};
+  std::vector<std::byte> bytes(text.size() / 4 * 3);
+  const int length = EVP_DecodeBlock(bytes_of(bytes.data()), reinterpret_cast<const unsigned char*>(text.data()),
+                                     static_cast<int>(text.size()));
+  if (length < 0) return fail(Errc::corrupt, "text that is not base64");
+  std::size_t padding = 0;
+  while (padding < 2 && text[text.size() - 1 - padding] == '=') ++padding;
+  bytes.resize(static_cast<std::size_t>(length) - padding);
+  return bytes;
+}
+
+std::string to_hex(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte b : bytes) {
+    text += digits[std::to_integer<unsigned>(b) >> 4U];
+    text += digits[std::to_integer<unsigned>(b) & 15U];
+  }
+  return text;
+}
+
+}  // namespace tributary

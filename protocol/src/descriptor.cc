@@ -1,0 +1,192 @@
+#include "tributary/protocol/descriptor.h"
+
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace tributary {
+namespace {
+
+using nlohmann::json;
+
+/// Reads members of one JSON object; remembers the first that is missing or out of bounds.
+class Members {
+ public:
+  Members(const json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) complain("is no object");
+  }
+  template <class T>
+  T number(const char* name, T low, T high) {
+    const json* member = find(name);
+    if (member == nullptr) return low;
+    if (!member->is_number_integer()) return complain(std::string(name) + " is no integer"), low;
+    const bool negative =
+        member->is_number_integer() && !member->is_number_unsigned() && member->get<std::int64_t>() < 0;
+    if (negative) {
+      if (std::is_signed_v<T> && member->get<std::int64_t>() >= static_cast<std::int64_t>(low))
+        return static_cast<T>(member->get<std::int64_t>());
+      return complain(std::string(name) + " is negative"), low;
+    }
+    const auto value = member->get<std::uint64_t>();
+    if (value < static_cast<std::uint64_t>(low < T{} ? T{} : low) || value > static_cast<std::uint64_t>(high)) {
+      return complain(std::string(name) + " is " + std::to_string(value) + ", not " + std::to_string(low) + " to " +
+                      std::to_string(high)),
+             low;
+    }
+    return static_cast<T>(value);
+  }
+  std::string text(const char* name, std::size_t bytes_max) {
+    const json* member = find(name);
+    if (member == nullptr) return {};
+    if (!member->is_string()) return complain(std::string(name) + " is no string"), std::string{};
+    auto value = member->get<std::string>();
+    if (value.size() > bytes_max)
+      return complain(std::string(name) + " is longer than " + std::to_string(bytes_max) + " bytes"), std::string{};
+    return value;
+  }
+  const json& array(const char* name, std::size_t size_max) {
+    static const json kEmpty = json::array();
+    const json* member = find(name);
+    if (member == nullptr) return kEmpty;
+    if (!member->is_array()) return complain(std::string(name) + " is no array"), kEmpty;
+    if (member->size() > size_max)
+      return complain(std::string(name) + " has more than " + std::to_string(size_max) + " members"), kEmpty;
+    return *member;
+  }
+  void complain(std::string what) {
+    if (error_.empty()) error_ = "group descriptor: " + where_ + what;
+  }
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  const json* find(const char* name) {
+    if (!error_.empty()) return nullptr;
+    const auto it = object_.find(name);
+    if (it == object_.end()) return complain(std::string(name) + " is missing"), nullptr;
+    return &*it;
+  }
+  const json& object_;
+  std::string where_;
+  std::string error_;
+};
+
+Result<LaneEntry> entry_from_json(const json& object, const std::string& where) {
+  Members members(object, where);
+  LaneEntry entry;
+  entry.aggregator.host = members.text("host", 255);
+  entry.aggregator.port = members.number<std::uint16_t>("port", 1, 65535);
+  entry.aggregator_name = members.text("aggregator", kNameBytesMax);
+  for (const json& token : members.array("tokens", kTreeLevelsMax)) {
+    const auto bytes = token.is_string() ? from_base64(token.get<std::string>()) : fail(Errc::corrupt, "");
+    if (!bytes || bytes->size() != kTokenBytes) {
+      members.complain("a token is not base64 of " + std::to_string(kTokenBytes) + " bytes");
+      break;
+    }
+    std::memcpy(entry.tokens.emplace_back().data(), bytes->data(), kTokenBytes);
+  }
+  if (members.error().empty() && entry.tokens.empty()) members.complain("tokens is empty");
+  if (!members.error().empty()) return fail(Errc::corrupt, members.error());
+  return entry;
+}
+
+Result<LaneDescriptor> lane_from_json(const json& object, const std::string& where) {
+  Members members(object, where);
+  LaneDescriptor lane;
+  lane.window = members.number<std::uint32_t>("window", 1, kWindowMax);
+  lane.segment_bytes = members.number<std::uint32_t>("segment_bytes", kSegmentBytesMin, kSegmentBytesMax);
+  lane.levels = members.number<std::uint32_t>("levels", 1, kTreeLevelsMax);
+  if (lane.segment_bytes % 64 != 0) members.complain("segment_bytes is no multiple of 64");
+  const json& entries = members.array("ranks", kRanksMax);
+  if (!members.error().empty()) return fail(Errc::corrupt, members.error());
+  lane.entries.reserve(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto entry = entry_from_json(entries[i], where + "ranks[" + std::to_string(i) + "].");
+    if (!entry) return std::unexpected(entry.error());
+    lane.entries.push_back(std::move(*entry));
+  }
+  return lane;
+}
+
+}  // namespace
+
+std::string to_string(const Endpoint& endpoint) {
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  return (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(endpoint.port);
+}
+
+Result<Endpoint> parse_endpoint(std::string_view text) {
+  const auto bad = [&](std::string_view why) {
+    return fail(Errc::bad_argument,
+                "'" + std::string(text) + "' is no address: " + std::string(why) + "; write host:port, or [IPv6]:port");
+  };
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return bad("the port is missing");
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return bad("an IPv6 address needs brackets");
+  }
+  if (host.empty()) return bad("the host is missing");
+  Endpoint endpoint{std::string(host), 0};
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), endpoint.port);
+  if (error != std::errc{} || end != port.data() + port.size()) return bad("the port is not a number from 0 to 65535");
+  return endpoint;
+}
+
+GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
+  GroupDescriptor part = *this;
+  for (std::size_t i = 0; i < lanes.size(); ++i) part.lanes[i].entries = {lanes[i].entries.at(rank)};
+  return part;
+}
+
+nlohmann::json to_json(const GroupDescriptor& d) {
+  json lanes = json::array();
+  for (const LaneDescriptor& lane : d.lanes) {
+    json ranks = json::array();
+    for (const LaneEntry& entry : lane.entries) {
+      json tokens = json::array();
+      for (const Token& token : entry.tokens) tokens.push_back(to_base64(token));
+      ranks.push_back({{"host", entry.aggregator.host},
+                       {"port", entry.aggregator.port},
+                       {"aggregator", entry.aggregator_name},
+                       {"tokens", std::move(tokens)}});
+    }
+    lanes.push_back({{"window", lane.window},
+                     {"segment_bytes", lane.segment_bytes},
+                     {"levels", lane.levels},
+                     {"ranks", std::move(ranks)}});
+  }
+  return {{"group", d.group},
+          {"epoch", d.epoch},
+          {"job", d.job},
+          {"expires_at", d.expires_at},
+          {"lease_seconds", d.lease_seconds},
+          {"reason", d.reason},
+          {"lanes", std::move(lanes)}};
+}
+
+Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object) {
+  Members members(object, "");
+  GroupDescriptor d;
+  d.group = members.number<std::uint64_t>("group", 0, UINT64_MAX);
+  d.epoch = members.number<std::uint32_t>("epoch", 0, UINT32_MAX);
+  d.job = members.text("job", kNameBytesMax);
+  d.expires_at = members.number<std::int64_t>("expires_at", 0, INT64_MAX);
+  d.lease_seconds = members.number<std::uint32_t>("lease_seconds", 0, 1U << 30);
+  d.reason = members.text("reason", 4096);
+  const json& lanes = members.array("lanes", kLanesMax);
+  if (!members.error().empty()) return fail(Errc::corrupt, members.error());
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    auto lane = lane_from_json(lanes[i], "lanes[" + std::to_string(i) + "].");
+    if (!lane) return std::unexpected(lane.error());
+    if (lane->entries.size() != (i == 0 ? lane->entries.size() : d.lanes[0].entries.size())) {
+      return fail(Errc::corrupt, "group descriptor: the lanes have different numbers of ranks");
+    }
+    d.lanes.push_back(std::move(*lane));
+  }
+  return d;
+}
+
+}  // namespace tributary

@@ -1,0 +1,198 @@
+#include "tributary/protocol/frame.h"
+
+#include <cstring>
+
+namespace tributary {
+namespace {
+
+/// What a frame of each type may carry; a type that is not listed is no frame.
+struct TypeRule {
+  FrameType type;
+  std::string_view name;
+  std::uint32_t payload_bytes_max;
+};
+
+constexpr std::uint32_t kTextBytesMax = 4096;
+constexpr std::uint32_t kJoinBytesMax = 320 * kTreeLevelsMax;
+constexpr TypeRule kRules[] = {
+    {FrameType::join, "join", kJoinBytesMax},
+    {FrameType::ready, "ready", 0},
+    {FrameType::refuse, "refuse", kTextBytesMax},
+    {FrameType::contribution, "contribution", kSegmentBytesMax},
+    {FrameType::result, "result", kSegmentBytesMax},
+    {FrameType::fault, "fault", static_cast<std::uint32_t>(kMismatchReportBytes)},
+    {FrameType::failed, "failed", kTextBytesMax},
+    {FrameType::leave, "leave", 0},
+    {FrameType::hello, "hello", kTextBytesMax},
+    {FrameType::challenge, "challenge", kTextBytesMax},
+    {FrameType::welcome, "welcome", kControlBytesMax},
+    {FrameType::descriptor, "descriptor", kControlBytesMax},
+    {FrameType::joined, "joined", kTextBytesMax},
+    {FrameType::propose, "propose", 0},
+    {FrameType::next_operation, "next_operation", 0},
+    {FrameType::commit, "commit", kTextBytesMax},
+    {FrameType::lane_failed, "lane_failed", kTextBytesMax},
+    {FrameType::freeze, "freeze", kTextBytesMax},
+    {FrameType::holdings, "holdings", kControlBytesMax},
+    {FrameType::recover, "recover", kControlBytesMax},
+    {FrameType::stalled, "stalled", kTextBytesMax},
+    {FrameType::inquiry, "inquiry", kTextBytesMax},
+    {FrameType::progress, "progress", kTextBytesMax},
+    {FrameType::abort, "abort", kTextBytesMax},
+    {FrameType::goodbye, "goodbye", 0},
+    {FrameType::finalize, "finalize", 0},
+    {FrameType::peer_hello, "peer_hello", kTextBytesMax},
+    {FrameType::peer_data, "peer_data", kPeerBytesMax},
+    {FrameType::repair, "repair", kSegmentBytesMax},
+    {FrameType::message, "message", kPeerBytesMax},
+};
+
+const TypeRule* rule_of(FrameType type) noexcept {
+  // A table by value, so that decoding costs one load per frame however many types there are.
+  static constexpr auto kIndex = [] {
+    std::array<std::uint8_t, 256> index{};
+    for (std::size_t i = 0; i < std::size(kRules); ++i) {
+      index[static_cast<std::uint8_t>(kRules[i].type)] = static_cast<std::uint8_t>(i + 1);
+    }
+    return index;
+  }();
+  const std::uint8_t at = kIndex[static_cast<std::uint8_t>(type)];
+  return at == 0 ? nullptr : &kRules[at - 1];
+}
+
+template <class T>
+void put(std::byte*& at, const T& value) noexcept {
+  std::memcpy(at, &value, sizeof value);
+  at += sizeof value;
+}
+template <class T>
+T take(const std::byte*& at) noexcept {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  at += sizeof value;
+  return value;
+}
+
+bool valid(const Signature& s) noexcept {
+  return static_cast<std::uint8_t>(s.collective) < kCollectiveCount &&
+         static_cast<std::uint8_t>(s.dtype) < kDTypeCount && static_cast<std::uint8_t>(s.op) < kReduceOpCount;
+}
+
+void put(std::byte*& at, const Signature& s) noexcept {
+  put(at, s.count);
+  put(at, s.root);
+  put(at, static_cast<std::uint8_t>(s.collective));
+  put(at, static_cast<std::uint8_t>(s.dtype));
+  put(at, static_cast<std::uint8_t>(s.op));
+  put(at, std::uint8_t{0});
+}
+Signature take_signature(const std::byte*& at) noexcept {
+  Signature s;
+  s.count = take<std::uint64_t>(at);
+  s.root = take<std::uint32_t>(at);
+  s.collective = static_cast<Collective>(take<std::uint8_t>(at));
+  s.dtype = static_cast<DType>(take<std::uint8_t>(at));
+  s.op = static_cast<ReduceOp>(take<std::uint8_t>(at));
+  (void)take<std::uint8_t>(at);
+  return s;
+}
+
+}  // namespace
+
+void encode(const FrameHeader& header, std::span<std::byte, kFrameHeaderBytes> out) noexcept {
+  std::memcpy(out.data(), &header, kFrameHeaderBytes);  // layout and byte order are asserted in the header file
+}
+
+std::expected<FrameHeader, FrameReject> decode(std::span<const std::byte, kFrameHeaderBytes> in) noexcept {
+  FrameHeader h;
+  std::memcpy(&h, in.data(), kFrameHeaderBytes);
+  if (h.magic != kFrameMagic) return std::unexpected(FrameReject::magic);
+  if (h.version != kProtocolVersion) return std::unexpected(FrameReject::version);
+  const TypeRule* rule = rule_of(h.type);
+  if (rule == nullptr) return std::unexpected(FrameReject::type);
+  if (h.payload_bytes > rule->payload_bytes_max) return std::unexpected(FrameReject::payload_too_long);
+  if (static_cast<std::uint8_t>(h.dtype) >= kDTypeCount) return std::unexpected(FrameReject::dtype);
+  if (static_cast<std::uint8_t>(h.op) >= kReduceOpCount) return std::unexpected(FrameReject::op);
+  if (static_cast<std::uint8_t>(h.collective) >= kCollectiveCount) return std::unexpected(FrameReject::collective);
+  if (h.lane >= kLanesMax) return std::unexpected(FrameReject::lane);
+  if ((h.flags & ~frame_flags::kBare) != 0) return std::unexpected(FrameReject::flags);
+  return h;
+}
+
+std::uint32_t payload_bytes_max(FrameType type) noexcept {
+  const TypeRule* rule = rule_of(type);
+  return rule == nullptr ? 0 : rule->payload_bytes_max;
+}
+
+std::string_view to_string(FrameType type) noexcept {
+  const TypeRule* rule = rule_of(type);
+  return rule == nullptr ? std::string_view{"unknown"} : rule->name;
+}
+
+std::string_view to_string(FrameReject reject) noexcept {
+  switch (reject) {
+    case FrameReject::magic:
+      return "no Tributary frame (wrong magic)";
+    case FrameReject::version:
+      return "a protocol version that is not spoken here";
+    case FrameReject::type:
+      return "unknown frame type";
+    case FrameReject::payload_too_long:
+      return "payload longer than its frame type allows";
+    case FrameReject::dtype:
+      return "unknown dtype";
+    case FrameReject::op:
+      return "unknown reduction operator";
+    case FrameReject::collective:
+      return "unknown collective";
+    case FrameReject::lane:
+      return "lane out of range";
+    case FrameReject::flags:
+      return "unknown flags";
+  }
+  return "unknown";
+}
+
+std::string to_string(const Signature& s) {
+  std::string text{to_string(s.collective)};
+  if (s.collective == Collective::barrier) return text;
+  text += " of " + std::to_string(s.count) + " " + std::string(to_string(s.dtype));
+  const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
+                       s.collective == Collective::reduce_scatter;
+  if (reduces) text += " (" + std::string(to_string(s.op)) + ")";
+  if (s.collective == Collective::broadcast || s.collective == Collective::scatter)
+    text += " from rank " + std::to_string(s.root);
+  if (s.collective == Collective::reduce || s.collective == Collective::gather)
+    text += " to rank " + std::to_string(s.root);
+  return text;
+}
+
+void encode(const MismatchReport& report, std::span<std::byte, kMismatchReportBytes> out) noexcept {
+  std::byte* at = out.data();
+  put(at, report.operation);
+  put(at, report.rank_a);
+  put(at, report.rank_b);
+  put(at, report.a);
+  put(at, report.b);
+  std::memset(at, 0, static_cast<std::size_t>(out.data() + out.size() - at));
+}
+
+std::optional<MismatchReport> decode_mismatch(std::span<const std::byte> in) noexcept {
+  if (in.size() != kMismatchReportBytes) return std::nullopt;
+  const std::byte* at = in.data();
+  MismatchReport report;
+  report.operation = take<std::uint64_t>(at);
+  report.rank_a = take<std::uint32_t>(at);
+  report.rank_b = take<std::uint32_t>(at);
+  report.a = take_signature(at);
+  report.b = take_signature(at);
+  if (!valid(report.a) || !valid(report.b)) return std::nullopt;
+  return report;
+}
+
+std::string to_string(const MismatchReport& report) {
+  return "operation " + std::to_string(report.operation) + ": rank " + std::to_string(report.rank_a) + " called " +
+         to_string(report.a) + ", rank " + std::to_string(report.rank_b) + " called " + to_string(report.b);
+}
+
+}  // namespace tributary
