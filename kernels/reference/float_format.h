@@ -1,0 +1,46 @@
+#pragma once
+// The small floating-point formats, by arithmetic on their definition rather than by bit tricks: slow, and easy to
+// check by eye.
+#include <cstdint>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary::kernels::reference {
+
+/// Sign, exponent and mantissa from the top down, IEEE 754 style. Without infinity (OCP float8 e4m3) the all-ones
+/// exponent holds ordinary values, but for the all-ones pattern, which is NaN. Source: OCP 8-bit Floating Point
+/// Specification (OFP8), revision 1.0, 2023.
+struct FloatFormat {
+  int exponent_bits;
+  int mantissa_bits;
+  bool has_infinity;
+
+  [[nodiscard]] constexpr int bias() const noexcept { return (1 << (exponent_bits - 1)) - 1; }
+  [[nodiscard]] constexpr std::uint32_t sign_bit() const noexcept { return 1U << (exponent_bits + mantissa_bits); }
+  [[nodiscard]] constexpr std::uint32_t exponent_mask() const noexcept {
+    return ((1U << exponent_bits) - 1) << mantissa_bits;
+  }
+  [[nodiscard]] constexpr std::uint32_t largest_finite() const noexcept {
+    return has_infinity ? exponent_mask() - 1 : sign_bit() - 2;
+  }
+  [[nodiscard]] constexpr std::uint32_t quiet_nan() const noexcept {
+    return has_infinity ? exponent_mask() | (1U << (mantissa_bits - 1)) : sign_bit() - 1;
+  }
+};
+
+/// What becomes of a finite value whose rounding is beyond the largest finite one, and of an infinity.
+enum class Overflow : std::uint8_t {
+  to_infinity,  // infinity; NaN where the format has none
+  saturate,     // the largest finite value of that sign
+};
+
+/// float16, bfloat16, float8_e4m3 or float8_e5m2.
+[[nodiscard]] FloatFormat format_of(DType dtype) noexcept;
+
+/// Exact: every value of the small formats is a float32.
+[[nodiscard]] float decode(FloatFormat format, std::uint32_t bits) noexcept;
+
+/// Rounds to nearest, ties to even. A NaN becomes the quiet NaN with the same sign.
+[[nodiscard]] std::uint32_t encode(FloatFormat format, float value, Overflow overflow = Overflow::to_infinity) noexcept;
+
+}  // namespace tributary::kernels::reference

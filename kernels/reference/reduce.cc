@@ -1,0 +1,158 @@
+#include "reduce.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "float_format.h"
+
+namespace tributary::kernels::reference {
+namespace {
+
+// How one dtype lies in memory and what it is combined in.
+template <class T>
+struct Plain {
+  using Stored = T;
+  using Accumulator = T;
+  static T decode(T stored) noexcept { return stored; }
+  static T encode(T value) noexcept { return value; }
+};
+
+template <DType kDType>
+struct Small {
+  using Stored = std::conditional_t<size_of(kDType) == 1, std::uint8_t, std::uint16_t>;
+  using Accumulator = float;
+  static float decode(Stored stored) noexcept { return reference::decode(format_of(kDType), stored); }
+  static Stored encode(float value) noexcept {
+    return static_cast<Stored>(reference::encode(format_of(kDType), value));
+  }
+};
+
+// Integers wrap, which the language grants to unsigned ones alone. The detour by 64 bits keeps int8 and friends from
+// being promoted to int.
+template <class T>
+T wrap(std::uint64_t value) noexcept {
+  return static_cast<T>(value);
+}
+
+template <class T>
+T add(T a, T b) noexcept {
+  if constexpr (std::is_floating_point_v<T>)
+    return a + b;
+  else
+    return wrap<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
+template <class T>
+T multiply(T a, T b) noexcept {
+  if constexpr (std::is_floating_point_v<T>)
+    return a * b;
+  else
+    return wrap<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+
+// IEEE 754-2019 minimum and maximum: a NaN on either side is the result, and -0 is below +0.
+template <class T>
+bool below(T a, T b) noexcept {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a == b) return std::signbit(a) && !std::signbit(b);
+  }
+  return a < b;
+}
+
+template <class T>
+T minimum(T a, T b) noexcept {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+  }
+  return below(b, a) ? b : a;
+}
+
+template <class T>
+T maximum(T a, T b) noexcept {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+  }
+  return below(a, b) ? b : a;
+}
+
+template <class T>
+T combine(ReduceOp op, T a, T b) noexcept {
+  switch (op) {
+    case ReduceOp::sum:
+    case ReduceOp::avg:
+      return add(a, b);
+    case ReduceOp::prod:
+      return multiply(a, b);
+    case ReduceOp::min:
+      return minimum(a, b);
+    case ReduceOp::max:
+      return maximum(a, b);
+  }
+  return a;
+}
+
+// An int64 holds every int32 sum and every divisor; uint64 is divided as itself.
+template <class T>
+T divide(T sum, std::uint32_t divisor) noexcept {
+  if constexpr (std::is_floating_point_v<T>)
+    return sum / static_cast<T>(divisor);
+  else if constexpr (std::is_signed_v<T>)
+    return static_cast<T>(std::int64_t{sum} / std::int64_t{divisor});
+  else
+    return static_cast<T>(std::uint64_t{sum} / std::uint64_t{divisor});
+}
+
+template <class Format>
+typename Format::Accumulator load(const void* array, std::size_t index) noexcept {
+  typename Format::Stored stored;
+  std::memcpy(&stored, static_cast<const std::byte*>(array) + index * sizeof(stored), sizeof(stored));
+  return Format::decode(stored);
+}
+
+template <class Format>
+void reduce_format(ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
+                   std::uint32_t divisor) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    auto value = load<Format>(inputs[0], i);
+    for (const void* input : inputs.subspan(1)) value = combine(op, value, load<Format>(input, i));
+    if (op == ReduceOp::avg && divisor != 1) value = divide(value, divisor);
+    const typename Format::Stored stored = Format::encode(value);
+    std::memcpy(static_cast<std::byte*>(out) + i * sizeof(stored), &stored, sizeof(stored));
+  }
+}
+
+}  // namespace
+
+void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
+            std::uint32_t divisor) noexcept {
+  switch (dtype) {
+    case DType::int8:
+      return reduce_format<Plain<std::int8_t>>(op, inputs, out, count, divisor);
+    case DType::uint8:
+      return reduce_format<Plain<std::uint8_t>>(op, inputs, out, count, divisor);
+    case DType::int32:
+      return reduce_format<Plain<std::int32_t>>(op, inputs, out, count, divisor);
+    case DType::uint32:
+      return reduce_format<Plain<std::uint32_t>>(op, inputs, out, count, divisor);
+    case DType::int64:
+      return reduce_format<Plain<std::int64_t>>(op, inputs, out, count, divisor);
+    case DType::uint64:
+      return reduce_format<Plain<std::uint64_t>>(op, inputs, out, count, divisor);
+    case DType::float16:
+      return reduce_format<Small<DType::float16>>(op, inputs, out, count, divisor);
+    case DType::bfloat16:
+      return reduce_format<Small<DType::bfloat16>>(op, inputs, out, count, divisor);
+    case DType::float32:
+      return reduce_format<Plain<float>>(op, inputs, out, count, divisor);
+    case DType::float64:
+      return reduce_format<Plain<double>>(op, inputs, out, count, divisor);
+    case DType::float8_e4m3:
+      return reduce_format<Small<DType::float8_e4m3>>(op, inputs, out, count, divisor);
+    case DType::float8_e5m2:
+      return reduce_format<Small<DType::float8_e5m2>>(op, inputs, out, count, divisor);
+  }
+}
+
+}  // namespace tributary::kernels::reference
