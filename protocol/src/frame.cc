@@ -115,7 +115,7 @@ std::expected<FrameHeader, FrameReject> decode(std::span<const std::byte, kFrame
   if (static_cast<std::uint8_t>(h.op) >= kReduceOpCount) return std::unexpected(FrameReject::op);
   if (static_cast<std::uint8_t>(h.collective) >= kCollectiveCount) return std::unexpected(FrameReject::collective);
   if (h.lane >= kLanesMax) return std::unexpected(FrameReject::lane);
-  if ((h.flags & ~frame_flags::kBare) != 0) return std::unexpected(FrameReject::flags);
+  if ((h.flags & ~frame_flags::kAll) != 0) return std::unexpected(FrameReject::flags);
   return h;
 }
 

@@ -68,7 +68,9 @@ enum class FrameType : std::uint8_t {
 };
 
 namespace frame_flags {
-inline constexpr std::uint16_t kBare = 1;  // moves the window, carries no data
+inline constexpr std::uint16_t kBare = 1;         // moves the window, carries no data
+inline constexpr std::uint16_t kWantsResult = 2;  // contribution: somebody below needs the result's data, not only its arrival
+inline constexpr std::uint16_t kAll = kBare | kWantsResult;
 }
 
 /// Identifies what was asked for; ranks whose signatures differ for one operation are in error.
@@ -112,6 +114,7 @@ struct FrameHeader {
     count = s.count;
   }
   [[nodiscard]] bool bare() const noexcept { return (flags & frame_flags::kBare) != 0; }
+  [[nodiscard]] bool wants_result() const noexcept { return (flags & frame_flags::kWantsResult) != 0; }
 };
 inline constexpr std::size_t kFrameHeaderBytes = 64;
 static_assert(sizeof(FrameHeader) == kFrameHeaderBytes);

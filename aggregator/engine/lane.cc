@@ -1,0 +1,224 @@
+#include "aggregator/engine/lane.h"
+
+#include <array>
+#include <bit>
+#include <cassert>
+#include <cstdlib>
+#include <new>
+
+#include "tributary/kernels/reduce.h"
+
+namespace tributary::engine {
+namespace {
+
+constexpr std::size_t kBufferAlignment = 4096;
+
+// Contributions that must be waiting before an early, partial reduction pays: it reads and writes the sum once more, so it is spread over several inputs.
+constexpr std::uint32_t kEagerInputs = 4;
+
+bool reduces(Collective collective) noexcept {
+  return collective == Collective::all_reduce || collective == Collective::reduce || collective == Collective::reduce_scatter;
+}
+
+bool same_call(const FrameHeader& a, const FrameHeader& b) noexcept {
+  return a.operation == b.operation && a.segment == b.segment && a.signature() == b.signature();
+}
+
+}  // namespace
+
+std::string_view to_string(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::stale_epoch: return "frame of another epoch";
+    case Refusal::duplicate: return "contribution that was counted already";
+    case Refusal::beyond_window: return "contribution beyond the window";
+    case Refusal::wrong_length: return "contribution of the wrong length";
+    case Refusal::unexpected_data: return "contribution whose data does not fit its collective";
+    case Refusal::no_such_segment: return "result for a segment that is not waiting";
+    case Refusal::over: return "frame after a fault";
+  }
+  return "unknown";
+}
+
+std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, std::uint32_t segment_bytes) noexcept {
+  // per slot: one receive buffer a child, one for the result
+  return std::uint64_t{window} * segment_bytes * (children + 1U);
+}
+
+void Lane::AlignedFree::operator()(std::byte* p) const noexcept { std::free(p); }
+
+Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
+    : shape_(shape),
+      epoch_(epoch),
+      everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
+      slots_(shape.window) {
+  const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
+  const std::uint64_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, rounded)));
+  if (!memory_) throw std::bad_alloc();
+  buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
+  for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.get() + i * shape.segment_bytes;
+  for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = i;
+}
+
+std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
+  return buffers_[(slot.sequence % shape_.window) * (shape_.children + 1U) + child];
+}
+
+std::byte*& Lane::out_buffer(const Slot& slot) noexcept { return receive_buffer(slot, shape_.children); }
+
+// A slot takes a contribution to the sequence it collects, or, when it is idle or its result is out, to the next sequence that falls on it.
+std::expected<void, Refusal> Lane::admit(const Slot& slot, std::uint32_t child, std::uint64_t sequence) const noexcept {
+  if (over_) return std::unexpected(Refusal::over);
+  const std::uint64_t next = slot.state == SlotState::complete ? slot.sequence + shape_.window : slot.sequence;
+  if (sequence < next) return std::unexpected(Refusal::duplicate);
+  if (sequence > next) return std::unexpected(Refusal::beyond_window);
+  if (slot.state == SlotState::waiting) return std::unexpected(Refusal::duplicate);
+  if (slot.state == SlotState::collecting && ((slot.arrived >> child) & 1U) != 0) return std::unexpected(Refusal::duplicate);
+  return {};
+}
+
+std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint32_t child, const FrameHeader& header) noexcept {
+  assert(child < shape_.children);
+  if (header.epoch != epoch_) return std::unexpected(Refusal::stale_epoch);
+  Slot& slot = slot_of(header.sequence);
+  if (auto ok = admit(slot, child, header.sequence); !ok) return std::unexpected(ok.error());
+  if (header.payload_bytes > shape_.segment_bytes || (header.bare() && header.payload_bytes != 0)) return std::unexpected(Refusal::wrong_length);
+  return std::span(receive_buffer(slot, child), header.payload_bytes);
+}
+
+void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
+  slot.sequence = header.sequence;
+  slot.arrived = slot.with_data = slot.wants_result = 0;
+  slot.first = header;
+  slot.first_child = child;
+  slot.payload_bytes = 0;
+  slot.reduced = 0;
+  slot.state = SlotState::collecting;
+  slot.data_known = slot.data_from_below = false;
+  ++in_flight_;
+}
+
+std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
+  if (header.bare()) return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
+  if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);
+  if (header.payload_bytes % size_of(header.dtype) != 0) return std::unexpected(Refusal::wrong_length);
+  if (slot.data_known && slot.payload_bytes != header.payload_bytes) return std::unexpected(Refusal::wrong_length);
+  slot.payload_bytes = header.payload_bytes;
+  slot.data_known = true;
+  slot.with_data |= std::uint64_t{1} << child;
+  return {};
+}
+
+std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, const FrameHeader& header, LaneOutput& output) noexcept {
+  Slot& slot = slot_of(header.sequence);
+  if (auto ok = admit(slot, child, header.sequence); !ok) return ok;
+  if (slot.state != SlotState::collecting) open(slot, child, header);
+  if (!same_call(slot.first, header)) {
+    over_ = true;
+    output.fault(slot.first_child, child, {slot.first.operation, 0, 0, slot.first.signature(), header.signature()});
+    return {};
+  }
+  if (auto ok = check_data(slot, child, header); !ok) return ok;
+  slot.arrived |= std::uint64_t{1} << child;
+  if (header.wants_result()) slot.wants_result |= std::uint64_t{1} << child;
+  if (slot.arrived == everyone_) {
+    finish_collecting(slot, output);
+  } else if (reduces(header.collective) && !accumulates_wider(header.dtype)) {
+    reduce_prefix(slot);
+  }
+  return {};
+}
+
+// Adds the children that have arrived in unbroken order, so that less is left to do when the last one comes. The sum stays in child 0's
+// receive buffer: `out` may still be on its way to a slow child. Types that accumulate wider wait for all: see accumulates_wider().
+void Lane::reduce_prefix(Slot& slot) noexcept {
+  const auto prefix = static_cast<std::uint32_t>(std::countr_one(slot.arrived));
+  if (prefix < slot.reduced + kEagerInputs) return;
+  std::array<const void*, kChildrenMax> inputs;
+  std::uint32_t count = 0;
+  if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
+  for (std::uint32_t child = slot.reduced; child < prefix; ++child) inputs[count++] = receive_buffer(slot, child);
+  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, receive_buffer(slot, 0), slot.payload_bytes / size_of(slot.first.dtype));
+  slot.reduced = prefix;
+}
+
+void Lane::reduce_all(Slot& slot) noexcept {
+  std::array<const void*, kChildrenMax> inputs;
+  std::uint32_t count = 0;
+  if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
+  for (std::uint32_t child = slot.reduced; child < shape_.children; ++child) inputs[count++] = receive_buffer(slot, child);
+  const bool divides = shape_.root && slot.first.op == ReduceOp::avg;
+  if (count == 1 && !divides) {
+    std::swap(out_buffer(slot), receive_buffer(slot, 0));
+    return;
+  }
+  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, out_buffer(slot), slot.payload_bytes / size_of(slot.first.dtype),
+                  divides ? shape_.ranks : 1);
+}
+
+void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
+  if (slot.with_data != 0) {
+    if (reduces(slot.first.collective)) {
+      reduce_all(slot);
+    } else {
+      // one to all: the owner's data moves on without a copy. The owner may contribute again before everyone has read it, hence the swap.
+      std::swap(out_buffer(slot), receive_buffer(slot, static_cast<std::uint32_t>(std::countr_zero(slot.with_data))));
+      slot.data_from_below = true;
+    }
+  }
+  if (shape_.root) {
+    send_down(slot, slot.with_data != 0, output);
+  } else {
+    send_up(slot, output);
+  }
+}
+
+void Lane::send_up(Slot& slot, LaneOutput& output) noexcept {
+  slot.state = SlotState::waiting;
+  FrameHeader header = slot.first;
+  header.type = FrameType::contribution;
+  header.flags = 0;
+  if (slot.with_data == 0) header.flags |= frame_flags::kBare;
+  // Data that came from below need not come back: `out` keeps it for the other children.
+  if (slot.wants_result != 0 && !slot.data_from_below) header.flags |= frame_flags::kWantsResult;
+  output.to_parent(header, {out_buffer(slot), slot.with_data != 0 ? slot.payload_bytes : 0U});
+}
+
+void Lane::send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept {
+  slot.state = SlotState::complete;
+  --in_flight_;
+  ++completed_;
+  FrameHeader header = slot.first;
+  header.type = FrameType::result;
+  for (std::uint32_t child = 0; child < shape_.children; ++child) {
+    const bool with_data = have_data && ((slot.wants_result >> child) & 1U) != 0;
+    header.flags = with_data ? 0 : frame_flags::kBare;
+    output.to_child(child, header, {out_buffer(slot), with_data ? slot.payload_bytes : 0U});
+  }
+}
+
+std::expected<std::span<std::byte>, Refusal> Lane::result_begins(const FrameHeader& header) noexcept {
+  if (header.epoch != epoch_) return std::unexpected(Refusal::stale_epoch);
+  if (over_) return std::unexpected(Refusal::over);
+  Slot& slot = slot_of(header.sequence);
+  if (slot.state != SlotState::waiting || slot.sequence != header.sequence || !same_call(slot.first, header)) return std::unexpected(Refusal::no_such_segment);
+  if (header.bare()) {
+    if (header.payload_bytes != 0) return std::unexpected(Refusal::wrong_length);
+    if (slot.wants_result != 0 && !slot.data_from_below && reduces(header.collective)) return std::unexpected(Refusal::unexpected_data);
+    return std::span<std::byte>{};
+  }
+  if (slot.data_from_below || header.payload_bytes > shape_.segment_bytes || (slot.data_known && header.payload_bytes != slot.payload_bytes)) {
+    return std::unexpected(Refusal::wrong_length);
+  }
+  return std::span(out_buffer(slot), header.payload_bytes);
+}
+
+std::expected<void, Refusal> Lane::result_landed(const FrameHeader& header, LaneOutput& output) noexcept {
+  Slot& slot = slot_of(header.sequence);
+  if (over_ || slot.state != SlotState::waiting || slot.sequence != header.sequence) return std::unexpected(Refusal::no_such_segment);
+  if (!header.bare()) slot.payload_bytes = header.payload_bytes;
+  send_down(slot, !header.bare() || slot.data_from_below, output);
+  return {};
+}
+
+}  // namespace tributary::engine

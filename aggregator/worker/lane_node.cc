@@ -1,0 +1,225 @@
+#include "aggregator/worker/lane_node.h"
+
+#include "aggregator/worker/session.h"
+
+namespace tributary::aggregator {
+
+using transport::Accept;
+using transport::Reject;
+
+namespace {
+
+engine::LaneShape shape_of(const TokenClaims& claims) {
+  return {.children = claims.children, .window = claims.window, .segment_bytes = claims.segment_bytes, .ranks = claims.ranks, .root = claims.root};
+}
+
+std::string_view text_of(std::span<const std::byte> payload) { return {reinterpret_cast<const char*>(payload.data()), payload.size()}; }
+
+}  // namespace
+
+LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, transport::TimePoint now)
+    : worker_(worker),
+      claims_(join.claims),
+      memory_bytes_(memory_bytes),
+      lane_(shape_of(join.claims), join.claims.epoch),
+      children_(join.claims.children, nullptr),
+      form_deadline_(now + worker.settings_.form_limit),
+      parent_ready_(join.claims.root) {
+  ++worker_.metrics_.lanes_active;
+  if (!claims_.root) connect_parent(join.parent_tokens);
+}
+
+LaneNode::~LaneNode() {
+  --worker_.metrics_.lanes_active;
+  worker_.budget_.give_back(memory_bytes_);
+}
+
+std::string LaneNode::name() const {
+  return "lane " + std::to_string(claims_.lane) + " of group " + std::to_string(claims_.group) + " at epoch " + std::to_string(claims_.epoch) +
+         " on aggregator " + worker_.settings_.name;
+}
+
+FrameHeader LaneNode::header(FrameType type) const {
+  FrameHeader h;
+  h.type = type;
+  h.group = claims_.group;
+  h.epoch = claims_.epoch;
+  h.lane = claims_.lane;
+  return h;
+}
+
+void LaneNode::connect_parent(const TokenChain& tokens) {
+  parent_ = worker_.transport_.connect({claims_.parent_host, claims_.parent_port}, *this, worker_.settings_.join_limit);
+  parent_->send_copy(header(FrameType::join), encode(tokens));
+}
+
+Status LaneNode::add(Session& session, const TokenClaims& claims) {
+  if (over_ || faulted_) return tributary::fail(Errc::denied, name() + " has ended");
+  const bool same_lane = claims.job == claims_.job && claims.children == claims_.children && claims.window == claims_.window &&
+                         claims.segment_bytes == claims_.segment_bytes && claims.ranks == claims_.ranks && claims.root == claims_.root &&
+                         claims.parent_host == claims_.parent_host && claims.parent_port == claims_.parent_port;
+  if (!same_lane) return tributary::fail(Errc::denied, name() + ": this credential describes the lane differently from its first child's");
+  if (children_[claims.child] != nullptr) {
+    return tributary::fail(Errc::denied, name() + ": child " + std::to_string(claims.child) + " (rank " + std::to_string(claims.rank) + ") has joined already");
+  }
+  children_[claims.child] = &session;
+  ++joined_;
+  session.joined(shared_from_this(), claims.child, claims.rank);
+  become_ready_when_complete();
+  return {};
+}
+
+void LaneNode::become_ready_when_complete() {
+  if (ready_ || over_ || !parent_ready_ || joined_ != claims_.children) return;
+  ready_ = true;
+  ++worker_.metrics_.lanes_formed;
+  for (Session* child : children_) child->channel().send_copy(header(FrameType::ready), {});
+}
+
+std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begins(Session& session, const FrameHeader& h) {
+  if (h.group != claims_.group || h.lane != claims_.lane) return std::unexpected(engine::Refusal::stale_epoch);
+  return lane_.contribution_begins(session.child(), h);
+}
+
+void LaneNode::contribution_landed(Session& session, const FrameHeader& h) {
+  ++worker_.metrics_.contributions;
+  worker_.metrics_.contribution_bytes += h.payload_bytes;
+  const std::uint64_t before = lane_.segments_completed();
+  if (auto ok = lane_.contribution_landed(session.child(), h, *this); !ok && !harmless(ok.error())) {
+    ++worker_.metrics_.frames_refused;
+    fail("rank " + std::to_string(session.rank()) + " sent a " + std::string(to_string(ok.error())));
+    return;
+  }
+  worker_.metrics_.segments_completed += lane_.segments_completed() - before;
+}
+
+void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
+  // At most a window of contributions is outstanding, and the channel's queue is longer than any window.
+  if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
+}
+
+void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<const std::byte> payload) {
+  Session* session = over_ ? nullptr : children_[child];
+  if (session == nullptr) return;
+  ++worker_.metrics_.results;
+  worker_.metrics_.result_bytes += payload.size();
+  if (!session->channel().send(h, payload, 0)) fail("rank " + std::to_string(session->rank()) + " does not read its results");
+}
+
+void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) {
+  ++worker_.metrics_.faults;
+  faulted_ = true;
+  report.rank_a = children_[child_a]->rank();
+  report.rank_b = children_[child_b]->rank();
+  std::array<std::byte, kMismatchReportBytes> bytes;
+  encode(report, bytes);
+  if (claims_.root) return send_fault_down(bytes);
+  parent_->send_copy(header(FrameType::fault), bytes);
+}
+
+void LaneNode::child_fault(Session&, std::span<const std::byte> payload) {
+  const auto report = decode_mismatch(payload);
+  if (!report) return fail("a child of " + name() + " sent a malformed fault report");
+  faulted_ = true;
+  if (claims_.root) return send_fault_down(payload);
+  parent_->send_copy(header(FrameType::fault), payload);
+}
+
+// The report is every child's last frame: the group is in error, and its lane here is over.
+void LaneNode::send_fault_down(std::span<const std::byte> payload) {
+  for (Session* child : children_) {
+    if (child != nullptr) child->channel().send_copy(header(FrameType::fault), payload);
+  }
+  fail("ranks called different operations");
+}
+
+void LaneNode::child_left(Session& session) {
+  if (lane_.segments_in_flight() > 0) return fail("rank " + std::to_string(session.rank()) + " left in mid-operation");
+  if (++left_ < claims_.children) return;
+  // Everyone is done: an orderly end.
+  over_ = true;
+  ++worker_.metrics_.lanes_ended;
+  for (Session* child : children_) {
+    if (child != nullptr) child->leave_node();
+  }
+  close_parent(FrameType::leave, {});
+}
+
+void LaneNode::child_gone(Session& session, const std::string& why) {
+  if (over_) return;
+  children_[session.child()] = nullptr;
+  session.leave_node();
+  if (session.has_left() && lane_.segments_in_flight() == 0) return;  // an orderly leaver need not wait for the others
+  fail("rank " + std::to_string(session.rank()) + " is gone from " + name() + ": " + why);
+}
+
+void LaneNode::fail(const std::string& reason) {
+  if (over_) return;
+  over_ = true;
+  if (!faulted_) ++worker_.metrics_.lanes_failed;
+  for (Session*& child : children_) {
+    if (child == nullptr) continue;
+    child->end(FrameType::failed, reason);
+    child = nullptr;
+  }
+  close_parent(FrameType::failed, reason);
+}
+
+void LaneNode::close_parent(FrameType type, std::string_view reason) {
+  if (!parent_ || parent_->closed()) return;
+  parent_->send_copy(header(type), std::as_bytes(std::span(reason.substr(0, payload_bytes_max(type)))));
+  parent_->close_after_flush(worker_.settings_.flush_limit);
+  clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
+}
+
+transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader& h) {
+  if (h.group != claims_.group || h.lane != claims_.lane) {
+    if (h.type == FrameType::result || h.type == FrameType::ready) return Reject{{Errc::corrupt, "a frame of another lane from the parent"}};
+  }
+  switch (h.type) {
+    case FrameType::result: {
+      const auto place = lane_.result_begins(h);
+      if (place) return Accept{*place};
+      return Reject{{Errc::corrupt, "from the parent: " + std::string(to_string(place.error()))}};
+    }
+    case FrameType::ready: return Accept{};
+    case FrameType::fault:
+    case FrameType::failed:
+    case FrameType::refuse: text_.resize(h.payload_bytes); return Accept{text_};
+    default: return Reject{{Errc::corrupt, "a " + std::string(to_string(h.type)) + " frame, which no parent sends"}};
+  }
+}
+
+void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std::byte> payload) {
+  if (over_) return;
+  switch (h.type) {
+    case FrameType::result: {
+      const std::uint64_t before = lane_.segments_completed();
+      if (auto ok = lane_.result_landed(h, *this); !ok) return fail("from the parent: " + std::string(to_string(ok.error())));
+      worker_.metrics_.segments_completed += lane_.segments_completed() - before;
+      return;
+    }
+    case FrameType::ready:
+      parent_ready_ = true;
+      return become_ready_when_complete();
+    case FrameType::fault:
+      faulted_ = true;
+      return send_fault_down(payload);
+    default: return fail(std::string(text_of(payload)));
+  }
+}
+
+void LaneNode::on_closed(transport::Channel&, const Error& error) { fail("the parent of " + name() + " is gone: " + error.message); }
+
+void LaneNode::tick(transport::TimePoint now) {
+  if (ready_ || over_ || now < form_deadline_) return;
+  fail(name() + " did not form in time: " + std::to_string(joined_) + " of " + std::to_string(claims_.children) + " children joined" +
+       (parent_ready_ ? "" : ", the parent is not ready"));
+}
+
+LaneStatus LaneNode::status() const {
+  return {.group = claims_.group, .epoch = claims_.epoch, .lane = claims_.lane, .job = claims_.job, .children = claims_.children, .joined = joined_,
+          .ready = ready_, .root = claims_.root, .segments_completed = lane_.segments_completed(), .memory_bytes = memory_bytes_};
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,70 @@
+#pragma once
+// One lane of one group in one epoch on this aggregator: the engine's state, the children's sessions and the channel to the parent.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aggregator/engine/lane.h"
+#include "aggregator/worker/worker.h"
+
+namespace tributary::aggregator {
+
+class LaneNode final : public engine::LaneOutput, public transport::ChannelHandler, public std::enable_shared_from_this<LaneNode> {
+ public:
+  /// `memory_bytes` is reserved in the worker's budget already; the node gives it back.
+  LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, transport::TimePoint now);
+  ~LaneNode() override;
+
+  /// Errc::denied with a sentence when this child may not, or cannot, be that one.
+  [[nodiscard]] Status add(Session& session, const TokenClaims& claims);
+
+  // from the children's sessions
+  [[nodiscard]] std::expected<std::span<std::byte>, engine::Refusal> contribution_begins(Session& session, const FrameHeader& header);
+  void contribution_landed(Session& session, const FrameHeader& header);
+  void child_fault(Session& session, std::span<const std::byte> payload);
+  void child_left(Session& session);
+  void child_gone(Session& session, const std::string& why);
+
+  // engine::LaneOutput
+  void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override;
+  void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override;
+  void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override;
+
+  // transport::ChannelHandler, for the parent
+  transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_closed(transport::Channel& channel, const Error& error) override;
+
+  /// Tells children and parent, and gives the lane up. The group goes on by its fallback.
+  void fail(const std::string& reason);
+  void tick(transport::TimePoint now);
+  /// Over, and its last words to the parent are out: the worker may forget it.
+  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept { return over_ && (!parent_ || parent_->closed() || now >= clear_at_); }
+  [[nodiscard]] LaneStatus status() const;
+
+ private:
+  void connect_parent(const TokenChain& tokens);
+  void become_ready_when_complete();
+  void close_parent(FrameType type, std::string_view reason);
+  void send_fault_down(std::span<const std::byte> payload);
+  [[nodiscard]] FrameHeader header(FrameType type) const;
+  [[nodiscard]] std::string name() const;
+
+  Worker& worker_;
+  const TokenClaims claims_;  // of the first child: the lane's shape and place
+  const std::uint64_t memory_bytes_;
+  engine::Lane lane_;
+  std::vector<Session*> children_;
+  std::vector<std::byte> text_;  // receives the parent's fault and failed frames
+  transport::TimePoint form_deadline_;
+  transport::TimePoint clear_at_{};
+  std::uint32_t joined_ = 0;
+  std::uint32_t left_ = 0;
+  bool parent_ready_;
+  bool ready_ = false;
+  bool faulted_ = false;
+  bool over_ = false;
+  std::unique_ptr<transport::Channel> parent_;  // last, so that it is gone before the buffers it sends from
+};
+
+}  // namespace tributary::aggregator

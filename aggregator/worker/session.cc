@@ -1,0 +1,88 @@
+#include "aggregator/worker/session.h"
+
+#include "aggregator/worker/lane_node.h"
+
+namespace tributary::aggregator {
+
+using transport::Accept;
+using transport::Placement;
+using transport::Reject;
+
+transport::Placement Session::on_header(transport::Channel&, const FrameHeader& header) {
+  dropping_ = false;
+  if (over_) return Reject{{Errc::peer_gone, "the session is over"}};
+  if (!serving_) {
+    if (header.type != FrameType::join) {
+      return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before a join: nothing is served without a credential"}};
+    }
+    join_payload_.resize(header.payload_bytes);
+    return Accept{join_payload_};
+  }
+  switch (header.type) {
+    case FrameType::contribution: {
+      const auto place = node_->contribution_begins(*this, header);
+      if (place) return Accept{*place};
+      if (!harmless(place.error())) return Reject{{Errc::corrupt, std::string(to_string(place.error()))}};
+      dropping_ = true;
+      ++worker_.metrics_.frames_dropped;
+      return Accept{std::span(worker_.discard_).first(header.payload_bytes)};
+    }
+    case FrameType::fault:
+    case FrameType::failed:
+      join_payload_.resize(header.payload_bytes);
+      return Accept{join_payload_};
+    case FrameType::leave:
+      return Accept{};
+    default:
+      return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame, which no child sends"}};
+  }
+}
+
+void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
+  if (over_ || dropping_ || (!serving_ && header.type != FrameType::join)) return;
+  switch (header.type) {
+    case FrameType::join: return worker_.on_join(*this, payload);
+    case FrameType::contribution: return node_->contribution_landed(*this, header);
+    case FrameType::fault: return node_->child_fault(*this, payload);
+    case FrameType::failed:
+      return node_->child_gone(*this, std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
+    case FrameType::leave:
+      left_ = true;
+      return node_->child_left(*this);
+    default: return;
+  }
+}
+
+void Session::on_closed(transport::Channel&, const Error& error) {
+  over_ = true;
+  clear_at_ = {};
+  if (error.code == Errc::corrupt || error.code == Errc::denied) ++worker_.metrics_.frames_refused;
+  if (serving_) node_->child_gone(*this, error.message);
+}
+
+void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank) noexcept {
+  node_ = std::move(node);
+  serving_ = true;
+  child_ = child;
+  rank_ = rank;
+}
+
+void Session::end(FrameType type, std::string_view reason) {
+  if (over_) return;
+  over_ = true;
+  serving_ = false;
+  clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
+  FrameHeader header;
+  header.type = type;
+  channel_->send_copy(header, std::as_bytes(std::span(reason.substr(0, payload_bytes_max(type)))));
+  channel_->close_after_flush(worker_.settings_.flush_limit);
+}
+
+void Session::close() {
+  over_ = true;
+  serving_ = false;
+  clear_at_ = {};
+  channel_->close();
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,56 @@
+#pragma once
+// One child's connection: from nobody, by its join frame, to one child of one lane.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/credential.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::aggregator {
+
+class LaneNode;
+class Worker;
+
+class Session final : public transport::ChannelHandler {
+ public:
+  Session(Worker& worker, transport::TimePoint join_deadline) : worker_(worker), join_deadline_(join_deadline) {}
+  void attach(std::unique_ptr<transport::Channel> channel) { channel_ = std::move(channel); }
+
+  transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_closed(transport::Channel& channel, const Error& error) override;
+
+  void joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank) noexcept;
+  /// Sends last words and closes; the worker clears the session up when they are out.
+  void end(FrameType type, std::string_view reason);
+  void close();
+  /// The lane is over, or goes on without this child.
+  void leave_node() noexcept { serving_ = false; }
+
+  [[nodiscard]] transport::Channel& channel() noexcept { return *channel_; }
+  [[nodiscard]] bool is_joined() const noexcept { return serving_; }
+  [[nodiscard]] bool over() const noexcept { return over_; }
+  [[nodiscard]] bool has_left() const noexcept { return left_; }
+  [[nodiscard]] std::uint32_t child() const noexcept { return child_; }
+  [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
+  [[nodiscard]] transport::TimePoint join_deadline() const noexcept { return join_deadline_; }
+  /// May be destroyed: closed and flushed, or the flush has had its time.
+  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept { return over_ && (channel_->closed() || now >= clear_at_); }
+
+ private:
+  Worker& worker_;
+  std::shared_ptr<LaneNode> node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
+  std::unique_ptr<transport::Channel> channel_;
+  std::vector<std::byte> join_payload_;
+  transport::TimePoint join_deadline_;
+  transport::TimePoint clear_at_{};
+  std::uint32_t child_ = 0;
+  std::uint32_t rank_ = 0;
+  bool dropping_ = false;  // the frame being read changes nothing
+  bool serving_ = false;   // a child of node_
+  bool left_ = false;      // said leave: its closing is no failure
+  bool over_ = false;
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,149 @@
+#include "aggregator/worker/worker.h"
+
+#include <algorithm>
+
+#include "aggregator/worker/lane_node.h"
+#include "aggregator/worker/session.h"
+
+namespace tributary::aggregator {
+
+namespace {
+// Ended lanes remembered, so that a token that is still valid cannot bring one back. Tokens live about two minutes; a worker that ends more
+// lanes than this in that time forgets the oldest, whose return would only wait for its other children until form_limit.
+constexpr std::size_t kOverRemembered = 4096;
+}  // namespace
+
+bool MemoryBudget::reserve(std::uint64_t bytes) noexcept {
+  std::uint64_t in_use = in_use_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > bytes_max_ || in_use > bytes_max_ - bytes) return false;
+  } while (!in_use_.compare_exchange_weak(in_use, in_use + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name, std::span<const std::byte> payload, std::int64_t now_s) {
+  auto chain = decode_token_chain(payload);
+  if (!chain) return std::unexpected(chain.error());
+  auto claims = verifier.verify(chain->front(), now_s);
+  if (!claims) return std::unexpected(claims.error());
+  if (claims->aggregator != aggregator_name) {
+    return fail(Errc::denied, "the credential is for aggregator '" + claims->aggregator + "', this is '" + std::string(aggregator_name) + "'");
+  }
+  if (claims->root != (chain->size() == 1)) {
+    return fail(Errc::denied, claims->root ? "the credential is for a root, but tokens for a parent came with it" : "no token for the parent came with the credential");
+  }
+  chain->erase(chain->begin());
+  return VerifiedJoin{std::move(*claims), std::move(*chain)};
+}
+
+Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget, WorkerSettings settings,
+               std::function<std::int64_t()> unix_seconds)
+    : transport_(transport),
+      verifier_(verifier),
+      budget_(budget),
+      settings_(std::move(settings)),
+      unix_seconds_(std::move(unix_seconds)),
+      discard_(kSegmentBytesMax) {}
+
+Worker::~Worker() {
+  // Channels must go before the buffers of the nodes that they may still be sending from.
+  sessions_.clear();
+  nodes_.clear();  // sessions hold nodes, nodes never hold sessions
+}
+
+transport::ChannelHandler* Worker::on_accept(std::unique_ptr<transport::Channel> channel) {
+  const auto unjoined = static_cast<std::uint32_t>(
+      std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return !entry.first->is_joined() && !entry.first->over(); }));
+  if (unjoined >= settings_.sessions_unjoined_max) return nullptr;
+  auto session = std::make_unique<Session>(*this, transport_.now() + settings_.join_limit);
+  session->attach(std::move(channel));
+  Session* handler = session.get();
+  sessions_.emplace(handler, std::move(session));
+  return handler;
+}
+
+void Worker::take(const VerifiedJoin& verified, const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach) {
+  auto session = std::make_unique<Session>(*this, transport_.now() + settings_.join_limit);
+  Session* handler = session.get();
+  auto channel = attach(*handler);
+  if (!channel) return;
+  session->attach(std::move(channel));
+  sessions_.emplace(handler, std::move(session));
+  join(*handler, verified);
+}
+
+void Worker::on_join(Session& session, std::span<const std::byte> payload) {
+  if (session.is_joined()) return session.close();
+  auto verified = verify_join(verifier_, settings_.name, payload, unix_seconds_());
+  if (!verified) return refuse(session, verified.error());
+  join(session, *verified);
+}
+
+void Worker::join(Session& session, const VerifiedJoin& verified) {
+  if (!draining_.empty()) return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
+  auto node = node_for(verified);
+  if (!node) return refuse(session, node.error());
+  if (auto ok = (*node)->add(session, verified.claims); !ok) return refuse(session, ok.error());
+  ++metrics_.joins_accepted;
+}
+
+void Worker::refuse(Session& session, const Error& error) {
+  ++metrics_.joins_refused;
+  session.end(FrameType::refuse, error.message);
+}
+
+Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified) {
+  const TokenClaims& c = verified.claims;
+  const LaneKey key{c.group, c.epoch, c.lane};
+  if (const auto it = nodes_.find(key); it != nodes_.end()) return it->second;
+  if (was_over(key)) return fail(Errc::denied, "this lane has ended in epoch " + std::to_string(c.epoch) + "; ask the manager for the next epoch");
+  const std::uint64_t bytes = engine::lane_memory_bytes(c.children, c.window, c.segment_bytes);
+  if (!budget_.reserve(bytes)) {
+    return fail(Errc::exhausted, "aggregator " + settings_.name + " has " + std::to_string(budget_.bytes_max() - budget_.in_use()) + " of " +
+                                     std::to_string(budget_.bytes_max()) + " bytes left; this lane needs " + std::to_string(bytes));
+  }
+  std::shared_ptr<LaneNode> node;
+  try {
+    node = std::make_shared<LaneNode>(*this, verified, bytes, transport_.now());
+  } catch (const std::bad_alloc&) {
+    budget_.give_back(bytes);
+    return fail(Errc::exhausted, "the host of aggregator " + settings_.name + " has no " + std::to_string(bytes) + " bytes of memory for this lane");
+  }
+  nodes_.emplace(key, node);
+  return node;
+}
+
+void Worker::remember_over(const LaneKey& key) {
+  over_.push_back(key);
+  if (over_.size() > kOverRemembered) over_.pop_front();
+}
+
+bool Worker::was_over(const LaneKey& key) const { return std::find(over_.begin(), over_.end(), key) != over_.end(); }
+
+void Worker::tick(transport::TimePoint now) {
+  for (auto& [session, owner] : sessions_) {
+    if (session->is_joined() || session->over()) continue;
+    if (now >= session->join_deadline()) refuse(*session, {Errc::timed_out, "no join came in time"});
+  }
+  for (auto& [key, node] : nodes_) node->tick(now);
+  std::erase_if(nodes_, [&](const auto& entry) {
+    if (!entry.second->clearable(now)) return false;
+    remember_over(entry.first);
+    return true;
+  });
+  std::erase_if(sessions_, [&](const auto& entry) { return entry.first->clearable(now); });
+}
+
+void Worker::drain(const std::string& reason) {
+  draining_ = reason;
+  for (auto& [key, node] : nodes_) node->fail("aggregator " + settings_.name + " drains: " + reason);
+}
+
+std::vector<LaneStatus> Worker::lanes() const {
+  std::vector<LaneStatus> list;
+  list.reserve(nodes_.size());
+  for (const auto& [key, node] : nodes_) list.push_back(node->status());
+  return list;
+}
+
+}  // namespace tributary::aggregator
