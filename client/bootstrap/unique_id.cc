@@ -1,0 +1,69 @@
+#include "client/bootstrap/unique_id.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+
+#include <cstring>
+
+#include "tributary/protocol/credential.h"
+
+namespace tributary::client {
+namespace {
+constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '1'};
+constexpr std::size_t kHostBytesMax = 80;
+// magic 8, port 2, host length 1, zero 1, secret 32, host 80: 124 of 128
+}  // namespace
+
+Result<Secret> random_secret() {
+  Secret secret;
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(secret.data()), static_cast<int>(secret.size())) != 1) {
+    return fail(Errc::io, "the system has no random bytes to give");
+  }
+  return secret;
+}
+
+std::string random_nonce() {
+  std::array<std::byte, 16> bytes{};
+  RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
+  return to_hex(bytes);
+}
+
+Result<UniqueIdBytes> encode(const UniqueId& id) {
+  if (id.root.host.empty() || id.root.host.size() > kHostBytesMax) {
+    return fail(Errc::bad_argument, "the address '" + id.root.host + "' does not fit a unique id; at most " + std::to_string(kHostBytesMax) + " bytes do");
+  }
+  UniqueIdBytes bytes{};
+  std::memcpy(bytes.data(), kMagic, sizeof kMagic);
+  std::memcpy(bytes.data() + 8, &id.root.port, 2);
+  bytes[10] = static_cast<unsigned char>(id.root.host.size());
+  std::memcpy(bytes.data() + 12, id.secret.data(), kSecretBytes);
+  std::memcpy(bytes.data() + 12 + kSecretBytes, id.root.host.data(), id.root.host.size());
+  return bytes;
+}
+
+Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
+  const std::size_t host_bytes = bytes[10];
+  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0 || host_bytes == 0 || host_bytes > kHostBytesMax) {
+    return fail(Errc::bad_argument, "these 128 bytes are no unique id: get one with tributary_get_unique_id in rank 0's process and carry it to every rank unchanged");
+  }
+  UniqueId id;
+  std::memcpy(&id.root.port, bytes.data() + 8, 2);
+  std::memcpy(id.secret.data(), bytes.data() + 12, kSecretBytes);
+  id.root.host.assign(reinterpret_cast<const char*>(bytes.data()) + 12 + kSecretBytes, host_bytes);
+  return id;
+}
+
+std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose, std::uint32_t rank) {
+  const std::string text = std::string(nonce) + "|" + std::string(purpose) + "|" + std::to_string(rank);
+  std::array<std::byte, EVP_MAX_MD_SIZE> digest;
+  unsigned int bytes = 0;
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+       reinterpret_cast<unsigned char*>(digest.data()), &bytes);
+  return to_hex(std::span(digest).first(bytes));
+}
+
+bool same_proof(std::string_view a, std::string_view b) noexcept { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
+
+}  // namespace tributary::client

@@ -1,0 +1,45 @@
+#include "client/collectives/fallback/peer_mesh.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::client {
+
+PeerMesh::PeerMesh(transport::Transport& transport, std::uint32_t rank, std::vector<Endpoint> ranks, const Secret& secret,
+                   transport::Duration connect_limit)
+    : transport_(transport), rank_(rank), ranks_(std::move(ranks)), secret_(secret), connect_limit_(connect_limit) {
+  for (auto& links : links_) links.resize(ranks_.size());
+}
+
+PeerLink& PeerMesh::link(PeerClass peer_class, std::uint32_t peer) {
+  auto& link = slot(peer_class, peer);
+  if (link) return *link;
+  link = std::make_unique<PeerLink>(*users_[static_cast<std::size_t>(peer_class)], peer, peer_class);
+  if (closed_) {
+    link->close();
+  } else if (rank_ > peer) {
+    link->connect(transport_, ranks_[peer], connect_limit_, [this, peer_class](std::string_view nonce) {
+      const std::string purpose(to_string(peer_class));
+      return nlohmann::json{{"rank", rank_}, {"class", purpose}, {"proof", proof(secret_, nonce, purpose, rank_)}}.dump();
+    });
+  }
+  return *link;
+}
+
+transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t peer, std::unique_ptr<transport::Channel>& channel) {
+  if (closed_ || peer <= rank_ || peer >= ranks_.size()) return nullptr;
+  PeerLink& target = link(peer_class, peer);
+  if (target.connected()) return nullptr;
+  target.adopt(std::move(channel));
+  return &target;
+}
+
+void PeerMesh::close() {
+  closed_ = true;
+  for (auto& links : links_) {
+    for (auto& link : links) {
+      if (link) link->close();
+    }
+  }
+}
+
+}  // namespace tributary::client

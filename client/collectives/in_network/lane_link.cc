@@ -1,0 +1,219 @@
+#include "client/collectives/in_network/lane_link.h"
+
+#include <cassert>
+#include <cstring>
+
+namespace tributary::client {
+
+using transport::Accept;
+using transport::Placement;
+using transport::Reject;
+
+LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneSettings& settings)
+    : user_(user),
+      descriptor_(descriptor),
+      settings_(settings),
+      entries_(std::size_t{2} * descriptor.window),
+      retained_(std::make_unique_for_overwrite<std::byte[]>(std::size_t{descriptor.window} * descriptor.segment_bytes)),
+      staging_(std::make_unique_for_overwrite<std::byte[]>(descriptor.segment_bytes)),
+      cursor_operation_(settings.first_operation) {}
+
+void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
+  const LaneEntry& entry = descriptor_.entries[0];
+  channel_ = transport.connect(entry.aggregator, *this, limit);
+  FrameHeader header;
+  header.type = FrameType::join;
+  header.group = settings_.group;
+  header.epoch = settings_.epoch;
+  header.lane = static_cast<std::uint8_t>(settings_.lane);
+  channel_->send_copy(header, encode(entry.tokens));
+}
+
+bool LaneLink::has_data(const SequenceEntry& e) const noexcept {
+  switch (pattern_of(e.signature.collective)) {
+    case Pattern::all_to_all_ranks:
+    case Pattern::all_to_one: return true;
+    case Pattern::one_to_all: return e.segment.owner == settings_.rank;
+    case Pattern::nothing: return false;
+  }
+  return false;
+}
+
+bool LaneLink::wants_result(const SequenceEntry& e) const noexcept {
+  switch (pattern_of(e.signature.collective)) {
+    case Pattern::all_to_all_ranks: return true;
+    case Pattern::all_to_one: return e.segment.owner == settings_.rank;
+    case Pattern::one_to_all: return e.segment.owner != settings_.rank;
+    case Pattern::nothing: return false;
+  }
+  return false;
+}
+
+FrameHeader LaneLink::header_for(const SequenceEntry& e) const {
+  FrameHeader header;
+  header.type = FrameType::contribution;
+  header.group = settings_.group;
+  header.epoch = settings_.epoch;
+  header.lane = static_cast<std::uint8_t>(settings_.lane);
+  header.sequence = e.sequence;
+  header.operation = e.number;
+  header.segment = e.segment_index;
+  header.set_signature(e.signature);
+  header.flags = static_cast<std::uint16_t>((has_data(e) ? 0U : frame_flags::kBare) | (wants_result(e) ? frame_flags::kWantsResult : 0U));
+  return header;
+}
+
+// Segments of an operation are dealt to the lanes in turn, starting with lane (operation mod lanes), so that a stream of small operations
+// uses every lane. False: nothing is left to contribute.
+bool LaneLink::advance_cursor() {
+  for (;;) {
+    const Operation* operation = user_.in_network_operation(cursor_operation_);
+    if (operation == nullptr) return false;
+    if (!cursor_open_) {
+      const std::uint64_t first_lane = cursor_operation_ % settings_.lanes;
+      cursor_segment_ = (settings_.lane + settings_.lanes - first_lane) % settings_.lanes;
+      cursor_open_ = true;
+    }
+    if (cursor_segment_ < operation->segments) return true;
+    ++cursor_operation_;
+    cursor_open_ = false;
+  }
+}
+
+bool LaneLink::contribute_one() {
+  if (contributed_ >= prefix_ + descriptor_.window || !advance_cursor()) return false;
+  Operation& operation = *user_.in_network_operation(cursor_operation_);
+  SequenceEntry& e = entry_slot(contributed_);
+  e.sequence = contributed_;
+  e.operation = &operation;
+  e.number = operation.number;
+  e.segment_index = static_cast<std::uint32_t>(cursor_segment_);
+  e.signature = operation.signature;
+  e.segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_);
+  const FrameHeader header = header_for(e);
+  const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
+  if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
+  bytes_sent_ += bytes;
+  ++contributed_;
+  cursor_segment_ += settings_.lanes;
+  return true;
+}
+
+void LaneLink::pump() {
+  if (!ready_ || over_) return;
+  while (contribute_one()) {
+  }
+}
+
+Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
+  if (over_) return Reject{{Errc::peer_gone, "the lane is over"}};
+  switch (header.type) {
+    case FrameType::result: return place_result(header);
+    case FrameType::ready: return Accept{};
+    case FrameType::fault:
+    case FrameType::failed:
+    case FrameType::refuse: text_.resize(header.payload_bytes); return Accept{text_};
+    default: return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame, which no aggregator sends to a rank"}};
+  }
+}
+
+Placement LaneLink::place_result(const FrameHeader& header) {
+  const auto refuse = [](const char* why) { return Reject{{Errc::corrupt, why}}; };
+  if (header.epoch != settings_.epoch || header.group != settings_.group || header.lane != settings_.lane) return refuse("a result of another lane");
+  if (header.sequence != prefix_ || prefix_ >= contributed_) return refuse("a result out of sequence");
+  const SequenceEntry& e = entry_slot(prefix_);
+  if (header.operation != e.number || header.segment != e.segment_index || header.signature() != e.signature) return refuse("a result for another operation");
+  if (header.bare() == wants_result(e)) return refuse(header.bare() ? "a result without its data" : "result data that was not asked for");
+  const std::size_t bytes = header.bare() ? 0 : e.segment.count * size_of(e.signature.dtype);
+  if (header.payload_bytes != bytes) return refuse("a result of the wrong length");
+  if (bytes == 0) return Accept{};
+  if (e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all) return Accept{{staging_.get(), bytes}};
+  return Accept{{e.operation->result_of(e.segment), bytes}};
+}
+
+void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
+  if (over_) return;
+  const auto text = [&] { return std::string(reinterpret_cast<const char*>(payload.data()), payload.size()); };
+  switch (header.type) {
+    case FrameType::result: return take_result(header, payload);
+    case FrameType::ready:
+      ready_ = true;
+      return user_.lane_ready(settings_.lane);
+    case FrameType::fault: {
+      const auto report = decode_mismatch(payload);
+      if (!report) return fail("a malformed fault report from aggregator " + aggregator());
+      over_ = true;
+      return user_.lane_fault(*report);
+    }
+    default: return fail(text());
+  }
+}
+
+void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
+  const SequenceEntry& e = entry_slot(prefix_);
+  if (!payload.empty() && payload.data() == staging_.get()) std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
+  Operation& operation = *e.operation;
+  ++prefix_;
+  if (++operation.segments_done == operation.segments) user_.segments_finished(operation);
+  pump();
+}
+
+void LaneLink::retain(const Operation& operation) {
+  const std::uint64_t first = prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
+  for (std::uint64_t sequence = prefix_; sequence > first; --sequence) {
+    SequenceEntry& e = entry_slot(sequence - 1);
+    if (e.number < operation.number) break;
+    if (e.operation != &operation) continue;
+    const std::size_t bytes = e.segment.count * operation.element_bytes();
+    if (bytes > 0 && wants_result(e)) {
+      std::memcpy(retained(e.sequence), operation.result_of(e.segment), bytes);
+    } else if (bytes > 0 && has_data(e)) {
+      std::memcpy(retained(e.sequence), operation.input_of(e.segment), bytes);
+    }
+    e.operation = nullptr;
+  }
+}
+
+const SequenceEntry* LaneLink::entry(std::uint64_t sequence) const noexcept {
+  const SequenceEntry& e = entries_[sequence % entries_.size()];
+  return e.sequence == sequence ? &e : nullptr;
+}
+
+const std::byte* LaneLink::input_bytes(const SequenceEntry& e) const noexcept {
+  assert(has_data(e));
+  return e.operation != nullptr ? e.operation->input_of(e.segment) : retained(e.sequence);
+}
+
+const std::byte* LaneLink::result_bytes(const SequenceEntry& e) const noexcept {
+  if (!wants_result(e)) return input_bytes(e);  // one to all: the owner's input is the result
+  return e.operation != nullptr ? e.operation->result_of(e.segment) : retained(e.sequence);
+}
+
+void LaneLink::fail(const std::string& reason) {
+  if (over_) return;
+  over_ = true;
+  user_.lane_failed(settings_.lane, reason);
+}
+
+void LaneLink::on_closed(transport::Channel&, const Error& error) {
+  fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) + "): " + error.message);
+}
+
+void LaneLink::leave(transport::Duration limit) {
+  if (over_ || !channel_ || channel_->closed()) return;
+  over_ = true;
+  FrameHeader header;
+  header.type = FrameType::leave;
+  header.group = settings_.group;
+  header.epoch = settings_.epoch;
+  header.lane = static_cast<std::uint8_t>(settings_.lane);
+  channel_->send_copy(header, {});
+  channel_->close_after_flush(limit);
+}
+
+void LaneLink::freeze() {
+  over_ = true;
+  if (channel_) channel_->close();
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,126 @@
+#pragma once
+// A rank's end of one lane in one epoch: contributes segments as far as the window allows, takes results, and keeps what recovery may need.
+//
+// What is kept, and why it suffices (architecture.md, invariants 3 to 5). Let `prefix` be the number of results received here, in sequence.
+//   - Nobody receives the result of sequence s + window before everyone has that of s. So a rank that has `prefix` results knows that all have
+//     the first prefix - window, and other ranks may be at most `window` behind or ahead: entries of 2 * window sequences are enough.
+//   - While an operation runs its buffers hold inputs and results. When it ends, the last window of what it could still be asked for is
+//     copied to `retained`: results; or, where this rank got only a bare result for its data (reduce, reduce_scatter), its inputs.
+//   - A result that would overwrite input (in-place) is received in `staging` and copied once it is whole: a connection that dies in
+//     mid-payload must not leave an input half overwritten.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/core/operation.h"
+#include "tributary/protocol/descriptor.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+/// What a lane asks of its communicator.
+class LaneUser {
+ public:
+  virtual ~LaneUser() = default;
+  /// The operation of this number if it was started in-network; nullptr otherwise.
+  virtual Operation* in_network_operation(std::uint64_t number) = 0;
+  virtual void lane_ready(std::uint32_t lane) = 0;
+  virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
+  virtual void lane_fault(const MismatchReport& report) = 0;
+  /// The last missing result of this operation has come.
+  virtual void segments_finished(Operation& operation) = 0;
+};
+
+/// What a lane knows of one sequence.
+struct SequenceEntry {
+  std::uint64_t sequence = UINT64_MAX;
+  Operation* operation = nullptr;  // nullptr once it has ended: see `retained`
+  std::uint64_t number = 0;        // the operation's
+  std::uint32_t segment_index = 0;
+  Signature signature;
+  Segment segment;
+};
+
+struct LaneSettings {
+  std::uint32_t lane = 0;
+  std::uint32_t lanes = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t nranks = 1;
+  std::uint64_t group = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t first_operation = 0;
+};
+
+class LaneLink final : public transport::ChannelHandler {
+ public:
+  LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneSettings& settings);
+
+  void connect(transport::Transport& transport, transport::Duration limit);
+  /// The first operation that goes in-network; before the first pump().
+  void start_at(std::uint64_t operation) noexcept { cursor_operation_ = operation; }
+  /// Contributes what the window and the channel take.
+  void pump();
+  /// Copies what recovery could ask for after the caller has got `operation`'s buffers back.
+  void retain(const Operation& operation);
+  /// Everyone is done with the group: tells the aggregator and closes.
+  void leave(transport::Duration limit);
+  /// Stops for good: nothing that arrives later counts.
+  void freeze();
+
+  [[nodiscard]] bool ready() const noexcept { return ready_; }
+  [[nodiscard]] std::uint64_t prefix() const noexcept { return prefix_; }
+  [[nodiscard]] std::uint64_t contributed() const noexcept { return contributed_; }
+  [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }
+  [[nodiscard]] const LaneDescriptor& descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] const std::string& aggregator() const { return descriptor_.entries[0].aggregator_name; }
+  [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
+
+  // for recovery, after freeze()
+  /// The entry of a sequence within 2 * window of the prefix; nullptr if this rank never contributed it.
+  [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
+  /// This rank's input, or result, for a sequence that it has a result for; where the pattern gave it that.
+  [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
+  [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
+
+  transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_closed(transport::Channel& channel, const Error& error) override;
+
+ private:
+  [[nodiscard]] bool advance_cursor();
+  [[nodiscard]] bool contribute_one();
+  [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
+  void take_result(const FrameHeader& header, std::span<std::byte> payload);
+  void fail(const std::string& reason);
+  [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
+  [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept { return entries_[sequence % entries_.size()]; }
+  [[nodiscard]] bool wants_result(const SequenceEntry& entry) const noexcept;
+  [[nodiscard]] bool has_data(const SequenceEntry& entry) const noexcept;
+  [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
+    return retained_.get() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+  }
+  [[nodiscard]] const std::byte* retained(std::uint64_t sequence) const noexcept {
+    return retained_.get() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+  }
+
+  LaneUser& user_;
+  const LaneDescriptor descriptor_;
+  const LaneSettings settings_;
+  std::vector<SequenceEntry> entries_;
+  std::unique_ptr<std::byte[]> retained_;
+  std::unique_ptr<std::byte[]> staging_;
+  std::vector<std::byte> text_;
+  std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
+  std::uint64_t contributed_ = 0;   // sequences below have been sent up
+  std::uint64_t cursor_operation_;  // the next segment to contribute
+  std::uint64_t cursor_segment_ = 0;
+  bool cursor_open_ = false;        // cursor_segment_ is set for cursor_operation_
+  std::uint64_t bytes_sent_ = 0;
+  bool ready_ = false;
+  bool over_ = false;
+  std::unique_ptr<transport::Channel> channel_;  // last: gone before the buffers it uses
+};
+
+}  // namespace tributary::client

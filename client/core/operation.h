@@ -1,0 +1,47 @@
+#pragma once
+// One collective call of one rank, from the call to its end.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "client/collectives/in_network/segmentation.h"
+#include "tributary/protocol/error.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+struct Operation {
+  enum class State : std::uint8_t { queued, in_network, fallback, done };
+
+  std::uint64_t number = 0;  // in the communicator's order of collective calls
+  Signature signature;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  bool in_place = false;
+  std::function<void(const Status&)> on_done;  // once, on the communicator's thread
+  transport::TimePoint called_at{};
+
+  State state = State::queued;
+  std::uint64_t segments = 0;        // in-network: how many, and how many have their result
+  std::uint64_t segments_done = 0;
+  bool stall_reported = false;
+
+  [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
+  /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at that chunk.
+  [[nodiscard]] const std::byte* input_of(const Segment& segment) const noexcept {
+    const std::uint64_t base = signature.collective == Collective::all_gather ? segment.owner * signature.count : 0;
+    return send + (segment.offset - base) * element_bytes();
+  }
+  [[nodiscard]] std::byte* result_of(const Segment& segment) const noexcept {
+    const std::uint64_t base = signature.collective == Collective::reduce_scatter ? segment.owner * signature.count : 0;
+    return recv + (segment.offset - base) * element_bytes();
+  }
+};
+
+/// "operation 17 (all_reduce of 1000 float32 (sum))"
+[[nodiscard]] inline std::string to_string(const Operation& operation) {
+  return "operation " + std::to_string(operation.number) + " (" + to_string(operation.signature) + ")";
+}
+
+}  // namespace tributary::client
