@@ -1,0 +1,225 @@
+#pragma once
+// The fallback collectives as schedules: what every rank sends, receives and reduces, round by round, as pure functions
+// without I/O.
+//
+// How to run one. Every rank builds a Schedule from the same Parameters (but for `rank` and `in_place`) and, for round
+// = 0 .. rounds() - 1:
+//   1. asks actions(round, out),
+//   2. does the round's LocalCopy and LocalReduce actions, in list order, before it reads a byte for the sends (they
+//   come first in the list),
+//   3. posts all Send and Receive actions; to or from one peer they happen in list order, between peers in any order,
+//   4. goes to the next round when all are done: a Send when its bytes are not referenced any more (handed to the
+//   network), a Receive when its
+//      bytes have landed and, if asked, are reduced.
+// A round may be empty on some ranks.
+//
+// What the schedules promise (the unit tests prove it for every algorithm, number of ranks and count that they try):
+//   - rounds() is the same on every rank, and a Send of round k has its Receive in round k of the peer, with the same
+//   number of elements, in the
+//     same order between the two. So ordered channels without buffers never deadlock, and ranks drift apart by no more
+//     than their messages allow.
+//   - Within a round, no element that a Receive writes is read or written by any other action of 3. Sends may be read
+//   late, receives land early.
+//   - Buffer::send is never written. With in_place it shares memory with Buffer::recv, and is not read again where it
+//   has been overwritten.
+//   - Messages do not depend on in_place: it may differ from rank to rank.
+//   - Slices of zero elements are not sent, except by the barrier. A message has at most piece_bytes (or one element),
+//   so that reducing one piece
+//     overlaps with the transfer of the next, and a staging buffer of piece_bytes is enough.
+//   - Operand orders are fixed, and every element of an all_reduce is either finished by one rank and copied, or
+//   finished by all with the same
+//     operands in the same order: all ranks end with the same bits, and the same call gives the same bits again.
+//   - The last reduction of an element, and no other, carries divisor == ranks: an average is divided once, before that
+//   reduction's only rounding.
+//
+// Rounding. With u the unit roundoff of what a partial result is stored in (2^-24 float32, 2^-11 float16, 2^-8
+// bfloat16) and d the number of reductions an element passes through, |error| <= (d u + O(u^2)) sum_i |x_i| (N. J.
+// Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799). d = ranks - 1 for ring,
+// reduce_scatter_gather and, in float32, direct; ceil(log2 ranks) for the binomial tree; floor(log2 ranks) + (0 for
+// powers of two, else 1) for recursive doubling and halving-doubling. 8- and 16-bit floats are rounded once per
+// reduction, so prefer a small d; direct reduces up to 64 ranks in one pass with one rounding.
+//
+// Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA
+// 19 (2005), 49-66; P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC
+// 69 (2009), 117-124 (ring); J. Bruck et al., Efficient algorithms for all-to-all communications in multiport
+// message-passing systems, IEEE TPDS 8 (1997), 1143-1156.
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary::schedule {
+
+enum class Buffer : std::uint8_t {
+  send,     // the caller's input, as in tributary.h; only where the API uses it (broadcast: at the root alone)
+  recv,     // the caller's output; likewise (reduce: at the root alone)
+  scratch,  // temporary, Schedule::scratch_count() elements, undefined at the start
+};
+
+/// Elements, not bytes.
+struct Slice {
+  Buffer buffer = Buffer::send;
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// into = from. The two do not overlap.
+struct LocalCopy {
+  Slice from;
+  Slice into;
+};
+
+/// into = the reduction of `operands` adjacent slices, in this order, in one pass: `first`, the first.count elements
+/// after it, and so on. operands is 2 to 64; `into` is one of the operands or disjoint from all.
+struct LocalReduce {
+  Slice first;
+  std::uint32_t operands = 2;
+  Slice into;
+  std::uint32_t divisor = 1;  // as in kernels::reduce: for ReduceOp::avg alone
+};
+
+struct Send {
+  std::uint32_t peer = 0;
+  Slice from;
+};
+
+/// copy: into = received.  received_first: into = received op operand.  received_second: into = operand op received.
+enum class Landing : std::uint8_t { copy, received_first, received_second };
+
+struct Receive {
+  std::uint32_t peer = 0;
+  Slice into;
+  Landing landing = Landing::copy;
+  Slice operand;              // not for copy; the same memory as `into` or disjoint from it
+  std::uint32_t divisor = 1;  // as in kernels::reduce: for ReduceOp::avg alone
+};
+
+using Action = std::variant<LocalCopy, LocalReduce, Send, Receive>;
+
+/// A rank sends at most this many full pieces in a round, and receives as many (a wrap-around may cut one more).
+inline constexpr std::size_t kPiecesPerRound = 32;
+
+/// The actions of one round, in a fixed place that is used again: no allocation. About 10 KiB.
+class Actions {
+ public:
+  static constexpr std::size_t kCapacity = 4 * kPiecesPerRound + 4;
+  void clear() noexcept { size_ = 0; }
+  void push(const Action& action) noexcept {
+    assert(size_ < kCapacity);
+    actions_[size_++] = action;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] const Action& operator[](std::size_t index) const noexcept { return actions_[index]; }
+  [[nodiscard]] const Action* begin() const noexcept { return actions_.data(); }
+  [[nodiscard]] const Action* end() const noexcept { return actions_.data() + size_; }
+
+ private:
+  std::array<Action, kCapacity> actions_{};
+  std::size_t size_ = 0;
+};
+
+/// Cost below: N ranks, n elements in the whole vector, p the largest power of two <= N; rounds, and elements sent by
+/// the busiest rank.
+enum class Algorithm : std::uint8_t {
+  ring,                   // all_reduce: 2(N-1), 2n(N-1)/N. reduce_scatter, all_gather: N-1, n(N-1)/N
+  recursive_doubling,     // all_reduce: log2 p (+2), n log2 p (+n). One pass of the whole vector per round
+  halving_doubling,       // all_reduce: 2 log2 p (+2), 2n(p-1)/p (+n), Rabenseifner
+  binomial,               // broadcast, reduce, gather, scatter: ceil(log2 N); n ceil(log2 N) at most (broadcast)
+  scatter_all_gather,     // broadcast: ceil(log2 N) + N-1, about 2n, van de Geijn
+  reduce_scatter_gather,  // reduce: ring, then each part goes straight to the root; 2n(N-1)/N
+  direct,         // reduce_scatter: every part straight to its owner, reduced there in rank order in one pass; n(N-1)/N
+  bruck,          // all_gather: ceil(log2 N), n(N-1)/N
+  dissemination,  // barrier: ceil(log2 N), 0
+  pairwise,       // all_to_all: N-1, n(N-1)/N
+  linear,         // gather, scatter: every part straight between its rank and the root; n(N-1)/N
+};
+inline constexpr std::uint8_t kAlgorithmCount = 11;
+
+[[nodiscard]] const char* name(Algorithm algorithm) noexcept;
+
+/// The algorithms that a collective can be run with.
+[[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
+
+/// One collective call as one rank sees it. Counts and in-place rules are those of tributary.h.
+struct Parameters {
+  Collective collective = Collective::all_reduce;
+  Algorithm algorithm = Algorithm::ring;
+  std::uint32_t ranks = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t root = 0;           // broadcast, reduce, gather, scatter
+  std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
+  std::uint32_t element_bytes = 1;  // size_of(dtype); must agree on all ranks, like all that is cut by it
+  std::uint32_t piece_bytes = 1 << 18;  // most bytes of a message; less than an element counts as one element
+  bool in_place = false;  // this rank's; meaningless (and ignored) where a rank has only one of the two buffers
+};
+
+/// Where one algorithm gives way to the next, in bytes of `count` elements. choose.cc says why these are the defaults.
+struct Thresholds {
+  std::uint64_t recursive_doubling_bytes_max = 32 << 10;
+  std::uint64_t halving_doubling_bytes_max = 4 << 20;           // the number of ranks is a power of two
+  std::uint64_t halving_doubling_uneven_bytes_max = 128 << 10;  // it is not, and at least 6
+  std::uint64_t broadcast_binomial_bytes_max = 384 << 10;
+  std::uint64_t reduce_binomial_bytes_max = 192 << 10;
+  std::uint64_t reduce_scatter_direct_bytes_max = 32 << 10;
+  std::uint64_t all_gather_bruck_bytes_max = 32 << 10;
+  std::uint64_t gather_binomial_bytes_max = 2 << 10;
+  std::uint64_t scatter_binomial_bytes_max = 2 << 10;
+};
+
+/// The same on every rank that asks with the same arguments. bytes: of `count` elements, as in Parameters.
+[[nodiscard]] Algorithm choose(Collective collective, std::uint32_t ranks, std::uint64_t bytes,
+                               const Thresholds& thresholds = {}) noexcept;
+
+class Emitter;
+
+/// A value of a few words: copy it freely. Const calls from any thread.
+class Schedule {
+ public:
+  /// Throws std::invalid_argument for a programming error: an algorithm that the collective does not have, rank or root
+  /// >= ranks, an element of 0 bytes, an all_to_all in place.
+  explicit Schedule(const Parameters& parameters);
+
+  [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
+  [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_; }
+  /// Elements of Buffer::scratch that this rank needs for the whole schedule.
+  [[nodiscard]] std::uint64_t scratch_count() const noexcept { return scratch_count_; }
+  /// Replaces `out` by the actions of round < rounds(). Pure: rounds may be asked for in any order and again.
+  void actions(std::uint64_t round, Actions& out) const noexcept;
+
+ private:
+  /// Steps of one kind, one after the other. A round is `steps_per_round` steps that do not depend on each other, or
+  /// the 1/rounds_per_step part of a step whose messages are too many for one round; one of the two is 1.
+  struct Phase {
+    void (*step)(const Parameters&, std::uint64_t step, Emitter&) noexcept = nullptr;
+    std::uint64_t steps = 0;
+    std::uint64_t steps_per_round = 1;
+    std::uint64_t rounds_per_step = 1;
+    [[nodiscard]] std::uint64_t rounds() const noexcept {
+      return (steps + steps_per_round - 1) / steps_per_round * rounds_per_step;
+    }
+  };
+  static constexpr std::size_t kPhasesMax = 4;
+
+  void compose() noexcept;
+  void compose_all_reduce() noexcept;
+  void compose_rooted() noexcept;
+  void compose_by_parts() noexcept;
+  /// message_count: elements of the largest message of any rank in any step.
+  void add(decltype(Phase::step) step, std::uint64_t steps, std::uint64_t message_count,
+           bool independent = false) noexcept;
+
+  Parameters parameters_;
+  std::uint64_t piece_count_ = 1;  // elements
+  std::uint64_t rounds_ = 0;
+  std::uint64_t scratch_count_ = 0;
+  std::array<Phase, kPhasesMax> phases_{};
+  std::size_t phase_count_ = 0;
+};
+
+}  // namespace tributary::schedule
