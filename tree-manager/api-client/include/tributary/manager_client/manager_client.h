@@ -1,0 +1,121 @@
+#pragma once
+// The small client of the manager's REST interface, for processes that live elsewhere: the aggregator daemon, ranks,
+// the command line. It blocks, throws nothing, logs nothing, and keeps all HTTP types out of its callers.
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tributary/protocol/credential.h"
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager_client {
+
+struct ManagerSettings {
+  std::string url;    // "http://host:7470"; the port may be left out, an IPv6 address is written in brackets
+  std::string token;  // content of the join token file; may be empty for reads
+  std::chrono::milliseconds connect_limit{2000};   // name look-up and connecting, over all addresses of the name
+  std::chrono::milliseconds request_limit{10000};  // the whole request, connecting included
+  std::uint64_t answer_bytes_max = 256U << 20;
+};
+
+struct AggregatorRegistration {
+  std::string name;  // at most 63 bytes; empty: the manager makes one from host and port
+  std::string host;  // its place in the topology; at most 63 bytes
+  Endpoint data;     // where ranks connect; a wildcard host (0.0.0.0, ::) means "the address this request came from"
+  Endpoint http;     // metrics and health; same rule
+  std::uint64_t memory_bytes = 0;               // that lanes may use
+  std::uint32_t children_max = kChildrenMax;    // per lane, 1 to kChildrenMax
+  std::uint64_t line_rate_bits_per_second = 0;  // of its network interface; 0: the topology's, or the assumed one
+  std::string version;
+};
+
+struct RegistrationAnswer {
+  std::string name;                 // the accepted one: tokens are made out to it
+  std::uint64_t incarnation = 0;    // of this registration; goes with every renewal
+  std::uint32_t lease_seconds = 0;  // renew at least three times within it
+  PublicKey public_key{};           // verifies tokens
+};
+
+struct AggregatorLoad {
+  std::uint64_t memory_in_use_bytes = 0;
+  std::uint32_t lanes_active = 0;
+  std::uint32_t sessions = 0;
+  std::uint64_t contribution_bytes_total = 0;
+};
+
+enum class AggregatorState : std::uint8_t {
+  active,
+  draining,  // end the lanes in an orderly way; keep renewing until done, then unregister
+  unknown,   // the lease had ended, or another process took the name: register anew
+};
+
+struct GroupRequest {
+  std::string job;                  // at most 63 bytes; empty: "unnamed"
+  std::vector<std::string> hosts;   // by rank: that rank's host in the topology
+  std::uint32_t lanes = 1;          // wanted, 1 to kLanesMax
+  std::uint32_t window = 0;         // segments; 0: the manager's default
+  std::uint32_t segment_bytes = 0;  // 0: the manager's default
+  std::uint32_t levels = 0;         // exactly so many aggregators between a rank and the result; 0: the planner chooses
+};
+
+struct GroupAnswer {
+  GroupDescriptor descriptor;  // empty: use the fallback; its `group` and `epoch` are good for rebuild all the same
+  std::uint32_t retry_after_seconds = 0;  // empty descriptor: ask for a rebuild after this
+};
+
+struct GroupLease {
+  bool known = false;  // false: the lease had ended; ask for a new group
+  std::uint32_t lease_seconds = 0;
+  std::uint32_t epoch = 0;       // the manager's newest for this group
+  bool rebuild_advised = false;  // a tree, or a better one, can be had: call rebuild_group at a convenient moment
+  std::string reason;            // for rebuild_advised
+};
+
+/// One manager. Every call makes one connection and blocks until the answer is there or a limit has passed. Calls on
+/// one client are serialised; different clients are independent.
+///
+/// Errors: unreachable (no connection, or no answer within the limit; the sentence says the URL and what to do),
+/// denied (token missing or wrong), bad_argument (the manager refused a value), peer_gone (it does not know this
+/// aggregator or group), mismatch (state conflict, as a stale epoch or a name in use), exhausted (no room in the
+/// manager's store), retry (it is busy), corrupt (the answer makes no sense), aborted (cancel was called).
+class ManagerClient {
+ public:
+  /// bad_argument when the URL is none; connects to nothing yet.
+  [[nodiscard]] static Result<ManagerClient> create(ManagerSettings settings);
+  ManagerClient(ManagerClient&&) noexcept;
+  ManagerClient& operator=(ManagerClient&&) noexcept;
+  ~ManagerClient();
+
+  [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
+  [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
+                                                         const AggregatorLoad& load);
+  [[nodiscard]] Status unregister_aggregator(std::string_view name);
+
+  [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);
+  /// Trees at epoch + 1, without the `failed` aggregators. The same request again gives the same epoch again.
+  [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
+                                                  const std::vector<std::string>& failed);
+  [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group);
+  [[nodiscard]] Status delete_group(std::uint64_t group);
+
+  /// Any path, as "/v1/trees".
+  [[nodiscard]] Result<nlohmann::json> get(std::string_view path);
+  /// Any path with any method that carries JSON; a null body sends none. An empty answer comes back as null.
+  [[nodiscard]] Result<nlohmann::json> request(std::string_view method, std::string_view path,
+                                               const nlohmann::json& body);
+
+  /// The call in progress and all later ones end with Errc::aborted. Any thread.
+  void cancel() noexcept;
+
+ private:
+  struct Impl;
+  explicit ManagerClient(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tributary::manager_client

@@ -1,0 +1,226 @@
+#include "http_exchange.h"
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/version.hpp>
+#include <charconv>
+#include <memory>
+
+namespace tributary::manager_client {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::string_view kScheme = "http://";
+constexpr std::string_view kDefaultPort = "7470";
+
+enum class Phase { resolving, connecting, sending, waiting, done };
+
+std::string_view doing(Phase phase) {
+  switch (phase) {
+    case Phase::resolving:
+      return "looking up its name";
+    case Phase::connecting:
+      return "connecting";
+    case Phase::sending:
+      return "sending the request";
+    case Phase::waiting:
+      return "waiting for the answer";
+    case Phase::done:
+      break;
+  }
+  return "finishing";
+}
+
+http::request<http::string_body> make_request(const HttpUrl& url, const HttpRequest& from) {
+  http::request<http::string_body> message;
+  message.version(11);
+  message.method_string(from.method);
+  message.target(url.path_prefix + from.target);
+  message.set(http::field::host, url.text.substr(kScheme.size()));
+  message.set(http::field::user_agent, "tributary");
+  message.set(http::field::accept, "application/json");
+  if (!from.token.empty()) message.set(http::field::authorization, "Bearer " + from.token);
+  if (!from.body.empty()) message.set(http::field::content_type, "application/json");
+  message.body() = from.body;
+  message.keep_alive(false);
+  message.prepare_payload();
+  return message;
+}
+
+/// Lives as long as a handler refers to it, so an exchange that was stopped half way leaves nothing dangling.
+class Exchange : public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(asio::io_context& io, const HttpUrl& url, const HttpRequest& request)
+      : resolver_(io),
+        stream_(io),
+        url_(url),
+        request_(make_request(url, request)),
+        connect_limit_(std::min(request.connect_limit, request.request_limit)),
+        deadline_(std::chrono::steady_clock::now() + request.request_limit) {
+    parser_.body_limit(request.answer_bytes_max);
+  }
+
+  void start() {
+    resolver_.async_resolve(url_.host, url_.port, [self = shared_from_this()](error_code error, auto endpoints) {
+      if (error) return self->finish(error);
+      self->connect(endpoints);
+    });
+  }
+
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] error_code error() const { return error_; }
+  [[nodiscard]] bool ended() const { return ended_; }
+  [[nodiscard]] auto deadline() const { return deadline_; }
+  HttpAnswer answer() { return {parser_.get().result_int(), std::move(parser_.get().body())}; }
+
+ private:
+  void connect(const tcp::resolver::results_type& endpoints) {
+    phase_ = Phase::connecting;
+    stream_.expires_after(connect_limit_);
+    stream_.async_connect(endpoints, [self = shared_from_this()](error_code error, const tcp::endpoint&) {
+      if (error) return self->finish(error);
+      self->send();
+    });
+  }
+
+  void send() {
+    phase_ = Phase::sending;
+    stream_.expires_at(deadline_);
+    http::async_write(stream_, request_, [self = shared_from_this()](error_code error, std::size_t) {
+      // A server that refuses early may close before it has read all: its answer is still worth reading.
+      if (error && error != asio::error::broken_pipe && error != asio::error::connection_reset) {
+        return self->finish(error);
+      }
+      self->receive();
+    });
+  }
+
+  void receive() {
+    phase_ = Phase::waiting;
+    http::async_read(stream_, buffer_, parser_, [self = shared_from_this()](error_code error, std::size_t) {
+      if (!error) self->phase_ = Phase::done;
+      self->finish(error);
+    });
+  }
+
+  void finish(error_code error) {
+    error_ = error;
+    ended_ = true;
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.close();
+  }
+
+  tcp::resolver resolver_;
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  HttpUrl url_;
+  http::request<http::string_body> request_;
+  http::response_parser<http::string_body> parser_;
+  std::chrono::milliseconds connect_limit_;
+  std::chrono::steady_clock::time_point deadline_;
+  Phase phase_ = Phase::resolving;
+  error_code error_;
+  bool ended_ = false;
+};
+
+Error unreachable(const HttpUrl& url, const Exchange& exchange, std::chrono::milliseconds limit) {
+  const bool late = !exchange.ended() || exchange.error() == beast::error::timeout;
+  std::string why = late ? "no end within " + std::to_string(limit.count()) + " ms" : exchange.error().message();
+  return {Errc::unreachable, "the manager at " + url.text + " cannot be reached (" +
+                                 std::string(doing(exchange.phase())) + ": " + why +
+                                 "); check that tributary-manager runs there and that the URL is right"};
+}
+
+}  // namespace
+
+class HttpExchanger::Running {
+ public:
+  Running(HttpExchanger& owner, asio::io_context& io) : owner_(owner) {
+    const std::lock_guard lock(owner_.mutex_);
+    if (owner_.cancelled_) io.stop();
+    owner_.stop_ = [&io] { io.stop(); };
+  }
+  ~Running() {
+    const std::lock_guard lock(owner_.mutex_);
+    owner_.stop_ = nullptr;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  HttpExchanger& owner_;
+};
+
+Result<HttpAnswer> HttpExchanger::run(const HttpUrl& url, const HttpRequest& request) {
+  const std::lock_guard one_at_a_time(serial_);
+  asio::io_context io(1);
+  const auto exchange = std::make_shared<Exchange>(io, url, request);
+  {
+    const Running running(*this, io);
+    exchange->start();
+    io.run_until(exchange->deadline());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (cancelled_) return fail(Errc::aborted, "the request to the manager at " + url.text + " was cancelled");
+  }
+  if (exchange->error() == http::error::body_limit) {
+    return fail(Errc::corrupt, "the manager at " + url.text + " sent an answer longer than " +
+                                   std::to_string(request.answer_bytes_max) + " bytes");
+  }
+  if (!exchange->ended() || exchange->error()) {
+    return std::unexpected(unreachable(url, *exchange, request.request_limit));
+  }
+  return exchange->answer();
+}
+
+void HttpExchanger::cancel() noexcept {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  if (stop_) stop_();
+}
+
+Result<HttpUrl> parse_url(std::string_view url) {
+  const auto bad = [&](std::string_view why) {
+    return fail(Errc::bad_argument,
+                "'" + std::string(url) + "' is no manager URL: " + std::string(why) + "; write http://host:7470");
+  };
+  if (!url.starts_with(kScheme)) return bad("it does not begin with http://");
+  std::string_view rest = url.substr(kScheme.size());
+  for (const char c : rest) {
+    if (c <= ' ' || c == '@' || c == '?' || c == '#' || c == 127)
+      return bad("it holds a character that has no place there");
+  }
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view prefix = rest.substr(slash);
+  while (prefix.ends_with('/')) prefix.remove_suffix(1);
+  const std::string_view authority = rest.substr(0, slash);
+  std::string_view host = authority;
+  std::string_view port = kDefaultPort;
+  const std::size_t colon = authority.rfind(':');
+  const std::size_t bracket = authority.rfind(']');
+  if (colon != std::string_view::npos && (bracket == std::string_view::npos || colon > bracket)) {
+    host = authority.substr(0, colon);
+    port = authority.substr(colon + 1);
+  }
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  if (host.empty()) return bad("the host is missing");
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc{} || end != port.data() + port.size() || number == 0) {
+    return bad("the port is not a number from 1 to 65535");
+  }
+  const bool v6 = host.find(':') != std::string_view::npos;
+  HttpUrl parsed{std::string(host), std::string(port), std::string(prefix), std::string(kScheme)};
+  parsed.text += (v6 ? "[" + parsed.host + "]" : parsed.host) + ":" + parsed.port;
+  return parsed;
+}
+
+}  // namespace tributary::manager_client

@@ -1,0 +1,287 @@
+#include "tributary/manager_client/manager_client.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "http_exchange.h"
+
+namespace tributary::manager_client {
+namespace {
+
+using nlohmann::json;
+
+Errc errc_of(unsigned status) noexcept {
+  switch (status) {
+    case 401:
+    case 403:
+      return Errc::denied;
+    case 404:
+    case 410:
+      return Errc::peer_gone;
+    case 409:
+      return Errc::mismatch;
+    case 429:
+    case 503:
+      return Errc::retry;
+    case 507:
+      return Errc::exhausted;
+    default:
+      return status >= 500 ? Errc::io : Errc::bad_argument;
+  }
+}
+
+/// The sentence in {"error": {"message": ...}}, if the body holds one.
+std::string message_of(const std::string& body) {
+  const json answer = json::parse(body, nullptr, false);
+  if (!answer.is_object() || !answer.contains("error") || !answer["error"].is_object()) return {};
+  const json& error = answer["error"];
+  return error.contains("message") && error["message"].is_string() ? error["message"].get<std::string>() : "";
+}
+
+std::string encode_path_part(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                       c == '_' || c == '.' || c == '~';
+    if (plain) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += '%';
+      out += digits[byte >> 4U];
+      out += digits[byte & 15U];
+    }
+  }
+  return out;
+}
+
+/// Reads members of the manager's answers; the first that is missing or of the wrong type makes the whole corrupt.
+class Answer {
+ public:
+  explicit Answer(const json& object) : object_(object) {}
+  template <class T>
+  T number(const char* name) {
+    const json* member = find(name);
+    if (member == nullptr) return T{};
+    if (!member->is_number_unsigned() || member->get<std::uint64_t>() > std::numeric_limits<T>::max()) {
+      return complain(name), T{};
+    }
+    return member->get<T>();
+  }
+  std::string text(const char* name) {
+    const json* member = find(name);
+    if (member == nullptr) return {};
+    if (!member->is_string()) return complain(name), std::string{};
+    return member->get<std::string>();
+  }
+  bool flag(const char* name) {
+    const json* member = find(name);
+    if (member == nullptr) return false;
+    if (!member->is_boolean()) return complain(name), false;
+    return member->get<bool>();
+  }
+  [[nodiscard]] std::optional<Error> error() const {
+    if (wrong_.empty()) return std::nullopt;
+    return Error{Errc::corrupt, "the manager's answer has no usable '" + wrong_ +
+                                    "'; are this program and the manager of the same version?"};
+  }
+
+ private:
+  const json* find(const char* name) {
+    const auto it = object_.is_object() ? object_.find(name) : object_.end();
+    if (!object_.is_object() || it == object_.end()) return complain(name), nullptr;
+    return &*it;
+  }
+  void complain(const char* name) {
+    if (wrong_.empty()) wrong_ = name;
+  }
+  const json& object_;
+  std::string wrong_;
+};
+
+json to_json(const AggregatorRegistration& r) {
+  return {{"name", r.name},
+          {"host", r.host},
+          {"data", to_string(r.data)},
+          {"http", to_string(r.http)},
+          {"memory_bytes", r.memory_bytes},
+          {"children_max", r.children_max},
+          {"line_rate_bits_per_second", r.line_rate_bits_per_second},
+          {"version", r.version}};
+}
+
+json to_json(const GroupRequest& r) {
+  json body = {{"job", r.job}, {"ranks", r.hosts}, {"lanes", r.lanes}};
+  if (r.window != 0) body["window"] = r.window;
+  if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
+  if (r.levels != 0) body["levels"] = r.levels;
+  return body;
+}
+
+Result<GroupAnswer> group_answer(const Result<json>& answer) {
+  if (!answer) return std::unexpected(answer.error());
+  auto descriptor = group_descriptor_from_json(*answer);
+  if (!descriptor) return std::unexpected(descriptor.error());
+  Answer members(*answer);
+  GroupAnswer result{std::move(*descriptor), members.number<std::uint32_t>("retry_after_seconds")};
+  if (const auto error = members.error()) return std::unexpected(*error);
+  return result;
+}
+
+}  // namespace
+
+struct ManagerClient::Impl {
+  ManagerSettings settings;
+  HttpUrl url;
+  HttpExchanger exchanger;
+
+  Result<HttpAnswer> exchange(std::string_view method, std::string_view path, std::string body) {
+    const HttpRequest request{.method = std::string(method),
+                              .target = std::string(path),
+                              .token = settings.token,
+                              .body = std::move(body),
+                              .connect_limit = settings.connect_limit,
+                              .request_limit = settings.request_limit,
+                              .answer_bytes_max = settings.answer_bytes_max};
+    return exchanger.run(url, request);
+  }
+
+  Result<json> call(std::string_view method, std::string_view path, const json& body) {
+    try {
+      auto answer = exchange(method, path, body.is_null() ? std::string{} : body.dump());
+      if (!answer) return std::unexpected(answer.error());
+      return understand(method, path, *answer);
+    } catch (const std::exception& error) {  // no memory, no file descriptors, text that is not UTF-8
+      return fail(Errc::io, std::string(method) + " " + url.text + std::string(path) + " failed here: " + error.what());
+    }
+  }
+
+  Result<json> understand(std::string_view method, std::string_view path, const HttpAnswer& answer) const {
+    if (answer.status < 200 || answer.status >= 300) {
+      std::string message = message_of(answer.body);
+      if (message.empty()) message = "no reason was given";
+      return fail(errc_of(answer.status), "the manager at " + url.text + " answered " + std::string(method) + " " +
+                                              std::string(path) + " with " + std::to_string(answer.status) + ": " +
+                                              message);
+    }
+    if (answer.body.empty()) return json(nullptr);
+    json parsed = json::parse(answer.body, nullptr, false);
+    if (parsed.is_discarded()) {
+      return fail(Errc::corrupt,
+                  "the answer of " + url.text + std::string(path) + " is not JSON; is it a Tributary manager?");
+    }
+    return parsed;
+  }
+};
+
+ManagerClient::ManagerClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ManagerClient::ManagerClient(ManagerClient&&) noexcept = default;
+ManagerClient& ManagerClient::operator=(ManagerClient&&) noexcept = default;
+ManagerClient::~ManagerClient() = default;
+
+Result<ManagerClient> ManagerClient::create(ManagerSettings settings) {
+  auto url = parse_url(settings.url);
+  if (!url) return std::unexpected(url.error());
+  while (!settings.token.empty() && (settings.token.back() == '\n' || settings.token.back() == '\r')) {
+    settings.token.pop_back();
+  }
+  for (const char c : settings.token) {
+    if (c <= ' ' || c == 127) {
+      return fail(Errc::bad_argument,
+                  "the manager token holds a space or a control character; give the content of the token file alone");
+    }
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->settings = std::move(settings);
+  impl->url = std::move(*url);
+  return ManagerClient(std::move(impl));
+}
+
+Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRegistration& registration) {
+  const auto answer = request("POST", "/v1/aggregators", to_json(registration));
+  if (!answer) return std::unexpected(answer.error());
+  Answer members(*answer);
+  RegistrationAnswer result;
+  result.name = members.text("name");
+  result.incarnation = members.number<std::uint64_t>("incarnation");
+  result.lease_seconds = members.number<std::uint32_t>("lease_seconds");
+  const auto key = from_base64(members.text("public_key"));
+  if (const auto error = members.error()) return std::unexpected(*error);
+  if (!key || key->size() != kPublicKeyBytes) {
+    return fail(Errc::corrupt, "the manager's public key is not base64 of 32 bytes");
+  }
+  std::copy(key->begin(), key->end(), result.public_key.begin());
+  return result;
+}
+
+Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, std::uint64_t incarnation,
+                                                        const AggregatorLoad& load) {
+  const json body = {{"incarnation", incarnation},
+                     {"load",
+                      {{"memory_in_use_bytes", load.memory_in_use_bytes},
+                       {"lanes_active", load.lanes_active},
+                       {"sessions", load.sessions},
+                       {"contribution_bytes_total", load.contribution_bytes_total}}}};
+  const auto answer = request("PUT", "/v1/aggregators/" + encode_path_part(name) + "/lease", body);
+  if (!answer && answer.error().code == Errc::peer_gone) return AggregatorState::unknown;
+  if (!answer) return std::unexpected(answer.error());
+  Answer members(*answer);
+  const std::string state = members.text("state");
+  if (const auto error = members.error()) return std::unexpected(*error);
+  return state == "draining" ? AggregatorState::draining : AggregatorState::active;
+}
+
+Status ManagerClient::unregister_aggregator(std::string_view name) {
+  const auto answer = request("DELETE", "/v1/aggregators/" + encode_path_part(name), nullptr);
+  if (!answer) return std::unexpected(answer.error());
+  return {};
+}
+
+Result<GroupAnswer> ManagerClient::request_group(const GroupRequest& group) {
+  return group_answer(request("POST", "/v1/groups", to_json(group)));
+}
+
+Result<GroupAnswer> ManagerClient::rebuild_group(std::uint64_t group, std::uint32_t epoch,
+                                                 const std::vector<std::string>& failed) {
+  return group_answer(
+      request("POST", "/v1/groups/" + std::to_string(group) + "/rebuild", {{"epoch", epoch}, {"failed", failed}}));
+}
+
+Result<GroupLease> ManagerClient::renew_group(std::uint64_t group) {
+  const auto answer = request("PUT", "/v1/groups/" + std::to_string(group) + "/lease", nullptr);
+  if (!answer && answer.error().code == Errc::peer_gone) return GroupLease{};
+  if (!answer) return std::unexpected(answer.error());
+  Answer members(*answer);
+  GroupLease lease{.known = true,
+                   .lease_seconds = members.number<std::uint32_t>("lease_seconds"),
+                   .epoch = members.number<std::uint32_t>("epoch"),
+                   .rebuild_advised = members.flag("rebuild_advised"),
+                   .reason = members.text("reason")};
+  if (const auto error = members.error()) return std::unexpected(*error);
+  return lease;
+}
+
+Status ManagerClient::delete_group(std::uint64_t group) {
+  const auto answer = request("DELETE", "/v1/groups/" + std::to_string(group), nullptr);
+  if (!answer) return std::unexpected(answer.error());
+  return {};
+}
+
+Result<json> ManagerClient::get(std::string_view path) {
+  return request("GET", path, nullptr);
+}
+
+Result<json> ManagerClient::request(std::string_view method, std::string_view path, const json& body) {
+  const bool plain = path.starts_with('/') && path.find_first_of(" \r\n\t") == std::string_view::npos;
+  if (!plain)
+    return fail(Errc::bad_argument,
+                "'" + std::string(path) + "' is no path; it begins with a slash and holds no space");
+  return impl_->call(method, path, body);
+}
+
+void ManagerClient::cancel() noexcept {
+  impl_->exchanger.cancel();
+}
+
+}  // namespace tributary::manager_client
