@@ -1,4 +1,4 @@
-#include "float_format.h"
+#include "reference/float_format.h"
 
 #include <algorithm>
 #include <cassert>

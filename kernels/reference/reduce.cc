@@ -1,11 +1,11 @@
-#include "reduce.h"
+#include "reference/reduce.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
-#include "float_format.h"
+#include "reference/float_format.h"
 
 namespace tributary::kernels::reference {
 namespace {

@@ -1,0 +1,128 @@
+// The twelve dtypes as reduce sees them: a wire form, an accumulator lane, and a load and a store between the two.
+// Included once per target.
+//
+// Elements move in groups of four accumulator vectors: four wire vectors of an element as wide as its accumulator, two
+// of a 16-bit float, one of an 8-bit float. The order within a group is whatever is cheapest on the target, because
+// store undoes what load did.
+
+/// An element that is its own accumulator. kVectors: 4, or 2 where less at a time is faster.
+template <class T, int kVectors>
+struct Plain {
+  using Lane = T;
+  static constexpr std::size_t kElementBytes = sizeof(T);
+  static constexpr std::size_t kGroupVectors = kVectors;
+
+  static HWY_INLINE void load(const std::uint8_t* from, Vec<T>& a, Vec<T>& b, Vec<T>& c, Vec<T>& d) {
+    const std::size_t step = vector_bytes();
+    a = load_vector<T>(from);
+    b = load_vector<T>(from + step);
+    if constexpr (kVectors == 4) {
+      c = load_vector<T>(from + 2 * step);
+      d = load_vector<T>(from + 3 * step);
+    } else {
+      c = d = b;  // dead: nothing stores them
+    }
+  }
+
+  template <bool kStream>
+  static HWY_INLINE void store(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d, std::uint8_t* to) {
+    const std::size_t step = vector_bytes();
+    store_vector<T, kStream>(a, to);
+    store_vector<T, kStream>(b, to + step);
+    if constexpr (kVectors == 4) {
+      store_vector<T, kStream>(c, to + 2 * step);
+      store_vector<T, kStream>(d, to + 3 * step);
+    }
+  }
+};
+
+/// A float as a signed integer that orders as min (or max) wants: T has the float's width, kLargest is the bit pattern
+/// of +infinity, or of the largest value where there is none.
+///
+/// Flipping the magnitude of negative numbers gives integers in the order -NaN, -inf, ..., -0, +0, ..., +inf, +NaN. As
+/// the integers wrap, both kinds of NaN are neighbours: an offset puts the cut before +NaN for min, so that every NaN
+/// is below every number, and after -NaN for max. One integer minimum then does all of IEEE 754-2019 minimum, on every
+/// target the same.
+template <class T, T kLargest, T kQuiet, bool kMin, int kVectors>
+struct Ordered {
+  using Lane = T;
+  using Bits = Plain<T, kVectors>;
+  using U = std::make_unsigned_t<T>;
+  static constexpr std::size_t kElementBytes = sizeof(T);
+  static constexpr std::size_t kGroupVectors = kVectors;
+  static constexpr T kMagnitude = hwy::LimitsMax<T>();
+  static constexpr U kCut = static_cast<U>(kMagnitude) + 1;  // the least T
+  static constexpr T kOffset = static_cast<T>(kMin ? static_cast<U>(kCut - static_cast<U>(kLargest) - 1)
+                                                   : static_cast<U>(kCut + static_cast<U>(kLargest) + 1));
+
+  static HWY_INLINE Vec<T> flip(Vec<T> v) { return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), set<T>(kMagnitude))); }
+  static HWY_INLINE Vec<T> key(Vec<T> bits) { return hn::Add(flip(bits), set<T>(kOffset)); }
+  static HWY_INLINE Vec<T> unkey(Vec<T> v) {
+    const auto bits = flip(hn::Sub(v, set<T>(kOffset)));
+    const auto nan = hn::Gt(hn::And(bits, set<T>(kMagnitude)), set<T>(kLargest));
+    return hn::Or(bits, hn::IfThenElseZero(nan, set<T>(kQuiet)));
+  }
+
+  static HWY_INLINE void load(const std::uint8_t* from, Vec<T>& a, Vec<T>& b, Vec<T>& c, Vec<T>& d) {
+    Bits::load(from, a, b, c, d);
+    a = key(a);
+    b = key(b);
+    c = key(c);
+    d = key(d);
+  }
+
+  template <bool kStream>
+  static HWY_INLINE void store(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d, std::uint8_t* to) {
+    Bits::template store<kStream>(unkey(a), unkey(b), unkey(c), unkey(d), to);
+  }
+};
+
+struct Float16 {
+  using Lane = float;
+  static constexpr std::size_t kElementBytes = 2;
+  static constexpr std::size_t kGroupVectors = 2;
+
+  static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
+    widen_float16(load_vector<std::uint16_t>(from), a, b);
+    widen_float16(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+  }
+
+  template <bool kStream>
+  static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
+    store_vector<std::uint16_t, kStream>(narrow_float16<Overflow::to_infinity>(a, b), to);
+    store_vector<std::uint16_t, kStream>(narrow_float16<Overflow::to_infinity>(c, d), to + vector_bytes());
+  }
+};
+
+struct BFloat16 {
+  using Lane = float;
+  static constexpr std::size_t kElementBytes = 2;
+  static constexpr std::size_t kGroupVectors = 2;
+
+  static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
+    widen_bfloat16(load_vector<std::uint16_t>(from), a, b);
+    widen_bfloat16(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+  }
+
+  template <bool kStream>
+  static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
+    store_vector<std::uint16_t, kStream>(narrow_bfloat16<Overflow::to_infinity>(a, b), to);
+    store_vector<std::uint16_t, kStream>(narrow_bfloat16<Overflow::to_infinity>(c, d), to + vector_bytes());
+  }
+};
+
+template <class Format>
+struct Float8 {
+  using Lane = float;
+  static constexpr std::size_t kElementBytes = 1;
+  static constexpr std::size_t kGroupVectors = 1;
+
+  static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
+    widen_float8<Format>(load_vector<std::uint8_t>(from), a, b, c, d);
+  }
+
+  template <bool kStream>
+  static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
+    store_vector<std::uint8_t, kStream>(narrow_float8<Format, Overflow::to_infinity>(a, b, c, d), to);
+  }
+};

@@ -1,0 +1,9 @@
+#pragma once
+// The reference as a target: what is left when a CPU has no vector target.
+#include "cpu/kernel_table.h"
+
+namespace tributary::kernels::scalar {
+
+extern const ReduceTable kReduceTable;
+
+}  // namespace tributary::kernels::scalar

@@ -1,0 +1,36 @@
+// Opens one target: sets Highway to it and names its namespace. The build compiles each *_target.cc once per target,
+// with
+//   TRIBUTARY_TARGET      its name here: sse4, avx2, avx3, neon, sve
+//   TRIBUTARY_HWY_TARGET  the Highway target whose operations it uses
+// One object per target keeps each compilation short. As with Highway's own foreach_target.h, the instruction set is
+// switched on by pragma for the target's namespace alone, never by compiler flags: an inline function of the standard
+// library that is compiled here must still run everywhere, since the linker keeps one copy of it for the whole program.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+// Of Highway only headers are used (the choice of target is made in targets.cc), so nothing has to be linked: a shared
+// libhwy in someone else's process could be another version than ours.
+#define HWY_COMPILE_ALL_ATTAINABLE
+#include "hwy/detect_targets.h"
+#undef HWY_TARGET
+#define HWY_TARGET TRIBUTARY_HWY_TARGET
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+// How float16 is widened, by what the target has:
+//   halves     the lower half of a vector and the upper half (x86 F16C, AVX-512, NEON)
+//   even_odd   the even lanes and the odd lanes, by instructions that look at 32-bit containers (SVE)
+//   arithmetic the even lanes and the odd lanes, by integer and float32 arithmetic (SSE4)
+#define TRIBUTARY_F16_HALVES 1
+#define TRIBUTARY_F16_EVEN_ODD 2
+#define TRIBUTARY_F16_ARITHMETIC 3
+#if HWY_TARGET == HWY_SSE4
+#define TRIBUTARY_F16 TRIBUTARY_F16_ARITHMETIC
+#elif HWY_HAVE_SCALABLE
+#define TRIBUTARY_F16 TRIBUTARY_F16_EVEN_ODD
+#else
+#define TRIBUTARY_F16 TRIBUTARY_F16_HALVES
+#endif

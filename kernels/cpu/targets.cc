@@ -1,0 +1,133 @@
+#include "tributary/kernels/target.h"
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+
+#include "cpu/kernel_table.h"
+#include "cpu/scalar_tables.h"
+
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+#endif
+
+namespace tributary::kernels {
+
+#if defined(__x86_64__)
+namespace sse4 {
+extern const ReduceTable kReduceTable;
+}
+namespace avx2 {
+extern const ReduceTable kReduceTable;
+}
+namespace avx3 {
+extern const ReduceTable kReduceTable;
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const ReduceTable kReduceTable;
+}
+namespace sve {
+extern const ReduceTable kReduceTable;
+}
+#endif
+
+namespace {
+
+struct TargetList {
+  std::array<Target, 4> targets{Target::scalar};
+  std::size_t count = 1;
+  Target active = Target::scalar;
+
+  void add(Target target, bool available) noexcept {
+    if (!available) return;
+    targets[count++] = target;
+    active = target;
+  }
+};
+
+#if defined(__x86_64__)
+// The compiler's check covers what the operating system saves of the registers, too.
+TargetList detect() noexcept {
+  TargetList list;
+  list.add(Target::sse4, __builtin_cpu_supports("ssse3") && __builtin_cpu_supports("sse4.2"));
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+                    __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  list.add(Target::avx2, avx2);
+  list.add(Target::avx3, avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+  return list;
+}
+#elif defined(__aarch64__)
+constexpr unsigned long kNeonBytes = 16;
+
+TargetList detect() noexcept {
+  TargetList list;
+  list.add(Target::neon, true);
+  const bool sve = (getauxval(AT_HWCAP) & HWCAP_SVE) != 0;
+  list.add(Target::sve, sve);
+  // The low 16 bits of the answer are the vector length.
+  if (sve && (static_cast<unsigned long>(prctl(PR_SVE_GET_VL)) & 0xFFFF) <= kNeonBytes) list.active = Target::neon;
+  return list;
+}
+#else
+TargetList detect() noexcept {
+  return {};
+}
+#endif
+
+const TargetList& list() noexcept {
+  static const TargetList detected = detect();
+  return detected;
+}
+
+}  // namespace
+
+std::string_view to_string(Target target) noexcept {
+  switch (target) {
+    case Target::scalar:
+      return "scalar";
+    case Target::sse4:
+      return "sse4";
+    case Target::avx2:
+      return "avx2";
+    case Target::avx3:
+      return "avx3";
+    case Target::neon:
+      return "neon";
+    case Target::sve:
+      return "sve";
+  }
+  return "unknown";
+}
+
+std::span<const Target> available_targets() noexcept {
+  return {list().targets.data(), list().count};
+}
+
+Target active_target() noexcept {
+  return list().active;
+}
+
+const ReduceTable& reduce_table(Target target) noexcept {
+  switch (target) {
+#if defined(__x86_64__)
+    case Target::sse4:
+      return sse4::kReduceTable;
+    case Target::avx2:
+      return avx2::kReduceTable;
+    case Target::avx3:
+      return avx3::kReduceTable;
+#elif defined(__aarch64__)
+    case Target::neon:
+      return neon::kReduceTable;
+    case Target::sve:
+      return sve::kReduceTable;
+#endif
+    default:
+      return scalar::kReduceTable;
+  }
+}
+
+}  // namespace tributary::kernels

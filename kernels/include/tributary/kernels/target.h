@@ -1,0 +1,27 @@
+#pragma once
+// Which instruction set the kernels run on. Nothing here has to be called: reduce and convert choose by themselves.
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tributary::kernels {
+
+enum class Target : std::uint8_t {
+  scalar,  // plain C++, the reference: for a CPU with none of the others
+  sse4,    // x86-64 with SSE4.2
+  avx2,    // x86-64 with AVX2, FMA, F16C and BMI2 (x86-64-v3)
+  avx3,    // x86-64 with AVX-512 F, BW, DQ and VL (x86-64-v4)
+  neon,    // arm64
+  sve,     // arm64 with the Scalable Vector Extension, of any vector length
+};
+
+/// "scalar", "sse4", ...
+[[nodiscard]] std::string_view to_string(Target target) noexcept;
+
+/// What this machine can run and this build holds, slowest first; never empty. Any thread; the answer does not change.
+[[nodiscard]] std::span<const Target> available_targets() noexcept;
+
+/// What the kernels use: the fastest available. SVE is taken where its vectors are longer than NEON's 16 bytes.
+[[nodiscard]] Target active_target() noexcept;
+
+}  // namespace tributary::kernels
