@@ -171,7 +171,7 @@ HWY_INLINE Vec<std::uint32_t> round_to_bfloat16(Vec<float> value) {
                                    as<std::int32_t>(rounded)));
   }
   const auto quiet = as<float>(hn::Or(bits, set<U>(0x00400000)));
-  return as<U>(hn::IfThenElse(hn::Ne(value, value), quiet, as<float>(rounded)));
+  return as<U>(hn::IfThenElse(hn::IsNaN(value), quiet, as<float>(rounded)));
 }
 
 template <Overflow kOverflow>
