@@ -26,7 +26,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "collectives/schedule/schedule.h"
+#include "client/collectives/schedule/schedule.h"
 
 namespace tributary::schedule {
 namespace {

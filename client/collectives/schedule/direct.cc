@@ -1,6 +1,6 @@
 // Algorithms whose messages go straight between the two ranks that care, and those that only forward or signal.
-#include "collectives/schedule/partition.h"
-#include "collectives/schedule/steps.h"
+#include "client/collectives/schedule/partition.h"
+#include "client/collectives/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {

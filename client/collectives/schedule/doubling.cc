@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
-#include "collectives/schedule/partition.h"
-#include "collectives/schedule/steps.h"
+#include "client/collectives/schedule/partition.h"
+#include "client/collectives/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {

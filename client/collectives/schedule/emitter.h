@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "collectives/schedule/schedule.h"
+#include "client/collectives/schedule/schedule.h"
 
 namespace tributary::schedule {
 

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "collectives/schedule/schedule.h"
+#include "client/collectives/schedule/schedule.h"
 
 namespace tributary::schedule {
 

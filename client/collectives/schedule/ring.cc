@@ -8,8 +8,8 @@
 //   step 2   rank 0 sends part 1 (of ranks 2, 3, 0) to rank 1, which owns it, and receives part 0, which it owns
 //
 // All-gather: every rank starts with its own part, and passes on what it received in the step before.
-#include "collectives/schedule/partition.h"
-#include "collectives/schedule/steps.h"
+#include "client/collectives/schedule/partition.h"
+#include "client/collectives/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {

@@ -1,14 +1,14 @@
 // Puts the phases of an algorithm together, and finds the steps of a round.
-#include "collectives/schedule/schedule.h"
+#include "client/collectives/schedule/schedule.h"
 
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
 #include <string>
 
-#include "collectives/schedule/emitter.h"
-#include "collectives/schedule/partition.h"
-#include "collectives/schedule/steps.h"
+#include "client/collectives/schedule/emitter.h"
+#include "client/collectives/schedule/partition.h"
+#include "client/collectives/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {

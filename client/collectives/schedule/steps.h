@@ -3,8 +3,8 @@
 // (but for the barrier).
 #include <cstdint>
 
-#include "collectives/schedule/emitter.h"
-#include "collectives/schedule/schedule.h"
+#include "client/collectives/schedule/emitter.h"
+#include "client/collectives/schedule/schedule.h"
 
 namespace tributary::schedule {
 

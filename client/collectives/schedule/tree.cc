@@ -5,8 +5,8 @@
 //   0 --- 2 --- 3            towards the root, bit by bit from the lowest: step k joins v and v + 2^k
 //   0 --- 4 --- 5            away from the root, from the highest bit
 //         4 --- 6 --- 7
-#include "collectives/schedule/partition.h"
-#include "collectives/schedule/steps.h"
+#include "client/collectives/schedule/partition.h"
+#include "client/collectives/schedule/steps.h"
 
 namespace tributary::schedule {
 namespace {
