@@ -1,11 +1,12 @@
 #pragma once
 // The contract of every reliable transport: ordered channels of frames, driven by one thread.
 //
-// A channel reads a header, asks its handler where the payload goes, and reads the payload straight to that place: a slot, the caller's
-// buffer. It writes payloads straight from where they are. Nothing here knows slots, trees or reductions.
+// A channel reads a header, asks its handler where the payload goes, and reads the payload straight to that place: a
+// slot, the caller's buffer. It writes payloads straight from where they are. Nothing here knows slots, trees or
+// reductions.
 //
-// Threads: a Transport and all that comes from it belong to one thread; every call and every callback happens there, callbacks only from
-// within Transport::poll. `Transport::post` alone may be called from anywhere.
+// Threads: a Transport and all that comes from it belong to one thread; every call and every callback happens there,
+// callbacks only from within Transport::poll. `Transport::post` alone may be called from anywhere.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -30,13 +31,17 @@ using Duration = Clock::duration;
 class Channel;
 
 /// Answer to "where does this frame's payload go".
-struct Accept { std::span<std::byte> payload; };  // exactly payload_bytes long; ours to write until on_frame or on_closed
-struct NotYet {};                                 // stop reading; asked again after Channel::resume()
-struct Reject { Error error; };                   // close the channel with this error
+struct Accept {
+  std::span<std::byte> payload;
+};                 // exactly payload_bytes long; ours to write until on_frame or on_closed
+struct NotYet {};  // stop reading; asked again after Channel::resume()
+struct Reject {
+  Error error;
+};  // close the channel with this error
 using Placement = std::variant<Accept, NotYet, Reject>;
 
-/// What a channel tells its user. A handler must outlive its channels. No callback is re-entrant: none happens inside send(), close(),
-/// resume() or a constructor, only inside poll().
+/// What a channel tells its user. A handler must outlive its channels. No callback is re-entrant: none happens inside
+/// send(), close(), resume() or a constructor, only inside poll().
 class ChannelHandler {
  public:
   virtual ~ChannelHandler() = default;
@@ -46,11 +51,12 @@ class ChannelHandler {
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
   /// The payload has landed whole where on_header said (nothing, for payload_bytes == 0).
   virtual void on_frame(Channel& channel, const FrameHeader& header, std::span<std::byte> payload) = 0;
-  /// The bytes of a send() with this cookie are not referenced any more. In the order of the sends; not called for send_copy().
+  /// The bytes of a send() with this cookie are not referenced any more. In the order of the sends; not called for
+  /// send_copy().
   virtual void on_sent(Channel&, std::uint64_t /*cookie*/) {}
-  /// The last callback of a channel that was connected or accepted: the other side closed (peer_gone), the connect failed (unreachable),
-  /// a frame was corrupt or rejected. Not called after the user's own close(). Payloads still queued are not referenced any more. A payload that was half
-  /// received stays half written.
+  /// The last callback of a channel that was connected or accepted: the other side closed (peer_gone), the connect
+  /// failed (unreachable), a frame was corrupt or rejected. Not called after the user's own close(). Payloads still
+  /// queued are not referenced any more. A payload that was half received stays half written.
   virtual void on_closed(Channel& channel, const Error& error) = 0;
 };
 
@@ -58,18 +64,21 @@ class ChannelHandler {
 class Channel {
  public:
   virtual ~Channel() = default;
-  /// Queues a frame; header.payload_bytes is set from `payload`, which is borrowed until on_sent(cookie), on_closed, close() or destruction.
-  /// The header is copied. False: the queue (frames_queued_max of the transport's settings) is full or the channel is closed; nothing was queued.
-  /// No system call need have happened when this returns; it is written at the latest in the next poll().
-  [[nodiscard]] virtual bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) = 0;
-  /// The same for small, rare control frames: the payload is copied, there is no bound but memory, on_sent is not called. Allocates.
+  /// Queues a frame; header.payload_bytes is set from `payload`, which is borrowed until on_sent(cookie), on_closed,
+  /// close() or destruction. The header is copied. False: the queue (frames_queued_max of the transport's settings) is
+  /// full or the channel is closed; nothing was queued. No system call need have happened when this returns; it is
+  /// written at the latest in the next poll().
+  [[nodiscard]] virtual bool send(const FrameHeader& header, std::span<const std::byte> payload,
+                                  std::uint64_t cookie) = 0;
+  /// The same for small, rare control frames: the payload is copied, there is no bound but memory, on_sent is not
+  /// called. Allocates.
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
   /// Go on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
   /// Closes at once; frames still queued may be lost. No callback follows.
   virtual void close() = 0;
-  /// Closes when all that is queued has been handed to the network, or after `limit`. No callback follows; the handler may go away, the
-  /// borrowed payloads of queued send()s may not until the channel is destroyed.
+  /// Closes when all that is queued has been handed to the network, or after `limit`. No callback follows; the handler
+  /// may go away, the borrowed payloads of queued send()s may not until the channel is destroyed.
   virtual void close_after_flush(Duration limit) = 0;
   [[nodiscard]] virtual bool closed() const noexcept = 0;
   /// For messages: the other side's address.
@@ -97,7 +106,8 @@ class Transport {
   /// Port 0 chooses one. Errc::io names the address and the reason (in use, no permission).
   [[nodiscard]] virtual Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) = 0;
   /// Never blocks: on_open or on_closed follows within `limit`. Frames may be queued at once.
-  [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler,
+                                                         Duration limit) = 0;
   /// Runs callbacks that are due; waits up to `wait` when there is nothing to do. Returns how many callbacks ran.
   virtual std::size_t poll(Duration wait) = 0;
   /// The transport's clock: steady time, or the simulator's.

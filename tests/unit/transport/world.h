@@ -1,0 +1,44 @@
+#pragma once
+// What the conformance suite needs from each transport: two processes that can reach each other, and a way to let time
+// pass.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::test {
+
+inline constexpr std::uint32_t kFramesQueuedMax = 64;  // of every world's transports
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual Transport& server() = 0;
+  virtual Transport& client() = 0;
+  /// Where the server can listen, with the given port (0: any).
+  virtual Endpoint server_address(std::uint16_t port) = 0;
+  /// An address where nobody listens.
+  virtual Endpoint nowhere() = 0;
+  /// Polls both sides until `done`; false after a generous limit.
+  virtual bool run_until(const std::function<bool()>& done) = 0;
+  /// Polls both sides until what was under way has arrived, to show that something does not happen.
+  virtual void settle() = 0;
+};
+
+using WorldFactory = std::function<std::unique_ptr<World>()>;
+
+struct NamedWorld {
+  std::string name;
+  WorldFactory make;
+};
+inline std::ostream& operator<<(std::ostream& out, const NamedWorld& world) {
+  return out << world.name;
+}
+
+/// The worlds of this test program; each program links one definition.
+std::vector<NamedWorld> worlds();
+
+}  // namespace tributary::transport::test

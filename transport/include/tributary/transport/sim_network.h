@@ -1,0 +1,134 @@
+#pragma once
+// A network inside one process, with its own time: the ground that the simulator and most tests stand on.
+//
+// Hosts have names; every host has one Transport that keeps the contract of channel.h, with endpoints "host-name":port.
+// All that happens is an event in one queue, ordered by virtual time and then by the order in which events were made,
+// and every choice is drawn from one seed: the same program with the same seed runs the same way to the last bit
+// (trace_hash() shows it).
+//
+// What is imitated, because correctness of recovery depends on it:
+//   - a frame arrives in up to three pieces, so that a broken connection leaves a payload half written;
+//   - payloads are read from the sender's borrowed memory when they arrive, not when they are sent, so that a sender
+//   that lets go too early
+//     shows in the sums; for some frames on_sent comes before the frame arrives, as with a kernel's socket buffer, and
+//     a break then loses a frame that was reported as sent;
+//   - on_sent, the peer's answer and the news of a break come in any order that real networks allow.
+//
+// Who runs callbacks: they happen inside Transport::poll of their host, as everywhere. step() polls the host that an
+// event is for, or calls what on_due() has set for it, which then polls. Transport::poll(wait) of a host that has
+// nothing to do drives the whole network for up to `wait` of virtual time, so that plain blocking loops work too.
+//
+// Threads: none. The network, its transports (post() included) and their users live on one thread. Channels and
+// listeners may be destroyed after the network; with it all hosts are killed.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+class SimCore;
+
+/// One direction of the way between two hosts.
+struct LinkSettings {
+  Duration latency = std::chrono::microseconds(5);
+  Duration jitter =
+      std::chrono::microseconds(2);    // added to latency: uniform from 0 to this; order on a channel is kept
+  std::uint64_t bytes_per_second = 0;  // of each channel; 0: no limit
+};
+
+struct SimSettings {
+  std::uint64_t seed = 1;
+  LinkSettings link;                          // between hosts for which set_link() was not called
+  std::uint32_t frames_queued_max = 1024;     // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t split_percent = 30;           // chance that a payload lands in more than one piece
+  std::uint32_t early_sent_percent = 25;      // chance that on_sent comes before the frame arrives
+  std::size_t early_sent_bytes_max = 262144;  // per channel: such bytes under way, at most
+};
+
+struct SimStatistics {
+  std::uint64_t events = 0;           // taken from the queue and not stale
+  std::uint64_t callbacks = 0;        // of handlers and acceptors
+  std::uint64_t frames = 0;           // delivered whole
+  std::uint64_t bytes = 0;            // of payload, delivered
+  std::uint64_t half_written = 0;     // payloads that a break left with some but not all of their bytes
+  std::uint64_t lost_after_sent = 0;  // frames whose on_sent came, or was due, and that a break then lost
+  std::size_t connections = 0;        // whose channels are not all destroyed
+};
+
+class SimNetwork {
+ public:
+  explicit SimNetwork(const SimSettings& settings = {});
+  ~SimNetwork();
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
+
+  /// The host's transport; the host comes into being with the first call. Stays valid, though dead after kill(), as
+  /// long as the network.
+  [[nodiscard]] Transport& transport(std::string_view host);
+
+  // ---- Time. None of these may be called from inside a callback, except now(), call_at() and wake_at().
+  [[nodiscard]] TimePoint now() const noexcept;
+  /// Takes the next event, moving time to it, and runs the host that it is for. False: there is none.
+  bool step();
+  /// Steps through all events up to and at `time`, which is then now(). Returns how many.
+  std::size_t run_until(TimePoint time);
+  std::size_t run_for(Duration duration);
+  /// Steps until `done()`, which is asked before every step. False: `limit` or the last event came first.
+  bool run_until(const std::function<bool()>& done, TimePoint limit);
+  /// Steps until there is no event. False: events_max came first.
+  bool run_until_idle(std::size_t events_max = 10'000'000);
+  /// No event is waiting. (What a paused or partitioned host has not got yet is no event.)
+  [[nodiscard]] bool idle() const;
+
+  // ---- Driving hosts
+  /// Calls `run` instead of the host's Transport::poll whenever something is due for it, and at wake_at() times. Empty:
+  /// poll again. Gone after kill().
+  void on_due(std::string_view host, std::function<void()> run);
+  /// Runs the host at `time` even if nothing arrives: its timers. The earliest of several calls counts; ask again when
+  /// run.
+  void wake_at(std::string_view host, TimePoint time);
+  /// Runs a piece of the test's script, outside all hosts, at `time`.
+  void call_at(TimePoint time, std::function<void()> call);
+
+  // ---- Faults. All may be called from anywhere, callbacks included.
+  /// Breaks one connection, or all between two hosts: what is under way is lost, both sides get on_closed within the
+  /// jitter.
+  void cut(Channel& channel);
+  void cut(std::string_view host_a, std::string_view host_b);
+  /// Ends a host's process: no callback of it runs any more, its listeners vanish, its channels break, and whatever
+  /// handlers, buffers and channels it had may be destroyed at once (but for those whose callback is running). The
+  /// other sides get on_closed.
+  void kill(std::string_view host);
+  /// A new process on a killed host.
+  [[nodiscard]] Transport& restart(std::string_view host);
+  [[nodiscard]] bool alive(std::string_view host) const;
+  /// Nothing arrives from or at the host, and nobody is told, until heal(). Or only between two hosts.
+  void partition(std::string_view host);
+  void partition(std::string_view host_a, std::string_view host_b);
+  /// What was held back arrives now.
+  void heal(std::string_view host);
+  void heal(std::string_view host_a, std::string_view host_b);
+  /// A hung process: no callbacks; what arrives waits. Connections to it still open, as the kernel would do it.
+  void pause(std::string_view host);
+  void resume(std::string_view host);
+  /// Every turn of the host takes this long (half to one and a half, from the seed), and what comes meanwhile waits. 0:
+  /// as fast as events.
+  void slow_down(std::string_view host, Duration per_turn);
+  /// Both directions, also of connections that are open.
+  void set_link(std::string_view host_a, std::string_view host_b, const LinkSettings& link);
+
+  [[nodiscard]] SimStatistics statistics() const;
+  /// Digest of every callback so far: when, where, which frame. Equal for equal runs.
+  [[nodiscard]] std::uint64_t trace_hash() const noexcept;
+  /// A number from the network's own seed, for scripts that must be part of the same deterministic run; in [0, bound).
+  [[nodiscard]] std::uint64_t random_below(std::uint64_t bound);
+
+ private:
+  std::shared_ptr<SimCore> core_;
+};
+
+}  // namespace tributary::transport

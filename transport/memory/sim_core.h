@@ -1,0 +1,169 @@
+#pragma once
+// The state of a SimNetwork and its three jobs: time and hosts (sim_core.cc), connections and the moving of frames
+// (sim_delivery.cc, sim_connections.cc), faults (sim_faults.cc).
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "memory/connection.h"
+#include "memory/event_queue.h"
+#include "memory/random.h"
+#include "tributary/transport/sim_network.h"
+
+namespace tributary::transport {
+
+class SimTransport;
+
+struct SimListener {
+  std::uint16_t port;
+  std::uint64_t id;  // unique in the network, so that a listener that was replaced gets nothing of its successor
+  Acceptor* acceptor;
+};
+
+struct SimHost {
+  std::string name;
+  std::vector<std::unique_ptr<SimTransport>> transports;  // one per process that ran here; the last is the living one
+  std::uint32_t generation = 0;                           // counts kills
+  bool alive = true;
+  bool paused = false;
+  bool woken = false;    // a wake-up came while paused
+  bool polling = false;  // inside poll(): not to be run from outside
+  bool turn_scheduled = false;
+  Duration per_turn{};
+  TimePoint busy_until;
+  TimePoint wake_at = TimePoint::max();
+  std::vector<Event> due;
+  std::vector<Event> due_now;  // what poll() is working on; swapped with `due`
+  std::deque<std::function<void()>> posted;
+  std::vector<SimListener> listeners;
+  std::uint16_t next_port = 49152;
+  std::shared_ptr<const std::function<void()>> runner;  // shared, so that it may replace itself while it runs
+};
+
+class SimCore : public std::enable_shared_from_this<SimCore> {
+ public:
+  explicit SimCore(const SimSettings& settings);
+  ~SimCore();
+  /// The network is gone: nothing that tests have put in runs, or is kept alive, any more.
+  void shut_down();
+
+  // ---- time and hosts: sim_core.cc
+  [[nodiscard]] TimePoint now() const noexcept { return now_; }
+  bool step();
+  bool step_until(TimePoint limit);  // one event that is not later than limit
+  void advance(TimePoint time) { now_ = std::max(now_, time); }
+  [[nodiscard]] bool idle();
+  std::uint32_t host_index(std::string_view name);  // makes it
+  [[nodiscard]] SimHost& host(std::uint32_t index) { return *hosts_[index]; }
+  SimTransport& transport(std::uint32_t host);
+  void wake_at(std::uint32_t host, TimePoint time);
+  void call_at(TimePoint time, std::function<void()> call);
+  void post(std::uint32_t host, std::function<void()> call);
+  std::size_t poll(std::uint32_t host, Duration wait);
+
+  // ---- connections: sim_connections.cc
+  Result<std::unique_ptr<Listener>> listen(std::uint32_t host, const Endpoint& at, Acceptor& acceptor);
+  void unlisten(std::uint32_t host, std::uint64_t listener);
+  std::unique_ptr<Channel> connect(std::uint32_t host, const Endpoint& to, ChannelHandler& handler, Duration limit);
+  bool send(std::uint32_t connection, unsigned side, const FrameHeader& header, std::span<const std::byte> payload,
+            std::uint64_t cookie);
+  void send_copy(std::uint32_t connection, unsigned side, const FrameHeader& header,
+                 std::span<const std::byte> payload);
+  void resume_reading(std::uint32_t connection, unsigned side);
+  void close(std::uint32_t connection, unsigned side);
+  void close_after_flush(std::uint32_t connection, unsigned side, Duration limit);
+  void channel_destroyed(std::uint32_t connection, unsigned side);
+  [[nodiscard]] SimConnection& connection(std::uint32_t index) { return *connections_[index]; }
+
+  // ---- faults: sim_faults.cc
+  void cut(std::uint32_t connection);
+  void cut(std::uint32_t host_a, std::uint32_t host_b);
+  void kill(std::uint32_t host);
+  void restart(std::uint32_t host);
+  void partition(std::uint32_t host, bool on);
+  void partition(std::uint32_t host_a, std::uint32_t host_b, bool on);
+  void pause(std::uint32_t host);
+  void resume(std::uint32_t host);
+  void set_link(std::uint32_t host_a, std::uint32_t host_b, const LinkSettings& link);
+
+  [[nodiscard]] std::uint64_t trace_hash() const noexcept { return trace_hash_; }
+  SimStatistics statistics;
+  Random random;
+
+ private:
+  // sim_core.cc
+  [[nodiscard]] bool stale(const Event& event);
+  void drop_stale();
+  void handle(const Event& event);
+  void make_due(std::uint32_t host, const Event& event);
+  void run_host(std::uint32_t host);
+  void run_due(const Event& event);
+  void run_posted(std::uint32_t host);
+  std::size_t run_all_due(SimHost& host);
+  [[nodiscard]] std::uint32_t host_of(const Event& event);
+  void trace(const Event& event, std::uint64_t what);
+  void push(TimePoint at, EventKind kind, std::uint32_t target, std::uint32_t generation, unsigned side = 0) {
+    events_.push(at, kind, target, generation, static_cast<std::uint8_t>(side));
+  }
+  Duration jitter(const LinkSettings& link);
+
+  // sim_connections.cc
+  std::uint32_t claim_connection();
+  void release_if_unused(std::uint32_t index);
+  LinkSettings link_between(std::uint32_t host_a, std::uint32_t host_b) const;
+  Result<std::uint32_t> resolve(std::uint32_t from, const Endpoint& to);
+  void knock(const Event& event);
+  void accept(const Event& event);
+  void opened(const Event& event);
+  void connect_limit(const Event& event);
+  void flush_limit(const Event& event);
+  void told_broken(const Event& event);
+  void drop_frames(Pipe& pipe);
+  void keep_some_owned_frames(Pipe& pipe);
+  void close_end(SimConnection& connection, std::uint32_t index, unsigned side);
+  void end_with(std::uint32_t index, unsigned side, Error error, const Event& event);
+  void count_loss(Pipe& pipe);
+
+  // sim_delivery.cc
+  SimFrame& enqueue(SimConnection& connection, unsigned side, const FrameHeader& header,
+                    std::span<const std::byte> payload);
+  void stamp(Pipe& pipe, SimFrame& frame);
+  void schedule(std::uint32_t index, unsigned side);
+  void advance_released(std::uint32_t index, unsigned side);
+  void release_early(Pipe& pipe, SimFrame& frame);
+  void swallow(std::uint32_t index, unsigned side);
+  void arrive(const Event& event);
+  bool place(const Event& event);
+  bool land(const Event& event);
+  void deliver(const Event& event);
+  void tell_sent(const Event& event);
+  [[nodiscard]] bool alive(const Event& event, unsigned side);
+
+  // sim_faults.cc
+  [[nodiscard]] bool blocked(std::uint32_t host_a, std::uint32_t host_b) const;
+  [[nodiscard]] bool held(const Event& event);
+  void release_held();
+  void kill_end(std::uint32_t index, unsigned side);
+  void reset_by(std::uint32_t index, unsigned side);
+  void break_connection(std::uint32_t index, const std::string& why);
+
+  SimSettings settings_;
+  TimePoint now_ = TimePoint(std::chrono::seconds(1));  // not the epoch, so that a forgotten time stamp shows
+  EventQueue events_;
+  bool stepping_ = false;
+  std::vector<std::unique_ptr<SimHost>> hosts_;
+  std::unordered_map<std::string, std::uint32_t> host_names_;  // looked up, never walked: its order is not ours
+  std::vector<std::unique_ptr<SimConnection>> connections_;
+  std::vector<std::uint32_t> free_connections_;
+  std::vector<std::function<void()>> calls_;
+  std::vector<std::uint32_t> free_calls_;
+  std::unordered_map<std::uint64_t, LinkSettings> links_;  // by both hosts
+  std::vector<bool> cut_off_;                              // by host
+  std::unordered_map<std::uint64_t, bool> cut_apart_;      // by both hosts
+  std::vector<Event> held_;                                // what partitions keep back, in order
+  std::uint64_t next_listener_ = 1;
+  std::uint64_t trace_hash_ = 0xCBF29CE484222325ULL;
+};
+
+}  // namespace tributary::transport

@@ -1,0 +1,253 @@
+// How frames move: queued at the sender, under way, placed and written at the receiver in pieces, reported back.
+#include <cstring>
+#include <stdexcept>
+
+#include "memory/sim_core.h"
+#include "memory/sim_endpoints.h"
+
+namespace tributary::transport {
+
+constexpr std::uint8_t kPiecesMax = 3;
+
+// ---- sending
+
+SimFrame& SimCore::enqueue(SimConnection& c, unsigned side, const FrameHeader& header,
+                           std::span<const std::byte> payload) {
+  SimFrame& frame = c.pipes[side].frames.push();
+  frame.header = header;
+  frame.header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  frame.payload = payload.data();
+  return frame;
+}
+
+bool SimCore::send(std::uint32_t index, unsigned side, const FrameHeader& header, std::span<const std::byte> payload,
+                   std::uint64_t cookie) {
+  SimConnection& c = connection(index);
+  End& end = c.ends[side];
+  Pipe& pipe = c.pipes[side];
+  if (end.closed || end.flushing || pipe.borrowed_queued >= settings_.frames_queued_max) return false;
+  SimFrame& frame = enqueue(c, side, header, payload);
+  frame.cookie = cookie;
+  frame.borrowed = true;
+  frame.owned = false;
+  ++pipe.borrowed_queued;
+  if (!end.opened) return true;
+  stamp(pipe, frame);
+  release_early(pipe, frame);
+  advance_released(index, side);
+  schedule(index, side);
+  return true;
+}
+
+void SimCore::send_copy(std::uint32_t index, unsigned side, const FrameHeader& header,
+                        std::span<const std::byte> payload) {
+  SimConnection& c = connection(index);
+  End& end = c.ends[side];
+  if (end.closed || end.flushing) return;
+  SimFrame& frame = enqueue(c, side, header, payload);
+  frame.borrowed = false;
+  frame.owned = true;
+  frame.copy.assign(payload.begin(), payload.end());
+  frame.payload = frame.copy.data();
+  if (!end.opened) return;
+  stamp(c.pipes[side], frame);
+  advance_released(index, side);
+  schedule(index, side);
+}
+
+void SimCore::stamp(Pipe& pipe, SimFrame& frame) {
+  Duration on_the_wire{};
+  if (pipe.link.bytes_per_second != 0) {
+    const double seconds = static_cast<double>(kFrameHeaderBytes + frame.header.payload_bytes) /
+                           static_cast<double>(pipe.link.bytes_per_second);
+    on_the_wire = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+  }
+  const TimePoint alone = now_ + pipe.link.latency + jitter(pipe.link);
+  frame.ready_at = pipe.last_arrival = std::max(pipe.last_arrival, alone) + on_the_wire;
+}
+
+/// Now and then the sender's kernel has room and takes the frame over at once, as long as it has all frames before it.
+void SimCore::release_early(Pipe& pipe, SimFrame& frame) {
+  const std::size_t bytes = frame.header.payload_bytes;
+  if (pipe.frames.released + 1 != pipe.frames.tail) return;
+  if (pipe.early_bytes + bytes > settings_.early_sent_bytes_max) return;
+  if (!random.chance(settings_.early_sent_percent)) return;
+  pipe.early_bytes += bytes;
+  frame.copy.assign(frame.payload, frame.payload + bytes);
+  frame.payload = frame.copy.data();
+  frame.owned = true;
+}
+
+/// Moves the mark of frames whose bytes the sender need not keep, and has it told.
+void SimCore::advance_released(std::uint32_t index, unsigned side) {
+  SimConnection& c = connection(index);
+  Pipe& pipe = c.pipes[side];
+  FrameRing& frames = pipe.frames;
+  frames.released = std::max(frames.released, frames.delivered);
+  while (frames.released < frames.tail && frames.at(frames.released).owned) ++frames.released;
+  while (frames.told < frames.released && !frames.at(frames.told).borrowed) ++frames.told;
+  if (frames.told == frames.released || pipe.sent_scheduled || c.ends[side].handler == nullptr) return;
+  pipe.sent_scheduled = true;
+  push(now_ + jitter(pipe.link), EventKind::sent, index, c.generation, side);
+}
+
+void SimCore::tell_sent(const Event& event) {
+  SimConnection& c = connection(event.target);
+  Pipe& pipe = c.pipes[event.side];
+  pipe.sent_scheduled = false;
+  while (alive(event, event.side) && pipe.frames.told < pipe.frames.released) {
+    const SimFrame& frame = pipe.frames.at(pipe.frames.told++);
+    if (!frame.borrowed) continue;
+    --pipe.borrowed_queued;
+    const std::uint64_t cookie = frame.cookie;
+    trace(event, cookie);
+    c.ends[event.side].handler->on_sent(*c.ends[event.side].channel, cookie);
+  }
+}
+
+// ---- under way
+
+/// Makes sure that the next thing this direction has to bring is in the queue of events.
+void SimCore::schedule(std::uint32_t index, unsigned side) {
+  SimConnection& c = connection(index);
+  Pipe& pipe = c.pipes[side];
+  const End& sender = c.ends[side];
+  if (pipe.scheduled || pipe.stalled || pipe.dead || c.accept_pending || !(sender.opened || sender.closed)) return;
+  TimePoint at = now_;
+  if (pipe.frames.delivered < pipe.frames.tail) {
+    at = pipe.frames.at(pipe.frames.delivered).ready_at;
+  } else if (pipe.fin && !c.ends[1 - side].closed) {
+    at = pipe.fin_at;
+  } else {
+    return;
+  }
+  pipe.scheduled = true;
+  push(std::max(at, now_), EventKind::arrive, index, c.generation, side);
+}
+
+/// The receiving side has closed: frames end there unseen, so that a flush of the sender can end.
+void SimCore::swallow(std::uint32_t index, unsigned side) {
+  SimConnection& c = connection(index);
+  Pipe& pipe = c.pipes[side];
+  pipe.scheduled = false;
+  if (pipe.frames.delivered < pipe.frames.tail) {
+    ++pipe.frames.delivered;
+    pipe.header_seen = false;
+    advance_released(index, side);
+    if (c.ends[side].flushing && pipe.frames.delivered == pipe.frames.tail) close_end(c, index, side);
+  } else if (pipe.fin) {
+    close_end(c, index, 1 - side);
+  }
+  schedule(index, side);
+}
+
+// ---- arriving
+
+/// Whether a callback left this side as it was: not closed, not killed, not reused.
+bool SimCore::alive(const Event& event, unsigned side) {
+  const SimConnection& c = connection(event.target);
+  return c.generation == event.generation && !c.ends[side].closed && c.ends[side].handler != nullptr;
+}
+
+void SimCore::deliver(const Event& event) {
+  SimConnection& c = connection(event.target);
+  Pipe& pipe = c.pipes[event.side];
+  const unsigned receiver = 1U - event.side;
+  pipe.scheduled = false;
+  if (pipe.dead) return;
+  if (c.ends[receiver].closed || c.ends[receiver].flushing) return swallow(event.target, event.side);
+  if (!c.ends[receiver].opened) {  // a healed partition brings the news of the opening in this very moment
+    pipe.scheduled = true;
+    return push(now_ + Duration(1), EventKind::arrive, event.target, c.generation, event.side);
+  }
+  if (pipe.frames.delivered == pipe.frames.tail) {
+    if (!pipe.fin) return;
+    const std::string peer = to_string(c.ends[event.side].name);
+    return end_with(event.target, receiver, {Errc::peer_gone, peer + " closed the connection."}, event);
+  }
+  if (!pipe.header_seen && !place(event)) return;
+  if (land(event)) schedule(event.target, event.side);
+}
+
+/// Asks the receiver where the payload goes. False: nowhere now.
+bool SimCore::place(const Event& event) {
+  SimConnection& c = connection(event.target);
+  Pipe& pipe = c.pipes[event.side];
+  const unsigned receiver = 1U - event.side;
+  FrameBytes bytes;
+  encode(pipe.frames.at(pipe.frames.delivered).header, bytes);
+  const auto header = decode(bytes);
+  if (!header) {
+    end_with(event.target, receiver,
+             {Errc::corrupt, to_string(c.ends[event.side].name) +
+                                 " sent a corrupt frame: " + std::string(to_string(header.error())) + "."},
+             event);
+    return false;
+  }
+  pipe.resumed = false;
+  trace(event, header->sequence ^ static_cast<std::uint64_t>(header->type) << 56);
+  const std::uint64_t asked = pipe.frames.delivered;
+  Placement placement = c.ends[receiver].handler->on_header(*c.ends[receiver].channel, *header);
+  if (!alive(event, receiver)) return false;
+  if (pipe.dead || pipe.frames.delivered != asked || pipe.frames.tail == asked) {  // the callback cut or closed it
+    schedule(event.target, event.side);
+    return false;
+  }
+  if (auto* reject = std::get_if<Reject>(&placement)) {
+    end_with(event.target, receiver, std::move(reject->error), event);
+    return false;
+  }
+  if (std::holds_alternative<NotYet>(placement)) {
+    pipe.stalled = !pipe.resumed;
+    schedule(event.target, event.side);
+    return false;
+  }
+  pipe.destination = std::get<Accept>(placement).payload;
+  if (pipe.destination.size() != header->payload_bytes) {
+    throw std::logic_error("on_header accepted a payload at a place of another length");
+  }
+  pipe.header_seen = true;
+  pipe.landed = 0;
+  pipe.pieces = 0;
+  return true;
+}
+
+/// Copies the next piece, and hands the frame over when it was the last. False: nothing more to do now.
+bool SimCore::land(const Event& event) {
+  SimConnection& c = connection(event.target);
+  Pipe& pipe = c.pipes[event.side];
+  const unsigned receiver = 1U - event.side;
+  const SimFrame& frame = pipe.frames.at(pipe.frames.delivered);
+  const std::size_t rest = pipe.destination.size() - pipe.landed;
+  const bool split = rest > 0 && ++pipe.pieces < kPiecesMax && random.chance(settings_.split_percent);
+  const std::size_t piece = split ? static_cast<std::size_t>(random.below(rest)) : rest;
+  if (piece > 0) std::memcpy(pipe.destination.data() + pipe.landed, frame.payload + pipe.landed, piece);
+  pipe.landed += piece;
+  statistics.bytes += piece;
+  if (split) {
+    pipe.scheduled = true;
+    push(now_ + Duration(1) + jitter(pipe.link), EventKind::arrive, event.target, c.generation, event.side);
+    return false;
+  }
+  const FrameHeader header = frame.header;
+  if (frame.borrowed && frame.owned) pipe.early_bytes -= header.payload_bytes;
+  ++pipe.frames.delivered;
+  ++statistics.frames;
+  pipe.header_seen = false;
+  advance_released(event.target, event.side);
+  if (c.ends[event.side].flushing && pipe.frames.delivered == pipe.frames.tail) close_end(c, event.target, event.side);
+  trace(event, header.sequence + header.payload_bytes);
+  c.ends[receiver].handler->on_frame(*c.ends[receiver].channel, header, pipe.destination);
+  return alive(event, receiver);
+}
+
+void SimCore::resume_reading(std::uint32_t index, unsigned side) {
+  SimConnection& c = connection(index);
+  Pipe& incoming = c.pipes[1 - side];
+  if (c.ends[side].closed) return;
+  incoming.resumed = true;
+  incoming.stalled = false;
+  schedule(index, 1 - side);
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,152 @@
+// What goes wrong on purpose.
+#include <algorithm>
+
+#include "memory/sim_core.h"
+#include "memory/sim_endpoints.h"
+
+namespace tributary::transport {
+
+// ---- breaks
+
+void SimCore::break_connection(std::uint32_t index, const std::string& why) {
+  SimConnection& c = connection(index);
+  c.accept_pending = false;
+  for (unsigned side = 0; side < 2; ++side) {
+    drop_frames(c.pipes[side]);
+    c.pipes[side].dead = true;
+    if (c.ends[side].closed || c.ends[side].broken_by) continue;
+    c.ends[side].broken_by =
+        Error{Errc::peer_gone, "the connection to " + to_string(c.ends[1 - side].name) + " " + why};
+    if (c.ends[side].channel == nullptr) continue;
+    push(now_ + jitter(c.pipes[side].link), EventKind::broken, index, c.generation, side);
+  }
+  release_if_unused(index);
+}
+
+void SimCore::cut(std::uint32_t index) {
+  break_connection(index, "was cut.");
+}
+
+void SimCore::cut(std::uint32_t a, std::uint32_t b) {
+  for (std::uint32_t i = 0; i < connections_.size(); ++i) {
+    const SimConnection& c = connection(i);
+    const bool between = (c.ends[0].host == a && c.ends[1].host == b) || (c.ends[0].host == b && c.ends[1].host == a);
+    if (c.in_use && between) cut(i);
+  }
+}
+
+// ---- processes
+
+/// The kernel ends the process's connections: in half of the cases orderly, so that what it had taken over still
+/// arrives, else by a reset.
+void SimCore::kill(std::uint32_t index) {
+  SimHost& victim = host(index);
+  if (!victim.alive) return;
+  victim.alive = false;
+  ++victim.generation;
+  victim.due.clear();
+  victim.posted.clear();
+  victim.listeners.clear();
+  victim.runner.reset();
+  for (std::uint32_t i = 0; i < connections_.size(); ++i) {
+    if (!connection(i).in_use) continue;
+    for (unsigned side = 0; side < 2; ++side) {
+      if (connection(i).ends[side].host == index) kill_end(i, side);
+    }
+    release_if_unused(i);
+  }
+}
+
+void SimCore::kill_end(std::uint32_t index, unsigned side) {
+  SimConnection& c = connection(index);
+  End& end = c.ends[side];
+  const bool came_to_be = end.channel != nullptr || c.accept_pending;
+  if (end.closed || !came_to_be) return;
+  if (c.accept_pending || random.chance(50)) reset_by(index, side);
+  close_end(c, index, side);
+}
+
+/// Loses what is under way and sends the other side, if there is one, a reset.
+void SimCore::reset_by(std::uint32_t index, unsigned side) {
+  SimConnection& c = connection(index);
+  for (Pipe& pipe : c.pipes) {
+    drop_frames(pipe);
+    pipe.dead = true;
+  }
+  if (side == 1) c.accept_pending = false;
+  End& other = c.ends[1 - side];
+  if (other.closed || other.broken_by || other.channel == nullptr) return;
+  other.broken_by = Error{Errc::peer_gone, to_string(c.ends[side].name) + " died: connection reset."};
+  const LinkSettings& link = c.pipes[side].link;
+  push(now_ + link.latency + jitter(link), EventKind::reset, index, c.generation, 1 - side);
+}
+
+void SimCore::restart(std::uint32_t index) {
+  SimHost& fresh = host(index);
+  if (fresh.alive) kill(index);
+  fresh.alive = true;
+  fresh.paused = fresh.woken = fresh.turn_scheduled = false;
+  fresh.per_turn = Duration::zero();
+  fresh.wake_at = TimePoint::max();
+  fresh.transports.push_back(std::make_unique<SimTransport>(*this, index, fresh.generation));
+}
+
+void SimCore::pause(std::uint32_t index) {
+  host(index).paused = true;
+}
+
+void SimCore::resume(std::uint32_t index) {
+  SimHost& continues = host(index);
+  if (!continues.paused) return;
+  continues.paused = false;
+  if (continues.woken || !continues.due.empty()) wake_at(index, now_);
+  continues.woken = false;
+}
+
+// ---- partitions
+
+bool SimCore::blocked(std::uint32_t a, std::uint32_t b) const {
+  if (a == b) return false;
+  if (cut_off_[a] || cut_off_[b]) return true;
+  if (cut_apart_.empty()) return false;
+  const auto pair = cut_apart_.find(static_cast<std::uint64_t>(std::min(a, b)) << 32 | std::max(a, b));
+  return pair != cut_apart_.end() && pair->second;
+}
+
+/// Keeps back what cannot travel now.
+bool SimCore::held(const Event& event) {
+  const bool travels = event.kind == EventKind::arrive || event.kind == EventKind::knock ||
+                       event.kind == EventKind::opened || event.kind == EventKind::reset;
+  if (!travels) return false;
+  const SimConnection& c = connection(event.target);
+  if (!blocked(c.ends[0].host, c.ends[1].host)) return false;
+  held_.push_back(event);
+  return true;
+}
+
+/// What is free to travel goes on in its old order.
+void SimCore::release_held() {
+  std::vector<Event> waiting;
+  waiting.swap(held_);
+  for (const Event& event : waiting) {
+    if (stale(event)) continue;
+    const SimConnection& c = connection(event.target);
+    if (blocked(c.ends[0].host, c.ends[1].host)) {
+      held_.push_back(event);
+    } else {
+      events_.push(now_, event.kind, event.target, event.generation, event.side);
+    }
+  }
+}
+
+void SimCore::partition(std::uint32_t index, bool on) {
+  cut_off_[index] = on;
+  if (!on) release_held();
+}
+
+void SimCore::partition(std::uint32_t a, std::uint32_t b, bool on) {
+  cut_apart_[static_cast<std::uint64_t>(std::min(a, b)) << 32 | std::max(a, b)] = on;
+  if (!on) release_held();
+}
+
+}  // namespace tributary::transport
