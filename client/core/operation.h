@@ -25,6 +25,7 @@ struct Operation {
   State state = State::queued;
   std::uint64_t segments = 0;        // in-network: how many, and how many have their result
   std::uint64_t segments_done = 0;
+  std::uint64_t segments_in_network = 0;  // of those, by a tree
   bool stall_reported = false;
 
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }

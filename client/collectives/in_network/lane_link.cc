@@ -65,24 +65,41 @@ FrameHeader LaneLink::header_for(const SequenceEntry& e) const {
 
 // Segments of an operation are dealt to the lanes in turn, starting with lane (operation mod lanes), so that a stream of small operations
 // uses every lane. False: nothing is left to contribute.
-bool LaneLink::advance_cursor() {
+std::uint64_t LaneLink::first_segment(std::uint64_t operation) const noexcept {
+  return (settings_.lane + settings_.lanes - operation % settings_.lanes) % settings_.lanes;
+}
+
+Operation* LaneLink::advance_cursor() {
   for (;;) {
-    const Operation* operation = user_.in_network_operation(cursor_operation_);
-    if (operation == nullptr) return false;
-    if (!cursor_open_) {
-      const std::uint64_t first_lane = cursor_operation_ % settings_.lanes;
-      cursor_segment_ = (settings_.lane + settings_.lanes - first_lane) % settings_.lanes;
-      cursor_open_ = true;
+    if (cursor_operation_ < user_.first_operation_kept()) {
+      cursor_operation_ = user_.first_operation_kept();
+      cursor_open_ = false;
     }
-    if (cursor_segment_ < operation->segments) return true;
+    Operation* operation = user_.started_operation(cursor_operation_);
+    if (operation == nullptr) return nullptr;
+    if (!cursor_open_) cursor_segment_ = first_segment(cursor_operation_);
+    cursor_open_ = true;
+    if (cursor_segment_ < operation->segments) return operation;
     ++cursor_operation_;
     cursor_open_ = false;
   }
 }
 
+std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept {
+  for (std::uint64_t sequence = hi; sequence < contributed_; ++sequence) {
+    const SequenceEntry* e = entry(sequence);
+    if (e != nullptr && e->number == operation.number) return e->segment_index;
+  }
+  if (operation.number < cursor_operation_) return operation.segments;
+  if (operation.number == cursor_operation_ && cursor_open_) return cursor_segment_;
+  return first_segment(operation.number);
+}
+
 bool LaneLink::contribute_one() {
-  if (contributed_ >= prefix_ + descriptor_.window || !advance_cursor()) return false;
-  Operation& operation = *user_.in_network_operation(cursor_operation_);
+  if (contributed_ >= prefix_ + descriptor_.window) return false;
+  Operation* const next = advance_cursor();
+  if (next == nullptr) return false;
+  Operation& operation = *next;
   SequenceEntry& e = entry_slot(contributed_);
   e.sequence = contributed_;
   e.operation = &operation;

@@ -24,8 +24,10 @@ namespace tributary::client {
 class LaneUser {
  public:
   virtual ~LaneUser() = default;
-  /// The operation of this number if it was started in-network; nullptr otherwise.
-  virtual Operation* in_network_operation(std::uint64_t number) = 0;
+  /// The operation of this number once it was started; nullptr before. One that runs between the ranks has no segments.
+  virtual Operation* started_operation(std::uint64_t number) = 0;
+  /// Every operation below this number has ended and is forgotten.
+  virtual std::uint64_t first_operation_kept() const = 0;
   virtual void lane_ready(std::uint32_t lane) = 0;
   virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
   virtual void lane_fault(const MismatchReport& report) = 0;
@@ -79,6 +81,9 @@ class LaneLink final : public transport::ChannelHandler {
 
   // for recovery, after freeze()
   /// The entry of a sequence within 2 * window of the prefix; nullptr if this rank never contributed it.
+  /// The first segment of `operation` on this lane without a result anywhere, when results below sequence `hi` are everyone's; at least
+  /// operation.segments if there is none. The later ones on this lane follow in steps of the number of lanes.
+  [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
   /// This rank's input, or result, for a sequence that it has a result for; where the pattern gave it that.
   [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
@@ -89,7 +94,8 @@ class LaneLink final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
-  [[nodiscard]] bool advance_cursor();
+  [[nodiscard]] std::uint64_t first_segment(std::uint64_t operation) const noexcept;
+  [[nodiscard]] Operation* advance_cursor();
   [[nodiscard]] bool contribute_one();
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
   void take_result(const FrameHeader& header, std::span<std::byte> payload);

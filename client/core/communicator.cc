@@ -1,0 +1,326 @@
+#include "client/core/communicator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "client/bootstrap/control_link.h"
+
+namespace tributary::client {
+
+using transport::TimePoint;
+
+namespace {
+
+/// This rank's share of the data: its input, or what it is given where it has none.
+std::uint64_t payload_bytes(const Operation& o, std::uint32_t nranks) {
+  const std::uint64_t bytes = o.signature.count * o.element_bytes();
+  switch (o.signature.collective) {
+    case Collective::reduce_scatter: case Collective::all_gather: case Collective::all_to_all: return bytes * nranks;
+    case Collective::barrier: return 0;
+    default: return bytes;
+  }
+}
+
+}  // namespace
+
+Communicator::Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings)
+    : transport_(transport), service_(service), settings_(std::move(settings)), messages_(settings_.rank), alive_(std::make_shared<bool>(true)) {}
+
+Communicator::~Communicator() {
+  *alive_ = false;
+  if (coordinator_) coordinator_->stop();
+}
+
+Operation* Communicator::operation(std::uint64_t number) {
+  if (number < first_number_ || number - first_number_ >= operations_.size()) return nullptr;
+  return operations_[number - first_number_].get();
+}
+
+void Communicator::submit(std::unique_ptr<Operation> owned) {
+  now_ = transport_.now();
+  Operation& o = *owned;
+  if (error_) return o.on_done(std::unexpected(*error_));
+  o.number = next_number_++;
+  o.called_at = now_;
+  recent_[o.number % recent_.size()] = o.signature;
+  operations_.push_back(std::move(owned));
+  advance();
+}
+
+bool Communicator::goes_in_network(const Operation& o) const {
+  return trees_ && !frozen_ && o.number >= trees_->first_operation && in_network_capable(o.signature.collective);
+}
+
+bool Communicator::may_start(const Operation& o) const {
+  if (!ready_ || holding_ || error_ || !remainders_.empty()) return false;
+  return goes_in_network(o) ? fallback_unfinished_ == 0 : unfinished_ == 0;
+}
+
+void Communicator::advance() {
+  while (Operation* next = operation(next_to_start_)) {
+    if (!may_start(*next)) return;
+    ++next_to_start_;
+    start_operation(*next);
+  }
+}
+
+void Communicator::start_operation(Operation& o) {
+  ++unfinished_;
+  if (goes_in_network(o)) {
+    o.state = Operation::State::in_network;
+    o.segments = Segmentation(o.signature, settings_.nranks, trees_->descriptor.lanes[0].segment_bytes).segments();
+    const bool owner = o.signature.collective == Collective::all_gather ||
+                       (o.signature.collective == Collective::broadcast && o.signature.root == settings_.rank);
+    if (owner && !o.in_place && o.signature.count > 0) {  // what the tree does not bring back
+      const std::size_t bytes = o.signature.count * o.element_bytes();
+      std::memcpy(o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0), o.send, bytes);
+    }
+    for (auto& lane : trees_->lanes) lane->pump();
+    return;
+  }
+  ++fallback_unfinished_;
+  o.state = Operation::State::fallback;
+  if (settings_.path == PathMode::in_network && in_network_capable(o.signature.collective) && settings_.nranks > 1) {
+    return finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + info_.reason));
+  }
+  run_fallback(o, {whole(o)});
+}
+
+void Communicator::run_fallback(Operation& o, std::vector<Piece> pieces) {
+  runner_->run(o, std::move(pieces), [this, &o] {
+    finish(o, {});
+    next_remainder();
+  });
+}
+
+void Communicator::finish(Operation& o, const Status& status) {
+  if (o.state == Operation::State::done) return;
+  if (o.state == Operation::State::fallback) --fallback_unfinished_;
+  if (o.state != Operation::State::queued) --unfinished_;
+  o.state = Operation::State::done;
+  if (status) {
+    ++info_.operations;
+    const std::uint64_t bytes = payload_bytes(o, settings_.nranks);
+    const std::uint64_t in_network = o.segments == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) / static_cast<double>(o.segments));
+    info_.bytes_in_network += in_network;
+    info_.bytes_fallback += bytes - in_network;
+  }
+  progress_at_ = now_;
+  const auto done = std::move(o.on_done);
+  forget_finished();  // `o` may be gone now
+  if (done) done(status);
+  advance();
+  if (finalize_sent_ || !on_finalized_ || !idle()) return;
+  finalize_sent_ = true;
+  tell_rank_0({.type = FrameType::finalize});
+}
+
+void Communicator::forget_finished() {
+  while (!operations_.empty() && operations_.front()->state == Operation::State::done) {
+    operations_.pop_front();
+    ++first_number_;
+  }
+}
+
+void Communicator::send_message(std::uint32_t peer, Message message) {
+  if (error_) return message.on_done(std::unexpected(*error_));
+  message.called_at = now_ = transport_.now();
+  messages_.send(peer, std::move(message));
+}
+
+void Communicator::receive_message(std::uint32_t peer, Message message) {
+  if (error_) return message.on_done(std::unexpected(*error_));
+  message.called_at = now_ = transport_.now();
+  messages_.receive(peer, std::move(message));
+}
+
+void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive, std::span<std::byte> payload) {
+  now_ = progress_at_ = transport_.now();
+  switch (peer_class) {
+    case PeerClass::collective: return runner_->received(peer, receive, payload);
+    case PeerClass::message: return messages_.received(peer, receive);
+    case PeerClass::repair:
+      if (repair_) repair_->received(peer, receive, payload);
+      return;
+  }
+}
+
+void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
+  switch (peer_class) {
+    case PeerClass::collective: return runner_->sent();
+    case PeerClass::message: return messages_.sent(peer, cookie);
+    case PeerClass::repair:
+      if (repair_) repair_->sent();
+      return;
+  }
+}
+
+// A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any more.
+void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
+  if (finalized_ || error_ || failing_) return;
+  tell_rank_0({.type = FrameType::abort,
+               .value = static_cast<std::uint64_t>(Errc::peer_gone),
+               .body = "rank " + std::to_string(settings_.rank) + " lost its connection to rank " + std::to_string(peer) + " on host " + hosts_[peer] + ": " + reason});
+}
+
+void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived) {
+  if (peer_class == PeerClass::message) {
+    const auto text = [](const Signature& s) { return std::to_string(s.count) + " " + std::string(to_string(s.dtype)); };
+    tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch),
+                 .body = "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " + std::to_string(settings_.rank) +
+                         ", which called recv for " + text(expected.signature)});
+  } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
+    const MismatchReport report{expected.operation, settings_.rank, peer, expected.signature, arrived.signature()};
+    tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+  } else {
+    // The peer is past this operation without what we wait for: the inquiry will show what it called instead.
+    tell_rank_0({.type = FrameType::stalled, .operation = expected.operation, .body = "rank " + std::to_string(peer) + " went on to operation " + std::to_string(arrived.operation)});
+  }
+}
+
+std::string Communicator::waits_for(const Operation& o) const {
+  const std::string name = to_string(o);
+  if (o.state == Operation::State::in_network) {
+    std::uint64_t segment = o.segments;
+    std::size_t lane_of = 0;
+    for (std::size_t lane = 0; trees_ && lane < trees_->lanes.size(); ++lane) {
+      const std::uint64_t first = trees_->lanes[lane]->first_unfinished(o, trees_->lanes[lane]->prefix());
+      if (first < segment) {
+        segment = first;
+        lane_of = lane;
+      }
+    }
+    return name + ", segment " + std::to_string(segment) + " (lane " + std::to_string(lane_of) + ")";
+  }
+  if (o.state == Operation::State::queued) return name + ", segment 0 (not begun)";
+  std::string text = name + ", segment " + std::to_string(runner_->round()) + " of the fallback";
+  const auto ranks = runner_->waits_for();
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+void Communicator::on_inquiry(const ControlMessage& message) {
+  Progress p;
+  p.called = message.operation < next_number_;
+  const Operation* o = operation(message.operation);
+  p.ended = p.called && o == nullptr;
+  p.signature_known = p.called && next_number_ - message.operation <= recent_.size();
+  if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
+  if (o != nullptr) {
+    p.steps = o->state == Operation::State::in_network ? o->segments_done : runner_->round();
+    p.waits_for = waits_for(*o);
+  }
+  tell_rank_0({.type = FrameType::progress, .operation = message.operation, .body = encode(p)});
+}
+
+// Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank 0 is the one that hangs, at 1.
+void Communicator::check_stall(TimePoint now) {
+  const auto first = std::find_if(operations_.begin(), operations_.end(), [](const auto& o) { return o->state != Operation::State::done; });
+  if (first != operations_.end()) {
+    Operation& o = **first;
+    const auto waited = now - std::max(o.called_at, progress_at_);
+    if (waited >= settings_.timeout) {
+      return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer within the time-out; missing in " + waits_for(o)});
+    }
+    if (waited >= settings_.timeout * 7 / 10 && !o.stall_reported) {
+      o.stall_reported = true;
+      tell_rank_0({.type = FrameType::stalled, .operation = o.number, .body = waits_for(o)});
+    }
+  }
+  if (const std::string message = messages_.overdue(std::max(now - settings_.timeout, TimePoint{})); !message.empty() && now - progress_at_ >= settings_.timeout) {
+    tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out),
+                 .body = "rank " + std::to_string(settings_.rank) + ": no partner within the time-out for " + message});
+  }
+}
+
+void Communicator::tick(TimePoint now) {
+  now_ = now;
+  discarded_.clear();
+  discarded_repairs_.clear();
+  discarded_control_.clear();
+  std::erase_if(arrivals_, [&](const auto& arrival) { return arrival->clearable(now); });
+  if (now >= reconnect_at_) meet_rank_0();
+  if (coordinator_) coordinator_->tick(now);
+  if (failing_ && now >= fail_at_) fail_all(*error_pending_);
+  if (error_ || failing_) return;
+  if (now >= ready_deadline_) {
+    std::string who = "rank 0 did not answer at " + to_string(settings_.id.root);
+    if (settings_.rank == 0) {
+      who = "these ranks did not come:";
+      for (std::uint32_t r = 1; r < settings_.nranks; ++r) {
+        if (!control_[r]) who += " " + std::to_string(r);
+      }
+    } else if (mesh_) {
+      who = "rank 0 did not say how to begin";
+    }
+    const std::string text = who + " within the time-out of " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(settings_.timeout).count()) + " s";
+    for (auto& link : control_) {
+      if (settings_.rank == 0 && link) link->send({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out), .body = text});
+    }
+    return begin_failing({Errc::timed_out, text});
+  }
+  check_stall(now);
+}
+
+void Communicator::finalize(std::function<void(const Status&)> on_done) {
+  if (error_) return on_done(std::unexpected(*error_));
+  if (finalized_) return on_done({});
+  on_finalized_ = std::move(on_done);
+  if (!idle() || finalize_sent_) return;
+  finalize_sent_ = true;
+  tell_rank_0({.type = FrameType::finalize});
+}
+
+void Communicator::abort(const std::string& reason) {
+  if (error_) return;
+  const Error error{Errc::aborted, reason};
+  tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(error.code), .body = "rank " + std::to_string(settings_.rank) + " aborted: " + reason});
+  fail_all(error);
+}
+
+// A rank that is gone may have finished and left without a word: what its aggregators sent us before may still be on its way, so wait a moment.
+void Communicator::begin_failing(Error error) {
+  if (error_ || failing_ || finalized_) return;
+  failing_ = true;
+  holding_ = true;
+  error_pending_ = std::move(error);
+  fail_at_ = now_ + (error_pending_->code == Errc::peer_gone && ready_ ? settings_.drain_grace : transport::Duration::zero());
+}
+
+void Communicator::fail_all(Error error) {
+  if (error_) return;
+  failing_ = false;
+  error_ = error;
+  info_.in_network = false;
+  info_.reason = error.message;
+  if (runner_) runner_->stop();
+  remainders_.clear();
+  auto operations = std::move(operations_);
+  operations_.clear();
+  first_number_ = next_to_start_ = next_number_;
+  std::vector<std::pair<std::function<void(const Status&)>, Status>> calls;
+  for (auto& o : operations) {
+    if (o->state == Operation::State::done) continue;
+    calls.emplace_back(std::move(o->on_done), fail(error.code, error.message + "; here " + waits_for(*o)));
+  }
+  graveyard_ = std::move(operations);  // until the channels that borrow from their callers' buffers are closed
+  discard(std::move(forming_));
+  discard(std::move(trees_));
+  if (repair_) discarded_repairs_.push_back(std::move(repair_));
+  if (mesh_) mesh_->close();
+  if (settings_.rank != 0 || !coordinator_) {
+    for (auto& link : control_) {
+      if (link) link->close_after_flush(std::chrono::seconds(1));
+    }
+  }
+  for (auto& [call, status] : calls) {
+    if (call) call(status);
+  }
+  messages_.fail_all(error);
+  if (auto ready = std::exchange(on_ready_, nullptr)) ready(std::unexpected(error));
+  if (auto done = std::exchange(on_finalized_, nullptr)) done(std::unexpected(error));
+}
+
+CommunicatorInfo Communicator::info() const { return info_; }
+
+}  // namespace tributary::client

@@ -1,0 +1,221 @@
+#pragma once
+// One rank of one communicator: membership, the order of operations, and the choice between tree and fallback. Single-threaded, driven by its
+// transport and by tick(); the C API puts a thread around it, the simulator virtual time.
+//
+// Which operation may start when (advance()):
+//   - operations start in the order of their calls;
+//   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and runs alone;
+//   - in-network ones run together, after every earlier fallback operation has ended here.
+// That makes the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/bootstrap/unique_id.h"
+#include "client/collectives/fallback/runner.h"
+#include "client/collectives/in_network/lane_link.h"
+#include "client/core/message_queue.h"
+#include "client/recovery/coordinator.h"
+#include "client/recovery/repair.h"
+
+namespace tributary::client {
+
+class Arrival;
+class ControlLink;
+
+enum class PathMode : std::uint8_t { automatic, in_network, fallback };
+
+struct CommunicatorSettings {
+  std::uint32_t rank = 0;
+  std::uint32_t nranks = 1;
+  UniqueId id;
+  Endpoint listen;              // where this rank's own listener is; rank 0: ignored, the id's
+  std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
+  std::string host_id;          // place in the topology
+  std::string job = "default";
+  std::uint32_t lanes = 1;
+  PathMode path = PathMode::automatic;
+  bool manager_configured = false;
+  transport::Duration timeout = std::chrono::seconds(300);
+  transport::Duration drain_grace = std::chrono::milliseconds(300);  // after a rank is gone: for results that are on their way
+};
+
+/// A snapshot for tributary_comm_info.
+struct CommunicatorInfo {
+  bool in_network = false;
+  std::uint32_t epoch = 0;
+  std::uint32_t lanes = 0;
+  std::uint32_t levels = 0;
+  std::uint32_t window = 0;
+  std::uint32_t segment_bytes = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t bytes_in_network = 0;
+  std::uint64_t bytes_fallback = 0;
+  std::uint64_t failovers = 0;
+  std::uint64_t returns = 0;
+  std::uint64_t last_pause_us = 0;
+  std::uint64_t longest_pause_us = 0;
+  std::string reason;
+};
+
+class Communicator final : public transport::Acceptor, private LaneUser, private PeerLinkUser, private CoordinatorOutput {
+ public:
+  /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0's listener is the unique id's: it is made
+  /// before, by whoever made the id, and its connections are passed to on_accept.
+  Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings);
+  ~Communicator() override;
+
+  /// Begins to meet the others; `on_ready` is called once, with success or the reason why not.
+  void start(std::function<void(const Status&)> on_ready);
+  /// Queues a collective; `operation.on_done` is called once. number and state are set here.
+  void submit(std::unique_ptr<Operation> operation);
+  void send_message(std::uint32_t peer, Message message);
+  void receive_message(std::uint32_t peer, Message message);
+  /// `on_done` when every rank has called it and every operation everywhere has ended.
+  void finalize(std::function<void(const Status&)> on_done);
+  /// Ends every operation here and elsewhere.
+  void abort(const std::string& reason);
+  /// A few times a second at least; more often makes time-outs sharper.
+  void tick(transport::TimePoint now);
+
+  [[nodiscard]] CommunicatorInfo info() const;
+  [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
+  /// Nothing is queued or running.
+  [[nodiscard]] bool idle() const noexcept { return operations_.empty() && messages_idle(); }
+  /// Told on every change of path, with the line for the log.
+  std::function<void(const std::string&)> on_path_change;
+
+  transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
+
+ private:
+  friend class Arrival;
+  friend class ControlLink;
+
+  /// One generation of trees.
+  struct Trees {
+    std::uint32_t generation = 0;
+    GroupDescriptor descriptor;
+    std::vector<std::unique_ptr<LaneLink>> lanes;
+    std::uint32_t ready = 0;
+    bool failed = false;
+    std::uint64_t first_operation = kNever;  // kNever: not committed yet
+  };
+
+  // membership (communicator_membership.cc)
+  void meet_rank_0();
+  [[nodiscard]] std::string introduction(std::string_view nonce) const;
+  void on_hello(Arrival& arrival, const std::string& body);
+  void on_peer_hello(Arrival& arrival, const std::string& body);
+  void welcome_all();
+  void on_welcome(const std::string& body);
+  void have_members(std::vector<Endpoint> endpoints);
+  void on_control(std::uint32_t from, const ControlMessage& message);
+  void handle(const ControlMessage& message);
+  void control_closed(std::uint32_t rank, const std::string& why);
+  void tell_rank_0(ControlMessage message);
+  void broadcast(const ControlMessage& message) override;
+  void send(std::uint32_t rank, const ControlMessage& message) override;
+
+  // trees coming and going (communicator_trees.cc)
+  void on_descriptor(const ControlMessage& message);
+  void on_propose(const ControlMessage& message);
+  void on_commit(const ControlMessage& message);
+  void on_freeze(const ControlMessage& message);
+  void on_recover(const ControlMessage& message);
+  void continue_by_fallback();
+  [[nodiscard]] std::vector<Piece> remainder(const Operation& operation, std::uint64_t& segments_left) const;
+  void discard(std::unique_ptr<Trees> trees);
+  void report_path(std::string reason);
+  Operation* started_operation(std::uint64_t number) override;
+  std::uint64_t first_operation_kept() const override { return first_number_; }
+  void lane_ready(std::uint32_t lane) override;
+  void lane_failed(std::uint32_t lane, const std::string& reason) override;
+  void lane_fault(const MismatchReport& report) override;
+  void segments_finished(Operation& operation) override;
+
+  // operations (communicator.cc)
+  void advance();
+  [[nodiscard]] bool goes_in_network(const Operation& operation) const;
+  [[nodiscard]] bool may_start(const Operation& operation) const;
+  void next_remainder();
+  void start_operation(Operation& operation);
+  void run_fallback(Operation& operation, std::vector<Piece> pieces);
+  void finish(Operation& operation, const Status& status);
+  void forget_finished();
+  void check_stall(transport::TimePoint now);
+  void on_inquiry(const ControlMessage& message);
+  [[nodiscard]] std::string waits_for(const Operation& operation) const;
+  [[nodiscard]] Operation* operation(std::uint64_t number);
+  void fail_all(Error error);
+  void begin_failing(Error error);
+  [[nodiscard]] bool messages_idle() const noexcept { return messages_.idle(); }
+  void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive, std::span<std::byte> payload) override;
+  void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;
+  void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) override;
+  void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived) override;
+
+  transport::Transport& transport_;
+  GroupService* const service_;
+  const CommunicatorSettings settings_;
+  transport::TimePoint now_{};
+
+  // membership
+  std::unique_ptr<transport::Listener> listener_;
+  std::vector<std::unique_ptr<Arrival>> arrivals_;
+  std::vector<std::unique_ptr<ControlLink>> control_;  // rank 0: by rank, [0] empty. else: one, to rank 0
+  std::vector<Endpoint> endpoints_;
+  std::vector<std::string> hosts_;
+  std::uint32_t met_ = 0;
+  bool ready_ = false;
+  std::function<void(const Status&)> on_ready_;
+  transport::TimePoint ready_deadline_ = transport::TimePoint::max();
+  transport::TimePoint reconnect_at_ = transport::TimePoint::max();
+  std::function<void(const Status&)> on_finalized_;
+  bool finalize_sent_ = false;
+  bool finalized_ = false;
+
+  // operations, in order; those that have ended leave from the front
+  std::deque<std::unique_ptr<Operation>> operations_;
+  std::deque<std::unique_ptr<Operation>> graveyard_;  // of a failed communicator: lanes may still point at them
+  std::uint64_t first_number_ = 0;   // of operations_.front()
+  std::uint64_t next_number_ = 0;    // of the next call
+  std::uint64_t next_to_start_ = 0;
+  std::uint32_t fallback_unfinished_ = 0;  // started, fallback or direct
+  std::uint32_t unfinished_ = 0;           // started, any
+  struct Remainder {
+    Operation* operation;
+    std::vector<Piece> pieces;
+  };
+  std::deque<Remainder> remainders_;       // taken off a lost tree, to be ended by fallback
+  transport::TimePoint progress_at_{};     // something arrived
+  std::array<Signature, 256> recent_{};    // by number: for inquiries after operations that have ended
+  std::optional<ControlMessage> waiting_propose_;  // while a repair is under way
+  bool holding_ = false;                   // between propose and commit, freeze and recover: start nothing
+
+  // paths
+  std::unique_ptr<PeerMesh> mesh_;
+  std::unique_ptr<FallbackRunner> runner_;
+  MessageQueue messages_;
+  std::unique_ptr<Trees> forming_;
+  std::unique_ptr<Trees> trees_;       // in use, or frozen until repaired
+  bool frozen_ = false;
+  std::unique_ptr<Repair> repair_;
+  std::vector<std::unique_ptr<Trees>> discarded_;  // their channels may be in a callback
+  std::vector<std::unique_ptr<Repair>> discarded_repairs_;
+  std::vector<std::unique_ptr<ControlLink>> discarded_control_;
+  std::unique_ptr<Coordinator> coordinator_;       // rank 0
+  CommunicatorInfo info_;
+  transport::TimePoint lost_at_{};
+
+  std::optional<Error> error_;          // it is over
+  std::optional<Error> error_pending_;  // while failing_: results that are on their way may still come, until fail_at_
+  bool failing_ = false;
+  transport::TimePoint fail_at_{};
+  std::shared_ptr<bool> alive_;  // calls that were posted and come too late find it false
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,245 @@
+// How the ranks meet, and how they talk to rank 0.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/bootstrap/control_link.h"
+#include "client/core/communicator.h"
+
+namespace tributary::client {
+
+using nlohmann::json;
+using transport::TimePoint;
+
+namespace {
+
+constexpr auto kArrivalLimit = std::chrono::seconds(10);
+constexpr auto kReconnectAfter = std::chrono::milliseconds(100);
+constexpr std::size_t kStrangersMax = 256;
+
+/// "10.0.0.1" of "10.0.0.1:7471", "::1" of "[::1]:7471".
+std::string host_of(const std::string& peer) {
+  const auto endpoint = parse_endpoint(peer);
+  return endpoint ? endpoint->host : peer;
+}
+
+}  // namespace
+
+void Communicator::start(std::function<void(const Status&)> on_ready) {
+  now_ = transport_.now();
+  on_ready_ = std::move(on_ready);
+  ready_deadline_ = now_ + settings_.timeout;
+  endpoints_.resize(settings_.nranks);
+  hosts_.resize(settings_.nranks);
+  if (settings_.rank == 0) {
+    control_.resize(settings_.nranks);
+    endpoints_[0] = settings_.id.root;
+    hosts_[0] = settings_.host_id;
+    if (settings_.nranks == 1) welcome_all();
+    return;
+  }
+  auto listener = transport_.listen(settings_.listen, *this);
+  if (!listener) return begin_failing(listener.error());
+  listener_ = std::move(*listener);
+  control_.resize(1);
+  meet_rank_0();
+}
+
+void Communicator::meet_rank_0() {
+  reconnect_at_ = TimePoint::max();
+  if (control_[0]) discarded_control_.push_back(std::move(control_[0]));
+  control_[0] = std::make_unique<ControlLink>(*this, 0);
+  control_[0]->connect(transport_, settings_.id.root, std::chrono::seconds(5));
+}
+
+transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
+  if (arrivals_.size() >= std::size_t{settings_.nranks} * (kPeerClasses + 1) + kStrangersMax) return nullptr;
+  auto& arrival = arrivals_.emplace_back(std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
+  arrival->challenge();
+  return arrival.get();
+}
+
+std::string Communicator::introduction(std::string_view nonce) const {
+  return json{{"rank", settings_.rank},
+              {"nranks", settings_.nranks},
+              {"host_id", settings_.host_id},
+              {"port", listener_->local().port},
+              {"address", settings_.advertised_host},
+              {"proof", proof(settings_.id.secret, nonce, "control", settings_.rank)}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+void Communicator::on_hello(Arrival& arrival, const std::string& body) {
+  const json hello = json::parse(body, nullptr, false);
+  if (settings_.rank != 0 || !hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
+  try {
+    const auto rank = hello.at("rank").get<std::uint32_t>();
+    const auto nranks = hello.at("nranks").get<std::uint32_t>();
+    if (!same_proof(hello.at("proof").get<std::string>(), proof(settings_.id.secret, arrival.nonce(), "control", rank))) {
+      return arrival.refuse("wrong unique id: this communicator's was made by another tributary_get_unique_id");
+    }
+    if (nranks != settings_.nranks) {
+      return arrival.refuse("rank 0 makes a communicator of " + std::to_string(settings_.nranks) + " ranks, rank " + std::to_string(rank) + " one of " +
+                            std::to_string(nranks));
+    }
+    if (rank == 0 || rank >= settings_.nranks) return arrival.refuse("there is no place for a rank " + std::to_string(rank));
+    if (ready_ || control_[rank]) return arrival.refuse("rank " + std::to_string(rank) + " has joined already: two processes were given the same rank");
+    const auto address = hello.at("address").get<std::string>();
+    endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address, hello.at("port").get<std::uint16_t>()};
+    hosts_[rank] = hello.at("host_id").get<std::string>();
+    control_[rank] = std::make_unique<ControlLink>(*this, rank);
+    control_[rank]->adopt(std::move(arrival.channel()));
+    arrival.hand_on(*control_[rank]);
+  } catch (const json::exception&) {
+    return arrival.refuse("a malformed introduction");
+  }
+  if (++met_ + 1 == settings_.nranks) welcome_all();
+}
+
+void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
+  const json hello = json::parse(body, nullptr, false);
+  if (!hello.is_object()) return arrival.refuse("a malformed introduction");
+  try {
+    const auto rank = hello.at("rank").get<std::uint32_t>();
+    const auto purpose = hello.at("class").get<std::string>();
+    if (!same_proof(hello.at("proof").get<std::string>(), proof(settings_.id.secret, arrival.nonce(), purpose, rank))) {
+      return arrival.refuse("not a rank of this group");
+    }
+    for (std::size_t i = 0; i < kPeerClasses; ++i) {
+      const auto peer_class = static_cast<PeerClass>(i);
+      if (to_string(peer_class) != purpose) continue;
+      transport::ChannelHandler* handler = mesh_->accept(peer_class, rank, arrival.channel());
+      if (handler == nullptr) return arrival.refuse("rank " + std::to_string(rank) + " has this connection already");
+      return arrival.hand_on(*handler);
+    }
+    arrival.refuse("an unknown kind of connection");
+  } catch (const json::exception&) {
+    arrival.refuse("a malformed introduction");
+  }
+}
+
+void Communicator::welcome_all() {
+  json members = json::array();
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r) members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
+  const std::string body = json{{"members", std::move(members)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
+  have_members(endpoints_);
+  CoordinatorSettings c;
+  c.nranks = settings_.nranks;
+  c.hosts = hosts_;
+  c.job = settings_.job;
+  c.lanes = settings_.lanes;
+  c.use_trees = settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback;
+  c.why_not = settings_.nranks == 1                      ? "one rank alone"
+              : settings_.path == PathMode::fallback     ? "TRIBUTARY_PATH is fallback"
+                                                         : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.inquiry_limit = settings_.timeout / 5;
+  c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
+  c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings_.timeout / 3);
+  coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service_, std::move(c));
+  coordinator_->start(now_);
+}
+
+void Communicator::on_welcome(const std::string& body) {
+  const json object = json::parse(body, nullptr, false);
+  try {
+    const json& members = object.at("members");
+    if (mesh_ || members.size() != settings_.nranks) throw std::invalid_argument("members");
+    for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
+      endpoints_[r] = {members[r].at(0).get<std::string>(), members[r].at(1).get<std::uint16_t>()};
+      hosts_[r] = members[r].at(2).get<std::string>();
+    }
+    endpoints_[0] = settings_.id.root;
+  } catch (const std::exception&) {
+    return begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members"});
+  }
+  have_members(endpoints_);
+}
+
+void Communicator::have_members(std::vector<Endpoint> endpoints) {
+  mesh_ = std::make_unique<PeerMesh>(transport_, settings_.rank, std::move(endpoints), settings_.id.secret, settings_.timeout / 3);
+  for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair}) mesh_->set_user(peer_class, *this);
+  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks);
+  messages_.use(*mesh_);
+  for (auto& arrival : arrivals_) arrival->resume();
+}
+
+// Rank 0's own messages take the long way through the transport's queue, so that a handler never changes what its caller is walking through.
+void Communicator::tell_rank_0(ControlMessage message) {
+  if (settings_.rank != 0) {
+    if (!control_.empty() && control_[0]) control_[0]->send(message);
+    return;
+  }
+  transport_.post([this, alive = alive_, m = std::move(message)] {
+    if (*alive && coordinator_) coordinator_->on_message(0, m, transport_.now());
+  });
+}
+
+void Communicator::send(std::uint32_t rank, const ControlMessage& message) {
+  if (rank != 0) {
+    if (control_[rank]) control_[rank]->send(message);
+    return;
+  }
+  transport_.post([this, alive = alive_, m = message] {
+    if (*alive) handle(m);
+  });
+}
+
+void Communicator::broadcast(const ControlMessage& message) {
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r) send(r, message);
+}
+
+void Communicator::on_control(std::uint32_t from, const ControlMessage& message) {
+  now_ = transport_.now();
+  if (settings_.rank == 0) {
+    if (coordinator_) coordinator_->on_message(from, message, now_);
+    return;
+  }
+  if (message.type == FrameType::challenge) {
+    return control_[0]->send({.type = FrameType::hello, .body = introduction(message.body)});
+  }
+  if (message.type == FrameType::welcome) return on_welcome(message.body);
+  handle(message);
+}
+
+void Communicator::handle(const ControlMessage& message) {
+  now_ = transport_.now();
+  switch (message.type) {
+    case FrameType::descriptor: return on_descriptor(message);
+    case FrameType::propose: return on_propose(message);
+    case FrameType::commit: return on_commit(message);
+    case FrameType::freeze: return on_freeze(message);
+    case FrameType::recover: return on_recover(message);
+    case FrameType::inquiry: return on_inquiry(message);
+    case FrameType::abort: return begin_failing({static_cast<Errc>(message.value), message.body});
+    case FrameType::finalize: {
+      finalized_ = true;
+      if (trees_ && !frozen_) {
+        for (auto& lane : trees_->lanes) lane->leave(std::chrono::seconds(1));
+      }
+      if (auto done = std::exchange(on_finalized_, nullptr)) done({});
+      return;
+    }
+    default: return;
+  }
+}
+
+void Communicator::control_closed(std::uint32_t rank, const std::string& why) {
+  now_ = transport_.now();
+  if (finalized_) return;
+  if (settings_.rank == 0) {
+    if (coordinator_) {
+      coordinator_->on_rank_gone(rank, why);
+    } else {
+      discarded_control_.push_back(std::move(control_[rank]));  // it may come again: the group has not met yet
+      --met_;
+    }
+    return;
+  }
+  if (!mesh_ && now_ < ready_deadline_) {
+    reconnect_at_ = now_ + kReconnectAfter;
+    return;
+  }
+  begin_failing({Errc::peer_gone, "rank 0 on " + to_string(settings_.id.root) + " is gone: " + why});
+}
+
+}  // namespace tributary::client

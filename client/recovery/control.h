@@ -1,0 +1,50 @@
+#pragma once
+// What ranks and rank 0 tell each other on the control star. A message is a frame header's few fields and a body: JSON where it has structure,
+// text where a person reads it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/error.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::client {
+
+inline constexpr std::uint64_t kNever = UINT64_MAX;
+
+struct ControlMessage {
+  FrameType type = FrameType::abort;
+  std::uint32_t epoch = 0;
+  std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress: an operation's number
+  std::uint64_t value = 0;      // abort: the Errc
+  std::string body{};
+};
+
+/// lane_failed and a joined that did not succeed.
+struct LaneFailure {
+  std::string aggregator;
+  std::string reason;
+};
+[[nodiscard]] std::string encode(const LaneFailure& failure);
+[[nodiscard]] LaneFailure decode_lane_failure(const std::string& body);
+
+/// One rank's answer to freeze: per lane, how many results it has, in sequence.
+using Holdings = std::vector<std::uint64_t>;
+[[nodiscard]] std::string encode(const Holdings& holdings);
+[[nodiscard]] Result<Holdings> decode_holdings(const std::string& body);
+[[nodiscard]] std::string encode(const std::vector<Holdings>& by_rank);
+[[nodiscard]] Result<std::vector<Holdings>> decode_all_holdings(const std::string& body);
+
+/// One rank's answer to an inquiry after an operation.
+struct Progress {
+  bool called = false;         // has called it
+  bool ended = false;          // and it has ended there
+  std::uint64_t steps = 0;     // segments contributed, or rounds begun
+  bool signature_known = false;
+  Signature signature;
+  std::string waits_for;       // for people: "segment 3 of lane 0", "rank 2 in round 5 of the fallback"
+};
+[[nodiscard]] std::string encode(const Progress& progress);
+[[nodiscard]] Result<Progress> decode_progress(const std::string& body);
+
+}  // namespace tributary::client

@@ -1,0 +1,272 @@
+#include "client/recovery/coordinator.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace tributary::client {
+
+using transport::TimePoint;
+
+Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, CoordinatorSettings settings)
+    : output_(output),
+      service_(service),
+      settings_(std::move(settings)),
+      retry_delay_(settings_.retry_first),
+      answered_(settings_.nranks),
+      holdings_(settings_.nranks),
+      finalized_(settings_.nranks),
+      progress_(settings_.nranks),
+      alive_(std::make_shared<bool>(true)) {}
+
+Coordinator::~Coordinator() { *alive_ = false; }
+
+std::string Coordinator::rank_name(std::uint32_t rank) const { return "rank " + std::to_string(rank) + " on host " + settings_.hosts[rank]; }
+
+void Coordinator::start(TimePoint now) {
+  now_ = now;
+  if (!settings_.use_trees || service_ == nullptr) return rest(settings_.why_not);
+  ask(now);
+}
+
+void Coordinator::ask(TimePoint now) {
+  state_ = State::asking;
+  deadline_ = now + settings_.answer_limit;
+  retry_at_ = TimePoint::max();
+  auto answer = [this, alive = alive_](Result<GroupDescriptor> descriptor) {
+    if (*alive) on_descriptor(std::move(descriptor));
+  };
+  if (group_ != 0) {
+    service_->rebuild(group_, epoch_, failed_, std::move(answer));
+  } else {
+    service_->request({settings_.job, settings_.hosts, settings_.lanes}, std::move(answer));
+  }
+}
+
+// On the fallback until the next try. The first time, it is also what lets the ranks begin.
+void Coordinator::rest(const std::string& reason) {
+  state_ = State::resting;
+  deadline_ = TimePoint::max();
+  if (settings_.use_trees) {
+    retry_at_ = now_ + retry_delay_;
+    retry_delay_ = std::min(2 * retry_delay_, settings_.retry_last);
+  }
+  if (!initial_) return;
+  initial_ = false;
+  output_.broadcast({.type = FrameType::commit, .epoch = 0, .operation = kNever, .body = reason});
+}
+
+void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
+  if (state_ != State::asking) return;
+  if (!answer) {
+    if (answer.error().code == Errc::bad_argument) group_ = 0;  // forgotten there: ask for a new one
+    return rest(answer.error().message);
+  }
+  if (answer->group != 0) group_ = answer->group;
+  epoch_ = answer->epoch;
+  lease_seconds_ = answer->lease_seconds;
+  if (lease_seconds_ > 0) renew_at_ = now_ + std::chrono::milliseconds(lease_seconds_ * 1000 / 3);
+  if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
+  if (answer->lanes[0].entries.size() != settings_.nranks) return rest("the manager answered for another number of ranks");
+  failed_.clear();
+  ++generation_;
+  state_ = State::joining;
+  deadline_ = now_ + settings_.join_limit;
+  expect_answers();
+  for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) {
+    output_.send(rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(answer->for_rank(rank)).dump()});
+  }
+}
+
+void Coordinator::expect_answers() {
+  std::fill(answered_.begin(), answered_.end(), false);
+  answers_ = 0;
+}
+
+bool Coordinator::count(std::uint32_t rank) {
+  if (!answered_[rank]) {
+    answered_[rank] = true;
+    ++answers_;
+  }
+  return answers_ == settings_.nranks;
+}
+
+void Coordinator::note_failed(const LaneFailure& failure) {
+  if (failure.aggregator.empty()) return;
+  if (std::find(failed_.begin(), failed_.end(), failure.aggregator) == failed_.end()) failed_.push_back(failure.aggregator);
+}
+
+void Coordinator::abandon(const std::string& reason) {
+  if (!initial_) output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = kNever, .body = reason});
+  rest(reason);
+}
+
+void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
+  if (state_ != State::joining || message.epoch != generation_) return;
+  if (!message.body.empty()) {
+    const LaneFailure failure = decode_lane_failure(message.body);
+    note_failed(failure);
+    return abandon(failure.reason);
+  }
+  if (!count(rank)) return;
+  expect_answers();
+  next_operation_ = 0;
+  state_ = State::proposing;
+  deadline_ = TimePoint::max();
+  output_.broadcast({.type = FrameType::propose, .epoch = generation_});
+}
+
+void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& message) {
+  if (state_ != State::proposing || message.epoch != generation_) return;
+  next_operation_ = std::max(next_operation_, message.operation);
+  if (!count(rank)) return;
+  state_ = State::in_network;
+  initial_ = false;
+  retry_delay_ = settings_.retry_first;
+  output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = next_operation_});
+}
+
+void Coordinator::on_lane_failed(const ControlMessage& message) {
+  if (message.epoch != generation_) return;
+  const LaneFailure failure = decode_lane_failure(message.body);
+  if (state_ == State::joining || state_ == State::proposing) {
+    note_failed(failure);
+    return abandon(failure.reason);
+  }
+  if (state_ == State::freezing) return note_failed(failure);
+  if (state_ != State::in_network) return;
+  note_failed(failure);
+  state_ = State::freezing;
+  expect_answers();
+  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .body = failure.reason});
+}
+
+void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message) {
+  if (state_ != State::freezing || message.epoch != generation_) return;
+  auto holdings = decode_holdings(message.body);
+  if (!holdings) return abort(Errc::corrupt, rank_name(rank) + " sent " + holdings.error().message);
+  holdings_[rank] = std::move(*holdings);
+  if (!count(rank)) return;
+  output_.broadcast({.type = FrameType::recover, .epoch = generation_, .body = encode(holdings_)});
+  rest("");
+}
+
+void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
+  now_ = now;
+  switch (message.type) {
+    case FrameType::joined: return on_joined(rank, message);
+    case FrameType::next_operation: return on_next_operation(rank, message);
+    case FrameType::lane_failed: return on_lane_failed(message);
+    case FrameType::holdings: return on_holdings(rank, message);
+    case FrameType::stalled: return on_stalled(rank, message, now);
+    case FrameType::progress: return on_progress(rank, message);
+    case FrameType::abort: return abort(static_cast<Errc>(message.value), message.body);
+    case FrameType::finalize:
+      if (!finalized_[rank]) ++finalized_count_;
+      finalized_[rank] = true;
+      if (finalized_count_ == settings_.nranks) output_.broadcast({.type = FrameType::finalize});
+      return;
+    default: return;
+  }
+}
+
+void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
+  if (finalized_[rank] && finalized_count_ == settings_.nranks) return;
+  abort(Errc::peer_gone, rank_name(rank) + " is gone: " + why);
+}
+
+void Coordinator::abort(Errc code, const std::string& text) {
+  if (state_ == State::stopped) return;
+  output_.broadcast({.type = FrameType::abort, .value = static_cast<std::uint64_t>(code), .body = text});
+  stop();
+}
+
+void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
+  if (stalled_operation_ || state_ == State::stopped) return;
+  stalled_operation_ = message.operation;
+  stalled_rank_ = rank;
+  stalled_text_ = message.body;
+  decide_at_ = now + settings_.inquiry_limit;
+  std::fill(progress_.begin(), progress_.end(), std::nullopt);
+  output_.broadcast({.type = FrameType::inquiry, .operation = message.operation});
+}
+
+void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message) {
+  if (!stalled_operation_ || message.operation != *stalled_operation_) return;
+  auto progress = decode_progress(message.body);
+  if (!progress) return abort(Errc::corrupt, rank_name(rank) + " sent " + progress.error().message);
+  progress_[rank] = std::move(*progress);
+  if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
+}
+
+// Whom to name: first who does not answer at all, then who called something else, then who has not called, then who is furthest behind.
+void Coordinator::decide() {
+  const std::uint64_t operation = *stalled_operation_;
+  stalled_operation_.reset();
+  const std::string where = "operation " + std::to_string(operation) + ", where " + rank_name(stalled_rank_) + " waits: " + stalled_text_;
+  const auto list = [&](auto&& is_one) {
+    std::string names;
+    std::uint32_t more = 0, listed = 0;
+    for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
+      if (!is_one(progress_[r])) continue;
+      if (listed == 8) {
+        ++more;
+        continue;
+      }
+      names += (listed++ == 0 ? "" : ", ") + rank_name(r);
+    }
+    return more == 0 ? names : names + " and " + std::to_string(more) + " more";
+  };
+  if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
+    return abort(Errc::timed_out, silent + ": no answer within the time-out; missing in " + where);
+  }
+  const auto first = std::find_if(progress_.begin(), progress_.end(), [](const auto& p) { return p->signature_known; });
+  for (auto it = first; it != progress_.end(); ++it) {
+    if (!(*it)->signature_known || (*it)->signature == (*first)->signature) continue;
+    return abort(Errc::mismatch, to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - progress_.begin()),
+                                                          static_cast<std::uint32_t>(it - progress_.begin()), (*first)->signature, (*it)->signature}));
+  }
+  if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
+    return abort(Errc::timed_out, absent + ": did not call " + where);
+  }
+  const auto behind = std::min_element(progress_.begin(), progress_.end(), [](const auto& a, const auto& b) {
+    return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps);
+  });
+  abort(Errc::timed_out, rank_name(static_cast<std::uint32_t>(behind - progress_.begin())) + ": furthest behind, at " + (*behind)->waits_for + ", in " + where);
+}
+
+void Coordinator::renew(TimePoint now) {
+  renew_at_ = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
+  service_->renew(group_, [this, alive = alive_](const Status& answer) {
+    // Unreachable: the data plane does not need the manager. Forgotten: the trees stand as long as they do, and the next request makes a new group.
+    if (*alive && !answer && answer.error().code == Errc::bad_argument) {
+      group_ = 0;
+      renew_at_ = TimePoint::max();
+    }
+  });
+}
+
+void Coordinator::tick(TimePoint now) {
+  now_ = now;
+  if (state_ == State::stopped) return;
+  if (stalled_operation_ && now >= decide_at_) return decide();
+  if (service_ == nullptr) return;
+  if (group_ != 0 && now >= renew_at_) renew(now);
+  if (state_ == State::resting && now >= retry_at_) return ask(now);
+  if (now < deadline_) return;
+  if (state_ == State::asking) return rest("the manager did not answer in time");
+  if (state_ == State::joining) {
+    std::string missing;
+    for (std::uint32_t r = 0; r < settings_.nranks && missing.size() < 200; ++r) {
+      if (!answered_[r]) missing += (missing.empty() ? "" : ", ") + rank_name(r);
+    }
+    abandon("the trees of epoch " + std::to_string(epoch_) + " did not form in time: not ready: " + missing);
+  }
+}
+
+void Coordinator::stop() {
+  if (state_ == State::stopped) return;
+  state_ = State::stopped;
+  if (service_ != nullptr && group_ != 0) service_->release(group_);
+}
+
+}  // namespace tributary::client

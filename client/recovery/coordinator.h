@@ -1,0 +1,111 @@
+#pragma once
+// Rank 0's part in a communicator's life: it gets trees from the manager, moves all ranks onto them at one agreed operation, takes them off
+// when a tree is lost, and finds out who is missing when an operation does not end. A pure state machine: messages and time in,
+// messages out.
+//
+//   resting --descriptor--> joining --all joined--> proposing --all answered--> in_network
+//      ^  ^                    |                       |                            |
+//      |  +------ commit(never): some lane failed -----+                            | lane_failed
+//      +--------- recover: all holdings are here ------------- freezing <-----------+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/recovery/control.h"
+#include "client/recovery/group_service.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+struct CoordinatorSettings {
+  std::uint32_t nranks = 1;
+  std::vector<std::string> hosts;        // by rank
+  std::string job;
+  std::uint32_t lanes = 1;
+  bool use_trees = false;                // a manager is configured and the path is not "fallback"
+  std::string why_not;                   // else the reason, for people
+  transport::Duration join_limit = std::chrono::seconds(10);
+  transport::Duration answer_limit = std::chrono::seconds(10);  // of the manager
+  transport::Duration retry_first = std::chrono::milliseconds(200);
+  transport::Duration retry_last = std::chrono::seconds(5);
+  transport::Duration inquiry_limit = std::chrono::seconds(1);
+};
+
+class CoordinatorOutput {
+ public:
+  virtual ~CoordinatorOutput() = default;
+  /// To every rank, this one included.
+  virtual void broadcast(const ControlMessage& message) = 0;
+  virtual void send(std::uint32_t rank, const ControlMessage& message) = 0;
+};
+
+class Coordinator {
+ public:
+  Coordinator(CoordinatorOutput& output, GroupService* service, CoordinatorSettings settings);
+  Coordinator(const Coordinator&) = delete;
+  Coordinator& operator=(const Coordinator&) = delete;
+  ~Coordinator();
+
+  /// All ranks have met. The first commit that follows lets them begin.
+  void start(transport::TimePoint now);
+  void on_message(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
+  void on_rank_gone(std::uint32_t rank, const std::string& why);
+  void tick(transport::TimePoint now);
+  /// The communicator ends: gives the group back.
+  void stop();
+
+ private:
+  enum class State : std::uint8_t { resting, asking, joining, proposing, in_network, freezing, stopped };
+
+  void ask(transport::TimePoint now);
+  void on_descriptor(Result<GroupDescriptor> answer);
+  void rest(const std::string& reason);
+  void abandon(const std::string& reason);
+  void on_joined(std::uint32_t rank, const ControlMessage& message);
+  void on_next_operation(std::uint32_t rank, const ControlMessage& message);
+  void on_lane_failed(const ControlMessage& message);
+  void on_holdings(std::uint32_t rank, const ControlMessage& message);
+  void on_stalled(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
+  void on_progress(std::uint32_t rank, const ControlMessage& message);
+  void decide();
+  void abort(Errc code, const std::string& text);
+  void note_failed(const LaneFailure& failure);
+  void renew(transport::TimePoint now);
+  /// Counts one answer per rank; true when all are in.
+  bool count(std::uint32_t rank);
+  void expect_answers();
+  [[nodiscard]] std::string rank_name(std::uint32_t rank) const;
+
+  CoordinatorOutput& output_;
+  GroupService* service_;
+  const CoordinatorSettings settings_;
+  State state_ = State::resting;
+  bool initial_ = true;  // no commit was sent yet
+  transport::TimePoint now_{};
+  transport::TimePoint deadline_ = transport::TimePoint::max();
+  transport::TimePoint retry_at_ = transport::TimePoint::max();
+  transport::TimePoint renew_at_ = transport::TimePoint::max();
+  transport::Duration retry_delay_;
+  std::uint64_t group_ = 0;  // 0: none
+  std::uint32_t epoch_ = 0;       // the manager's, of the last descriptor
+  std::uint32_t generation_ = 0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
+  std::uint32_t lease_seconds_ = 0;
+  std::vector<std::string> failed_;
+  std::vector<bool> answered_;
+  std::uint32_t answers_ = 0;
+  std::uint64_t next_operation_ = 0;
+  std::vector<Holdings> holdings_;
+  std::vector<bool> finalized_;
+  std::uint32_t finalized_count_ = 0;
+  // an inquiry under way
+  std::optional<std::uint64_t> stalled_operation_;
+  std::uint32_t stalled_rank_ = 0;
+  std::string stalled_text_;
+  transport::TimePoint decide_at_{};
+  std::vector<std::optional<Progress>> progress_;
+  std::shared_ptr<bool> alive_;  // answers of the service that come too late find it false
+};
+
+}  // namespace tributary::client

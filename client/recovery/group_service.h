@@ -1,0 +1,33 @@
+#pragma once
+// The manager as rank 0 sees it: asked for trees, never needed for the data.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::client {
+
+struct GroupRequest {
+  std::string job;
+  std::vector<std::string> hosts;  // by rank: each rank's place in the topology
+  std::uint32_t lanes = 1;
+};
+
+/// Every answer comes later, on the communicator's thread, once; after the destructor none comes.
+class GroupService {
+ public:
+  using DescriptorAnswer = std::function<void(Result<GroupDescriptor>)>;
+  virtual ~GroupService() = default;
+  virtual void request(const GroupRequest& request, DescriptorAnswer answer) = 0;
+  /// Trees at an epoch after `epoch`, without the aggregators that failed.
+  virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, DescriptorAnswer answer) = 0;
+  /// Keeps the reservation. Errc::bad_argument: the manager does not know the group any more.
+  virtual void renew(std::uint64_t group, std::function<void(Status)> answer) = 0;
+  /// The group is over. No answer.
+  virtual void release(std::uint64_t group) = 0;
+};
+
+}  // namespace tributary::client
