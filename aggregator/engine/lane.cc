@@ -13,11 +13,13 @@ namespace {
 
 constexpr std::size_t kBufferAlignment = 4096;
 
-// Contributions that must be waiting before an early, partial reduction pays: it reads and writes the sum once more, so it is spread over several inputs.
+// Contributions that must be waiting before an early, partial reduction pays: it reads and writes the sum once more, so
+// it is spread over several inputs.
 constexpr std::uint32_t kEagerInputs = 4;
 
 bool reduces(Collective collective) noexcept {
-  return collective == Collective::all_reduce || collective == Collective::reduce || collective == Collective::reduce_scatter;
+  return collective == Collective::all_reduce || collective == Collective::reduce ||
+         collective == Collective::reduce_scatter;
 }
 
 bool same_call(const FrameHeader& a, const FrameHeader& b) noexcept {
@@ -28,13 +30,20 @@ bool same_call(const FrameHeader& a, const FrameHeader& b) noexcept {
 
 std::string_view to_string(Refusal refusal) noexcept {
   switch (refusal) {
-    case Refusal::stale_epoch: return "frame of another epoch";
-    case Refusal::duplicate: return "contribution that was counted already";
-    case Refusal::beyond_window: return "contribution beyond the window";
-    case Refusal::wrong_length: return "contribution of the wrong length";
-    case Refusal::unexpected_data: return "contribution whose data does not fit its collective";
-    case Refusal::no_such_segment: return "result for a segment that is not waiting";
-    case Refusal::over: return "frame after a fault";
+    case Refusal::stale_epoch:
+      return "frame of another epoch";
+    case Refusal::duplicate:
+      return "contribution that was counted already";
+    case Refusal::beyond_window:
+      return "contribution beyond the window";
+    case Refusal::wrong_length:
+      return "contribution of the wrong length";
+    case Refusal::unexpected_data:
+      return "contribution whose data does not fit its collective";
+    case Refusal::no_such_segment:
+      return "result for a segment that is not waiting";
+    case Refusal::over:
+      return "frame after a fault";
   }
   return "unknown";
 }
@@ -44,7 +53,9 @@ std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, st
   return std::uint64_t{window} * segment_bytes * (children + 1U);
 }
 
-void Lane::AlignedFree::operator()(std::byte* p) const noexcept { std::free(p); }
+void Lane::AlignedFree::operator()(std::byte* p) const noexcept {
+  std::free(p);
+}
 
 Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
     : shape_(shape),
@@ -64,25 +75,31 @@ std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept
   return buffers_[(slot.sequence % shape_.window) * (shape_.children + 1U) + child];
 }
 
-std::byte*& Lane::out_buffer(const Slot& slot) noexcept { return receive_buffer(slot, shape_.children); }
+std::byte*& Lane::out_buffer(const Slot& slot) noexcept {
+  return receive_buffer(slot, shape_.children);
+}
 
-// A slot takes a contribution to the sequence it collects, or, when it is idle or its result is out, to the next sequence that falls on it.
+// A slot takes a contribution to the sequence it collects, or, when it is idle or its result is out, to the next
+// sequence that falls on it.
 std::expected<void, Refusal> Lane::admit(const Slot& slot, std::uint32_t child, std::uint64_t sequence) const noexcept {
   if (over_) return std::unexpected(Refusal::over);
   const std::uint64_t next = slot.state == SlotState::complete ? slot.sequence + shape_.window : slot.sequence;
   if (sequence < next) return std::unexpected(Refusal::duplicate);
   if (sequence > next) return std::unexpected(Refusal::beyond_window);
   if (slot.state == SlotState::waiting) return std::unexpected(Refusal::duplicate);
-  if (slot.state == SlotState::collecting && ((slot.arrived >> child) & 1U) != 0) return std::unexpected(Refusal::duplicate);
+  if (slot.state == SlotState::collecting && ((slot.arrived >> child) & 1U) != 0)
+    return std::unexpected(Refusal::duplicate);
   return {};
 }
 
-std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint32_t child, const FrameHeader& header) noexcept {
+std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint32_t child,
+                                                                       const FrameHeader& header) noexcept {
   assert(child < shape_.children);
   if (header.epoch != epoch_) return std::unexpected(Refusal::stale_epoch);
   Slot& slot = slot_of(header.sequence);
   if (auto ok = admit(slot, child, header.sequence); !ok) return std::unexpected(ok.error());
-  if (header.payload_bytes > shape_.segment_bytes || (header.bare() && header.payload_bytes != 0)) return std::unexpected(Refusal::wrong_length);
+  if (header.payload_bytes > shape_.segment_bytes || (header.bare() && header.payload_bytes != 0))
+    return std::unexpected(Refusal::wrong_length);
   return std::span(receive_buffer(slot, child), header.payload_bytes);
 }
 
@@ -99,7 +116,8 @@ void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noex
 }
 
 std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
-  if (header.bare()) return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
+  if (header.bare())
+    return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);
   if (header.payload_bytes % size_of(header.dtype) != 0) return std::unexpected(Refusal::wrong_length);
   if (slot.data_known && slot.payload_bytes != header.payload_bytes) return std::unexpected(Refusal::wrong_length);
@@ -109,7 +127,8 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
   return {};
 }
 
-std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, const FrameHeader& header, LaneOutput& output) noexcept {
+std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, const FrameHeader& header,
+                                                       LaneOutput& output) noexcept {
   Slot& slot = slot_of(header.sequence);
   if (auto ok = admit(slot, child, header.sequence); !ok) return ok;
   if (slot.state != SlotState::collecting) open(slot, child, header);
@@ -129,8 +148,9 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   return {};
 }
 
-// Adds the children that have arrived in unbroken order, so that less is left to do when the last one comes. The sum stays in child 0's
-// receive buffer: `out` may still be on its way to a slow child. Types that accumulate wider wait for all: see accumulates_wider().
+// Adds the children that have arrived in unbroken order, so that less is left to do when the last one comes. The sum
+// stays in child 0's receive buffer: `out` may still be on its way to a slow child. Types that accumulate wider wait
+// for all: see accumulates_wider().
 void Lane::reduce_prefix(Slot& slot) noexcept {
   const auto prefix = static_cast<std::uint32_t>(std::countr_one(slot.arrived));
   if (prefix < slot.reduced + kEagerInputs) return;
@@ -138,7 +158,8 @@ void Lane::reduce_prefix(Slot& slot) noexcept {
   std::uint32_t count = 0;
   if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
   for (std::uint32_t child = slot.reduced; child < prefix; ++child) inputs[count++] = receive_buffer(slot, child);
-  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, receive_buffer(slot, 0), slot.payload_bytes / size_of(slot.first.dtype));
+  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, receive_buffer(slot, 0),
+                  slot.payload_bytes / size_of(slot.first.dtype));
   slot.reduced = prefix;
 }
 
@@ -146,14 +167,15 @@ void Lane::reduce_all(Slot& slot) noexcept {
   std::array<const void*, kChildrenMax> inputs;
   std::uint32_t count = 0;
   if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
-  for (std::uint32_t child = slot.reduced; child < shape_.children; ++child) inputs[count++] = receive_buffer(slot, child);
+  for (std::uint32_t child = slot.reduced; child < shape_.children; ++child)
+    inputs[count++] = receive_buffer(slot, child);
   const bool divides = shape_.root && slot.first.op == ReduceOp::avg;
   if (count == 1 && !divides) {
     std::swap(out_buffer(slot), receive_buffer(slot, 0));
     return;
   }
-  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, out_buffer(slot), slot.payload_bytes / size_of(slot.first.dtype),
-                  divides ? shape_.ranks : 1);
+  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, out_buffer(slot),
+                  slot.payload_bytes / size_of(slot.first.dtype), divides ? shape_.ranks : 1);
 }
 
 void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
@@ -161,7 +183,8 @@ void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
     if (reduces(slot.first.collective)) {
       reduce_all(slot);
     } else {
-      // one to all: the owner's data moves on without a copy. The owner may contribute again before everyone has read it, hence the swap.
+      // one to all: the owner's data moves on without a copy. The owner may contribute again before everyone has read
+      // it, hence the swap.
       std::swap(out_buffer(slot), receive_buffer(slot, static_cast<std::uint32_t>(std::countr_zero(slot.with_data))));
       slot.data_from_below = true;
     }
@@ -201,13 +224,16 @@ std::expected<std::span<std::byte>, Refusal> Lane::result_begins(const FrameHead
   if (header.epoch != epoch_) return std::unexpected(Refusal::stale_epoch);
   if (over_) return std::unexpected(Refusal::over);
   Slot& slot = slot_of(header.sequence);
-  if (slot.state != SlotState::waiting || slot.sequence != header.sequence || !same_call(slot.first, header)) return std::unexpected(Refusal::no_such_segment);
+  if (slot.state != SlotState::waiting || slot.sequence != header.sequence || !same_call(slot.first, header))
+    return std::unexpected(Refusal::no_such_segment);
   if (header.bare()) {
     if (header.payload_bytes != 0) return std::unexpected(Refusal::wrong_length);
-    if (slot.wants_result != 0 && !slot.data_from_below && reduces(header.collective)) return std::unexpected(Refusal::unexpected_data);
+    if (slot.wants_result != 0 && !slot.data_from_below && reduces(header.collective))
+      return std::unexpected(Refusal::unexpected_data);
     return std::span<std::byte>{};
   }
-  if (slot.data_from_below || header.payload_bytes > shape_.segment_bytes || (slot.data_known && header.payload_bytes != slot.payload_bytes)) {
+  if (slot.data_from_below || header.payload_bytes > shape_.segment_bytes ||
+      (slot.data_known && header.payload_bytes != slot.payload_bytes)) {
     return std::unexpected(Refusal::wrong_length);
   }
   return std::span(out_buffer(slot), header.payload_bytes);
@@ -215,7 +241,8 @@ std::expected<std::span<std::byte>, Refusal> Lane::result_begins(const FrameHead
 
 std::expected<void, Refusal> Lane::result_landed(const FrameHeader& header, LaneOutput& output) noexcept {
   Slot& slot = slot_of(header.sequence);
-  if (over_ || slot.state != SlotState::waiting || slot.sequence != header.sequence) return std::unexpected(Refusal::no_such_segment);
+  if (over_ || slot.state != SlotState::waiting || slot.sequence != header.sequence)
+    return std::unexpected(Refusal::no_such_segment);
   if (!header.bare()) slot.payload_bytes = header.payload_bytes;
   send_down(slot, !header.bare() || slot.data_from_below, output);
   return {};

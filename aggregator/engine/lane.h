@@ -1,6 +1,7 @@
 #pragma once
-// The engine: one aggregator's part of one lane of one group in one epoch. A pure state machine: no socket, clock, thread or lock, and no
-// allocation after the constructor. It is fed headers and told when payloads have landed, and answers through LaneOutput.
+// The engine: one aggregator's part of one lane of one group in one epoch. A pure state machine: no socket, clock,
+// thread or lock, and no allocation after the constructor. It is fed headers and told when payloads have landed, and
+// answers through LaneOutput.
 //
 // A segment's life in its slot (slot = sequence mod window):
 //
@@ -9,13 +10,14 @@
 //       |                                      to the parent    | its result
 //       +--- contribution of sequence + window <--- waiting ----+
 //
-// Patterns need no knowledge of collectives: contributions that carry data are reduced in child order, bare ones only count; the result's
-// data goes to the children that asked for it (kWantsResult), the others get a bare result.
+// Patterns need no knowledge of collectives: contributions that carry data are reduced in child order, bare ones only
+// count; the result's data goes to the children that asked for it (kWantsResult), the others get a bare result.
 //
-// Why a buffer may be used again without asking anyone: a child contributes sequence + window only after it received the result of
-// sequence. So when all contributions of sequence + window are here, nobody reads the old result any more, and the slot's `out` may be written.
-// A child's own receive buffer is free as soon as its contribution has been reduced, which precedes the result. (SwitchML, NSDI 2021,
-// uses the same argument for its pool of slots, with a shadow copy against loss; channels here are reliable and ordered.)
+// Why a buffer may be used again without asking anyone: a child contributes sequence + window only after it received
+// the result of sequence. So when all contributions of sequence + window are here, nobody reads the old result any
+// more, and the slot's `out` may be written. A child's own receive buffer is free as soon as its contribution has been
+// reduced, which precedes the result. (SwitchML, NSDI 2021, uses the same argument for its pool of slots, with a shadow
+// copy against loss; channels here are reliable and ordered.)
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -36,9 +38,11 @@ struct LaneShape {
 };
 
 /// What a lane of this shape allocates: every receive buffer and every result that can be in flight.
-[[nodiscard]] std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, std::uint32_t segment_bytes) noexcept;
+[[nodiscard]] std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window,
+                                              std::uint32_t segment_bytes) noexcept;
 
-/// Where the engine's answers go. Payloads stay valid as long as the file comment says; the channel may send straight from them.
+/// Where the engine's answers go. Payloads stay valid as long as the file comment says; the channel may send straight
+/// from them.
 class LaneOutput {
  public:
   virtual ~LaneOutput() = default;
@@ -50,13 +54,13 @@ class LaneOutput {
 
 /// Why a frame is not part of the lane's course. The first two are harmless, the others break the protocol.
 enum class Refusal : std::uint8_t {
-  stale_epoch,       // drop: an earlier generation's frame
-  duplicate,         // drop: counted already, or its result is out
-  beyond_window,     // the slot's last result has not been sent
-  wrong_length,      // not what the segment's other contributions have, or not whole elements
-  unexpected_data,   // data where the pattern has none, or none where it has
-  no_such_segment,   // a result that nobody waits for
-  over,              // the lane has ended by a fault
+  stale_epoch,      // drop: an earlier generation's frame
+  duplicate,        // drop: counted already, or its result is out
+  beyond_window,    // the slot's last result has not been sent
+  wrong_length,     // not what the segment's other contributions have, or not whole elements
+  unexpected_data,  // data where the pattern has none, or none where it has
+  no_such_segment,  // a result that nobody waits for
+  over,             // the lane has ended by a fault
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {
@@ -71,9 +75,11 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   /// Where the payload of this contribution goes: `header.payload_bytes` long.
-  [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child, const FrameHeader& header) noexcept;
+  [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
+                                                                                 const FrameHeader& header) noexcept;
   /// The payload has landed there. Reduces what can be reduced and emits what follows.
-  [[nodiscard]] std::expected<void, Refusal> contribution_landed(std::uint32_t child, const FrameHeader& header, LaneOutput& output) noexcept;
+  [[nodiscard]] std::expected<void, Refusal> contribution_landed(std::uint32_t child, const FrameHeader& header,
+                                                                 LaneOutput& output) noexcept;
   /// The parent's answer for a segment; not for a root.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> result_begins(const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> result_landed(const FrameHeader& header, LaneOutput& output) noexcept;
@@ -87,25 +93,27 @@ class Lane {
  private:
   enum class SlotState : std::uint8_t { idle, collecting, waiting, complete };
   struct Slot {
-    std::uint64_t sequence = 0;     // that it serves, or served last
-    std::uint64_t arrived = 0;      // children, one bit each
+    std::uint64_t sequence = 0;  // that it serves, or served last
+    std::uint64_t arrived = 0;   // children, one bit each
     std::uint64_t with_data = 0;
     std::uint64_t wants_result = 0;
-    FrameHeader first;              // what was asked for, by the first child
+    FrameHeader first;  // what was asked for, by the first child
     std::uint32_t first_child = 0;
     std::uint32_t payload_bytes = 0;
-    std::uint32_t reduced = 0;      // data of children [0, reduced) is summed in the lowest of them's buffer
+    std::uint32_t reduced = 0;  // data of children [0, reduced) is summed in the lowest of them's buffer
     SlotState state = SlotState::idle;
-    bool data_known = false;        // payload_bytes is known, from the first contribution with data
-    bool data_from_below = false;   // `out` holds a one-to-all segment that came from one of our own children
+    bool data_known = false;       // payload_bytes is known, from the first contribution with data
+    bool data_from_below = false;  // `out` holds a one-to-all segment that came from one of our own children
   };
 
   [[nodiscard]] Slot& slot_of(std::uint64_t sequence) noexcept { return slots_[sequence % shape_.window]; }
   [[nodiscard]] std::byte*& receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
   [[nodiscard]] std::byte*& out_buffer(const Slot& slot) noexcept;
-  [[nodiscard]] std::expected<void, Refusal> admit(const Slot& slot, std::uint32_t child, std::uint64_t sequence) const noexcept;
+  [[nodiscard]] std::expected<void, Refusal> admit(const Slot& slot, std::uint32_t child,
+                                                   std::uint64_t sequence) const noexcept;
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
-  [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
+  [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child,
+                                                        const FrameHeader& header) noexcept;
   void reduce_prefix(Slot& slot) noexcept;
   void reduce_all(Slot& slot) noexcept;
   void finish_collecting(Slot& slot, LaneOutput& output) noexcept;
@@ -119,7 +127,8 @@ class Lane {
   std::uint32_t epoch_;
   std::uint64_t everyone_;  // one bit per child
   std::unique_ptr<std::byte, AlignedFree> memory_;
-  std::vector<std::byte*> buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
+  std::vector<std::byte*>
+      buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<Slot> slots_;
   std::uint64_t completed_ = 0;
   std::uint32_t in_flight_ = 0;

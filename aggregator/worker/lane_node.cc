@@ -10,10 +10,16 @@ using transport::Reject;
 namespace {
 
 engine::LaneShape shape_of(const TokenClaims& claims) {
-  return {.children = claims.children, .window = claims.window, .segment_bytes = claims.segment_bytes, .ranks = claims.ranks, .root = claims.root};
+  return {.children = claims.children,
+          .window = claims.window,
+          .segment_bytes = claims.segment_bytes,
+          .ranks = claims.ranks,
+          .root = claims.root};
 }
 
-std::string_view text_of(std::span<const std::byte> payload) { return {reinterpret_cast<const char*>(payload.data()), payload.size()}; }
+std::string_view text_of(std::span<const std::byte> payload) {
+  return {reinterpret_cast<const char*>(payload.data()), payload.size()};
+}
 
 }  // namespace
 
@@ -35,8 +41,8 @@ LaneNode::~LaneNode() {
 }
 
 std::string LaneNode::name() const {
-  return "lane " + std::to_string(claims_.lane) + " of group " + std::to_string(claims_.group) + " at epoch " + std::to_string(claims_.epoch) +
-         " on aggregator " + worker_.settings_.name;
+  return "lane " + std::to_string(claims_.lane) + " of group " + std::to_string(claims_.group) + " at epoch " +
+         std::to_string(claims_.epoch) + " on aggregator " + worker_.settings_.name;
 }
 
 FrameHeader LaneNode::header(FrameType type) const {
@@ -55,12 +61,16 @@ void LaneNode::connect_parent(const TokenChain& tokens) {
 
 Status LaneNode::add(Session& session, const TokenClaims& claims) {
   if (over_ || faulted_) return tributary::fail(Errc::denied, name() + " has ended");
-  const bool same_lane = claims.job == claims_.job && claims.children == claims_.children && claims.window == claims_.window &&
-                         claims.segment_bytes == claims_.segment_bytes && claims.ranks == claims_.ranks && claims.root == claims_.root &&
+  const bool same_lane = claims.job == claims_.job && claims.children == claims_.children &&
+                         claims.window == claims_.window && claims.segment_bytes == claims_.segment_bytes &&
+                         claims.ranks == claims_.ranks && claims.root == claims_.root &&
                          claims.parent_host == claims_.parent_host && claims.parent_port == claims_.parent_port;
-  if (!same_lane) return tributary::fail(Errc::denied, name() + ": this credential describes the lane differently from its first child's");
+  if (!same_lane)
+    return tributary::fail(Errc::denied,
+                           name() + ": this credential describes the lane differently from its first child's");
   if (children_[claims.child] != nullptr) {
-    return tributary::fail(Errc::denied, name() + ": child " + std::to_string(claims.child) + " (rank " + std::to_string(claims.rank) + ") has joined already");
+    return tributary::fail(Errc::denied, name() + ": child " + std::to_string(claims.child) + " (rank " +
+                                             std::to_string(claims.rank) + ") has joined already");
   }
   children_[claims.child] = &session;
   ++joined_;
@@ -76,7 +86,8 @@ void LaneNode::become_ready_when_complete() {
   for (Session* child : children_) child->channel().send_copy(header(FrameType::ready), {});
 }
 
-std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begins(Session& session, const FrameHeader& h) {
+std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begins(Session& session,
+                                                                                   const FrameHeader& h) {
   if (h.group != claims_.group || h.lane != claims_.lane) return std::unexpected(engine::Refusal::stale_epoch);
   return lane_.contribution_begins(session.child(), h);
 }
@@ -103,7 +114,8 @@ void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
   if (session == nullptr) return;
   ++worker_.metrics_.results;
   worker_.metrics_.result_bytes += payload.size();
-  if (!session->channel().send(h, payload, 0)) fail("rank " + std::to_string(session->rank()) + " does not read its results");
+  if (!session->channel().send(h, payload, 0))
+    fail("rank " + std::to_string(session->rank()) + " does not read its results");
 }
 
 void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) {
@@ -174,7 +186,8 @@ void LaneNode::close_parent(FrameType type, std::string_view reason) {
 
 transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader& h) {
   if (h.group != claims_.group || h.lane != claims_.lane) {
-    if (h.type == FrameType::result || h.type == FrameType::ready) return Reject{{Errc::corrupt, "a frame of another lane from the parent"}};
+    if (h.type == FrameType::result || h.type == FrameType::ready)
+      return Reject{{Errc::corrupt, "a frame of another lane from the parent"}};
   }
   switch (h.type) {
     case FrameType::result: {
@@ -182,11 +195,15 @@ transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader&
       if (place) return Accept{*place};
       return Reject{{Errc::corrupt, "from the parent: " + std::string(to_string(place.error()))}};
     }
-    case FrameType::ready: return Accept{};
+    case FrameType::ready:
+      return Accept{};
     case FrameType::fault:
     case FrameType::failed:
-    case FrameType::refuse: text_.resize(h.payload_bytes); return Accept{text_};
-    default: return Reject{{Errc::corrupt, "a " + std::string(to_string(h.type)) + " frame, which no parent sends"}};
+    case FrameType::refuse:
+      text_.resize(h.payload_bytes);
+      return Accept{text_};
+    default:
+      return Reject{{Errc::corrupt, "a " + std::string(to_string(h.type)) + " frame, which no parent sends"}};
   }
 }
 
@@ -195,7 +212,8 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
   switch (h.type) {
     case FrameType::result: {
       const std::uint64_t before = lane_.segments_completed();
-      if (auto ok = lane_.result_landed(h, *this); !ok) return fail("from the parent: " + std::string(to_string(ok.error())));
+      if (auto ok = lane_.result_landed(h, *this); !ok)
+        return fail("from the parent: " + std::string(to_string(ok.error())));
       worker_.metrics_.segments_completed += lane_.segments_completed() - before;
       return;
     }
@@ -205,21 +223,32 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
     case FrameType::fault:
       faulted_ = true;
       return send_fault_down(payload);
-    default: return fail(std::string(text_of(payload)));
+    default:
+      return fail(std::string(text_of(payload)));
   }
 }
 
-void LaneNode::on_closed(transport::Channel&, const Error& error) { fail("the parent of " + name() + " is gone: " + error.message); }
+void LaneNode::on_closed(transport::Channel&, const Error& error) {
+  fail("the parent of " + name() + " is gone: " + error.message);
+}
 
 void LaneNode::tick(transport::TimePoint now) {
   if (ready_ || over_ || now < form_deadline_) return;
-  fail(name() + " did not form in time: " + std::to_string(joined_) + " of " + std::to_string(claims_.children) + " children joined" +
-       (parent_ready_ ? "" : ", the parent is not ready"));
+  fail(name() + " did not form in time: " + std::to_string(joined_) + " of " + std::to_string(claims_.children) +
+       " children joined" + (parent_ready_ ? "" : ", the parent is not ready"));
 }
 
 LaneStatus LaneNode::status() const {
-  return {.group = claims_.group, .epoch = claims_.epoch, .lane = claims_.lane, .job = claims_.job, .children = claims_.children, .joined = joined_,
-          .ready = ready_, .root = claims_.root, .segments_completed = lane_.segments_completed(), .memory_bytes = memory_bytes_};
+  return {.group = claims_.group,
+          .epoch = claims_.epoch,
+          .lane = claims_.lane,
+          .job = claims_.job,
+          .children = claims_.children,
+          .joined = joined_,
+          .ready = ready_,
+          .root = claims_.root,
+          .segments_completed = lane_.segments_completed(),
+          .memory_bytes = memory_bytes_};
 }
 
 }  // namespace tributary::aggregator

@@ -1,5 +1,6 @@
 #pragma once
-// One lane of one group in one epoch on this aggregator: the engine's state, the children's sessions and the channel to the parent.
+// One lane of one group in one epoch on this aggregator: the engine's state, the children's sessions and the channel to
+// the parent.
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,7 +10,9 @@
 
 namespace tributary::aggregator {
 
-class LaneNode final : public engine::LaneOutput, public transport::ChannelHandler, public std::enable_shared_from_this<LaneNode> {
+class LaneNode final : public engine::LaneOutput,
+                       public transport::ChannelHandler,
+                       public std::enable_shared_from_this<LaneNode> {
  public:
   /// `memory_bytes` is reserved in the worker's budget already; the node gives it back.
   LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, transport::TimePoint now);
@@ -19,7 +22,8 @@ class LaneNode final : public engine::LaneOutput, public transport::ChannelHandl
   [[nodiscard]] Status add(Session& session, const TokenClaims& claims);
 
   // from the children's sessions
-  [[nodiscard]] std::expected<std::span<std::byte>, engine::Refusal> contribution_begins(Session& session, const FrameHeader& header);
+  [[nodiscard]] std::expected<std::span<std::byte>, engine::Refusal> contribution_begins(Session& session,
+                                                                                         const FrameHeader& header);
   void contribution_landed(Session& session, const FrameHeader& header);
   void child_fault(Session& session, std::span<const std::byte> payload);
   void child_left(Session& session);
@@ -39,7 +43,9 @@ class LaneNode final : public engine::LaneOutput, public transport::ChannelHandl
   void fail(const std::string& reason);
   void tick(transport::TimePoint now);
   /// Over, and its last words to the parent are out: the worker may forget it.
-  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept { return over_ && (!parent_ || parent_->closed() || now >= clear_at_); }
+  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
+    return over_ && (!parent_ || parent_->closed() || now >= clear_at_);
+  }
   [[nodiscard]] LaneStatus status() const;
 
  private:

@@ -13,7 +13,8 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
   if (over_) return Reject{{Errc::peer_gone, "the session is over"}};
   if (!serving_) {
     if (header.type != FrameType::join) {
-      return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before a join: nothing is served without a credential"}};
+      return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) +
+                                       " frame before a join: nothing is served without a credential"}};
     }
     join_payload_.resize(header.payload_bytes);
     return Accept{join_payload_};
@@ -41,15 +42,19 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
 void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
   if (over_ || dropping_ || (!serving_ && header.type != FrameType::join)) return;
   switch (header.type) {
-    case FrameType::join: return worker_.on_join(*this, payload);
-    case FrameType::contribution: return node_->contribution_landed(*this, header);
-    case FrameType::fault: return node_->child_fault(*this, payload);
+    case FrameType::join:
+      return worker_.on_join(*this, payload);
+    case FrameType::contribution:
+      return node_->contribution_landed(*this, header);
+    case FrameType::fault:
+      return node_->child_fault(*this, payload);
     case FrameType::failed:
       return node_->child_gone(*this, std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
     case FrameType::leave:
       left_ = true;
       return node_->child_left(*this);
-    default: return;
+    default:
+      return;
   }
 }
 

@@ -36,11 +36,14 @@ class Session final : public transport::ChannelHandler {
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   [[nodiscard]] transport::TimePoint join_deadline() const noexcept { return join_deadline_; }
   /// May be destroyed: closed and flushed, or the flush has had its time.
-  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept { return over_ && (channel_->closed() || now >= clear_at_); }
+  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
+    return over_ && (channel_->closed() || now >= clear_at_);
+  }
 
  private:
   Worker& worker_;
-  std::shared_ptr<LaneNode> node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
+  std::shared_ptr<LaneNode>
+      node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
   std::unique_ptr<transport::Channel> channel_;
   std::vector<std::byte> join_payload_;
   transport::TimePoint join_deadline_;

@@ -8,8 +8,9 @@
 namespace tributary::aggregator {
 
 namespace {
-// Ended lanes remembered, so that a token that is still valid cannot bring one back. Tokens live about two minutes; a worker that ends more
-// lanes than this in that time forgets the oldest, whose return would only wait for its other children until form_limit.
+// Ended lanes remembered, so that a token that is still valid cannot bring one back. Tokens live about two minutes; a
+// worker that ends more lanes than this in that time forgets the oldest, whose return would only wait for its other
+// children until form_limit.
 constexpr std::size_t kOverRemembered = 4096;
 }  // namespace
 
@@ -21,23 +22,26 @@ bool MemoryBudget::reserve(std::uint64_t bytes) noexcept {
   return true;
 }
 
-Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name, std::span<const std::byte> payload, std::int64_t now_s) {
+Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
+                                 std::span<const std::byte> payload, std::int64_t now_s) {
   auto chain = decode_token_chain(payload);
   if (!chain) return std::unexpected(chain.error());
   auto claims = verifier.verify(chain->front(), now_s);
   if (!claims) return std::unexpected(claims.error());
   if (claims->aggregator != aggregator_name) {
-    return fail(Errc::denied, "the credential is for aggregator '" + claims->aggregator + "', this is '" + std::string(aggregator_name) + "'");
+    return fail(Errc::denied, "the credential is for aggregator '" + claims->aggregator + "', this is '" +
+                                  std::string(aggregator_name) + "'");
   }
   if (claims->root != (chain->size() == 1)) {
-    return fail(Errc::denied, claims->root ? "the credential is for a root, but tokens for a parent came with it" : "no token for the parent came with the credential");
+    return fail(Errc::denied, claims->root ? "the credential is for a root, but tokens for a parent came with it"
+                                           : "no token for the parent came with the credential");
   }
   chain->erase(chain->begin());
   return VerifiedJoin{std::move(*claims), std::move(*chain)};
 }
 
-Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget, WorkerSettings settings,
-               std::function<std::int64_t()> unix_seconds)
+Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
+               WorkerSettings settings, std::function<std::int64_t()> unix_seconds)
     : transport_(transport),
       verifier_(verifier),
       budget_(budget),
@@ -52,8 +56,10 @@ Worker::~Worker() {
 }
 
 transport::ChannelHandler* Worker::on_accept(std::unique_ptr<transport::Channel> channel) {
-  const auto unjoined = static_cast<std::uint32_t>(
-      std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) { return !entry.first->is_joined() && !entry.first->over(); }));
+  const auto unjoined =
+      static_cast<std::uint32_t>(std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) {
+        return !entry.first->is_joined() && !entry.first->over();
+      }));
   if (unjoined >= settings_.sessions_unjoined_max) return nullptr;
   auto session = std::make_unique<Session>(*this, transport_.now() + settings_.join_limit);
   session->attach(std::move(channel));
@@ -62,7 +68,8 @@ transport::ChannelHandler* Worker::on_accept(std::unique_ptr<transport::Channel>
   return handler;
 }
 
-void Worker::take(const VerifiedJoin& verified, const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach) {
+void Worker::take(const VerifiedJoin& verified,
+                  const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach) {
   auto session = std::make_unique<Session>(*this, transport_.now() + settings_.join_limit);
   Session* handler = session.get();
   auto channel = attach(*handler);
@@ -80,7 +87,8 @@ void Worker::on_join(Session& session, std::span<const std::byte> payload) {
 }
 
 void Worker::join(Session& session, const VerifiedJoin& verified) {
-  if (!draining_.empty()) return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
+  if (!draining_.empty())
+    return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
   auto node = node_for(verified);
   if (!node) return refuse(session, node.error());
   if (auto ok = (*node)->add(session, verified.claims); !ok) return refuse(session, ok.error());
@@ -96,18 +104,23 @@ Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified)
   const TokenClaims& c = verified.claims;
   const LaneKey key{c.group, c.epoch, c.lane};
   if (const auto it = nodes_.find(key); it != nodes_.end()) return it->second;
-  if (was_over(key)) return fail(Errc::denied, "this lane has ended in epoch " + std::to_string(c.epoch) + "; ask the manager for the next epoch");
+  if (was_over(key))
+    return fail(Errc::denied,
+                "this lane has ended in epoch " + std::to_string(c.epoch) + "; ask the manager for the next epoch");
   const std::uint64_t bytes = engine::lane_memory_bytes(c.children, c.window, c.segment_bytes);
   if (!budget_.reserve(bytes)) {
-    return fail(Errc::exhausted, "aggregator " + settings_.name + " has " + std::to_string(budget_.bytes_max() - budget_.in_use()) + " of " +
-                                     std::to_string(budget_.bytes_max()) + " bytes left; this lane needs " + std::to_string(bytes));
+    return fail(Errc::exhausted, "aggregator " + settings_.name + " has " +
+                                     std::to_string(budget_.bytes_max() - budget_.in_use()) + " of " +
+                                     std::to_string(budget_.bytes_max()) + " bytes left; this lane needs " +
+                                     std::to_string(bytes));
   }
   std::shared_ptr<LaneNode> node;
   try {
     node = std::make_shared<LaneNode>(*this, verified, bytes, transport_.now());
   } catch (const std::bad_alloc&) {
     budget_.give_back(bytes);
-    return fail(Errc::exhausted, "the host of aggregator " + settings_.name + " has no " + std::to_string(bytes) + " bytes of memory for this lane");
+    return fail(Errc::exhausted, "the host of aggregator " + settings_.name + " has no " + std::to_string(bytes) +
+                                     " bytes of memory for this lane");
   }
   nodes_.emplace(key, node);
   return node;
@@ -118,7 +131,9 @@ void Worker::remember_over(const LaneKey& key) {
   if (over_.size() > kOverRemembered) over_.pop_front();
 }
 
-bool Worker::was_over(const LaneKey& key) const { return std::find(over_.begin(), over_.end(), key) != over_.end(); }
+bool Worker::was_over(const LaneKey& key) const {
+  return std::find(over_.begin(), over_.end(), key) != over_.end();
+}
 
 void Worker::tick(transport::TimePoint now) {
   for (auto& [session, owner] : sessions_) {

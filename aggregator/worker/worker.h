@@ -1,6 +1,7 @@
 #pragma once
-// One worker of an aggregator: the lanes that one thread serves, their children's channels and their parents. It wires the engine to a
-// transport, and decides who may join. Single-threaded; several workers share nothing but the memory budget.
+// One worker of an aggregator: the lanes that one thread serves, their children's channels and their parents. It wires
+// the engine to a transport, and decides who may join. Single-threaded; several workers share nothing but the memory
+// budget.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -19,11 +20,11 @@ class LaneNode;
 class Session;
 
 struct WorkerSettings {
-  std::string name;                                     // of this aggregator: tokens must be made out to it
-  transport::Duration join_limit = std::chrono::seconds(5);    // from connecting to a valid join
-  transport::Duration form_limit = std::chrono::seconds(30);   // from a lane's first join to its last
-  transport::Duration flush_limit = std::chrono::seconds(5);   // for last words to a child
-  std::uint32_t sessions_unjoined_max = 1024;           // connections that have not shown a credential yet
+  std::string name;                                           // of this aggregator: tokens must be made out to it
+  transport::Duration join_limit = std::chrono::seconds(5);   // from connecting to a valid join
+  transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
+  transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
+  std::uint32_t sessions_unjoined_max = 1024;                 // connections that have not shown a credential yet
 };
 
 /// Bytes that all workers of the process may promise to lanes. Any thread.
@@ -53,9 +54,9 @@ struct WorkerMetrics {
   std::uint64_t results = 0;
   std::uint64_t result_bytes = 0;
   std::uint64_t segments_completed = 0;
-  std::uint64_t frames_dropped = 0;   // duplicates and stale epochs
-  std::uint64_t frames_refused = 0;   // broke the protocol: their channel was closed
-  std::uint64_t faults = 0;           // ranks that disagreed
+  std::uint64_t frames_dropped = 0;  // duplicates and stale epochs
+  std::uint64_t frames_refused = 0;  // broke the protocol: their channel was closed
+  std::uint64_t faults = 0;          // ranks that disagreed
 };
 
 /// One lane's present state, for the status pages.
@@ -78,8 +79,8 @@ struct VerifiedJoin {
   TokenChain parent_tokens;  // to join our own parent; empty for a root
 };
 /// Checks what a join frame carries. Costs one signature check; const, any thread.
-[[nodiscard]] Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name, std::span<const std::byte> payload,
-                                               std::int64_t now_s);
+[[nodiscard]] Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
+                                               std::span<const std::byte> payload, std::int64_t now_s);
 
 class Worker final : public transport::Acceptor {
  public:
@@ -91,7 +92,8 @@ class Worker final : public transport::Acceptor {
   /// A connection that has said nothing yet: joins here, in this thread.
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
   /// A connection whose join was read and verified elsewhere. `attach` makes the channel over the handler it is given.
-  void take(const VerifiedJoin& join, const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
+  void take(const VerifiedJoin& join,
+            const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
 
   /// Time-outs and clearing up: call a few times a second, and after poll().
   void tick(transport::TimePoint now);
@@ -122,7 +124,8 @@ class Worker final : public transport::Acceptor {
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
-  std::deque<LaneKey> over_;  // the last lanes that ended: their tokens may still be valid, but must not bring them back
+  std::deque<LaneKey>
+      over_;  // the last lanes that ended: their tokens may still be valid, but must not bring them back
   std::vector<std::byte> discard_;  // where the payloads of dropped frames go
   std::string draining_;            // the reason, once drain() was called
 };
