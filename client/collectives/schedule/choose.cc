@@ -1,28 +1,33 @@
 // Names, and the first guess which algorithm is fastest.
 //
-// A message of m bytes takes alpha + m beta. The defaults assume alpha = 20 us (a frame through TCP and a poll loop)
-// and beta = 1 / (2.5 GB/s), so that alpha / beta, the bytes that cost as much as one message, is about 50 KB. N ranks,
-// n bytes, p the largest power of two <= N:
+// A message of m bytes takes a + m b. The defaults assume a = 20 us (a frame through TCP and a poll loop) and b =
+// 1 / (2.5 GB/s), so that a / b, the bytes that take as long as one more message, is about 50 KB. With N ranks, n
+// bytes, p the largest power of two <= N, log to base 2, and the time of reducing left out:
 //
-//   all_reduce      recursive doubling  log p (alpha + n beta)              halving-doubling  2 log p alpha + 2 n beta
-//   (p-1)/p
-//                   ring                2 (N-1) alpha + 2 n beta (N-1)/N    both of the first + 2 (alpha + n beta) when
-//                   N is no power of two
-//     Doubling gives way at n = (alpha/beta) log p / (log p - 2 (p-1)/p): 200 KB for 4 ranks, 95 KB for 16, 50 KB for
-//     many, and less where the reduction itself counts. Halving-doubling moves what the ring moves in fewer rounds; the
-//     ring, whose ranks talk to two neighbours alone, wins once its latency is lost in the transfer: n >> N alpha/beta.
-//     When N is no power of two, folding costs more bytes than the rounds are worth from n = (N - log p - 2) alpha/beta
-//     on: never worth it below 6 ranks, 100 KB at 6, 350 KB at 12.
-//   broadcast       binomial  log N (alpha + n beta)     scatter, all-gather  (log N + N-1) alpha + 2 n beta (N-1)/N
-//     They cross at n = (alpha/beta) (N-1) / (log N - 2): 350 KB for 8 ranks, 520 KB for 32. For 2 ranks the tree is
-//     one message.
-//   reduce          binomial  log N (alpha + n beta)     reduce-scatter, gather  N alpha + 2 n beta (N-1)/N
-//     They cross at 200 KB for 8 ranks, 290 KB for 16. For 2 ranks the tree is one message.
-//   reduce_scatter, all_gather   Direct and Bruck move what the ring moves in fewer rounds, but from everywhere to
-//   everywhere at once, and direct
-//     needs scratch for all contributions.
-//   gather, scatter   The root's link carries all parts in any case. A tree spares the root messages, and costs copies
-//   on the way: tiny parts only.
+// all_reduce
+//     recursive doubling   log p (a + n b)                  + 2 (a + n b) where N is no power of two
+//     halving-doubling     2 log p a + 2 n b (p-1)/p        likewise
+//     ring                 2 (N-1) a + 2 n b (N-1)/N
+//   Doubling gives way at n = (a/b) log p / (log p - 2 (p-1)/p): 200 KB for 4 ranks, 95 KB for 16, 50 KB for many, and
+//   less where reducing counts. Halving-doubling moves what the ring moves in fewer rounds; the ring, where a rank
+//   talks to its two neighbours alone, wins once its latency is lost in the transfer: n >> N a/b. Where N is no power
+//   of two, folding costs more than the rounds it saves from n = (N - log p - 2) a/b on: at once below 6 ranks, at 100
+//   KB for 6, at 350 KB for 12.
+// broadcast
+//     binomial             log N (a + n b)
+//     scatter, all-gather  (log N + N-1) a + 2 n b (N-1)/N
+//   They cross at n = (a/b) (N-1) / (log N - 2): 350 KB for 8 ranks, 520 KB for 32. For 2 ranks the tree is one
+//   message.
+// reduce
+//     binomial             log N (a + n b)
+//     ring, gather         N a + 2 n b (N-1)/N
+//   They cross at 200 KB for 8 ranks, 290 KB for 16. For 2 ranks the tree is one message.
+// reduce_scatter, all_gather
+//   Direct and Bruck move what the ring moves in fewer rounds, but between all ranks at once, and direct needs scratch
+//   for all contributions.
+// gather, scatter
+//   The root's link carries every part in any case. A tree spares the root messages and costs copies on the way, so it
+//   is for tiny parts.
 #include <algorithm>
 #include <bit>
 

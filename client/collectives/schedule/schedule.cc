@@ -35,17 +35,15 @@ void check(const Parameters& p) {
 
 Schedule::Schedule(const Parameters& parameters) : parameters_(parameters) {
   check(parameters_);
-  if (has_root(parameters_.collective) && parameters_.rank != parameters_.root) parameters_.in_place = false;
   piece_count_ = std::max<std::uint64_t>(1, parameters_.piece_bytes / parameters_.element_bytes);
   compose();
 }
 
-void Schedule::add(decltype(Phase::step) step, std::uint64_t steps, std::uint64_t message_count,
-                   bool independent) noexcept {
+void Schedule::add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent) noexcept {
   assert(phase_count_ < kPhasesMax);
   const std::uint64_t pieces = std::max<std::uint64_t>(1, (message_count + piece_count_ - 1) / piece_count_);
   Phase& phase = phases_[phase_count_++];
-  phase.step = step;
+  phase.step = &step;
   phase.steps = steps;
   if (independent) phase.steps_per_round = std::max<std::uint64_t>(1, kPiecesPerRound / pieces);
   phase.rounds_per_step = (pieces + kPiecesPerRound - 1) / kPiecesPerRound;

@@ -2,42 +2,35 @@
 // The fallback collectives as schedules: what every rank sends, receives and reduces, round by round, as pure functions
 // without I/O.
 //
-// How to run one. Every rank builds a Schedule from the same Parameters (but for `rank` and `in_place`) and, for round
-// = 0 .. rounds() - 1:
+// How to run one. Every rank builds a Schedule from the same Parameters (but for `rank` and `in_place`) and, for each
+// round from 0 to rounds() - 1:
 //   1. asks actions(round, out),
-//   2. does the round's LocalCopy and LocalReduce actions, in list order, before it reads a byte for the sends (they
-//   come first in the list),
-//   3. posts all Send and Receive actions; to or from one peer they happen in list order, between peers in any order,
-//   4. goes to the next round when all are done: a Send when its bytes are not referenced any more (handed to the
-//   network), a Receive when its
-//      bytes have landed and, if asked, are reduced.
+//   2. does the LocalCopy and LocalReduce actions, which come first in the list, in list order, before a byte is sent,
+//   3. posts all Send and Receive actions: to one peer, and from one peer, in list order; between peers in any order,
+//   4. goes on when all are done: a Send when its bytes are not referenced any more (handed to the network), a Receive
+//      when its bytes have landed and, if asked, are reduced.
 // A round may be empty on some ranks.
 //
-// What the schedules promise (the unit tests prove it for every algorithm, number of ranks and count that they try):
+// What the schedules promise; the unit tests run every algorithm over many numbers of ranks and elements to prove it:
 //   - rounds() is the same on every rank, and a Send of round k has its Receive in round k of the peer, with the same
-//   number of elements, in the
-//     same order between the two. So ordered channels without buffers never deadlock, and ranks drift apart by no more
-//     than their messages allow.
-//   - Within a round, no element that a Receive writes is read or written by any other action of 3. Sends may be read
-//   late, receives land early.
-//   - Buffer::send is never written. With in_place it shares memory with Buffer::recv, and is not read again where it
-//   has been overwritten.
-//   - Messages do not depend on in_place: it may differ from rank to rank.
-//   - Slices of zero elements are not sent, except by the barrier. A message has at most piece_bytes (or one element),
-//   so that reducing one piece
-//     overlaps with the transfer of the next, and a staging buffer of piece_bytes is enough.
-//   - Operand orders are fixed, and every element of an all_reduce is either finished by one rank and copied, or
-//   finished by all with the same
-//     operands in the same order: all ranks end with the same bits, and the same call gives the same bits again.
+//     number of elements, in the same order between the two. So ordered channels without buffers never deadlock.
+//   - Within a round, what a Receive writes is not read or written by any other Send or Receive.
+//   - Buffer::send is never written. In place it shares memory with Buffer::recv, and is not read where that has been
+//     overwritten. Messages do not depend on in_place: it may differ from rank to rank.
+//   - A message has at most piece_bytes (or one element), so that reducing one piece overlaps with the transfer of the
+//     next, and a staging buffer of piece_bytes will do. No message is empty, except the barrier's.
+//   - Operand orders are fixed, and an element of an all_reduce is finished either by one rank and copied, or by all
+//     with the same operands in the same order: all ranks end with the same bits, and the next run has them again.
 //   - The last reduction of an element, and no other, carries divisor == ranks: an average is divided once, before that
-//   reduction's only rounding.
+//     reduction's only rounding.
 //
-// Rounding. With u the unit roundoff of what a partial result is stored in (2^-24 float32, 2^-11 float16, 2^-8
-// bfloat16) and d the number of reductions an element passes through, |error| <= (d u + O(u^2)) sum_i |x_i| (N. J.
-// Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799). d = ranks - 1 for ring,
-// reduce_scatter_gather and, in float32, direct; ceil(log2 ranks) for the binomial tree; floor(log2 ranks) + (0 for
-// powers of two, else 1) for recursive doubling and halving-doubling. 8- and 16-bit floats are rounded once per
-// reduction, so prefer a small d; direct reduces up to 64 ranks in one pass with one rounding.
+// Rounding. Let u be the unit roundoff of what a partial result is stored in (2^-24 for float32, 2^-11 for float16,
+// 2^-8 for bfloat16) and d the number of reductions that an element passes through. A sum has |error| <= (d u + O(u^2))
+// sum |x_i| (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799), a
+// float32 average one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in
+// float32, direct; ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded
+// once per reduction, so the few of a tree are better than the many of a ring; direct takes up to 64 ranks in one pass
+// and rounds once.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA
 // 19 (2005), 49-66; P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC
@@ -133,11 +126,11 @@ enum class Algorithm : std::uint8_t {
   binomial,               // broadcast, reduce, gather, scatter: ceil(log2 N); n ceil(log2 N) at most (broadcast)
   scatter_all_gather,     // broadcast: ceil(log2 N) + N-1, about 2n, van de Geijn
   reduce_scatter_gather,  // reduce: ring, then each part goes straight to the root; 2n(N-1)/N
-  direct,         // reduce_scatter: every part straight to its owner, reduced there in rank order in one pass; n(N-1)/N
-  bruck,          // all_gather: ceil(log2 N), n(N-1)/N
-  dissemination,  // barrier: ceil(log2 N), 0
-  pairwise,       // all_to_all: N-1, n(N-1)/N
-  linear,         // gather, scatter: every part straight between its rank and the root; n(N-1)/N
+  direct,                 // reduce_scatter: every part straight to its owner, reduced in rank order; n(N-1)/N
+  bruck,                  // all_gather: ceil(log2 N), n(N-1)/N
+  dissemination,          // barrier: ceil(log2 N), 0
+  pairwise,               // all_to_all: N-1, n(N-1)/N
+  linear,                 // gather, scatter: every part straight between its rank and the root; n(N-1)/N
 };
 inline constexpr std::uint8_t kAlgorithmCount = 11;
 
@@ -155,7 +148,7 @@ struct Parameters {
   std::uint32_t root = 0;           // broadcast, reduce, gather, scatter
   std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
   std::uint32_t element_bytes = 1;  // size_of(dtype); must agree on all ranks, like all that is cut by it
-  std::uint32_t piece_bytes = 1 << 18;  // most bytes of a message; less than an element counts as one element
+  std::uint32_t piece_bytes = 1 << 18;  // most bytes of a message; at least one element, at most kPeerBytesMax
   bool in_place = false;  // this rank's; meaningless (and ignored) where a rank has only one of the two buffers
 };
 
@@ -177,6 +170,8 @@ struct Thresholds {
                                const Thresholds& thresholds = {}) noexcept;
 
 class Emitter;
+/// Emits what one rank does in one step of a phase.
+using Step = void(const Parameters&, std::uint64_t step, Emitter&) noexcept;
 
 /// A value of a few words: copy it freely. Const calls from any thread.
 class Schedule {
@@ -196,7 +191,7 @@ class Schedule {
   /// Steps of one kind, one after the other. A round is `steps_per_round` steps that do not depend on each other, or
   /// the 1/rounds_per_step part of a step whose messages are too many for one round; one of the two is 1.
   struct Phase {
-    void (*step)(const Parameters&, std::uint64_t step, Emitter&) noexcept = nullptr;
+    Step* step = nullptr;
     std::uint64_t steps = 0;
     std::uint64_t steps_per_round = 1;
     std::uint64_t rounds_per_step = 1;
@@ -211,8 +206,7 @@ class Schedule {
   void compose_rooted() noexcept;
   void compose_by_parts() noexcept;
   /// message_count: elements of the largest message of any rank in any step.
-  void add(decltype(Phase::step) step, std::uint64_t steps, std::uint64_t message_count,
-           bool independent = false) noexcept;
+  void add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent = false) noexcept;
 
   Parameters parameters_;
   std::uint64_t piece_count_ = 1;  // elements

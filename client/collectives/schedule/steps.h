@@ -9,37 +9,33 @@
 namespace tributary::schedule {
 
 // ring.cc. N - 1 steps each.
-void ring_reduce_scatter(const Parameters& p, std::uint64_t step,
-                         Emitter& emit) noexcept;  // all_reduce, reduce, reduce_scatter
-void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;  // all_reduce, all_gather
-void ring_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;   // after scatter_for_broadcast
+Step ring_reduce_scatter;  // all_reduce, reduce, reduce_scatter
+Step ring_all_gather;      // all_reduce, all_gather
+Step ring_broadcast;       // broadcast, after scatter_for_broadcast
 
-// doubling.cc. all_reduce: fold and unfold are one step each, for numbers of ranks that are no power of two; the others
-// floor(log2 N).
-void fold(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
-void exchange(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;  // recursive doubling
-void halve(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;     // halving-doubling: reduce-scatter
-void regrow(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;    // halving-doubling: all-gather
-void unfold(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
+// doubling.cc. All_reduce; fold and unfold are one step each, where N is no power of two; the others floor(log2 N).
+Step fold;
+Step exchange;  // recursive doubling
+Step halve;     // halving-doubling: its reduce-scatter
+Step regrow;    // halving-doubling: its all-gather
+Step unfold;
 [[nodiscard]] std::uint64_t exchange_scratch(const Parameters& p) noexcept;
 
 // tree.cc. ceil(log2 N) steps each.
-void binomial_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
-void binomial_reduce(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
-void binomial_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
-void binomial_scatter(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
-void scatter_for_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;
+Step binomial_broadcast;
+Step binomial_reduce;
+Step binomial_gather;
+Step binomial_scatter;
+Step scatter_for_broadcast;
 
 // direct.cc. The steps of exchange_parts, to_root and from_root do not depend on each other.
-void barrier(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;           // ceil(log2 N) steps
-void bruck_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;  // ceil(log2 N) steps
-void exchange_parts(const Parameters& p, std::uint64_t step,
-                    Emitter& emit) noexcept;  // N - 1: all_to_all, reduce_scatter
-void reduce_parts(const Parameters& p, std::uint64_t step,
-                  Emitter& emit) noexcept;                                         // reduce_parts_steps: reduce_scatter
-void to_root(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;     // N - 1: gather, reduce
-void from_root(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;   // N - 1: scatter
-void copy_alone(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept;  // 1: the only rank
+Step barrier;           // ceil(log2 N) steps
+Step bruck_all_gather;  // ceil(log2 N)
+Step exchange_parts;    // N - 1; all_to_all, reduce_scatter
+Step reduce_parts;      // reduce_parts_steps; reduce_scatter
+Step to_root;           // N - 1; gather, reduce
+Step from_root;         // N - 1; scatter
+Step copy_alone;        // 1; what an only rank does
 [[nodiscard]] std::uint64_t reduce_parts_steps(std::uint32_t ranks) noexcept;
 
 /// Where ring_reduce_scatter leaves this rank's part of a reduce; to_root sends it from there.
