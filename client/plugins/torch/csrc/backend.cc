@@ -1,0 +1,152 @@
+#include "backend.h"
+
+#include <algorithm>
+
+#include "error.h"
+
+namespace tributary_torch {
+namespace {
+
+constexpr const char* kClosed = "tributary: the process group was shut down or aborted";
+
+std::mutex registry_mutex;
+std::vector<Backend*> registry;  // in the order in which the groups were made, so the same on every rank
+
+at::Device device_of(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second, const char* what) {
+  std::optional<at::Device> device;
+  for (const auto* tensors : {&first, &second}) {
+    for (const at::Tensor& tensor : *tensors) {
+      TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, what,
+                        " takes dense tensors; call to_dense() on sparse ones first");
+      TORCH_CHECK_VALUE(!device || *device == tensor.device(), what, " takes tensors of one device; it got ", *device,
+                        " and ", tensor.device());
+      device = tensor.device();
+    }
+  }
+  return device.value_or(at::kCPU);
+}
+
+}  // namespace
+
+Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout)
+    : c10d::Backend(rank, size), communicator_(*store, rank, size, timeout) {
+  std::lock_guard lock(registry_mutex);
+  registry.push_back(this);
+}
+
+Backend::~Backend() {
+  {
+    std::lock_guard lock(registry_mutex);
+    registry.erase(std::remove(registry.begin(), registry.end(), this), registry.end());
+  }
+  shutdown();
+}
+
+std::uint64_t Backend::getSequenceNumberForGroup() {
+  std::lock_guard lock(order_);
+  return sequence_;
+}
+
+Operation Backend::operation(c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
+                             std::vector<at::Tensor> outputs) {
+  const at::Device device = device_of(inputs, outputs, title);
+  return {c10::make_intrusive<Work>(rank_, type, title, getSequenceNumberForGroup(), inputs, std::move(outputs)),
+          Staging(device),
+          {}};
+}
+
+WorkPtr Backend::submit(Operation operation, Line line) {
+  WorkPtr work = operation.work;
+  auto shared = std::make_shared<Operation>(std::move(operation));
+  std::lock_guard lock(order_);
+  ++sequence_;
+  waiter(line);
+  if (!shared->staging.waits() && starter_.idle()) {
+    start(shared, line);
+  } else {
+    starter_.post([this, shared, line] {
+      shared->staging.wait_until_read();
+      start(shared, line);
+    });
+  }
+  return work;
+}
+
+// With a step that fails, those before it are on their way: their buffers are the library's until they end.
+void Backend::start(const std::shared_ptr<Operation>& operation, Line line) {
+  std::vector<tributary_request*> requests;
+  std::string error;
+  const bool open = communicator_.use([&](tributary_comm* comm) {
+    for (const auto& step : operation->steps) {
+      tributary_request* request = nullptr;
+      const tributary_status status = step(comm, &request);
+      if (request != nullptr) requests.push_back(request);
+      if (status == TRIBUTARY_OK) continue;
+      error = sentence(operation->work->title(), status);
+      break;
+    }
+  });
+  if (!open) error = kClosed;
+  waiters_.at(line)->post([this, operation, requests, error] { finish(*operation, requests, error); });
+}
+
+void Backend::finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error) {
+  for (tributary_request* request : requests) {
+    const tributary_status status = tributary_wait(request, -1);
+    if (status != TRIBUTARY_OK && error.empty()) error = sentence(operation.work->title(), status);
+  }
+  if (!error.empty()) return operation.work->fail(backend_error(error));
+  try {
+    operation.staging.deliver([&] { operation.work->succeed(); });
+  } catch (...) {
+    operation.work->fail(std::current_exception());
+  }
+}
+
+SerialThread& Backend::waiter(Line line) {
+  auto& thread = waiters_[line];
+  if (!thread) thread = std::make_unique<SerialThread>();
+  return *thread;
+}
+
+void Backend::drain() {
+  starter_.drain();
+  std::vector<SerialThread*> threads;
+  {
+    std::lock_guard lock(order_);
+    for (const auto& [line, thread] : waiters_) threads.push_back(thread.get());
+  }
+  for (SerialThread* thread : threads) thread->drain();
+}
+
+void Backend::shutdown() {
+  drain();
+  const tributary_status status = communicator_.close();
+  if (status != TRIBUTARY_OK) TORCH_WARN(sentence("tributary:destroy_process_group", status));
+}
+
+void Backend::abort() {
+  communicator_.abort();
+  drain();
+}
+
+tributary_info Backend::info() {
+  tributary_info info{};
+  info.struct_bytes = sizeof info;
+  tributary_status status = TRIBUTARY_OK;
+  const bool open = communicator_.use([&](tributary_comm* comm) { status = tributary_comm_info(comm, &info); });
+  if (!open) C10_THROW_ERROR(DistBackendError, kClosed);
+  check(status, "tributary:info");
+  return info;
+}
+
+void Backend::close_all(bool failed) {
+  std::vector<Backend*> backends;
+  {
+    std::lock_guard lock(registry_mutex);
+    backends.assign(registry.rbegin(), registry.rend());
+  }
+  for (Backend* backend : backends) failed ? backend->abort() : backend->shutdown();
+}
+
+}  // namespace tributary_torch

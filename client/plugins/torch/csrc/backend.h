@@ -1,0 +1,125 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <utility>
+#include <vector>
+
+#include "communicator.h"
+#include "serial_thread.h"
+#include "staging.h"
+#include "work.h"
+
+namespace tributary_torch {
+
+using WorkPtr = c10::intrusive_ptr<c10d::Work>;
+
+/// One call of torch.distributed on its way through the library. A step starts one request; all of an operation's are
+/// started together and waited for together.
+struct Operation {
+  using Step = std::function<tributary_status(tributary_comm*, tributary_request**)>;
+
+  c10::intrusive_ptr<Work> work;
+  Staging staging;
+  std::vector<Step> steps;
+};
+
+/// Where operations of one kind wait for their end. Collectives end in the order of their calls; messages between two
+/// ranks do so per peer and direction, but must not wait for collectives, nor these for them.
+struct Line {
+  enum class Kind { collective, send, receive } kind = Kind::collective;
+  int peer = 0;
+  auto operator<=>(const Line&) const = default;
+};
+
+/// The backend "tributary" of torch.distributed: turns its calls into those of the C API.
+///
+/// Threads: calls come in on the caller's, which hands CPU tensors to the library at once. With accelerator tensors a
+/// starter thread waits for their copy to the host first; then later calls queue up behind it, so that the library sees
+/// every call in the order in which it was made. A thread per Line waits for requests in order and completes the works.
+/// None of them takes the interpreter lock.
+class Backend : public c10d::Backend {
+ public:
+  /// Collective: all `size` ranks meet through `store`.
+  Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout);
+  ~Backend() override;
+
+  const std::string getBackendName() const override { return "tributary"; }
+  std::uint64_t getSequenceNumberForGroup() override;
+  void setSequenceNumberForGroup() override {}
+
+  // Reductions.
+  WorkPtr allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override;
+  WorkPtr allreduce_coalesced(std::vector<at::Tensor>& tensors,
+                              const c10d::AllreduceCoalescedOptions& options) override;
+  WorkPtr allreduce_sparse(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) override;
+  WorkPtr reduce(std::vector<at::Tensor>& tensors, const c10d::ReduceOptions& options) override;
+  WorkPtr reduce_scatter(std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
+                         const c10d::ReduceScatterOptions& options) override;
+  WorkPtr _reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                               const c10d::ReduceScatterOptions& options) override;
+  WorkPtr reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                          const c10d::ReduceScatterOptions& options) override;
+
+  // Data from one to many, many to one, all to all.
+  WorkPtr broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) override;
+  WorkPtr allgather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
+                    const c10d::AllgatherOptions& options) override;
+  WorkPtr _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_coalesced(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
+                              const c10d::AllgatherOptions& options) override;
+  WorkPtr allgather_into_tensor_coalesced(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                                          const c10d::AllgatherOptions& options) override;
+  WorkPtr gather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
+                 const c10d::GatherOptions& options) override;
+  WorkPtr scatter(std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
+                  const c10d::ScatterOptions& options) override;
+  WorkPtr alltoall(std::vector<at::Tensor>& outputs, std::vector<at::Tensor>& inputs,
+                   const c10d::AllToAllOptions& options) override;
+  WorkPtr alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<std::int64_t>& output_splits,
+                        std::vector<std::int64_t>& input_splits, const c10d::AllToAllOptions& options) override;
+
+  // Between two ranks, and none.
+  WorkPtr send(std::vector<at::Tensor>& tensors, int peer, int tag) override;
+  WorkPtr recv(std::vector<at::Tensor>& tensors, int peer, int tag) override;
+  WorkPtr recvAnysource(std::vector<at::Tensor>& tensors, int tag) override;
+  WorkPtr barrier(const c10d::BarrierOptions& options) override;
+
+  /// Waits for this rank's operations, then for every rank, within the group's time-out; a second call does nothing.
+  void shutdown() override;
+  /// Every operation under way ends with an error, here and on the other ranks.
+  void abort() override;
+
+  /// Fails if the group is shut down.
+  tributary_info info();
+
+  /// What is left of the groups when the interpreter ends: an orderly end, or an abort so that the other ranks hear of
+  /// it at once.
+  static void close_all(bool failed);
+
+ private:
+  Operation operation(c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
+                      std::vector<at::Tensor> outputs);
+  WorkPtr submit(Operation operation, Line line = {});
+  void start(const std::shared_ptr<Operation>& operation, Line line);
+  void finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error);
+  SerialThread& waiter(Line line);
+  void add_exchange(Operation& operation, const std::vector<at::Tensor>& outputs,
+                    const std::vector<at::Tensor>& inputs);
+  void check_peer(int peer, int tag, const char* what) const;
+  void drain();
+
+  Communicator communicator_;
+  std::mutex order_;  // the order of calls is the order in which this is taken; guards the rest
+  std::uint64_t sequence_ = 0;
+  std::map<Line, std::unique_ptr<SerialThread>> waiters_;
+  SerialThread starter_;
+};
+
+}  // namespace tributary_torch

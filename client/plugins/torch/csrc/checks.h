@@ -1,0 +1,55 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "element.h"
+
+/// What torch.distributed leaves to the backend to check. `what` names the call in the message.
+namespace tributary_torch {
+
+inline std::size_t elements(const at::Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.numel());
+}
+
+/// One process drives one device here, so the lists that once held a tensor per device hold one.
+template <class T>
+const T& only(const std::vector<T>& list, const char* what) {
+  TORCH_CHECK_VALUE(list.size() == 1, "tributary: ", what, " takes one tensor per rank; it got ", list.size());
+  return list.front();
+}
+
+inline const std::vector<at::Tensor>& one_per_rank(const std::vector<std::vector<at::Tensor>>& lists, int size,
+                                                   const char* what) {
+  const std::vector<at::Tensor>& list = only(lists, what);
+  TORCH_CHECK_VALUE(list.size() == static_cast<std::size_t>(size), "tributary: ", what,
+                    " needs a tensor for each of the ", size, " ranks; it got ", list.size());
+  return list;
+}
+
+inline void check_same_type(const at::Tensor& a, const at::Tensor& b, const char* what) {
+  TORCH_CHECK_TYPE(a.scalar_type() == b.scalar_type(), "tributary: ", what, " takes tensors of one type; it got ",
+                   type_name(a.scalar_type()), " and ", type_name(b.scalar_type()));
+}
+
+inline void check_same_size(const at::Tensor& a, const at::Tensor& b, const char* what) {
+  TORCH_CHECK_VALUE(a.numel() == b.numel(), "tributary: ", what, " takes tensors of one size; it got ", a.numel(),
+                    " and ", b.numel(), " elements");
+}
+
+inline bool equal_sizes(const std::vector<at::Tensor>& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(),
+                     [&](const at::Tensor& t) { return t.numel() == tensors.front().numel(); });
+}
+
+inline void check_pairs(const std::vector<at::Tensor>& outputs, const std::vector<at::Tensor>& inputs,
+                        const char* what) {
+  TORCH_CHECK_VALUE(outputs.size() == inputs.size(), "tributary: ", what, " needs as many outputs as inputs; it got ",
+                    outputs.size(), " and ", inputs.size());
+}
+
+}  // namespace tributary_torch

@@ -1,0 +1,73 @@
+// The Python side of the extension; the only file that knows the interpreter.
+#include <pybind11/chrono.h>
+#include <pybind11/pybind11.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "backend.h"
+
+namespace py = pybind11;
+
+namespace tributary_torch {
+namespace {
+
+/// Ends in an orderly way where Python drops the last reference: callbacks of the works under way may want the
+/// interpreter's lock.
+class PythonBackend final : public Backend {
+ public:
+  using Backend::Backend;
+  ~PythonBackend() override {
+    if (Py_IsInitialized() == 0 || PyGILState_Check() == 0) return;
+    const py::gil_scoped_release release;
+    shutdown();
+  }
+};
+
+c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                         std::chrono::milliseconds timeout) {
+  return c10::make_intrusive<PythonBackend>(store, rank, size, timeout);
+}
+
+py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
+  auto* self = dynamic_cast<Backend*>(backend.get());
+  if (self == nullptr) return py::none();
+  tributary_info info;
+  {
+    const py::gil_scoped_release release;
+    info = self->info();
+  }
+  py::dict result;
+  result["path"] = info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network" : "fallback";
+  result["reason"] = py::str(info.reason);
+  result["epoch"] = info.epoch;
+  result["lanes"] = info.lanes;
+  result["levels"] = info.levels;
+  result["window"] = info.window;
+  result["segment_bytes"] = info.segment_bytes;
+  result["operations"] = info.operations;
+  result["bytes_in_network"] = info.bytes_in_network;
+  result["bytes_fallback"] = info.bytes_fallback;
+  result["failovers"] = info.failovers;
+  result["returns"] = info.returns;
+  result["last_pause_us"] = info.last_pause_us;
+  result["longest_pause_us"] = info.longest_pause_us;
+  return result;
+}
+
+std::string library_version() {
+  int major = 0, minor = 0, patch = 0;
+  tributary_version(&major, &minor, &patch);
+  return c10::str(major, ".", minor, ".", patch);
+}
+
+}  // namespace
+}  // namespace tributary_torch
+
+PYBIND11_MODULE(_C, module) {
+  using namespace tributary_torch;
+  module.doc() = "The backend of torch.distributed over libtributary; see tributary.torch.";
+  module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
+             py::call_guard<py::gil_scoped_release>());
+  module.def("info", &info, py::arg("backend"));
+  module.def("close_all", &Backend::close_all, py::arg("failed"), py::call_guard<py::gil_scoped_release>());
+  module.def("library_version", &library_version);
+}

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Event.h>
+#include <c10/core/Stream.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace tributary_torch {
+
+/// Gives the tensors of one operation a dense form in host memory, and brings results back.
+///
+/// Dense CPU tensors are used where they lie. Others are copied; those of an accelerator go through pinned memory on a
+/// side stream:
+///
+///   caller's thread     the constructor lets a side stream wait for the caller's; read() and update() copy device ->
+///   pinned on it starter             wait_until_read(): blocks until those copies have ended; only then may the
+///   library look finisher            deliver(): copies pinned -> device on the side stream, with which the future is
+///   then completed
+///
+/// It speaks to the device through PyTorch's device-independent interfaces, so one build serves hosts with and without
+/// a GPU. One thread at a time; the threads above hand it on.
+class Staging {
+ public:
+  /// `device` is that of every tensor that follows.
+  explicit Staging(at::Device device);
+
+  /// Dense host memory with the contents of `tensor`; it may be the tensor itself, so it must not be written.
+  at::Tensor read(const at::Tensor& tensor);
+  /// Dense host memory of the shape of `tensor`, whose contents deliver() puts into it.
+  at::Tensor write(const at::Tensor& tensor);
+  /// Both at once, for what is changed in place.
+  at::Tensor update(const at::Tensor& tensor);
+  /// The contents of the tensors, one behind the other. All have one element type.
+  at::Tensor read_packed(const std::vector<at::Tensor>& tensors);
+  /// Host memory whose parts deliver() puts into the tensors, one behind the other.
+  at::Tensor write_packed(const std::vector<at::Tensor>& tensors);
+  /// deliver() copies `from`, device or host memory, to `to`.
+  void copy_later(const at::Tensor& to, const at::Tensor& from) { deliveries_.emplace_back(to, from); }
+
+  /// Whether wait_until_read() can block.
+  [[nodiscard]] bool waits() const noexcept { return read_done_.has_value(); }
+  void wait_until_read();
+  /// Ends with `then`, which runs with the side stream current.
+  void deliver(const std::function<void()>& then);
+
+ private:
+  at::Tensor host_memory(at::IntArrayRef sizes, const at::Tensor& like) const;
+  void copy_in(const at::Tensor& host, const at::Tensor& tensor);
+
+  std::optional<c10::Stream> side_stream_;                     // accelerators only
+  std::optional<c10::Event> read_done_;                        // set by the first copy from an accelerator
+  std::vector<std::pair<at::Tensor, at::Tensor>> deliveries_;  // to, from
+};
+
+}  // namespace tributary_torch

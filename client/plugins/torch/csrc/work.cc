@@ -1,0 +1,62 @@
+#include "work.h"
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+
+namespace tributary_torch {
+namespace {
+
+std::vector<c10::Device> accelerators(const std::vector<at::Tensor>& tensors) {
+  std::vector<c10::Device> devices;
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.is_cpu() && std::find(devices.begin(), devices.end(), tensor.device()) == devices.end())
+      devices.push_back(tensor.device());
+  }
+  return devices;
+}
+
+}  // namespace
+
+Work::Work(int rank, c10d::OpType type, const char* title, std::uint64_t sequence,
+           const std::vector<at::Tensor>& inputs, std::vector<at::Tensor> results)
+    : c10d::Work(rank, type, title, inputs),
+      title_(title),
+      sequence_(sequence),
+      results_(std::move(results)),
+      future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()),
+                                                       accelerators(results_))) {}
+
+bool Work::wait(std::chrono::milliseconds timeout) {
+  {
+    std::unique_lock lock(mutex_);
+    const auto done = [this] { return completed_; };
+    if (timeout == kNoTimeout) {
+      cv_.wait(lock, done);
+    } else if (!cv_.wait_for(lock, timeout, done)) {
+      C10_THROW_ERROR(DistBackendError, c10::str(title_, " number ", sequence_, " did not end within the ",
+                                                 timeout.count(), " ms given to wait(); it goes on"));
+    }
+    if (exception_) std::rethrow_exception(exception_);
+  }
+  synchronize();
+  return true;
+}
+
+void Work::synchronize() {
+  future_->wait();
+}
+
+// The future comes second: one of its callbacks may call wait().
+void Work::succeed() {
+  finish();
+  future_->markCompleted(c10::IValue(results_));
+}
+
+void Work::fail(std::exception_ptr error) {
+  finish(error);
+  future_->setError(error);
+}
+
+}  // namespace tributary_torch

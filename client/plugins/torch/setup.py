@@ -1,0 +1,139 @@
+"""Builds the Python package `tributary`: the backend "tributary" of torch.distributed, over libtributary.
+
+It is built from source against the PyTorch that is installed, and works with that version alone; the import checks it.
+libtributary is looked for in TRIBUTARY_ROOT (an installation, or the build directory of a checkout), then with pkg-config.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+HERE = Path(__file__).resolve().parent
+VERSION = "0.1.0"
+SOURCES = ["error.cc", "element.cc", "work.cc", "serial_thread.cc", "staging.cc", "communicator.cc", "backend.cc", "reductions.cc", "movements.cc"]
+
+NO_TORCH = """PyTorch is not installed for {python}.
+Install it first (pip install "torch>=2.7"), then run this again: the package is compiled against the installed version."""
+
+NO_LIBRARY = """libtributary was not found.
+Build and install it (cmake --preset release && cmake --build --preset release && cmake --install build/release),
+or set TRIBUTARY_ROOT to its installation prefix or build directory, and run this again.
+Looked in: {places}"""
+
+
+def torch_folder() -> Path:
+    """Found without importing it, and also from pip's isolated builds, whose path leaves the environment's own packages out."""
+    spec = importlib.util.find_spec("torch")
+    if spec and spec.origin:
+        return Path(spec.origin).parent
+    for scheme in ("platlib", "purelib"):
+        folder = Path(sysconfig.get_path(scheme)) / "torch"
+        if (folder / "version.py").exists():
+            return folder
+    sys.exit(NO_TORCH.format(python=sys.executable))
+
+
+def torch_version(folder: Path) -> str:
+    match = re.search(r"^__version__\s*=\s*['\"](.+)['\"]", (folder / "version.py").read_text(), re.MULTILINE)
+    if not match:
+        sys.exit(f"{folder}/version.py does not tell the version of PyTorch")
+    return match[1]
+
+
+def from_root(root: Path) -> tuple[list[Path], Path] | None:
+    """(include directories, library directory) of an installation or a build directory."""
+    libraries = [*root.glob("libtributary.so"), *root.glob("*/libtributary.so"), *root.glob("lib/*/libtributary.so")]
+    includes = [folder for folder in (root / "include", HERE.parent.parent / "include") if (folder / "tributary/tributary.h").exists()]
+    return ([includes[0]], libraries[0].resolve().parent) if libraries and includes else None
+
+
+def from_pkg_config() -> tuple[list[Path], Path] | None:
+    try:
+        flags = subprocess.run(["pkg-config", "--cflags-only-I", "--keep-system-cflags", "tributary"], capture_output=True, text=True, check=True)
+        libdir = subprocess.run(["pkg-config", "--variable=libdir", "tributary"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return [Path(flag[2:]) for flag in flags.stdout.split()], Path(libdir.stdout.strip())
+
+
+def libtributary() -> tuple[list[Path], Path]:
+    root = os.environ.get("TRIBUTARY_ROOT")
+    found = from_root(Path(root).resolve()) if root else from_pkg_config()
+    if not found:
+        sys.exit(NO_LIBRARY.format(places=f"TRIBUTARY_ROOT={root}" if root else "pkg-config (no package 'tributary'); TRIBUTARY_ROOT is not set"))
+    return found
+
+
+class BuildExtension(build_ext):
+    """Compiles the module's two translation units side by side.
+
+    Nearly all the time goes into PyTorch's headers, so every source but the interpreter's side is compiled as one unit.
+    """
+
+    def build_extension(self, ext: Extension) -> None:
+        torch = torch_folder()
+        includes, library = libtributary()
+        scratch = Path(self.build_temp)
+        scratch.mkdir(parents=True, exist_ok=True)
+        unit = scratch / "backend_unit.cc"
+        unit.write_text("".join(f'#include "{HERE}/csrc/{source}"\n' for source in SOURCES))
+
+        arguments = ["-std=c++20", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-DTORCH_EXTENSION_NAME=_C"]
+        for folder in (torch / "include", torch / "include/torch/csrc/api/include", *includes):
+            arguments += ["-isystem", str(folder)]
+
+        def compile_one(source: str) -> list[str]:
+            return self.compiler.compile([source], output_dir=str(scratch), extra_postargs=arguments)
+
+        with ThreadPoolExecutor() as pool:
+            objects = [name for names in pool.map(compile_one, [str(unit), str(HERE / "csrc/module.cc")]) for name in names]
+        target = Path(self.get_ext_fullpath(ext.name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.compiler.link_shared_object(
+            objects,
+            str(target),
+            libraries=["tributary", "c10", "torch_cpu", "torch_python"],
+            library_dirs=[str(library), str(torch / "lib")],
+            extra_postargs=["-Wl,--enable-new-dtags", f"-Wl,-rpath,{library}"],
+            target_lang="c++",
+        )
+
+
+class BuildPython(build_py):
+    """Leaves in the package which PyTorch it was made for."""
+
+    def run(self) -> None:
+        super().run()
+        folder = Path(self.build_lib) / "tributary"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "_build.py").write_text(f'"""Written by the build."""\n\nTORCH_VERSION = "{torch_version(torch_folder())}"\n')
+
+
+if __name__ == "__main__":
+    public_version = torch_version(torch_folder()).split("+")[0]
+    setup(
+        name="tributary",
+        version=VERSION,
+        description="In-network reduction for PyTorch: the backend \"tributary\" of torch.distributed",
+        license="Apache-2.0",
+        python_requires=">=3.10",
+        install_requires=[f"torch=={public_version}"],
+        packages=["tributary"],
+        package_data={"tributary": ["py.typed", "*.pyi"]},
+        ext_modules=[Extension("tributary._C", sources=[f"csrc/{source}" for source in (*SOURCES, "module.cc")])],
+        cmdclass={"build_ext": BuildExtension, "build_py": BuildPython},
+        entry_points={
+            "torch.distributed.backends": ["tributary = tributary.registration:register"],
+            "torch.backends": ["tributary = tributary.registration:register"],
+        },
+        zip_safe=False,
+    )

@@ -1,0 +1,31 @@
+"""Tributary: collectives whose sums are made in the network.
+
+    import torch.distributed as dist
+    import tributary.torch
+
+    dist.init_process_group("tributary")
+    ...
+    print(tributary.info())  # the path taken, and the bytes that went along each
+
+Where the service is, and how to use it, come from the environment: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE, TRIBUTARY_HOST_ID,
+TRIBUTARY_PATH, TRIBUTARY_LANES. Without TRIBUTARY_MANAGER the ranks reduce between themselves.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
+    from tributary.torch import Info
+
+__version__ = "0.1.0"
+__all__ = ["info"]
+
+
+def info(group: ProcessGroup | None = None) -> Info:
+    """What the communicator of `group` (default: the whole job) does and has done; see `tributary.torch.Info`."""
+    from tributary.torch import info as torch_info
+
+    return torch_info(group)

@@ -1,0 +1,89 @@
+"""The backend "tributary" of torch.distributed. Importing this module registers it, for CPU and CUDA tensors.
+
+    import torch.distributed as dist
+    import tributary.torch
+
+    dist.init_process_group("tributary")             # or "cpu:tributary", "cpu:gloo,cuda:tributary"
+    model = torch.nn.parallel.DistributedDataParallel(model)
+
+Every call of torch.distributed that gloo knows works, with these differences:
+
+- recv() needs its source rank, and messages have no tags: between two ranks they arrive in the order in which they were sent.
+  all_to_all with unequal parts is made of such messages and takes its turn among them.
+- The operations are SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM; bitwise ones are not there. Tensors of int16 and uint16 can be moved,
+  not reduced. Sparse tensors are refused.
+- The group's time-out is the communicator's: a rank that is lost or hangs becomes a torch.distributed.DistBackendError on every other
+  rank within it, and its text names the rank. An aggregator that is lost is no error.
+- CUDA tensors go through pinned host memory.
+
+When the interpreter ends, groups that were not destroyed are: in an orderly way, or, after an uncaught exception, with an abort, so
+that the other ranks hear of it at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypedDict, cast
+
+import torch.distributed as dist
+
+from tributary._extension import _C
+from tributary.registration import register
+
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup, Store
+
+__all__ = ["Info", "create", "info", "library_version"]
+
+
+class Info(TypedDict):
+    """A communicator's counters. Bytes are payload, this rank's input (for gathers: output), of collectives that have ended."""
+
+    path: str  # "in-network" or "fallback": of operations that start now
+    reason: str  # why
+    epoch: int  # generation of the trees; 0 before the first
+    lanes: int  # 0 on fallback
+    levels: int  # aggregators between a rank and the result
+    window: int  # segments
+    segment_bytes: int
+    operations: int
+    bytes_in_network: int
+    bytes_fallback: int
+    failovers: int  # trees lost while in use
+    returns: int  # moves back to a tree
+    last_pause_us: int  # from the loss of the last tree to the fallback's start
+    longest_pause_us: int
+
+
+def create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
+    """Makes the backend of one process group; torch.distributed calls it. Returns when all `size` ranks have met through `store`."""
+    return _C.create(store, rank, size, timeout)
+
+
+def info(group: ProcessGroup | None = None) -> Info:
+    """The counters of the communicator behind `group`, by default the whole job's.
+
+    ValueError if the group does not use the backend "tributary"; DistBackendError if it was shut down.
+    """
+    group = group or dist.distributed_c10d._get_default_group()
+    for device in group._device_types:
+        backend = group._get_backend(device)
+        found = _C.info(getattr(backend, "wrapped_pg", backend))  # TORCH_DISTRIBUTED_DEBUG=DETAIL wraps it
+        if found is not None:
+            return cast(Info, found)
+    raise ValueError(f'the process group "{group.group_name}" does not use the backend "tributary"')
+
+
+def library_version() -> str:
+    """The version of the libtributary that was loaded."""
+    return _C.library_version()
+
+
+@atexit.register
+def _close_all() -> None:
+    _C.close_all(failed=getattr(sys, "last_value", None) is not None)
+
+
+register()
