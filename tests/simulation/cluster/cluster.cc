@@ -1,0 +1,366 @@
+#include "cluster.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tributary::simulation {
+
+using namespace std::chrono_literals;
+using transport::Duration;
+using transport::TimePoint;
+
+namespace {
+constexpr std::uint16_t kAggregatorPort = 7471;
+constexpr std::uint16_t kRankPort = 7000;
+constexpr auto kTick = 20ms;
+}  // namespace
+
+// ---- manager
+
+SimManager::SimManager(Cluster& cluster, std::uint64_t seed)
+    : cluster_(cluster), random_(seed), key_([&] {
+        std::array<std::byte, kPrivateKeyBytes> bytes{};
+        for (auto& b : bytes) b = static_cast<std::byte>(random_());
+        return std::move(*SigningKey::from_seed(bytes));
+      }()),
+      verifier_(std::move(*TokenVerifier::create(key_.public_key()))) {}
+
+Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane, std::uint32_t nranks,
+                                             std::vector<std::uint32_t> usable) {
+  std::shuffle(usable.begin(), usable.end(), random_);
+  struct Node {
+    std::uint32_t aggregator;
+    std::size_t parent = SIZE_MAX;
+    std::uint32_t child = 0;
+    std::uint32_t children = 0;
+    std::uint32_t lowest = UINT32_MAX;
+  };
+  // The first is the root; each further one hangs below a node of the level above that it draws.
+  const auto depth = static_cast<std::uint32_t>(levels.value_or(1 + random_() % 3));
+  std::vector<Node> nodes{{usable[0]}};
+  std::vector<std::size_t> level{0};
+  std::size_t next = 1;
+  for (std::uint32_t d = 1; d < depth && next < usable.size(); ++d) {
+    const std::size_t width = std::min<std::size_t>({usable.size() - next, 1 + random_() % 3, nranks});
+    if (d + 1 == depth && width == 0) break;
+    std::vector<std::size_t> below;
+    for (std::size_t i = 0; i < width; ++i) {
+      const std::size_t parent = level[i % level.size()];
+      nodes.push_back({usable[next++], parent});
+      below.push_back(nodes.size() - 1);
+    }
+    for (const std::size_t n : below) nodes[n].child = nodes[nodes[n].parent].children++;
+    level = below;
+  }
+  std::vector<std::size_t> leaves;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].children == 0) leaves.push_back(i);
+  }
+  if (leaves.size() > nranks) return plan_lane(group, epoch, lane, nranks, {usable[0]});
+  struct Place {
+    std::size_t leaf;
+    std::uint32_t child;
+  };
+  std::vector<Place> places(nranks);
+  for (std::uint32_t r = 0; r < nranks; ++r) {
+    const std::size_t leaf = leaves[r < leaves.size() ? r : random_() % leaves.size()];
+    places[r] = {leaf, nodes[leaf].children++};
+    for (std::size_t n = leaf; n != SIZE_MAX; n = nodes[n].parent) nodes[n].lowest = std::min(nodes[n].lowest, r);
+  }
+  const auto host = [&](std::size_t n) { return cluster_.aggregators()[nodes[n].aggregator]->name(); };
+  const auto token = [&](std::size_t n, ChildKind kind, std::uint32_t child, std::uint32_t rank) {
+    const bool root = nodes[n].parent == SIZE_MAX;
+    TokenClaims c;
+    c.job = "simulation";
+    c.aggregator = host(n);
+    c.group = group;
+    c.epoch = epoch;
+    c.lane = static_cast<std::uint8_t>(lane);
+    c.kind = kind;
+    c.child = static_cast<std::uint16_t>(child);
+    c.children = static_cast<std::uint16_t>(nodes[n].children);
+    c.window = static_cast<std::uint16_t>(cluster_.settings().window);
+    c.segment_bytes = cluster_.settings().segment_bytes;
+    c.rank = rank;
+    c.ranks = nranks;
+    c.root = root;
+    c.parent_host = root ? "" : host(nodes[n].parent);
+    c.parent_port = root ? 0 : kAggregatorPort;
+    c.expires_at = cluster_.unix_seconds() + 120;
+    return key_.sign(c).value();
+  };
+  LaneDescriptor d;
+  d.window = cluster_.settings().window;
+  d.segment_bytes = cluster_.settings().segment_bytes;
+  d.levels = depth;
+  for (std::uint32_t r = 0; r < nranks; ++r) {
+    LaneEntry entry;
+    entry.aggregator = {host(places[r].leaf), kAggregatorPort};
+    entry.aggregator_name = host(places[r].leaf);
+    entry.tokens.push_back(token(places[r].leaf, ChildKind::rank, places[r].child, r));
+    for (std::size_t n = places[r].leaf; nodes[n].parent != SIZE_MAX; n = nodes[n].parent) {
+      entry.tokens.push_back(token(nodes[n].parent, ChildKind::aggregator, nodes[n].child, nodes[n].lowest));
+    }
+    d.entries.push_back(std::move(entry));
+  }
+  return d;
+}
+
+Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks, std::uint32_t lanes, const std::vector<std::string>&) {
+  std::vector<std::uint32_t> usable;
+  for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
+    // Like the real one it learns of a death late: now and then it plans with a dead aggregator.
+    if (cluster_.aggregators()[i]->alive() || random_() % 8 == 0) usable.push_back(i);
+  }
+  GroupDescriptor d;
+  d.group = group;
+  d.epoch = epoch;
+  d.job = "simulation";
+  d.lease_seconds = 15;
+  if (usable.empty() || random_() % 16 == 0) {
+    d.reason = "no aggregator has room";
+    return d;
+  }
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    auto planned = plan_lane(group, epoch, lane, nranks, usable);
+    if (!planned) return std::unexpected(planned.error());
+    d.lanes.push_back(std::move(*planned));
+  }
+  return d;
+}
+
+// ---- aggregator
+
+SimAggregator::SimAggregator(Cluster& cluster, std::uint32_t index) : cluster_(cluster), name_("aggregator" + std::to_string(index)) { start(); }
+
+void SimAggregator::start() {
+  auto& network = cluster_.network();
+  auto& transport = network.alive(name_) ? network.transport(name_) : network.restart(name_);
+  budget_ = std::make_unique<aggregator::MemoryBudget>(64U << 20);
+  aggregator::WorkerSettings settings;
+  settings.name = name_;
+  settings.form_limit = 2s;
+  worker_ = std::make_unique<aggregator::Worker>(transport, cluster_.manager().verifier(), *budget_, settings, [this] { return cluster_.unix_seconds(); });
+  listener_ = std::move(*transport.listen({name_, kAggregatorPort}, *worker_));
+  network.on_due(name_, [this, &transport] {
+    transport.poll(Duration::zero());
+    if (!worker_) return;
+    worker_->tick(transport.now());
+    cluster_.network().wake_at(name_, transport.now() + kTick);
+  });
+  network.wake_at(name_, network.now() + kTick);
+}
+
+void SimAggregator::kill() {
+  if (!alive()) return;
+  cluster_.network().kill(name_);
+  listener_.reset();
+  worker_.reset();
+}
+
+// ---- rank
+
+class SimRank::Service final : public client::GroupService {
+ public:
+  Service(Cluster& cluster, std::uint32_t nranks) : cluster_(cluster), nranks_(nranks), alive_(std::make_shared<bool>(true)) {}
+  ~Service() override { *alive_ = false; }
+  void request(const client::GroupRequest& request, DescriptorAnswer answer) override {
+    lanes_ = request.lanes;
+    const std::uint64_t group = cluster_.manager().next_group++;
+    later([this, group, answer = std::move(answer)] { respond(group, 1, {}, answer); });
+  }
+  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, DescriptorAnswer answer) override {
+    later([this, group, epoch, failed, answer = std::move(answer)] { respond(group, epoch + 1, failed, answer); });
+  }
+  void renew(std::uint64_t, std::function<void(Status)> answer) override {
+    later([this, answer = std::move(answer)] {
+      if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
+      answer({});
+    });
+  }
+  void release(std::uint64_t) override {}
+
+ private:
+  void later(std::function<void()> call) {
+    cluster_.network().call_at(cluster_.network().now() + 1ms, [alive = alive_, call = std::move(call)] {
+      if (*alive) call();
+    });
+  }
+  void respond(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, const DescriptorAnswer& answer) {
+    if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
+    answer(cluster_.manager().plan(group, epoch, nranks_, lanes_, failed));
+  }
+  Cluster& cluster_;
+  const std::uint32_t nranks_;
+  std::uint32_t lanes_ = 1;
+  std::shared_ptr<bool> alive_;
+};
+
+SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes, client::UniqueId id,
+                 std::shared_ptr<const std::vector<Call>> calls)
+    : cluster_(cluster),
+      group_(group),
+      rank_(rank),
+      nranks_(nranks),
+      host_("g" + std::to_string(group) + "r" + std::to_string(rank)),
+      calls_(std::move(calls)),
+      random_(cluster.settings().seed * 1000 + group * 100 + rank),
+      service_(std::make_unique<Service>(cluster, nranks)) {
+  auto& network = cluster.network();
+  auto& transport = network.transport(host_);
+  client::CommunicatorSettings settings;
+  settings.rank = rank;
+  settings.nranks = nranks;
+  settings.id = id;
+  settings.listen = {host_, 0};
+  settings.advertised_host = host_;
+  settings.host_id = host_;
+  settings.lanes = lanes;
+  settings.manager_configured = true;
+  settings.timeout = cluster.settings().timeout;
+  communicator_ = std::make_unique<client::Communicator>(transport, rank == 0 ? service_.get() : nullptr, settings);
+  if (rank == 0) listener_ = std::move(*transport.listen({host_, kRankPort}, *communicator_));
+  buffers_.resize(calls_->size());
+  network.on_due(host_, [this, &transport] {
+    transport.poll(Duration::zero());
+    pump();
+  });
+  network.wake_at(host_, network.now() + 1us);
+  communicator_->start([this](const Status& status) {
+    if (!status) {
+      failed_ = status.error();
+      return;
+    }
+    ready_ = true;
+  });
+}
+
+SimRank::~SimRank() = default;
+
+void SimRank::kill() {
+  cluster_.network().kill(host_);
+  listener_.reset();
+  communicator_.reset();
+}
+
+void SimRank::pump() {
+  if (!communicator_) return;
+  const TimePoint now = cluster_.network().now();
+  communicator_->tick(now);
+  while (ready_ && !failed_ && next_ < calls_->size() && under_way_ < outstanding_max && now >= next_call_at_) call_next();
+  if (ready_ && !failed_ && next_ == calls_->size() && under_way_ == 0 && !finalizing_) {
+    finalizing_ = true;
+    communicator_->finalize([this](const Status& status) {
+      finalized_ = status.has_value();
+      if (!status) failed_ = status.error();
+    });
+  }
+  TimePoint wake = now + kTick;
+  if (next_call_at_ > now) wake = std::min(wake, next_call_at_);
+  cluster_.network().wake_at(host_, wake);
+}
+
+void SimRank::call_next() {
+  const std::size_t index = next_++;
+  const auto other = other_calls.find(index);
+  const Call& call = other == other_calls.end() ? (*calls_)[index] : other->second;
+  const std::uint64_t salt = cluster_.settings().seed * 7919 + group_ * 1000 + index;
+  buffers_[index] = std::make_unique<Buffers>(make_buffers(call, salt, rank_, nranks_));
+  Buffers& b = *buffers_[index];
+  const Signature& s = call.signature;
+  auto operation = std::make_unique<client::Operation>();
+  operation->signature = s;
+  operation->recv = b.recv.data();
+  operation->send = b.send.data();
+  if (b.send.empty() && call.in_place && !b.recv.empty()) {
+    const bool root = s.root == rank_;
+    const bool has_input = !(s.collective == Collective::broadcast || s.collective == Collective::scatter) || root;
+    const bool has_output = !(s.collective == Collective::reduce || s.collective == Collective::gather) || root;
+    if (has_input && has_output) {
+      operation->send = b.recv.data() + b.in_place_offset;
+      operation->in_place = true;
+      const std::size_t chunk = s.count * size_of(s.dtype) * rank_;
+      if (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter) operation->recv = b.recv.data() + chunk;
+    }
+  }
+  operation->on_done = [this, index](const Status& status) { on_result(index, status); };
+  ++under_way_;
+  if (think_max.count() > 0) next_call_at_ = cluster_.network().now() + Duration(random_() % static_cast<std::uint64_t>(think_max.count()));
+  communicator_->submit(std::move(operation));
+}
+
+void SimRank::on_result(std::size_t index, const Status& status) {
+  --under_way_;
+  if (!status) {
+    if (!failed_) failed_ = status.error();
+    return;
+  }
+  const auto other = other_calls.find(index);
+  const Call& call = other == other_calls.end() ? (*calls_)[index] : other->second;
+  const std::uint64_t salt = cluster_.settings().seed * 7919 + group_ * 1000 + index;
+  if (const auto wrong = check(call, *buffers_[index], salt, rank_, nranks_); !wrong.empty()) {
+    cluster_.violation(host_ + ": operation " + std::to_string(index) + " (" + to_string(call.signature) + (call.in_place ? ", in place" : "") + "): " + wrong);
+  }
+  ++completed_;
+  // The buffers are the caller's again: whoever still reads or writes them is found out.
+  for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv}) std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
+}
+
+std::string SimRank::state() const {
+  std::string text = host_ + ": ";
+  if (!communicator_) return text + "killed";
+  text += std::to_string(completed_) + "/" + std::to_string(calls_->size()) + " done, " + std::to_string(under_way_) + " under way";
+  if (!ready_) text += ", not ready";
+  if (failed_) text += ", failed: " + failed_->message;
+  if (finalized_) text += ", finalized";
+  return text + "; path: " + communicator_->info().reason;
+}
+
+// ---- cluster
+
+Cluster::Cluster(const ClusterSettings& settings) : settings_(settings), random_(settings.seed) {
+  transport::SimSettings network = settings.network;
+  network.seed = settings.seed;
+  network_ = std::make_unique<transport::SimNetwork>(network);
+  manager_ = std::make_unique<SimManager>(*this, settings.seed ^ 0x5EED);
+  for (std::uint32_t i = 0; i < settings.aggregators; ++i) aggregators_.push_back(std::make_unique<SimAggregator>(*this, i));
+}
+
+Cluster::~Cluster() {
+  groups_.clear();
+  aggregators_.clear();
+}
+
+void Cluster::add_group(std::uint32_t nranks, std::uint32_t lanes, const WorkloadSettings& workload) {
+  const auto group = static_cast<std::uint32_t>(groups_.size());
+  auto calls = std::make_shared<const std::vector<Call>>(make_calls(random_, nranks, workload));
+  client::UniqueId id;
+  id.root = {"g" + std::to_string(group) + "r0", kRankPort};
+  for (auto& b : id.secret) b = static_cast<std::byte>(random_());
+  auto& ranks = groups_.emplace_back();
+  for (std::uint32_t r = 0; r < nranks; ++r) ranks.push_back(std::make_unique<SimRank>(*this, group, r, nranks, lanes, id, calls));
+}
+
+bool Cluster::run(Duration limit) {
+  return network_->run_until(
+      [this] {
+        if (!violations_.empty()) return true;
+        return std::all_of(groups_.begin(), groups_.end(), [](const auto& ranks) { return std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r->done(); }); });
+      },
+      network_->now() + limit);
+}
+
+void Cluster::violation(const std::string& what) {
+  if (violations_.size() < 20) violations_.push_back(what);
+}
+
+std::string Cluster::describe() const {
+  std::string text;
+  for (const auto& v : violations_) text += "violation: " + v + "\n";
+  for (const auto& ranks : groups_) {
+    for (const auto& r : ranks) text += r->state() + "\n";
+  }
+  return text;
+}
+
+}  // namespace tributary::simulation

@@ -1,0 +1,145 @@
+#pragma once
+// A whole cluster in one thread and one seed: ranks (client::Communicator), aggregators (aggregator::Worker) and a manager that plans random
+// trees, on a SimNetwork. The code under test is the product's own; only sockets, threads and time are imitated.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "aggregator/worker/worker.h"
+#include "client/core/communicator.h"
+#include "tributary/transport/sim_network.h"
+#include "workload.h"
+
+namespace tributary::simulation {
+
+struct ClusterSettings {
+  std::uint64_t seed = 1;
+  std::uint32_t aggregators = 4;
+  std::uint32_t window = 4;
+  std::uint32_t segment_bytes = 512;
+  transport::Duration timeout = std::chrono::seconds(20);
+  transport::SimSettings network;
+};
+
+class Cluster;
+
+/// Plans trees of 1 to 3 levels over the aggregators that are alive, and signs their tokens.
+class SimManager {
+ public:
+  SimManager(Cluster& cluster, std::uint64_t seed);
+  [[nodiscard]] Result<GroupDescriptor> plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks, std::uint32_t lanes, const std::vector<std::string>& failed);
+  [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
+  bool reachable = true;
+  std::optional<std::uint32_t> levels;  // else drawn
+  std::uint64_t next_group = 1;
+  std::map<std::uint64_t, std::uint32_t> epochs;
+
+ private:
+  [[nodiscard]] Result<LaneDescriptor> plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane, std::uint32_t nranks, std::vector<std::uint32_t> usable);
+  Cluster& cluster_;
+  std::mt19937_64 random_;
+  SigningKey key_;
+  TokenVerifier verifier_;
+};
+
+/// One aggregator process: may be killed and come back.
+class SimAggregator {
+ public:
+  SimAggregator(Cluster& cluster, std::uint32_t index);
+  void start();
+  void kill();
+  [[nodiscard]] bool alive() const { return worker_ != nullptr; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] aggregator::Worker& worker() { return *worker_; }
+  [[nodiscard]] aggregator::MemoryBudget& budget() { return *budget_; }
+
+ private:
+  Cluster& cluster_;
+  const std::string name_;
+  std::unique_ptr<aggregator::MemoryBudget> budget_;
+  std::unique_ptr<aggregator::Worker> worker_;
+  std::unique_ptr<transport::Listener> listener_;
+};
+
+/// One rank process: calls its list, a few outstanding at a time, and checks each result as it comes.
+class SimRank {
+ public:
+  SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes, client::UniqueId id,
+          std::shared_ptr<const std::vector<Call>> calls);
+  ~SimRank();
+  void kill();
+  [[nodiscard]] bool done() const { return finalized_ || failed_.has_value() || !communicator_; }
+  [[nodiscard]] bool alive() const { return communicator_ != nullptr; }
+  [[nodiscard]] const std::optional<Error>& failure() const { return failed_; }
+  [[nodiscard]] client::Communicator& communicator() { return *communicator_; }
+  [[nodiscard]] const std::string& host() const { return host_; }
+  [[nodiscard]] std::uint64_t completed() const { return completed_; }
+  [[nodiscard]] std::string state() const;
+  /// At most this many calls under way; 0 stops calling.
+  std::uint32_t outstanding_max = 4;
+  transport::Duration think_max{};
+  /// Replaces what this rank calls as its n-th operation.
+  std::map<std::size_t, Call> other_calls;
+
+ private:
+  class Service;
+  void pump();
+  void call_next();
+  void on_result(std::size_t index, const Status& status);
+  Cluster& cluster_;
+  const std::uint32_t group_, rank_, nranks_;
+  const std::string host_;
+  std::shared_ptr<const std::vector<Call>> calls_;
+  std::mt19937_64 random_;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<transport::Listener> listener_;
+  std::unique_ptr<client::Communicator> communicator_;
+  std::vector<std::unique_ptr<Buffers>> buffers_;
+  std::size_t next_ = 0;
+  std::size_t under_way_ = 0;
+  std::uint64_t completed_ = 0;
+  transport::TimePoint next_call_at_{};
+  bool ready_ = false;
+  bool finalizing_ = false;
+  bool finalized_ = false;
+  std::optional<Error> failed_;
+};
+
+class Cluster {
+ public:
+  explicit Cluster(const ClusterSettings& settings);
+  ~Cluster();
+
+  /// A group of nranks ranks that all make the same calls.
+  void add_group(std::uint32_t nranks, std::uint32_t lanes, const WorkloadSettings& workload);
+  /// Runs until every rank is done, or `limit` of virtual time. False: not done.
+  bool run(transport::Duration limit);
+  /// Something that must never be, found while running.
+  void violation(const std::string& what);
+  [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
+  [[nodiscard]] std::string describe() const;
+
+  transport::SimNetwork& network() { return *network_; }
+  SimManager& manager() { return *manager_; }
+  std::vector<std::unique_ptr<SimAggregator>>& aggregators() { return aggregators_; }
+  std::vector<std::vector<std::unique_ptr<SimRank>>>& groups() { return groups_; }
+  const ClusterSettings& settings() const { return settings_; }
+  std::mt19937_64& random() { return random_; }
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  [[nodiscard]] std::int64_t unix_seconds() const { return 1'700'000'000; }
+
+ private:
+  const ClusterSettings settings_;
+  std::mt19937_64 random_;
+  std::unique_ptr<transport::SimNetwork> network_;
+  std::unique_ptr<SimManager> manager_;
+  std::vector<std::unique_ptr<SimAggregator>> aggregators_;
+  std::vector<std::vector<std::unique_ptr<SimRank>>> groups_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace tributary::simulation

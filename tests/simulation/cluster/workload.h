@@ -1,0 +1,37 @@
+#pragma once
+// What the simulated ranks do: a seeded list of collective calls, inputs that differ in every element of every rank, and the expected results by a
+// plain loop.
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/frame.h"
+
+namespace tributary::simulation {
+
+struct Call {
+  Signature signature;
+  bool in_place = false;
+};
+
+struct WorkloadSettings {
+  std::uint32_t calls = 20;
+  std::uint64_t count_max = 3000;
+  bool direct = true;  // all_to_all, gather and scatter too
+};
+
+[[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, const WorkloadSettings& settings);
+
+/// The buffers of one rank in one call.
+struct Buffers {
+  std::vector<std::byte> send, recv;  // in place: send is empty and the input lies in recv
+  std::size_t in_place_offset = 0;    // bytes, of the input within recv
+};
+
+[[nodiscard]] Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
+/// Empty if `buffers` hold what they must after the call; else what is wrong.
+[[nodiscard]] std::string check(const Call& call, const Buffers& buffers, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
+
+}  // namespace tributary::simulation
