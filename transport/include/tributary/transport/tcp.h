@@ -1,0 +1,81 @@
+#pragma once
+// Frames over TCP, IPv4 and IPv6. Payloads are written by gathering calls straight from where they are and read
+// straight to where the handler wants them; a receiving call that fills a payload takes the next header along. send()
+// makes no system call: what one turn of poll(), or one round of the caller's, has queued goes out together.
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+class TcpCore;
+
+struct TcpSettings {
+  std::uint32_t send_buffer_bytes = 0;     // of each socket; 0: the kernel tunes it
+  std::uint32_t receive_buffer_bytes = 0;  // of each socket; 0: the kernel tunes it
+  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max =
+      16384;  // open at once; more are accepted and closed at once, so that the peer can fall back
+  std::size_t poll_bytes_max = 1U << 20;  // per channel and direction in one turn of poll(): nobody starves the others
+  Duration user_timeout =
+      std::chrono::seconds(20);  // unacknowledged bytes for so long: the peer is gone; 0: the kernel's minutes
+  Duration keepalive = std::chrono::seconds(10);  // silent for so long: probe, three times a third of it; 0: never
+  Duration busy_poll{};                           // poll(wait) spins for so long before it sleeps
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
+                             // kernel chooses
+};
+
+/// Counts since the start. Read on the transport's thread.
+struct TcpStatistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
+  std::uint64_t write_calls = 0, read_calls = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_full = 0;          // because of connections_max
+  std::uint64_t accept_pauses = 0;         // because the process had no descriptor or memory left
+  std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
+  std::size_t connections = 0;             // open now
+};
+
+class TcpTransport final : public Transport {
+ public:
+  explicit TcpTransport(const TcpSettings& settings = {});
+  /// Closes its channels; they may be destroyed later, without a callback. May wait for a name look-up that is under
+  /// way.
+  ~TcpTransport() override;
+  TcpTransport(const TcpTransport&) = delete;
+  TcpTransport& operator=(const TcpTransport&) = delete;
+
+  /// An empty host, and "::", mean all addresses of both families. A name is looked up here and now.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  /// A name is looked up on another thread; its addresses are tried in turn.
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return Clock::now(); }
+  void post(std::function<void()> call) override;
+
+  /// Takes the socket out of an open channel of this transport, for adopt() on another thread's; may be called inside
+  /// its callbacks. The channel is closed then, without a callback. Only between frames and with nothing buffered or
+  /// queued, or else Errc::retry, and the channel goes on: it may be asked again.
+  [[nodiscard]] Result<int> release(Channel& channel);
+  /// Goes on with a socket from release(); owns it from here on.
+  [[nodiscard]] std::unique_ptr<Channel> adopt(int socket, ChannelHandler& handler);
+
+  [[nodiscard]] TcpStatistics statistics() const;
+
+ private:
+  std::shared_ptr<TcpCore> core_;
+};
+
+/// The numeric address of a network interface, IPv4 rather than IPv6; Errc::bad_config when there is none of that name
+/// or it has no address.
+[[nodiscard]] Result<std::string> address_of_interface(std::string_view name);
+
+}  // namespace tributary::transport

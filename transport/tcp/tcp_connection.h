@@ -1,0 +1,162 @@
+#pragma once
+// One TCP connection: opening (tcp_connect.cc), reading (tcp_read.cc), writing (tcp_write.cc), ending
+// (tcp_connection.cc).
+#include <array>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "tcp/handler_slot.h"
+#include "tcp/send_queue.h"
+#include "tcp/socket.h"
+#include "tcp/tcp_core.h"
+
+namespace tributary::transport {
+
+class TcpConnection final : public Pollable, public std::enable_shared_from_this<TcpConnection> {
+ public:
+  TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler);
+  TcpConnection(const TcpConnection&) = delete;
+  TcpConnection& operator=(const TcpConnection&) = delete;
+
+  void set_channel(Channel* channel) noexcept { channel_ = channel; }
+  void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
+  /// Starts with a connected socket.
+  void open(int socket);
+  void connect(const Endpoint& to, Duration limit);
+
+  // ---- the user's calls: no callback, no blocking
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
+  void resume();
+  void close();
+  void close_after_flush(Duration limit);
+  void channel_destroyed();
+  Result<int> release();
+  [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] TcpCore& core() const noexcept { return core_; }
+
+  // ---- Pollable
+  void turn() override;
+  void write_turn() override;
+  void shut_down() override { close(); }
+
+ private:
+  enum class State : std::uint8_t { connecting, open, flushing, lingering, closed };
+
+  // tcp_connection.cc
+  PollablePtr self() { return shared_from_this(); }
+  void arm_read();
+  void arm_write();
+  void arm_hang_up();
+  void start_timer(Duration limit);
+  void on_timer();
+  void tell_closed(Error error);
+  void linger();
+  void check_hang_up();
+  [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
+  [[nodiscard]] bool taking_frames() const noexcept {
+    return state_ == State::open || (state_ == State::connecting && !detached_);
+  }
+  [[nodiscard]] Error lost(int error) const;
+
+  // tcp_connect.cc
+  void look_up_name(const Endpoint& to);
+  void try_next_address();
+  bool start_connecting(const SocketAddress& address);
+  void finish_connecting();
+  [[nodiscard]] bool connected_to_itself() const;
+  void connected();
+
+  // tcp_read.cc
+  void read_turn();
+  bool serve_staged();
+  bool place_next();
+  bool deliver();
+  void receive(std::size_t& budget);
+  void receive_nothing(int error);
+  void discard_turn();
+  [[nodiscard]] std::size_t staged() const noexcept { return staged_end_ - staged_begin_; }
+
+  // tcp_write.cc
+  bool write_some(std::size_t& budget);
+  void write_failed(int error);
+  void tell_sent();
+  void after_write();
+
+  static constexpr std::size_t kStagingBytes = 4096;  // many small frames in one call, little of a large payload copied
+
+  TcpCore& core_;
+  std::string peer_;
+  Channel* channel_ = nullptr;
+  ChannelHandler* handler_ = nullptr;
+  Descriptor descriptor_;
+  State state_ = State::connecting;
+  bool detached_ = false;       // close_after_flush() came: no callback any more
+  std::optional<Error> fatal_;  // on_closed is due
+
+  // reading
+  bool readable_ = false;
+  bool read_armed_ = false;
+  bool stalled_ = false;       // the handler said NotYet
+  bool resumed_ = false;       // resume() came while on_header ran
+  bool hang_up_seen_ = false;  // to be looked into
+  bool hung_up_ = false;       // the system reports an error or a reset, which a stalled channel would not see
+  bool in_frame_ = false;      // header_ is placed
+  bool peer_finished_ = false;
+  FrameHeader header_;
+  std::span<std::byte> destination_;
+  std::size_t landed_ = 0;
+  std::size_t staged_begin_ = 0;
+  std::size_t staged_end_ = 0;
+  std::array<std::byte, kStagingBytes> staging_;
+
+  // writing
+  bool writable_ = false;
+  bool write_armed_ = false;
+  int write_error_ = 0;
+  SendQueue queue_;
+
+  // opening and ending
+  Endpoint to_;
+  Duration limit_{};
+  std::deque<SocketAddress> addresses_;
+  int connect_error_ = 0;
+  bool connect_done_ = false;
+  std::optional<asio::steady_timer> timer_;
+
+  HandlerSlot read_slot_, write_slot_, hang_up_slot_;
+};
+
+class TcpChannel final : public Channel {
+ public:
+  TcpChannel(std::shared_ptr<TcpCore> core, std::shared_ptr<TcpConnection> connection)
+      : core_(std::move(core)), connection_(std::move(connection)) {
+    connection_->set_channel(this);
+  }
+  ~TcpChannel() override { connection_->channel_destroyed(); }
+  TcpChannel(const TcpChannel&) = delete;
+  TcpChannel& operator=(const TcpChannel&) = delete;
+
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
+    return connection_->send(header, payload, cookie);
+  }
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
+    connection_->send_copy(header, payload);
+  }
+  void resume() override { connection_->resume(); }
+  void close() override { connection_->close(); }
+  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
+  bool closed() const noexcept override { return connection_->closed(); }
+  std::string peer() const override { return connection_->peer(); }
+
+  [[nodiscard]] TcpConnection& connection() noexcept { return *connection_; }
+
+ private:
+  std::shared_ptr<TcpCore> core_;  // destroyed after the connection, whose socket needs it
+  std::shared_ptr<TcpConnection> connection_;
+};
+
+}  // namespace tributary::transport

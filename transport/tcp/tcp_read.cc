@@ -1,0 +1,138 @@
+// Reading: bytes go to the payload's place, and what comes behind it to the staging buffer, in one call.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "tcp/tcp_connection.h"
+
+namespace tributary::transport {
+
+void TcpConnection::resume() {
+  if (state_ != State::open) return;
+  resumed_ = true;
+  if (!stalled_) return;
+  stalled_ = false;
+  core_.make_due(self());
+}
+
+void TcpConnection::read_turn() {
+  std::size_t budget = core_.settings().poll_bytes_max;
+  while (serving() && !stalled_ && serve_staged()) {
+    if (!readable_) return arm_read();
+    if (budget == 0) return core_.make_due(self());
+    receive(budget);
+  }
+}
+
+/// Consumes what is staged. False: reading must stop, because the handler wants so or the channel is closed.
+bool TcpConnection::serve_staged() {
+  while (true) {
+    if (!in_frame_) {
+      if (staged() < kFrameHeaderBytes) return true;
+      if (!place_next()) return false;
+    }
+    const std::size_t piece = std::min(staged(), destination_.size() - landed_);
+    if (piece > 0) std::memcpy(destination_.data() + landed_, staging_.data() + staged_begin_, piece);
+    staged_begin_ += piece;
+    landed_ += piece;
+    if (landed_ < destination_.size()) return true;
+    if (!deliver()) return false;
+  }
+}
+
+/// Asks where the payload of the staged header goes.
+bool TcpConnection::place_next() {
+  const auto bytes = std::span(staging_).subspan(staged_begin_).first<kFrameHeaderBytes>();
+  const auto header = decode(bytes);
+  if (!header) {
+    ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
+    tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
+    return false;
+  }
+  resumed_ = false;
+  core_.count_callback();
+  Placement placement = handler_->on_header(*channel_, *header);
+  if (!serving()) return false;
+  if (auto* reject = std::get_if<Reject>(&placement)) {
+    tell_closed(std::move(reject->error));
+    return false;
+  }
+  if (std::holds_alternative<NotYet>(placement)) {
+    stalled_ = !resumed_;
+    if (resumed_) core_.make_due(self());
+    return false;
+  }
+  destination_ = std::get<Accept>(placement).payload;
+  if (destination_.size() != header->payload_bytes) {
+    throw std::logic_error("on_header accepted a payload at a place of another length");
+  }
+  staged_begin_ += kFrameHeaderBytes;
+  header_ = *header;
+  landed_ = 0;
+  in_frame_ = true;
+  return true;
+}
+
+bool TcpConnection::deliver() {
+  in_frame_ = false;
+  ++core_.statistics.frames_received;
+  core_.count_callback();
+  handler_->on_frame(*channel_, header_, destination_);
+  return serving();
+}
+
+/// One call to the system.
+void TcpConnection::receive(std::size_t& budget) {
+  if (staged_begin_ > 0) {  // at most a part of a header
+    std::memmove(staging_.data(), staging_.data() + staged_begin_, staged());
+    staged_end_ -= staged_begin_;
+    staged_begin_ = 0;
+  }
+  const std::size_t rest = in_frame_ ? destination_.size() - landed_ : 0;
+  const std::size_t room = staging_.size() - staged_end_;
+  iovec vectors[2] = {{rest > 0 ? destination_.data() + landed_ : nullptr, rest},
+                      {staging_.data() + staged_end_, room}};
+  msghdr message{};
+  message.msg_iov = rest > 0 ? &vectors[0] : &vectors[1];
+  message.msg_iovlen = rest > 0 ? 2 : 1;
+  ++core_.statistics.read_calls;
+  const ssize_t got = ::recvmsg(descriptor_.native_handle(), &message, MSG_DONTWAIT);
+  if (got <= 0) return receive_nothing(got == 0 ? 0 : errno);
+  const auto bytes = static_cast<std::size_t>(got);
+  core_.statistics.bytes_received += bytes;
+  budget -= std::min(budget, bytes);
+  const std::size_t direct = std::min(bytes, rest);
+  landed_ += direct;
+  staged_end_ += bytes - direct;
+  if (bytes < rest + room) readable_ = false;  // drained: waiting asks the system again
+  if (in_frame_ && landed_ == destination_.size()) deliver();
+}
+
+void TcpConnection::receive_nothing(int error) {
+  if (error == EINTR) return;
+  if (error != EAGAIN && error != EWOULDBLOCK) return tell_closed(lost(error));
+  readable_ = false;
+  // Nothing more to come on a connection that cannot be written to: what broke the writing is the end.
+  if (write_error_ != 0) tell_closed(lost(write_error_));
+}
+
+/// After our own close: reads to the other side's close.
+void TcpConnection::discard_turn() {
+  std::array<std::byte, 16384> scratch;
+  for (std::size_t budget = core_.settings().poll_bytes_max; readable_ && !peer_finished_ && budget > 0;) {
+    const ssize_t got = ::recv(descriptor_.native_handle(), scratch.data(), scratch.size(), MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return close();
+    if (got == 0) peer_finished_ = true;
+    if (got < static_cast<ssize_t>(scratch.size())) readable_ = false;
+    budget -= std::min(budget, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+  if (peer_finished_) return state_ == State::lingering ? close() : void();
+  readable_ ? core_.make_due(self()) : arm_read();
+}
+
+}  // namespace tributary::transport

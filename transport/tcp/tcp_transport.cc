@@ -1,0 +1,53 @@
+#include <unistd.h>
+
+#include "tcp/tcp_listener.h"
+
+namespace tributary::transport {
+
+TcpTransport::TcpTransport(const TcpSettings& settings) : core_(std::make_shared<TcpCore>(settings)) {}
+TcpTransport::~TcpTransport() {
+  core_->shut_down();
+}
+
+Result<std::unique_ptr<Listener>> TcpTransport::listen(const Endpoint& at, Acceptor& acceptor) {
+  const auto socket = open_listener(at, core_->settings());
+  if (!socket) return std::unexpected(socket.error());
+  auto accepting = std::make_shared<TcpAcceptor>(core_, *socket, acceptor);
+  accepting->start();
+  return std::make_unique<TcpListener>(core_, std::move(accepting), local_of(*socket));
+}
+
+std::unique_ptr<Channel> TcpTransport::connect(const Endpoint& to, ChannelHandler& handler, Duration limit) {
+  auto connection = std::make_shared<TcpConnection>(*core_, to_string(to), &handler);
+  auto channel = std::make_unique<TcpChannel>(core_, connection);
+  connection->connect(to, limit);
+  return channel;
+}
+
+std::size_t TcpTransport::poll(Duration wait) {
+  return core_->poll(wait);
+}
+void TcpTransport::post(std::function<void()> call) {
+  core_->post(std::move(call));
+}
+
+Result<int> TcpTransport::release(Channel& channel) {
+  auto* ours = dynamic_cast<TcpChannel*>(&channel);
+  if (ours == nullptr || &ours->connection().core() != core_.get()) {
+    return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
+  }
+  return ours->connection().release();
+}
+
+std::unique_ptr<Channel> TcpTransport::adopt(int socket, ChannelHandler& handler) {
+  auto connection = std::make_shared<TcpConnection>(*core_, to_string(peer_of(socket)), &handler);
+  auto channel = std::make_unique<TcpChannel>(core_, connection);
+  connection->open(socket);
+  return channel;
+}
+
+TcpStatistics TcpTransport::statistics() const {
+  return core_->statistics;
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,83 @@
+// Writing: many frames in one gathering call, headers from the queue, payloads from where they are.
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "tcp/tcp_connection.h"
+
+namespace tributary::transport {
+
+constexpr std::size_t kVectorsMax = 256;  // of one call; the system allows 1024
+
+bool TcpConnection::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
+  if (!taking_frames()) return false;
+  if (queue_.borrowed() >= core_.settings().frames_queued_max) return false;
+  queue_.push_borrowed(header, payload, cookie);
+  if (writable_ && state_ == State::open) core_.make_dirty(self());
+  return true;
+}
+
+void TcpConnection::send_copy(const FrameHeader& header, std::span<const std::byte> payload) {
+  if (!taking_frames()) return;
+  queue_.push_copy(header, payload);
+  if (writable_ && state_ == State::open) core_.make_dirty(self());
+}
+
+void TcpConnection::write_turn() {
+  if ((state_ != State::open && state_ != State::flushing) || write_error_ != 0) return;
+  std::size_t budget = core_.settings().poll_bytes_max;
+  while (writable_ && !queue_.empty() && budget > 0 && write_some(budget)) {
+  }
+  if (write_error_ != 0) return;
+  after_write();
+  tell_sent();
+}
+
+bool TcpConnection::write_some(std::size_t& budget) {
+  iovec vectors[kVectorsMax];
+  const SendQueue::Gathered gathered = queue_.gather(vectors);
+  msghdr message{};
+  message.msg_iov = vectors;
+  message.msg_iovlen = gathered.vectors;
+  ++core_.statistics.write_calls;
+  const ssize_t wrote = ::sendmsg(descriptor_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (wrote < 0) {
+    if (errno == EINTR) return true;
+    writable_ = false;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) write_failed(errno);
+    return false;
+  }
+  const auto bytes = static_cast<std::size_t>(wrote);
+  core_.statistics.bytes_sent += bytes;
+  core_.statistics.frames_sent += queue_.consume(bytes);
+  if (bytes < gathered.bytes) writable_ = false;
+  budget -= std::min(budget, bytes);
+  return true;
+}
+
+/// The other side may have said why before it went: that is read first.
+void TcpConnection::write_failed(int error) {
+  write_error_ = error;
+  queue_.clear();
+  readable_ = true;
+  if (state_ == State::flushing) return close();
+  core_.make_due(self());
+}
+
+void TcpConnection::after_write() {
+  if (!queue_.empty()) return writable_ ? core_.make_due(self()) : arm_write();
+  if (state_ == State::flushing) linger();
+}
+
+void TcpConnection::tell_sent() {
+  while (serving() && handler_ != nullptr) {
+    const auto cookie = queue_.next_sent();
+    if (!cookie) return;
+    core_.count_callback();
+    handler_->on_sent(*channel_, *cookie);
+  }
+}
+
+}  // namespace tributary::transport
