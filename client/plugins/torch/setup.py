@@ -127,6 +127,7 @@ if __name__ == "__main__":
         license="Apache-2.0",
         python_requires=">=3.10",
         install_requires=[f"torch=={public_version}"],
+        package_dir={"": "python"},
         packages=["tributary"],
         package_data={"tributary": ["py.typed", "*.pyi"]},
         ext_modules=[Extension("tributary._C", sources=[f"csrc/{source}" for source in (*SOURCES, "module.cc")])],

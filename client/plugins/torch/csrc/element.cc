@@ -80,7 +80,7 @@ at::Tensor factor_of(const c10d::ReduceOp& op) {
 }  // namespace
 
 std::string type_name(at::ScalarType type) {
-  return "torch." + c10::getDtypeNames(type).first;
+  return std::string("torch.").append(c10::getDtypeNames(type).first);
 }
 
 Element::Element(const at::Tensor& tensor) {

@@ -1,0 +1,183 @@
+"""A Tributary service on this machine, as real processes: a manager, two leaf aggregators and a root.
+
+              root                      the fabric that the manager is told of: two leaf switches under one spine,
+             /    \\                      two worker hosts and an aggregator's host on each leaf switch,
+       leaf-1      leaf-2               the root's host on the spine
+       /    \\      /    \\
+   rank 0  rank 1 rank 2  rank 3
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+RANKS = 4
+START_SECONDS = 20.0
+STOP_SECONDS = 5.0
+AGGREGATORS = ("leaf-1", "leaf-2", "root")
+
+TOPOLOGY = """\
+fabric: fat-tree
+switches:
+  - {name: switch-1, level: 1}
+  - {name: switch-2, level: 1}
+  - {name: spine, level: 2}
+hosts: [worker-0, worker-1, worker-2, worker-3, beside-switch-1, beside-switch-2, beside-spine]
+links:
+  - {from: [worker-0, worker-1, beside-switch-1], to: switch-1, rate: 100Gbit/s}
+  - {from: [worker-2, worker-3, beside-switch-2], to: switch-2, rate: 100Gbit/s}
+  - {from: beside-spine, to: spine, rate: 100Gbit/s}
+  - {from: [switch-1, switch-2], to: spine, rate: 100Gbit/s}
+"""
+HOST_OF = {"leaf-1": "beside-switch-1", "leaf-2": "beside-switch-2", "root": "beside-spine"}
+
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Runs in a child before its program: whatever happens to this process, no child stays behind."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class ClusterError(Exception):
+    """The service did not start; the text says what was seen."""
+
+
+class Service:
+    """One daemon and its log."""
+
+    def __init__(self, name: str, command: list[str], log: Path) -> None:
+        self.name, self.command, self.log = name, command, log
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> int:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, preexec_fn=die_with_parent
+            )
+        return self.process.pid
+
+    def check_alive(self) -> None:
+        if self.process and self.process.poll() is not None:
+            raise ClusterError(f"{self.name} ended with exit code {self.process.returncode}:\n{self.log_tail()}")
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def ask_to_stop(self) -> None:
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+
+    def reap(self, deadline: float) -> None:
+        if not self.process:
+            return
+        try:
+            self.process.wait(max(deadline - time.monotonic(), 0.0))
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def log_tail(self, lines: int = 15) -> str:
+        return "\n".join(f"   | {line}" for line in self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
+
+
+class Cluster:
+    """Everything that the ranks reduce through. Files lie in `folder`; programs come from the build directory `build`."""
+
+    def __init__(self, build: Path, folder: Path) -> None:
+        self.folder = folder
+        self.url = ""
+        self._build = build
+        self.services: dict[str, Service] = {}
+
+    def _program(self, name: str) -> str:
+        for candidate in (*self._build.glob(name), *self._build.glob(f"*/{name}"), *self._build.glob(f"*/*/{name}")):
+            if candidate.is_file() and os.access(candidate, os.X_OK):
+                return str(candidate)
+        raise ClusterError(f"there is no {name} in {self._build}; build it with: cmake --build {self._build}")
+
+    def start(self) -> None:
+        self._start_manager()
+        for name in AGGREGATORS:
+            config = self.folder / f"{name}.yaml"
+            config.write_text(self._aggregator_config(name))
+            self.services[name] = Service(name, [self._program("tributary-aggregator"), "--config", str(config)], self.folder / f"{name}.log")
+            self.services[name].start()
+        self.wait_for_aggregators()
+
+    def _start_manager(self) -> None:
+        state, ready = self.folder / "manager-state", self.folder / "manager-ready"
+        state.mkdir()
+        (self.folder / "topology.yaml").write_text(TOPOLOGY)
+        config = self.folder / "manager.yaml"
+        config.write_text(f"topology: {self.folder}/topology.yaml\n")
+        command = [self._program("tributary-manager"), "--config", str(config), "--state-dir", str(state), "--listen", "127.0.0.1:0"]
+        manager = Service("manager", [*command, "--ready-file", str(ready)], self.folder / "manager.log")
+        self.services["manager"] = manager
+        manager.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not (ready.exists() and ready.read_text().strip()):
+            manager.check_alive()
+            if time.monotonic() > deadline:
+                raise ClusterError(f"the manager was not ready within {START_SECONDS:.0f} s:\n{manager.log_tail()}")
+            time.sleep(0.02)
+        self.url = f"http://{ready.read_text().strip()}"
+
+    def _aggregator_config(self, name: str) -> str:
+        return (
+            f"name: {name}\n"
+            f"host_id: {HOST_OF[name]}\n"
+            f"manager: {self.url}\n"
+            f"token_file: {self.token_file}\n"
+            "listen: 127.0.0.1:0\n"
+            "http_listen: 127.0.0.1:0\n"
+            "memory: 64MiB\n"
+        )
+
+    @property
+    def token_file(self) -> Path:
+        return self.folder / "manager-state" / "token"
+
+    def wait_for_aggregators(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while (active := self.active_aggregators()) != set(AGGREGATORS):
+            for service in self.services.values():
+                service.check_alive()
+            if time.monotonic() > deadline:
+                logs = "\n".join(service.log_tail() for service in self.services.values())
+                raise ClusterError(f"after {START_SECONDS:.0f} s the manager knows {sorted(active)} of {sorted(AGGREGATORS)}:\n{logs}")
+            time.sleep(0.05)
+
+    def get(self, path: str) -> object:
+        with urllib.request.urlopen(self.url + path, timeout=5) as answer:
+            return json.load(answer)
+
+    def active_aggregators(self) -> set[str]:
+        try:
+            answer = self.get("/v1/aggregators")
+        except (urllib.error.URLError, ConnectionError):
+            return set()
+        return {entry["name"] for entry in answer["aggregators"] if entry["state"] == "active"}
+
+    def environment(self, rank: int) -> dict[str, str]:
+        """What a rank needs to find the service, and to say where it stands."""
+        return {"TRIBUTARY_MANAGER": self.url, "TRIBUTARY_TOKEN_FILE": str(self.token_file), "TRIBUTARY_HOST_ID": f"worker-{rank}"}
+
+    def stop(self) -> None:
+        """Asks the daemons to end, aggregators first; kills those that do not."""
+        deadline = time.monotonic() + STOP_SECONDS
+        for name in (*AGGREGATORS, "manager"):
+            if service := self.services.get(name):
+                service.ask_to_stop()
+                service.reap(deadline)
