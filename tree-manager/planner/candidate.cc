@@ -1,0 +1,178 @@
+#include "tree-manager/planner/candidate.h"
+
+#include <algorithm>
+
+namespace tributary::manager {
+
+std::uint32_t CandidateBuilder::count(const Items& items) noexcept {
+  std::uint32_t sum = 0;
+  for (const Item& item : items) sum += item.count();
+  return sum;
+}
+
+bool CandidateBuilder::build(const CandidateShape& shape, std::uint64_t weight, Candidate& out) {
+  shape_ = shape;
+  weight_ = weight;
+  out_ = &out;
+  out.nodes.clear();
+  pending_.resize(sites_.sites.size());
+  for (Items& items : pending_) items.clear();
+  used_.assign(sites_.aggregators.size(), false);
+  for (std::uint32_t s = 0; s <= shape.scope; ++s) {
+    const Site& site = sites_.sites[s];
+    Items& items = pending_[s];
+    if (site.ranks_begin != site.ranks_end) items.push_back({.run = {s, site.ranks_begin, site.ranks_end}});
+    if (s == shape.scope) return finish(site, items);
+    const bool here = (shape.levels_mask >> site.level & 1U) != 0;
+    if (here && count(items) >= 2) (void)reduce(site, items, 2);
+    Items& above = pending_[site.parent];
+    above.insert(above.end(), items.begin(), items.end());
+  }
+  return false;
+}
+
+/// Fills chosen_ with up to `wanted` unused aggregators of the site, the least loaded first. Returns how many.
+std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min) {
+  chosen_.clear();
+  for (std::uint32_t a = site.aggregators_begin; a < site.aggregators_end; ++a) {
+    if (!used_[a] && sites_.aggregators[a].children_max >= children_min) chosen_.push_back(a);
+  }
+  const auto key = [&](std::uint32_t a) {
+    const SiteAggregator& it = sites_.aggregators[a];
+    const bool further = shape_.own_first && it.domain != site.domain;
+    const double load = static_cast<double>(it.load + weight_ * shape_.fan_in);
+    return std::tuple(further, load / static_cast<double>(it.line_rate_bits_per_second), a);
+  };
+  const std::size_t keep = std::min<std::size_t>(wanted, chosen_.size());
+  std::partial_sort(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(keep), chosen_.end(),
+                    [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  chosen_.resize(keep);
+  return static_cast<std::uint32_t>(keep);
+}
+
+/// Puts one more level of aggregators over the items; what they have no room for stays. False when there was none to
+/// put.
+bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t children_min) {
+  std::uint32_t left = count(items);
+  const std::uint32_t wanted = (left + shape_.fan_in - 1) / shape_.fan_in;
+  std::uint32_t aggregators = choose(site, wanted, children_min);
+  if (aggregators == 0) return false;
+  const auto room = [&](std::uint32_t a) { return std::min(sites_.aggregators[a].children_max, shape_.fan_in); };
+  // The smallest first, so that what they cannot take is shared by the others.
+  std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
+  Items result;
+  std::size_t at = 0;
+  std::uint32_t offset = 0;
+  bool progress = false;
+  for (const std::uint32_t a : chosen_) {
+    const std::uint32_t share = std::min(room(a), (left + aggregators - 1) / aggregators);
+    --aggregators;
+    if (share < children_min) continue;
+    give(a, share, items, at, offset, result);
+    left -= share;
+    progress = true;
+  }
+  for (; at < items.size(); ++at) {
+    Item rest = items[at];
+    if (rest.node == kNoParent) rest.run.begin += offset;
+    offset = 0;
+    result.push_back(rest);
+  }
+  items = std::move(result);
+  return progress;
+}
+
+void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Item& item) {
+  node.children += item.count();
+  if (item.node == kNoParent) {
+    node.runs.push_back(item.run);
+    return;
+  }
+  node.below.push_back(item.node);
+  CandidateNode& child = out_->nodes[item.node];
+  child.parent = self;
+  node.depth = std::max(node.depth, child.depth + 1);
+}
+
+/// A new node over the next `children` items, of which the first may be begun already (`offset`).
+void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
+                            std::uint32_t& offset, Items& out) {
+  used_[aggregator] = true;
+  const auto self = static_cast<std::uint32_t>(out_->nodes.size());
+  CandidateNode node{.aggregator = aggregator};
+  while (children > 0) {
+    Item part = items[at];
+    if (part.node == kNoParent) {
+      part.run.begin += offset;
+      const std::uint32_t taken = std::min(children, part.run.end - part.run.begin);
+      offset += taken;
+      part.run.end = part.run.begin + taken;
+      if (part.run.end == items[at].run.end) {
+        ++at;
+        offset = 0;
+      }
+    } else {
+      ++at;
+    }
+    children -= part.count();
+    attach(node, self, part);
+  }
+  out_->nodes.push_back(std::move(node));
+  out.push_back({.node = self});
+}
+
+/// No aggregator is left for another level: the one with the most room takes its siblings as children.
+bool CandidateBuilder::adopt(Items& items) {
+  const auto room = [&](const Item& item) {
+    if (item.node == kNoParent) return 0U;
+    const CandidateNode& node = out_->nodes[item.node];
+    return sites_.aggregators[node.aggregator].children_max - node.children;
+  };
+  const auto host =
+      std::max_element(items.begin(), items.end(), [&](const Item& a, const Item& b) { return room(a) < room(b); });
+  std::uint32_t left = host == items.end() ? 0 : room(*host);
+  if (left == 0) return false;
+  const std::uint32_t self = host->node;
+  Items result{*host};
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Item item = items[i];
+    if (item.node == self) continue;
+    Item rest = item;
+    if (item.node == kNoParent) {
+      item.run.end = item.run.begin + std::min(left, item.count());
+      rest.run.begin = item.run.end;
+    }
+    const bool fits = left > 0 && item.count() <= left;
+    if (fits) {
+      left -= item.count();
+      attach(out_->nodes[self], self, item);
+    }
+    if (!fits || (item.node == kNoParent && rest.count() > 0)) result.push_back(rest);
+  }
+  items = std::move(result);
+  return true;
+}
+
+bool CandidateBuilder::finish(const Site& site, Items& items) {
+  const std::uint32_t depth_max = shape_.levels != 0 ? shape_.levels : shape_.levels_max;
+  for (std::uint32_t round = 0; round <= 2 * kTreeLevelsMax; ++round) {
+    const std::uint32_t left = count(items);
+    if (left == 1 && items[0].node != kNoParent) {
+      const std::uint32_t depth = out_->nodes[items[0].node].depth;
+      if (depth > depth_max) return false;
+      if (shape_.levels == 0 || depth == shape_.levels) {
+        out_->depth = depth;
+        out_->mixed = 0;
+        for (const CandidateNode& node : out_->nodes)
+          out_->mixed += !node.runs.empty() && !node.below.empty() ? 1U : 0U;
+        return true;
+      }
+      if (!reduce(site, items, 1)) return false;  // a further level above the only root: asked for, not useful
+      continue;
+    }
+    if (!reduce(site, items, left == 1 ? 1 : 2) && !adopt(items)) return false;
+  }
+  return false;
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,109 @@
+#pragma once
+// One way to build a lane's tree, and what it costs. The strategy tries some hundred and keeps the best.
+#include <cstdint>
+#include <vector>
+
+#include "tree-manager/planner/sites.h"
+
+namespace tributary::manager {
+
+struct CandidateShape {
+  std::uint32_t scope = 0;  // the site that the root is looked for in: holds all members
+  std::uint32_t levels_mask =
+      0;                     // bit l: sites of level l below the scope reduce what comes from below before it goes up
+  std::uint32_t fan_in = 0;  // children an aggregator should have, where its limits allow
+  bool own_first = true;     // prefer aggregators cabled to the site itself over those further down
+  std::uint32_t levels_max = 0;
+  std::uint32_t levels = 0;  // exactly; 0: any up to levels_max
+};
+
+/// A contiguous part of Sites::order, at one site.
+struct RankRun {
+  std::uint32_t site = 0;
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+};
+
+struct CandidateNode {
+  std::uint32_t aggregator = 0;  // in Sites::aggregators
+  std::uint32_t parent = kNoParent;
+  std::uint32_t depth = 1;
+  std::uint32_t children = 0;
+  std::vector<RankRun> runs;
+  std::vector<std::uint32_t> below;  // nodes
+};
+
+struct Candidate {
+  std::vector<CandidateNode> nodes;
+  std::uint32_t depth = 0;
+  std::uint32_t mixed = 0;  // aggregators with both ranks and aggregators as children
+  double seconds = 0;
+};
+
+/// Builds candidates over one layout; keeps its buffers between them.
+class CandidateBuilder {
+ public:
+  explicit CandidateBuilder(const Sites& sites) : sites_(sites) {}
+  /// False when these choices lead to no tree. `out.seconds` is not set.
+  [[nodiscard]] bool build(const CandidateShape& shape, std::uint64_t weight, Candidate& out);
+
+ private:
+  struct Item {  // something that still needs a parent: a run of ranks, or a node
+    RankRun run;
+    std::uint32_t node = kNoParent;
+    [[nodiscard]] std::uint32_t count() const noexcept { return node == kNoParent ? run.end - run.begin : 1; }
+  };
+  using Items = std::vector<Item>;
+
+  [[nodiscard]] static std::uint32_t count(const Items& items) noexcept;
+  [[nodiscard]] std::uint32_t choose(const Site& site, std::uint32_t wanted, std::uint32_t children_min);
+  [[nodiscard]] bool reduce(const Site& site, Items& items, std::uint32_t children_min);
+  void give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
+            std::uint32_t& offset, Items& out);
+  void attach(CandidateNode& node, std::uint32_t self, const Item& item);
+  [[nodiscard]] bool adopt(Items& items);
+  [[nodiscard]] bool finish(const Site& site, Items& items);
+
+  const Sites& sites_;
+  CandidateShape shape_;
+  std::uint64_t weight_ = 0;
+  Candidate* out_ = nullptr;
+  std::vector<Items> pending_;         // by site
+  std::vector<bool> used_;             // by aggregator
+  std::vector<std::uint32_t> chosen_;  // aggregators, by choose()
+};
+
+/// Estimates how long an operation takes over one lane's tree, given what is allotted already.
+class CostModel {
+ public:
+  CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request);
+  /// Of this lane alone, with `weight` on every edge.
+  [[nodiscard]] double seconds(const Candidate& candidate, std::uint64_t weight);
+  /// Makes the lane part of what is allotted, in `sites`.
+  void commit(const Candidate& candidate, std::uint64_t weight);
+
+ private:
+  struct Touched {
+    std::vector<std::uint64_t> load;
+    std::vector<std::uint32_t> which;
+    void add(std::uint32_t i, std::uint64_t amount) {
+      if (load[i] == 0) which.push_back(i);
+      load[i] += amount;
+    }
+    void clear() {
+      for (const std::uint32_t i : which) load[i] = 0;
+      which.clear();
+    }
+  };
+  void put(const Candidate& candidate, std::uint64_t weight);
+  void put_edge(std::uint32_t from_domain, std::uint32_t from_host, const SiteAggregator& to, std::uint64_t amount);
+
+  const DomainTree& domains_;
+  Sites& sites_;
+  const PlanRequest& request_;
+  double members_floor_ = 0;  // seconds per byte over the members' own links, which no tree changes
+  Touched uplinks_;
+  Touched hosts_;
+};
+
+}  // namespace tributary::manager

@@ -1,0 +1,246 @@
+// The strategy for fabrics that are trees of domains: flat ones and fat-trees.
+//
+// A tree is decided by few choices: on which levels of the fabric contributions are reduced before they go up, how many
+// children an aggregator takes, and whether aggregators next to a switch are preferred over those below it. All
+// combinations are built greedily, bottom-up, and estimated; the best wins. Greedy parts can miss a better tree where
+// aggregators of one domain differ much in rate; exhaustive search was turned down because its cost grows with the
+// number of aggregators to the power of the domains, while this is linear in the domains that hold members.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "tree-manager/planner/candidate.h"
+#include "tree-manager/planner/explain.h"
+
+namespace tributary::manager {
+namespace {
+
+constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+constexpr double kSameCost = 1e-6;  // relative; below it the simpler tree wins
+
+class LanePlanner {
+ public:
+  LanePlanner(const DomainTree& domains, const PlanRequest& request, Sites& sites)
+      : request_(request), sites_(sites), builder_(sites), cost_(domains, sites, request) {
+    fan_ins_ = fan_ins();
+  }
+
+  /// The next lane's tree; its cost is part of what the lane after it finds. False: there is none.
+  bool next(std::uint64_t weight, LaneTree& tree, double& seconds) {
+    for (std::uint32_t scope = sites_.lowest_common; scope != kNoSite; scope = sites_.sites[scope].parent) {
+      if (!best_within(scope, weight)) continue;  // look for aggregators further up
+      tree = materialise();
+      cost_.commit(best_, weight);
+      seconds = best_.seconds;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::uint32_t> fan_ins() const {
+    const auto ranks = static_cast<std::uint32_t>(sites_.order.size());
+    std::set<std::uint32_t> found;
+    const auto add = [&](std::uint32_t fan_in) { found.insert(std::clamp<std::uint32_t>(fan_in, 2, kChildrenMax)); };
+    for (const std::uint32_t fan_in : kFanIns) add(std::min(fan_in, ranks));
+    for (std::uint32_t levels = 1; levels <= kTreeLevelsMax; ++levels) {
+      add(static_cast<std::uint32_t>(std::ceil(std::pow(ranks, 1.0 / levels) - 1e-9)));
+    }
+    return {found.begin(), found.end()};
+  }
+
+  /// The levels below the scope at which something can be reduced.
+  [[nodiscard]] std::uint32_t reducing_levels(std::uint32_t scope) const {
+    std::uint32_t mask = 0;
+    for (std::uint32_t s = 0; s < scope; ++s) {
+      const Site& site = sites_.sites[s];
+      if (site.aggregators_begin != site.aggregators_end) mask |= 1U << site.level;
+    }
+    return mask;
+  }
+
+  bool best_within(std::uint32_t scope, std::uint64_t weight) {
+    const Site& site = sites_.sites[scope];
+    if (site.aggregators_begin == site.aggregators_end) return false;
+    const std::uint32_t levels = reducing_levels(scope);
+    bool any = false;
+    for (const std::uint32_t fan_in : fan_ins_) {
+      for (std::uint32_t mask = levels;; mask = (mask - 1) & levels) {  // every subset, the full one first
+        for (const bool own_first : {true, false}) {
+          any |= consider({.scope = scope,
+                           .levels_mask = mask,
+                           .fan_in = fan_in,
+                           .own_first = own_first,
+                           .levels_max = request_.levels_max,
+                           .levels = request_.levels},
+                          weight, any);
+        }
+        if (mask == 0) break;
+      }
+    }
+    return any;
+  }
+
+  bool consider(const CandidateShape& shape, std::uint64_t weight, bool have_best) {
+    if (!builder_.build(shape, weight, trial_)) return false;
+    trial_.seconds = cost_.seconds(trial_, weight);
+    if (!have_best || better(trial_, best_)) std::swap(trial_, best_);
+    return true;
+  }
+
+  static bool better(const Candidate& a, const Candidate& b) {
+    if (a.seconds < b.seconds * (1 - kSameCost)) return true;
+    if (a.seconds > b.seconds * (1 + kSameCost)) return false;
+    return std::tuple(a.mixed, a.depth, a.nodes.size()) < std::tuple(b.mixed, b.depth, b.nodes.size());
+  }
+
+  [[nodiscard]] LaneTree materialise() const {
+    LaneTree tree;
+    tree.leaf_of_rank.resize(sites_.order.size());
+    tree.nodes.reserve(best_.nodes.size());
+    for (std::uint32_t n = 0; n < best_.nodes.size(); ++n) {
+      const CandidateNode& from = best_.nodes[n];
+      const PlanAggregator& aggregator = request_.aggregators[sites_.aggregators[from.aggregator].index];
+      tree.nodes.push_back({.aggregator = aggregator.name,
+                            .incarnation = aggregator.incarnation,
+                            .host = aggregator.host,
+                            .data = aggregator.data,
+                            .parent = from.parent});
+      for (const RankRun& run : from.runs) {
+        for (std::uint32_t i = run.begin; i < run.end; ++i) tree.leaf_of_rank[sites_.order[i]] = n;
+      }
+    }
+    return tree;
+  }
+
+  const PlanRequest& request_;
+  Sites& sites_;
+  CandidateBuilder builder_;
+  CostModel cost_;
+  std::vector<std::uint32_t> fan_ins_;
+  Candidate best_;
+  Candidate trial_;
+};
+
+using LoadByName = std::unordered_map<std::string, std::uint64_t>;
+
+struct Adder {
+  void operator()(std::uint64_t& at, std::uint64_t amount) const { at += amount; }
+  void operator()(LoadByName& in, const std::string& name, std::uint64_t amount) const { in[name] += amount; }
+};
+/// Forgets names that carry nothing any more: a flat fabric takes any host name, and must not collect them for ever.
+struct Remover {
+  void operator()(std::uint64_t& at, std::uint64_t amount) const { at -= std::min(at, amount); }
+  void operator()(LoadByName& in, const std::string& name, std::uint64_t amount) const {
+    const auto found = in.find(name);
+    if (found == in.end()) return;
+    (*this)(found->second, amount);
+    if (found->second == 0) in.erase(found);
+  }
+};
+
+class DomainFabric final : public Fabric {
+ public:
+  explicit DomainFabric(const Topology& topology) : domains_(topology) {}
+
+  [[nodiscard]] bool knows_host(const std::string& host) const override {
+    return domains_.place(host).domain != kNoDomain;
+  }
+
+  [[nodiscard]] Plan plan(const PlanRequest& request, const FabricLoad& load) const override {
+    if (request.hosts.size() < 2) return {.reason = "no tree: a group of one rank has nothing to reduce"};
+    Plan best;
+    // A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: when
+    // there is room for fewer than wanted, plan again with so many.
+    std::uint32_t lanes = request.lanes;
+    while (lanes > 0) {
+      best = plan_lanes(request, load, lanes);
+      if (best.lanes.size() == lanes || best.lanes.empty()) break;
+      lanes = static_cast<std::uint32_t>(best.lanes.size());
+    }
+    if (!best.lanes.empty() && best.lanes.size() < request.lanes) {
+      best.reason = "only " + std::to_string(best.lanes.size()) + " of " + std::to_string(request.lanes) +
+                    " lanes: the aggregators have no room for more";
+    }
+    return best;
+  }
+
+  void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const override {
+    change(load, lanes, hosts, Adder{});
+  }
+  void remove(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const override {
+    change(load, lanes, hosts, Remover{});
+  }
+
+ private:
+  [[nodiscard]] Plan plan_lanes(const PlanRequest& request, const FabricLoad& load, std::uint32_t lanes) const {
+    Plan plan;
+    Sites sites = lay_out(domains_, request, load);
+    if (!sites.unknown_host.empty()) {
+      plan.reason = "no tree: host '" + sites.unknown_host + "' of rank " + std::to_string(sites.unknown_rank) +
+                    " is not in the manager's topology; add it there, or set TRIBUTARY_HOST_ID to its name there";
+      return plan;
+    }
+    LanePlanner planner(domains_, request, sites);
+    const std::uint64_t weight = kFullRate / lanes;
+    for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+      LaneTree tree;
+      if (!planner.next(weight, tree, plan.estimated_seconds)) break;
+      if (auto ok = tree.finish(); !ok) {
+        plan.reason = ok.error().message;
+        break;
+      }
+      plan.lanes.push_back(std::move(tree));
+    }
+    if (plan.lanes.empty() && plan.reason.empty()) plan.reason = explain_no_tree(domains_, request);
+    return plan;
+  }
+
+  template <class Change>
+  void change(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts,
+              const Change& apply) const {
+    if (lanes.empty()) return;
+    load.uplinks.resize(domains_.domains().size(), 0);
+    const std::uint64_t weight = kFullRate / lanes.size();
+    std::vector<std::uint32_t> domain_of_rank(hosts.size());
+    for (std::size_t r = 0; r < hosts.size(); ++r) domain_of_rank[r] = domains_.place(hosts[r]).domain;
+    for (const LaneTree& lane : lanes) {
+      for (std::size_t r = 0; r < hosts.size(); ++r) {
+        edge(load, hosts[r], domain_of_rank[r], lane.nodes[lane.leaf_of_rank[r]], weight, apply);
+      }
+      for (const TreeNode& node : lane.nodes) {
+        const bool root = node.parent == kNoParent;
+        apply(load.aggregators, node.aggregator, weight * (node.children.size() + (root ? 0U : 1U)));
+        if (root) continue;
+        edge(load, node.host, domains_.place(node.host).domain, lane.nodes[node.parent], weight, apply);
+      }
+    }
+  }
+
+  template <class Change>
+  void edge(FabricLoad& load, const std::string& from, std::uint32_t from_domain, const TreeNode& to,
+            std::uint64_t weight, const Change& apply) const {
+    if (from == to.host) return;
+    apply(load.hosts, from, weight);
+    apply(load.hosts, to.host, weight);
+    const std::uint32_t to_domain = domains_.place(to.host).domain;
+    if (from_domain == kNoDomain || to_domain == kNoDomain) return;  // the topology has changed since
+    domains_.each_uplink_between(from_domain, to_domain, [&](std::uint32_t d) { apply(load.uplinks[d], weight); });
+  }
+
+  DomainTree domains_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Fabric> make_fabric(const Topology& topology) {
+  switch (topology.fabric) {
+    case FabricKind::flat:
+    case FabricKind::fat_tree:
+      break;
+  }
+  return std::make_unique<DomainFabric>(topology);
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,152 @@
+#include "tree-manager/planner/domains.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tributary::manager {
+
+/// Adds the switches level by level. After level k, switches that reach each other over links up to that level are one
+/// component; every component that holds a switch of level k becomes a domain of level k.
+class DomainBuilder {
+ public:
+  DomainBuilder(const Topology& topology, DomainTree& tree)
+      : topology_(topology),
+        tree_(tree),
+        leader_(topology.switches.size()),
+        domain_(topology.switches.size(), kNoDomain),
+        home_(topology.switches.size(), kNoDomain),
+        host_level_(topology.hosts.size(), 0),
+        links_at_(kSwitchLevelsMax + 1) {
+    std::iota(leader_.begin(), leader_.end(), 0U);
+  }
+
+  void build() {
+    sort_links();
+    for (std::uint32_t level = 1; level <= kSwitchLevelsMax; ++level) {
+      add_uplinks(level);
+      const auto before = components();
+      for (const Link* link : links_at_[level]) join(*link);
+      make_domains(level);
+      for (const auto& [member, domain] : before) {
+        const std::uint32_t now = domain_[find(member)];
+        if (now != domain) tree_.domains_[domain].parent = now;
+      }
+    }
+    place_hosts();
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t find(std::uint32_t x) {
+    while (leader_[x] != x) x = leader_[x] = leader_[leader_[x]];
+    return x;
+  }
+
+  /// A link between switches belongs to the level of its upper end, a host's links to the highest switch among them.
+  void sort_links() {
+    for (const Link& link : topology_.links) {
+      if (link.from_kind != Link::End::host) continue;
+      host_level_[link.from] = std::max(host_level_[link.from], topology_.switches[link.to].level);
+    }
+    for (const Link& link : topology_.links) {
+      const bool host = link.from_kind == Link::End::host;
+      links_at_[host ? host_level_[link.from] : topology_.switches[link.to].level].push_back(&link);
+    }
+    first_switch_.assign(topology_.hosts.size(), kNoDomain);
+  }
+
+  void add_uplinks(std::uint32_t level) {
+    for (const Link* link : links_at_[level]) {
+      if (link->from_kind == Link::End::host) continue;
+      const std::uint32_t below = domain_[find(link->from)];
+      tree_.domains_[below].uplink_bits_per_second += link->rate_bits_per_second;
+    }
+  }
+
+  /// A member of each component that is a domain already, with that domain.
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> components() {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+    for (std::uint32_t s = 0; s < leader_.size(); ++s) {
+      if (find(s) == s && domain_[s] != kNoDomain) found.emplace_back(s, domain_[s]);
+    }
+    return found;
+  }
+
+  void join(const Link& link) {
+    std::uint32_t other = link.from;
+    if (link.from_kind == Link::End::host) {  // a host cabled to several switches makes one domain of them
+      std::uint32_t& first = first_switch_[link.from];
+      if (first == kNoDomain) first = link.to;
+      other = first;
+    }
+    leader_[find(other)] = find(link.to);
+  }
+
+  void make_domains(std::uint32_t level) {
+    std::vector<bool> made(leader_.size(), false);
+    for (std::uint32_t s = 0; s < leader_.size(); ++s) {
+      if (topology_.switches[s].level != level) continue;
+      const std::uint32_t leader = find(s);
+      if (!made[leader]) {
+        made[leader] = true;
+        domain_[leader] = static_cast<std::uint32_t>(tree_.domains_.size());
+        tree_.domains_.push_back({.level = level});
+      }
+      home_[s] = domain_[leader];
+    }
+  }
+
+  /// A host belongs to the domain of its highest switch: by construction that holds its other switches, too.
+  void place_hosts() {
+    tree_.places_.assign(topology_.hosts.size(), {});
+    for (const Link& link : topology_.links) {
+      if (link.from_kind != Link::End::host) continue;
+      HostPlace& place = tree_.places_[link.from];
+      place.rate_bits_per_second += link.rate_bits_per_second;
+      if (topology_.switches[link.to].level == host_level_[link.from]) place.domain = home_[link.to];
+    }
+    tree_.hosts_.reserve(topology_.hosts.size());
+    for (std::uint32_t i = 0; i < topology_.hosts.size(); ++i) tree_.hosts_.emplace(topology_.hosts[i], i);
+  }
+
+  const Topology& topology_;
+  DomainTree& tree_;
+  std::vector<std::uint32_t> leader_;  // union-find over switches
+  std::vector<std::uint32_t> domain_;  // of the component that this switch leads
+  std::vector<std::uint32_t> home_;    // the lowest domain that holds this switch
+  std::vector<std::uint32_t> host_level_;
+  std::vector<std::uint32_t> first_switch_;
+  std::vector<std::vector<const Link*>> links_at_;
+};
+
+DomainTree::DomainTree(const Topology& topology)
+    : open_(topology.fabric == FabricKind::flat), assumed_rate_(topology.assumed_rate_bits_per_second) {
+  if (open_) {
+    domains_.push_back({.level = 1});
+  } else {
+    DomainBuilder(topology, *this).build();
+  }
+  number_preorder();
+}
+
+HostPlace DomainTree::place(const std::string& host) const {
+  if (const auto found = hosts_.find(host); found != hosts_.end()) return places_[found->second];
+  if (open_) return {root(), assumed_rate_};
+  return {};
+}
+
+void DomainTree::number_preorder() {
+  std::vector<std::uint32_t> size(domains_.size(), 1);
+  for (std::uint32_t d = 0; d + 1 < domains_.size(); ++d) size[domains_[d].parent] += size[d];
+  std::vector<std::uint32_t> next(domains_.size(), 0);  // the number that the next child's subtree begins with
+  for (std::uint32_t d = static_cast<std::uint32_t>(domains_.size()); d-- > 0;) {
+    Domain& domain = domains_[d];
+    if (domain.parent != kNoDomain) {
+      domain.preorder = next[domain.parent];
+      next[domain.parent] += size[d];
+    }
+    domain.preorder_end = domain.preorder + size[d];
+    next[d] = domain.preorder + 1;
+  }
+}
+
+}  // namespace tributary::manager

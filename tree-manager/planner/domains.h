@@ -1,0 +1,66 @@
+#pragma once
+// A fat-tree seen as what it is: a tree whose edges get fatter. All switches that reach each other without going above
+// level k are one domain of level k, and all its links to the levels above together are its one fat uplink, because
+// equal-cost paths share the load. (C. E. Leiserson, "Fat-trees", IEEE Trans. Computers C-34 (1985), 892-901.)
+//
+//   level 2            spine-1   spine-2        one domain, the root
+//                        | \      / |
+//   level 1            leaf-1    leaf-2         one domain each; uplink = its links to both spines
+//                      |    |    |    |
+//   hosts             n-1  n-2  n-3  n-4        each host belongs to the domain it is cabled to
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tree-manager/topology/topology.h"
+
+namespace tributary::manager {
+
+inline constexpr std::uint32_t kNoDomain = UINT32_MAX;
+
+struct Domain {
+  std::uint32_t parent = kNoDomain;
+  std::uint32_t level = 0;
+  std::uint64_t uplink_bits_per_second = 0;  // 0 for the root
+  std::uint32_t preorder = 0;                // a domain's subtree is [preorder, preorder_end)
+  std::uint32_t preorder_end = 0;
+};
+
+struct HostPlace {
+  std::uint32_t domain = kNoDomain;
+  std::uint64_t rate_bits_per_second = 0;
+};
+
+/// Children have lower indices than their parents; the root is the last. A flat fabric is one domain in which every
+/// host name has a place.
+class DomainTree {
+ public:
+  explicit DomainTree(const Topology& topology);
+
+  [[nodiscard]] const std::vector<Domain>& domains() const noexcept { return domains_; }
+  [[nodiscard]] std::uint32_t root() const noexcept { return static_cast<std::uint32_t>(domains_.size() - 1); }
+  /// domain == kNoDomain for a host that the topology does not have.
+  [[nodiscard]] HostPlace place(const std::string& host) const;
+  /// Calls visit(domain) for every domain whose uplink lies on the way between the two.
+  template <class Visit>
+  void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
+    while (a != b) {  // the lower index cannot be an ancestor of the other
+      std::uint32_t& lower = a < b ? a : b;
+      visit(lower);
+      lower = domains_[lower].parent;
+    }
+  }
+
+ private:
+  friend class DomainBuilder;
+  void number_preorder();
+
+  std::vector<Domain> domains_;
+  std::vector<HostPlace> places_;
+  std::unordered_map<std::string, std::uint32_t> hosts_;
+  bool open_ = false;  // flat: unknown hosts are at home, too
+  std::uint64_t assumed_rate_ = 0;
+};
+
+}  // namespace tributary::manager

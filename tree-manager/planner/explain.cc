@@ -1,0 +1,68 @@
+#include "tree-manager/planner/explain.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tree-manager/topology/units.h"
+
+namespace tributary::manager {
+namespace {
+
+struct Census {
+  std::map<std::string, std::uint32_t> unusable;  // by reason
+  std::uint32_t elsewhere = 0;
+  std::uint32_t too_small = 0;
+  std::uint32_t usable = 0;
+  std::uint64_t memory_free_max = 0;
+};
+
+Census count(const DomainTree& domains, const PlanRequest& request) {
+  Census census;
+  for (const PlanAggregator& aggregator : request.aggregators) {
+    const std::uint32_t fits = children_that_fit(aggregator.memory_free_bytes, request.window, request.segment_bytes);
+    if (!aggregator.unusable.empty()) {
+      ++census.unusable[aggregator.unusable];
+    } else if (domains.place(aggregator.host).domain == kNoDomain) {
+      ++census.elsewhere;
+    } else if (fits < 2 || aggregator.children_max < 2) {
+      ++census.too_small;
+      census.memory_free_max = std::max(census.memory_free_max, aggregator.memory_free_bytes);
+    } else {
+      ++census.usable;
+    }
+  }
+  return census;
+}
+
+std::string how_many(std::uint32_t number, std::string_view what) {
+  return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string explain_no_tree(const DomainTree& domains, const PlanRequest& request) {
+  if (request.aggregators.empty()) return "no tree: no aggregator is registered with the manager";
+  const Census census = count(domains, request);
+  std::string text = "no tree for " + how_many(static_cast<std::uint32_t>(request.hosts.size()), "rank") + ": of " +
+                     how_many(static_cast<std::uint32_t>(request.aggregators.size()), "registered aggregator");
+  std::string separator = " ";
+  const auto add = [&](std::uint32_t number, const std::string& what) {
+    text += separator + std::to_string(number) + (number == 1 ? " is " : " are ") + what;
+    separator = ", ";
+  };
+  for (const auto& [reason, number] : census.unusable) add(number, reason);
+  if (census.elsewhere != 0) add(census.elsewhere, "on a host that the topology does not have");
+  if (census.too_small != 0) {
+    add(census.too_small, "without room for two children of one lane (" +
+                              std::to_string(lane_memory_bytes(2, request.window, request.segment_bytes)) +
+                              " bytes; the most that one has left is " + std::to_string(census.memory_free_max) + ")");
+  }
+  if (census.usable != 0) {
+    add(census.usable, "usable, but the children and the memory they have left join no tree of ");
+    text += request.levels != 0 ? "exactly " + how_many(request.levels, "level")
+                                : "at most " + how_many(request.levels_max, "level");
+  }
+  return text;
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,71 @@
+#pragma once
+// The planner: from a fabric, its load and the members of a group to one tree per lane. One strategy per kind of
+// fabric, worked out once per topology; planning itself is a pure function.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tree-manager/planner/tree.h"
+#include "tree-manager/topology/topology.h"
+
+namespace tributary::manager {
+
+/// What one group that sends at full rate puts on a resource, in whole numbers so that adding and taking away are
+/// exact: a lane of a group of n lanes puts kFullRate / n on everything it crosses. Divisible by 1 to 16.
+inline constexpr std::uint64_t kFullRate = 720720;
+
+/// What other groups have been allotted already. A resource of rate r and load l serves one more full-rate flow at
+/// r / (l / kFullRate + 1): flows share fairly.
+struct FabricLoad {
+  std::vector<std::uint64_t> uplinks;  // by the strategy's own numbering; empty: no load
+  std::unordered_map<std::string, std::uint64_t> hosts;
+  std::unordered_map<std::string, std::uint64_t> aggregators;
+};
+
+struct PlanAggregator {
+  std::string name;
+  std::uint64_t incarnation = 0;
+  std::string host;
+  Endpoint data;
+  std::uint64_t memory_free_bytes = 0;
+  std::uint32_t children_max = kChildrenMax;
+  std::uint64_t line_rate_bits_per_second = 0;  // 0: its host's links
+  std::string unusable;                         // why it must not be used, as "draining"; empty: it may
+};
+
+struct PlanRequest {
+  std::span<const std::string> hosts;  // by rank
+  std::span<const PlanAggregator> aggregators;
+  std::uint32_t lanes = 1;  // wanted; fewer are planned where there is no room for all
+  std::uint32_t window = 0;
+  std::uint32_t segment_bytes = 0;
+  std::uint32_t levels_max = kTreeLevelsMax;
+  std::uint32_t levels = 0;                     // exactly so many; 0: what is estimated to finish first
+  std::uint64_t operation_bytes = 25ULL << 20;  // the size that the estimate is for; the default is DDP's bucket
+};
+
+struct Plan {
+  std::vector<LaneTree> lanes;   // empty: no tree is possible
+  std::string reason;            // why there is none, or why there are fewer lanes than wanted; else empty
+  double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
+};
+
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+  /// Whether a rank or an aggregator on this host has a place.
+  [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;
+  /// The same input gives the same plan. Const: any thread.
+  [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
+  /// Adds what these trees put on links, hosts and aggregators.
+  virtual void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
+  /// Takes it away again.
+  virtual void remove(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
+};
+
+[[nodiscard]] std::unique_ptr<const Fabric> make_fabric(const Topology& topology);
+
+}  // namespace tributary::manager

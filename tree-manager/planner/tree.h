@@ -1,0 +1,60 @@
+#pragma once
+// The tree of one lane, as the planner leaves it and the manager keeps it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::manager {
+
+/// Bytes that an aggregator reserves for its part of one lane: per slot of the window a receive buffer for each child
+/// and one for the result, and a constant for the bookkeeping around them. The engine allocates the first part.
+inline constexpr std::uint64_t kLaneOverheadBytes = 64U << 10;
+[[nodiscard]] constexpr std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window,
+                                                        std::uint32_t segment_bytes) noexcept {
+  return std::uint64_t{window} * segment_bytes * (children + 1U) + kLaneOverheadBytes;
+}
+/// The most children whose lane fits into `bytes`; 0 when not even one does.
+[[nodiscard]] std::uint32_t children_that_fit(std::uint64_t bytes, std::uint32_t window,
+                                              std::uint32_t segment_bytes) noexcept;
+
+struct TreeChild {
+  ChildKind kind = ChildKind::rank;
+  std::uint32_t index = 0;        // the rank, or an index into LaneTree::nodes
+  std::uint32_t lowest_rank = 0;  // below this child, itself included
+  friend bool operator==(const TreeChild&, const TreeChild&) = default;
+};
+
+inline constexpr std::uint32_t kNoParent = UINT32_MAX;
+
+/// One aggregator's part. An aggregator stands at most once in a lane's tree.
+struct TreeNode {
+  std::string aggregator;
+  std::uint64_t incarnation = 0;
+  std::string host;  // its place in the topology
+  Endpoint data;
+  std::uint32_t parent = kNoParent;  // index into LaneTree::nodes
+  // What follows is worked out by finish().
+  std::uint32_t child = 0;          // this node's place among its parent's children
+  std::uint32_t level = 0;          // 1: all its children are ranks
+  std::vector<TreeChild> children;  // by lowest rank below: the order in which contributions are added
+  friend bool operator==(const TreeNode&, const TreeNode&) = default;
+};
+
+struct LaneTree {
+  std::vector<TreeNode> nodes;
+  std::vector<std::uint32_t> leaf_of_rank;  // index into nodes
+  // Worked out by finish().
+  std::vector<std::uint16_t> child_of_rank;  // the rank's place among its leaf's children
+  std::uint32_t root = 0;
+  std::uint32_t levels = 0;  // aggregators between a rank and the result, on the longest path
+
+  /// Works out the rest from parents and leaves. Errc::corrupt when they do not form one tree over all ranks within the
+  /// protocol's bounds: the check for trees that come from the store.
+  [[nodiscard]] Status finish();
+  friend bool operator==(const LaneTree&, const LaneTree&) = default;
+};
+
+}  // namespace tributary::manager

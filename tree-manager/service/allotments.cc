@@ -1,0 +1,69 @@
+#include "tree-manager/service/allotments.h"
+
+#include <algorithm>
+
+namespace tributary::manager {
+namespace {
+
+template <class Visit>
+void each_reservation(const GroupRecord& group, const Visit& visit) {
+  for (const LaneTree& lane : group.lanes) {
+    for (const TreeNode& node : lane.nodes) {
+      visit(std::pair(node.aggregator, node.incarnation),
+            lane_memory_bytes(static_cast<std::uint32_t>(node.children.size()), group.window, group.segment_bytes));
+    }
+  }
+}
+
+}  // namespace
+
+void Allotments::add(const Fabric& fabric, const GroupRecord& group) {
+  fabric.add(load_, group.lanes, group.hosts);
+  each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { memory_[aggregator] += bytes; });
+}
+
+void Allotments::remove(const Fabric& fabric, const GroupRecord& group) {
+  fabric.remove(load_, group.lanes, group.hosts);
+  each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) { release(aggregator, bytes); });
+}
+
+void Allotments::linger(const GroupRecord& group, Clock::TimePoint until) {
+  Lingering lingering{.group = group.id, .until = until, .memory = {}};
+  each_reservation(group, [&](const Incarnation& aggregator, std::uint64_t bytes) {
+    memory_[aggregator] += bytes;
+    lingering.memory.emplace_back(aggregator, bytes);
+  });
+  lingering_.push_back(std::move(lingering));
+}
+
+void Allotments::end_lingering(std::uint64_t group) {
+  std::erase_if(lingering_, [&](const Lingering& it) {
+    if (it.group == group) release(it);
+    return it.group == group;
+  });
+}
+
+bool Allotments::expire(Clock::TimePoint now) {
+  return std::erase_if(lingering_, [&](const Lingering& it) {
+           if (it.until <= now) release(it);
+           return it.until <= now;
+         }) != 0;
+}
+
+std::uint64_t Allotments::memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const {
+  const auto found = memory_.find({aggregator, incarnation});
+  return found == memory_.end() ? 0 : found->second;
+}
+
+void Allotments::release(const Lingering& lingering) {
+  for (const auto& [aggregator, bytes] : lingering.memory) release(aggregator, bytes);
+}
+
+void Allotments::release(const Incarnation& aggregator, std::uint64_t bytes) {
+  const auto found = memory_.find(aggregator);
+  if (found == memory_.end()) return;
+  found->second -= std::min(found->second, bytes);
+  if (found->second == 0) memory_.erase(found);
+}
+
+}  // namespace tributary::manager

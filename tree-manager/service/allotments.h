@@ -1,0 +1,48 @@
+#pragma once
+// What the groups' trees take up: memory on aggregators, shares of links. Follows from the groups alone, so it is never
+// stored; it is worked out anew at start and when the topology changes.
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tree-manager/planner/fabric.h"
+#include "tree-manager/service/clock.h"
+#include "tree-manager/store/store.h"
+
+namespace tributary::manager {
+
+class Allotments {
+ public:
+  void add(const Fabric& fabric, const GroupRecord& group);
+  void remove(const Fabric& fabric, const GroupRecord& group);
+  /// The links' part belongs to one fabric; the memory does not.
+  void clear() { *this = {}; }
+
+  /// Keeps the memory of a group's trees until `until`, besides what they hold: while a group moves to new trees, the
+  /// aggregators serve both.
+  void linger(const GroupRecord& group, Clock::TimePoint until);
+  void end_lingering(std::uint64_t group);
+  /// True if memory became free.
+  bool expire(Clock::TimePoint now);
+
+  /// Of one incarnation: a restarted aggregator holds nothing of what it held before.
+  [[nodiscard]] std::uint64_t memory_bytes(const std::string& aggregator, std::uint64_t incarnation) const;
+  [[nodiscard]] const FabricLoad& load() const noexcept { return load_; }
+
+ private:
+  using Incarnation = std::pair<std::string, std::uint64_t>;
+  struct Lingering {
+    std::uint64_t group = 0;
+    Clock::TimePoint until;
+    std::vector<std::pair<Incarnation, std::uint64_t>> memory;
+  };
+  void release(const Lingering& lingering);
+  void release(const Incarnation& aggregator, std::uint64_t bytes);
+
+  FabricLoad load_;
+  std::map<Incarnation, std::uint64_t> memory_;
+  std::vector<Lingering> lingering_;
+};
+
+}  // namespace tributary::manager

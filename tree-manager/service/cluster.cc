@@ -1,0 +1,142 @@
+#include "tree-manager/service/cluster.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "tree-manager/service/credentials.h"
+
+namespace tributary::manager {
+namespace {
+
+constexpr const char* kTopologyKey = "topology";
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock)
+    : settings_(settings), store_(store), key_(key), clock_(clock) {}
+
+Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& store, const SigningKey& key,
+                                               const Clock& clock, std::optional<Topology> topology_file) {
+  auto snapshot = store.load();
+  if (!snapshot) return std::unexpected(snapshot.error());
+  std::unique_ptr<Cluster> cluster(new Cluster(settings, store, key, clock));
+  if (auto ok = cluster->take_over(std::move(*snapshot), std::move(topology_file)); !ok) {
+    return std::unexpected(ok.error());
+  }
+  return cluster;
+}
+
+Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_file) {
+  const Clock::TimePoint now = clock_.now();
+  for (AggregatorRecord& record : snapshot.aggregators) {
+    last_incarnation_ = std::max(last_incarnation_, record.incarnation);
+    const std::string name = record.name;
+    aggregators_[name] = {.record = std::move(record), .lease_end = now + settings_.aggregator_lease};
+  }
+  for (GroupRecord& record : snapshot.groups) {
+    last_group_ = std::max(last_group_, record.id);
+    const std::uint64_t id = record.id;
+    groups_[id] = {.record = std::make_shared<const GroupRecord>(std::move(record)),
+                   .lease_end = now + settings_.group_lease};
+  }
+  const auto stored = snapshot.values.find(kTopologyKey);
+  topology_from_file_ = topology_file.has_value();
+  if (topology_file) {
+    if (stored != snapshot.values.end()) {
+      spdlog::warn("the configured topology file is used, not the topology that was put over the API earlier");
+    }
+    use_topology(std::move(*topology_file));
+  } else if (stored != snapshot.values.end()) {
+    auto topology = parse_topology(stored->second, "the stored topology");
+    if (!topology) return std::unexpected(topology.error());
+    use_topology(std::move(*topology));
+  } else {
+    use_topology({});
+  }
+  spdlog::info("took over {} aggregators and {} groups from the store", aggregators_.size(), groups_.size());
+  return {};
+}
+
+void Cluster::use_topology(Topology topology) {
+  topology_ = std::make_shared<const Topology>(std::move(topology));
+  sites_.clear();
+  for (const AggregatorSite& site : topology_->aggregators) sites_[site.name] = &site;
+  fabric_ = make_fabric(*topology_);
+  allotments_.clear();
+  for (const auto& [id, group] : groups_) allotments_.add(*fabric_, *group.record);
+  ++generation_;
+}
+
+Status Cluster::save(const std::function<Status()>& write) {
+  const auto start = std::chrono::steady_clock::now();
+  Status ok = write();
+  stats_.store_seconds += seconds_since(start);
+  ++(ok ? stats_.store_writes : stats_.store_failures);
+  if (!ok) spdlog::error("{}", ok.error().message);
+  return ok;
+}
+
+std::shared_ptr<const Topology> Cluster::topology() const {
+  const std::lock_guard lock(mutex_);
+  return topology_;
+}
+
+bool Cluster::topology_from_file() const {
+  const std::lock_guard lock(mutex_);
+  return topology_from_file_;
+}
+
+Status Cluster::put_topology(const std::string& text) {
+  auto topology = parse_topology(text, "topology");
+  if (!topology) return fail(Errc::bad_argument, topology.error().message);
+  const std::lock_guard lock(mutex_);
+  if (topology_from_file_) {
+    return fail(Errc::mismatch,
+                "the topology comes from the manager's configuration; edit that file and send the manager SIGHUP");
+  }
+  if (auto ok = save([&] { return store_.put_value(kTopologyKey, text); }); !ok) return ok;
+  use_topology(std::move(*topology));
+  spdlog::info("a new topology was put: {} hosts, {} switches", topology_->hosts.size(), topology_->switches.size());
+  return {};
+}
+
+void Cluster::reload_topology(Topology topology) {
+  const std::lock_guard lock(mutex_);
+  topology_from_file_ = true;
+  use_topology(std::move(topology));
+  spdlog::info("topology reloaded: {} hosts, {} switches", topology_->hosts.size(), topology_->switches.size());
+}
+
+ClusterStats Cluster::stats() const {
+  const std::lock_guard lock(mutex_);
+  ClusterStats stats = stats_;
+  for (const auto& [name, aggregator] : aggregators_) {
+    const AggregatorRecord& record = aggregator.record;
+    ++(record.expired    ? stats.aggregators_expired
+       : record.draining ? stats.aggregators_draining
+                         : stats.aggregators_active);
+    if (record.expired) continue;
+    stats.memory_bytes += record.memory_bytes;
+    stats.memory_reserved_bytes += allotments_.memory_bytes(name, record.incarnation);
+  }
+  for (const auto& [id, group] : groups_) {
+    ++(group.record->lanes.empty() ? stats.groups_on_fallback : stats.groups_with_trees);
+    stats.lanes += group.record->lanes.size();
+  }
+  return stats;
+}
+
+void Cluster::tick() {
+  const std::lock_guard lock(mutex_);
+  const Clock::TimePoint now = clock_.now();
+  expire_aggregators(now);
+  expire_groups(now);
+  if (allotments_.expire(now)) ++generation_;
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,230 @@
+#pragma once
+// What the manager knows of its cluster, and every decision it takes: aggregators with leases, groups with epochs and
+// trees. Each change is in the store before it is in memory, and in memory before it is answered. No HTTP here.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tree-manager/planner/fabric.h"
+#include "tree-manager/service/allotments.h"
+#include "tree-manager/service/clock.h"
+#include "tree-manager/service/secrets.h"
+#include "tree-manager/store/store.h"
+#include "tree-manager/topology/topology.h"
+
+namespace tributary::manager {
+
+struct ClusterSettings {
+  std::chrono::seconds aggregator_lease{10};
+  std::chrono::seconds group_lease{15};
+  std::chrono::seconds token_life{120};
+  std::chrono::seconds failed_exclusion{
+      300};                                 // how long a group avoids an aggregator that it saw fail and that lives on
+  std::chrono::seconds retry_after{2};      // hint to groups for which there is no tree
+  std::chrono::seconds expired_kept{3600};  // aggregators whose lease ended stay listed
+  std::uint32_t window = 32;
+  std::uint32_t segment_bytes = 64U << 10;
+  std::uint32_t aggregators_max = 16384;
+  std::uint32_t groups_max = 65536;
+  std::uint32_t ranks_max = 1U << 17;  // of one group
+};
+
+struct AggregatorSpec {
+  std::string name;  // may be empty
+  std::string host;
+  Endpoint data;
+  Endpoint http;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t children_max = kChildrenMax;
+  std::uint64_t line_rate_bits_per_second = 0;
+  std::string version;
+};
+
+struct AggregatorLoad {
+  std::uint64_t memory_in_use_bytes = 0;
+  std::uint64_t lanes_active = 0;
+  std::uint64_t sessions = 0;
+  std::uint64_t contribution_bytes_total = 0;
+};
+
+struct Registered {
+  std::string name;
+  std::uint64_t incarnation = 0;
+  std::uint32_t lease_seconds = 0;
+  PublicKey public_key{};
+};
+
+struct AggregatorView {
+  AggregatorRecord record;
+  AggregatorLoad load;  // as last reported
+  std::uint64_t memory_reserved_bytes = 0;
+  std::int64_t lease_milliseconds_left = 0;
+  bool placed = false;  // its host is in the topology
+};
+
+struct GroupSpec {
+  std::string job;
+  std::vector<std::string> hosts;
+  std::uint32_t lanes = 1;
+  std::uint32_t window = 0;         // 0: the setting
+  std::uint32_t segment_bytes = 0;  // 0: the setting
+  std::uint32_t levels = 0;         // 0: any
+};
+
+struct GroupGrant {
+  GroupDescriptor descriptor;
+  std::uint32_t retry_after_seconds = 0;
+};
+
+struct GroupLeaseView {
+  std::uint32_t lease_seconds = 0;
+  std::uint32_t epoch = 0;
+  bool rebuild_advised = false;
+  std::string reason;
+};
+
+struct GroupView {
+  std::shared_ptr<const GroupRecord> record;
+  std::int64_t lease_milliseconds_left = 0;
+};
+
+struct PlanView {
+  Plan plan;
+  std::uint32_t window = 0;
+  std::uint32_t segment_bytes = 0;
+};
+
+/// Counts since start, and the state now.
+struct ClusterStats {
+  std::uint64_t aggregators_active = 0;
+  std::uint64_t aggregators_draining = 0;
+  std::uint64_t aggregators_expired = 0;
+  std::uint64_t groups_with_trees = 0;
+  std::uint64_t groups_on_fallback = 0;
+  std::uint64_t lanes = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t memory_reserved_bytes = 0;
+  std::uint64_t registrations = 0;
+  std::uint64_t groups_created = 0;
+  std::uint64_t rebuilds = 0;
+  std::uint64_t plans_made = 0;
+  std::uint64_t plans_failed = 0;
+  double plan_seconds = 0;
+  std::uint64_t aggregator_leases_expired = 0;
+  std::uint64_t group_leases_expired = 0;
+  std::uint64_t store_writes = 0;
+  std::uint64_t store_failures = 0;
+  double store_seconds = 0;
+};
+
+/// Any thread; one mutex guards all. Errors: bad_argument (a value is out of bounds), peer_gone (no such aggregator or
+/// group), mismatch (stale epoch, name in use, topology comes from a file), retry (a limit is reached), exhausted (no
+/// room in the store), io (the store fails).
+class Cluster {
+ public:
+  /// Takes over what the store knows. Everybody who had a lease gets a whole new one: nobody could renew while there
+  /// was no manager.
+  [[nodiscard]] static Result<std::unique_ptr<Cluster>> open(ClusterSettings settings, Store& store,
+                                                             const SigningKey& key, const Clock& clock,
+                                                             std::optional<Topology> topology_file);
+
+  [[nodiscard]] Result<Registered> register_aggregator(const AggregatorSpec& spec);
+  /// Answers whether the aggregator is draining. Writes nothing.
+  [[nodiscard]] Result<bool> renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
+                                              const AggregatorLoad& load);
+  [[nodiscard]] Status remove_aggregator(const std::string& name);
+  [[nodiscard]] Status set_draining(const std::string& name, bool draining);
+  [[nodiscard]] Result<AggregatorView> aggregator(const std::string& name) const;
+  [[nodiscard]] std::vector<AggregatorView> aggregators() const;
+
+  [[nodiscard]] Result<GroupGrant> create_group(const GroupSpec& spec);
+  [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
+                                                 const std::vector<std::string>& failed);
+  /// Writes nothing.
+  [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id);
+  [[nodiscard]] Status remove_group(std::uint64_t id);
+  [[nodiscard]] Result<GroupView> group(std::uint64_t id) const;
+  [[nodiscard]] std::vector<GroupView> groups() const;
+
+  /// What create_group would plan now. Changes nothing.
+  [[nodiscard]] Result<PlanView> plan(const GroupSpec& spec);
+
+  [[nodiscard]] std::shared_ptr<const Topology> topology() const;
+  [[nodiscard]] bool topology_from_file() const;
+  /// From outside: refused when the topology comes from a file. Kept in the store.
+  [[nodiscard]] Status put_topology(const std::string& text);
+  /// The file has changed.
+  void reload_topology(Topology topology);
+
+  [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }
+  [[nodiscard]] ClusterStats stats() const;
+  /// Ends leases that have run out. Call a few times a second.
+  void tick();
+
+ private:
+  struct Aggregator {
+    AggregatorRecord record;
+    AggregatorLoad load;
+    Clock::TimePoint lease_end;
+    bool unsaved = false;  // its expiry is not in the store yet
+  };
+  struct Group {
+    std::shared_ptr<const GroupRecord> record;  // replaced whole, so that readers may keep theirs
+    Clock::TimePoint lease_end;
+    std::uint64_t planned_at_generation = 0;
+  };
+
+  Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock);
+  Status take_over(Snapshot snapshot, std::optional<Topology> topology_file);
+  void use_topology(Topology topology);
+  Status save(const std::function<Status()>& write);
+
+  [[nodiscard]] std::uint64_t next_incarnation() const;
+  [[nodiscard]] AggregatorView view(const Aggregator& aggregator) const;
+  [[nodiscard]] Status check(const AggregatorSpec& spec) const;
+  [[nodiscard]] std::string place_of(const AggregatorRecord& record) const;
+  [[nodiscard]] std::uint64_t rate_of(const AggregatorRecord& record) const;
+
+  [[nodiscard]] Status check(const GroupSpec& spec) const;
+  [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
+  [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
+  [[nodiscard]] Plan plan_for(const GroupRecord& group);
+  [[nodiscard]] std::vector<PlanAggregator> aggregators_for(const GroupRecord& group) const;
+  [[nodiscard]] std::string why_unusable(const Aggregator& aggregator, const GroupRecord& group) const;
+  void note_failed(GroupRecord& group, const std::vector<std::string>& failed) const;
+  void forget_superseded(GroupRecord& group) const;
+  [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group,
+                                                                   const std::vector<std::string>& failed);
+  [[nodiscard]] std::string why_rebuild(const Group& group) const;
+  [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
+  void drop_group(std::uint64_t id);
+  void expire_aggregators(Clock::TimePoint now);
+  void expire_groups(Clock::TimePoint now);
+
+  const ClusterSettings settings_;
+  Store& store_;
+  const SigningKey& key_;
+  const Clock& clock_;
+
+  mutable std::mutex mutex_;  // guards everything below
+  std::shared_ptr<const Topology> topology_;
+  std::map<std::string, const AggregatorSite*> sites_;  // by aggregator name; point into topology_
+  bool topology_from_file_ = false;
+  std::unique_ptr<const Fabric> fabric_;
+  std::map<std::string, Aggregator> aggregators_;
+  std::map<std::uint64_t, Group> groups_;
+  Allotments allotments_;
+  std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written
+  std::uint64_t last_incarnation_ = 0;
+  std::uint64_t last_group_ = 0;
+  std::uint64_t generation_ = 1;  // grows when trees may have become possible that were not
+  ClusterStats stats_;
+};
+
+}  // namespace tributary::manager

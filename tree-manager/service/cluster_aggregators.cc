@@ -1,0 +1,195 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "tree-manager/service/cluster.h"
+#include "tree-manager/topology/name_range.h"
+
+namespace tributary::manager {
+namespace {
+
+constexpr std::uint64_t kMemoryMax = 1ULL << 50;
+constexpr std::uint64_t kRateMax = 1'000'000'000'000'000;
+constexpr std::size_t kVersionBytesMax = 63;
+
+std::unexpected<Error> unknown(const std::string& name) {
+  return fail(Errc::peer_gone, "no aggregator '" + name + "' has a lease here; register it anew");
+}
+
+Status check_endpoint(const char* what, const Endpoint& endpoint) {
+  if (auto ok = check_name(endpoint.host); !ok) {
+    return fail(Errc::bad_argument, std::string(what) + ": " + ok.error().message);
+  }
+  if (endpoint.port == 0) return fail(Errc::bad_argument, std::string(what) + ": port 0 is no port to connect to");
+  return {};
+}
+
+}  // namespace
+
+Status Cluster::check(const AggregatorSpec& spec) const {
+  const auto bad = [](std::string why) -> Status { return fail(Errc::bad_argument, std::move(why)); };
+  if (!spec.name.empty()) {
+    if (auto ok = check_name(spec.name); !ok) return bad("name: " + ok.error().message);
+  }
+  if (auto ok = check_name(spec.host); !ok) return bad("host: " + ok.error().message);
+  if (auto ok = check_endpoint("data", spec.data); !ok) return ok;
+  if (auto ok = check_endpoint("http", spec.http); !ok) return ok;
+  if (spec.memory_bytes > kMemoryMax) return bad("memory_bytes is more than any host has");
+  if (spec.line_rate_bits_per_second > kRateMax) return bad("line_rate_bits_per_second is more than any link carries");
+  if (spec.children_max == 0 || spec.children_max > kChildrenMax) {
+    return bad("children_max is " + std::to_string(spec.children_max) + ", not 1 to " + std::to_string(kChildrenMax));
+  }
+  if (spec.version.size() > kVersionBytesMax) return bad("version is longer than 63 bytes");
+  return {};
+}
+
+std::uint64_t Cluster::next_incarnation() const {
+  return std::max(last_incarnation_ + 1, static_cast<std::uint64_t>(clock_.unix_milliseconds()));
+}
+
+std::string Cluster::place_of(const AggregatorRecord& record) const {
+  const auto site = sites_.find(record.name);
+  return site == sites_.end() ? record.host : site->second->host;
+}
+
+std::uint64_t Cluster::rate_of(const AggregatorRecord& record) const {
+  const auto site = sites_.find(record.name);
+  if (site != sites_.end() && site->second->line_rate_bits_per_second) return *site->second->line_rate_bits_per_second;
+  return record.line_rate_bits_per_second;
+}
+
+Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
+  AggregatorRecord record{.name = spec.name,
+                          .incarnation = next_incarnation(),
+                          .host = spec.host,
+                          .data = spec.data,
+                          .http = spec.http,
+                          .memory_bytes = spec.memory_bytes,
+                          .children_max = spec.children_max,
+                          .line_rate_bits_per_second = spec.line_rate_bits_per_second,
+                          .version = spec.version,
+                          .registered_at = clock_.unix_seconds()};
+  if (record.name.empty()) record.name = "at-" + spec.data.host + ":" + std::to_string(spec.data.port);
+  if (auto ok = check_name(record.name); !ok) {
+    return fail(Errc::bad_argument,
+                "no name was given, and none can be made of the data address: " + ok.error().message);
+  }
+  const auto known = aggregators_.find(record.name);
+  if (known == aggregators_.end()) {
+    if (aggregators_.size() >= settings_.aggregators_max) {
+      return fail(Errc::retry,
+                  "the manager has " + std::to_string(aggregators_.size()) + " aggregators already, its limit");
+    }
+  } else {
+    const AggregatorRecord& before = known->second.record;
+    if (!before.expired && before.host != record.host) {
+      return fail(Errc::mismatch, "an aggregator named '" + record.name + "' is alive on host '" + before.host +
+                                      "'; give this one another name, or wait until that one's lease has ended");
+    }
+    record.draining = before.draining;
+  }
+  if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
+  last_incarnation_ = record.incarnation;
+  ++generation_;
+  ++stats_.registrations;
+  if (!fabric_->knows_host(place_of(record))) {
+    spdlog::warn("aggregator {} registered from host {}, which the topology does not have: it gets no tree",
+                 record.name, record.host);
+  }
+  spdlog::info("aggregator {} registered: host {}, data {}, {} bytes, incarnation {}", record.name, record.host,
+               to_string(record.data), record.memory_bytes, record.incarnation);
+  Registered answer{.name = record.name,
+                    .incarnation = record.incarnation,
+                    .lease_seconds = static_cast<std::uint32_t>(settings_.aggregator_lease.count()),
+                    .public_key = key_.public_key()};
+  aggregators_[answer.name] = {.record = std::move(record), .lease_end = clock_.now() + settings_.aggregator_lease};
+  return answer;
+}
+
+Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
+                                       const AggregatorLoad& load) {
+  const std::lock_guard lock(mutex_);
+  const auto known = aggregators_.find(name);
+  if (known == aggregators_.end() || known->second.record.expired) return unknown(name);
+  if (incarnation && *incarnation != known->second.record.incarnation) {
+    return fail(Errc::peer_gone, "another process has registered as aggregator '" + name +
+                                     "' since; register anew under a name of its own");
+  }
+  known->second.lease_end = clock_.now() + settings_.aggregator_lease;
+  known->second.load = load;
+  return known->second.record.draining;
+}
+
+Status Cluster::remove_aggregator(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (!aggregators_.contains(name)) return unknown(name);
+  if (auto ok = save([&] { return store_.remove_aggregator(name); }); !ok) return ok;
+  aggregators_.erase(name);
+  spdlog::info("aggregator {} unregistered", name);
+  return {};
+}
+
+Status Cluster::set_draining(const std::string& name, bool draining) {
+  const std::lock_guard lock(mutex_);
+  const auto known = aggregators_.find(name);
+  if (known == aggregators_.end()) return unknown(name);
+  if (known->second.record.draining == draining) return {};
+  AggregatorRecord changed = known->second.record;
+  changed.draining = draining;
+  if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
+  known->second.record = std::move(changed);
+  if (!draining) ++generation_;
+  spdlog::info("aggregator {} {}", name, draining ? "is draining" : "takes trees again");
+  return {};
+}
+
+AggregatorView Cluster::view(const Aggregator& aggregator) const {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(aggregator.lease_end - clock_.now()).count();
+  AggregatorView view{
+      .record = aggregator.record,
+      .load = aggregator.load,
+      .memory_reserved_bytes = allotments_.memory_bytes(aggregator.record.name, aggregator.record.incarnation),
+      .lease_milliseconds_left = aggregator.record.expired ? 0 : std::max<std::int64_t>(0, left),
+      .placed = fabric_->knows_host(place_of(aggregator.record))};
+  view.record.host = place_of(aggregator.record);
+  return view;
+}
+
+Result<AggregatorView> Cluster::aggregator(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = aggregators_.find(name);
+  if (known == aggregators_.end()) return fail(Errc::peer_gone, "no aggregator has the name '" + name + "'");
+  return view(known->second);
+}
+
+std::vector<AggregatorView> Cluster::aggregators() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<AggregatorView> views;
+  views.reserve(aggregators_.size());
+  for (const auto& [name, aggregator] : aggregators_) views.push_back(view(aggregator));
+  return views;
+}
+
+void Cluster::expire_aggregators(Clock::TimePoint now) {
+  for (auto it = aggregators_.begin(); it != aggregators_.end();) {
+    Aggregator& aggregator = it->second;
+    if (!aggregator.record.expired && aggregator.lease_end <= now) {
+      spdlog::warn("aggregator {} did not renew its lease: no new tree uses it", it->first);
+      aggregator.record.expired = true;
+      aggregator.unsaved = true;
+      ++stats_.aggregator_leases_expired;
+    }
+    if (aggregator.unsaved && save([&] { return store_.put(aggregator.record); })) aggregator.unsaved = false;
+    const bool forget = aggregator.record.expired && !aggregator.record.draining &&
+                        aggregator.lease_end + settings_.expired_kept <= now;
+    if (forget && save([&] { return store_.remove_aggregator(it->first); })) {
+      it = aggregators_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,366 @@
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "tree-manager/service/cluster.h"
+#include "tree-manager/service/credentials.h"
+#include "tree-manager/topology/name_range.h"
+
+namespace tributary::manager {
+namespace {
+
+constexpr std::size_t kFailedMax = 4096;  // remembered per group, and accepted per request
+constexpr std::uint64_t kIdsPerMillisecond = 1024;
+// Numbers above 2^53 do not survive JavaScript, and so neither the web page nor jq.
+constexpr std::uint64_t kGroupIdMax = (1ULL << 53) - 1;
+
+std::string epoch_text(std::uint64_t id, std::uint32_t epoch) {
+  return "group " + std::to_string(id) + " is at epoch " + std::to_string(epoch);
+}
+
+Status check_job(const std::string& job) {
+  if (job.size() > kNameBytesMax) return fail(Errc::bad_argument, "job is longer than 63 bytes");
+  for (const char c : job) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 127)
+      return fail(Errc::bad_argument, "job holds a control character");
+  }
+  return {};
+}
+
+bool uses(const GroupRecord& group, const std::function<bool(const TreeNode&)>& what) {
+  for (const LaneTree& lane : group.lanes) {
+    if (std::any_of(lane.nodes.begin(), lane.nodes.end(), what)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Status Cluster::check(const GroupSpec& spec) const {
+  const auto bad = [](std::string why) -> Status { return fail(Errc::bad_argument, std::move(why)); };
+  if (auto ok = check_job(spec.job); !ok) return ok;
+  if (spec.hosts.empty() || spec.hosts.size() > settings_.ranks_max) {
+    return bad("ranks has " + std::to_string(spec.hosts.size()) + " members, not 1 to " +
+               std::to_string(settings_.ranks_max));
+  }
+  for (std::size_t rank = 0; rank < spec.hosts.size(); ++rank) {
+    if (auto ok = check_name(spec.hosts[rank]); !ok)
+      return bad("ranks[" + std::to_string(rank) + "]: " + ok.error().message);
+  }
+  if (spec.lanes == 0 || spec.lanes > kLanesMax)
+    return bad("lanes is " + std::to_string(spec.lanes) + ", not 1 to " + std::to_string(kLanesMax));
+  if (spec.window > kWindowMax)
+    return bad("window is " + std::to_string(spec.window) + ", not 1 to " + std::to_string(kWindowMax));
+  const std::uint32_t segment = spec.segment_bytes;
+  if (segment != 0 && (segment < kSegmentBytesMin || segment > kSegmentBytesMax || segment % 64 != 0)) {
+    return bad("segment_bytes is " + std::to_string(segment) + ", not a multiple of 64 from " +
+               std::to_string(kSegmentBytesMin) + " to " + std::to_string(kSegmentBytesMax));
+  }
+  if (spec.levels > kTreeLevelsMax)
+    return bad("levels is " + std::to_string(spec.levels) + ", not 1 to " + std::to_string(kTreeLevelsMax));
+  return {};
+}
+
+GroupRecord Cluster::record_of(const GroupSpec& spec) const {
+  return {.id = 0,
+          .job = spec.job.empty() ? "unnamed" : spec.job,
+          .hosts = spec.hosts,
+          .lanes_wanted = spec.lanes,
+          .window = spec.window == 0 ? settings_.window : spec.window,
+          .segment_bytes = spec.segment_bytes == 0 ? settings_.segment_bytes : spec.segment_bytes,
+          .levels_wanted = spec.levels,
+          .epoch = 0,
+          .lanes = {},
+          .reason = {},
+          .failed = {},
+          .created_at = clock_.unix_seconds()};
+}
+
+std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
+  const AggregatorRecord& record = aggregator.record;
+  if (record.expired) return "gone (lease ended)";
+  if (record.draining) return "draining";
+  const std::int64_t since_min = clock_.unix_seconds() - settings_.failed_exclusion.count();
+  const bool failed = std::any_of(group.failed.begin(), group.failed.end(), [&](const FailedAggregator& it) {
+    return it.name == record.name && it.incarnation == record.incarnation && it.since > since_min;
+  });
+  return failed ? "avoided because this group saw it fail" : "";
+}
+
+std::vector<PlanAggregator> Cluster::aggregators_for(const GroupRecord& group) const {
+  std::vector<PlanAggregator> list;
+  list.reserve(aggregators_.size());
+  for (const auto& [name, aggregator] : aggregators_) {
+    const AggregatorRecord& record = aggregator.record;
+    const std::uint64_t reserved = allotments_.memory_bytes(name, record.incarnation);
+    list.push_back({.name = name,
+                    .incarnation = record.incarnation,
+                    .host = place_of(record),
+                    .data = record.data,
+                    .memory_free_bytes = record.memory_bytes - std::min(reserved, record.memory_bytes),
+                    .children_max = record.children_max,
+                    .line_rate_bits_per_second = rate_of(record),
+                    .unusable = why_unusable(aggregator, group)});
+  }
+  return list;
+}
+
+Plan Cluster::plan_for(const GroupRecord& group) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto aggregators = aggregators_for(group);
+  Plan plan = fabric_->plan({.hosts = group.hosts,
+                             .aggregators = aggregators,
+                             .lanes = group.lanes_wanted,
+                             .window = group.window,
+                             .segment_bytes = group.segment_bytes,
+                             .levels = group.levels_wanted},
+                            allotments_.load());
+  stats_.plan_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ++(plan.lanes.empty() ? stats_.plans_failed : stats_.plans_made);
+  return plan;
+}
+
+Result<PlanView> Cluster::plan(const GroupSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
+  const GroupRecord record = record_of(spec);
+  return PlanView{.plan = plan_for(record), .window = record.window, .segment_bytes = record.segment_bytes};
+}
+
+Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& group) const {
+  auto descriptor = issue_descriptor(key_, *group,
+                                     {.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
+                                      .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count())});
+  if (!descriptor) return std::unexpected(descriptor.error());
+  const bool empty = descriptor->empty();
+  return GroupGrant{std::move(*descriptor), empty ? static_cast<std::uint32_t>(settings_.retry_after.count()) : 0U};
+}
+
+Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
+  std::shared_ptr<const GroupRecord> made;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
+    if (groups_.size() >= settings_.groups_max) {
+      return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
+    }
+    GroupRecord record = record_of(spec);
+    record.id = std::max(last_group_ + 1, static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
+    if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
+    Plan plan = plan_for(record);
+    record.reason = std::move(plan.reason);
+    record.lanes = std::move(plan.lanes);
+    record.epoch = record.lanes.empty() ? 0 : 1;
+    if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
+    made = std::make_shared<const GroupRecord>(std::move(record));
+    allotments_.add(*fabric_, *made);
+    last_group_ = made->id;
+    groups_[made->id] = {
+        .record = made, .lease_end = clock_.now() + settings_.group_lease, .planned_at_generation = generation_};
+    ++stats_.groups_created;
+    spdlog::info("group {} of job {}: {} ranks, {} lanes{}{}", made->id, made->job, made->hosts.size(),
+                 made->lanes.size(), made->reason.empty() ? "" : "; ", made->reason);
+  }
+  return grant(made);
+}
+
+Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) {
+    return fail(Errc::peer_gone, "no group has the number " + std::to_string(id) +
+                                     ": its lease has ended, or it was deleted; ask for a new group");
+  }
+  return &found->second;
+}
+
+/// Remembers which incarnations failed: those of the trees that the caller had. A name that is in none of them and was
+/// named before has registered anew since, perhaps: that one is innocent.
+void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) const {
+  const auto remember = [&](const std::string& name, std::uint64_t incarnation) {
+    std::erase_if(group.failed, [&](const FailedAggregator& it) { return it.name == name; });
+    group.failed.push_back({name, incarnation, clock_.unix_seconds()});
+  };
+  for (const std::string& name : failed) {
+    std::optional<std::uint64_t> incarnation;
+    (void)uses(group, [&](const TreeNode& node) {
+      if (node.aggregator == name) incarnation = node.incarnation;
+      return incarnation.has_value();
+    });
+    const bool named_before = std::any_of(group.failed.begin(), group.failed.end(),
+                                          [&](const FailedAggregator& it) { return it.name == name; });
+    const auto known = aggregators_.find(name);
+    if (!incarnation && !named_before && known != aggregators_.end()) incarnation = known->second.record.incarnation;
+    if (incarnation) remember(name, *incarnation);
+  }
+  if (group.failed.size() > kFailedMax) {
+    group.failed.erase(group.failed.begin(), group.failed.end() - static_cast<std::ptrdiff_t>(kFailedMax));
+  }
+}
+
+/// New trees are there: what failed before and has registered anew since needs no remembering.
+void Cluster::forget_superseded(GroupRecord& group) const {
+  std::erase_if(group.failed, [&](const FailedAggregator& it) {
+    const auto known = aggregators_.find(it.name);
+    return known != aggregators_.end() && known->second.record.incarnation != it.incarnation;
+  });
+}
+
+Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
+                                          const std::vector<std::string>& failed) {
+  if (failed.size() > kFailedMax) return fail(Errc::bad_argument, "failed has more than 4096 names");
+  for (const std::string& name : failed) {
+    if (auto ok = check_name(name); !ok) return fail(Errc::bad_argument, "failed: " + ok.error().message);
+  }
+  std::shared_ptr<const GroupRecord> result;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = find_group(id);
+    if (!found) return std::unexpected(found.error());
+    Group& group = **found;
+    const GroupRecord& now = *group.record;
+    const bool repeated = epoch != UINT32_MAX && now.epoch == epoch + 1 && !now.lanes.empty();
+    if (!repeated && (now.epoch != epoch || epoch == UINT32_MAX)) {
+      return fail(Errc::mismatch, epoch_text(id, now.epoch) + "; a rebuild from epoch " + std::to_string(epoch) +
+                                      " is out of date; ask for a new group if this one's epoch is unknown");
+    }
+    if (repeated) {
+      result = group.record;
+    } else {
+      auto rebuilt = rebuild(group, failed);
+      if (!rebuilt) return std::unexpected(rebuilt.error());
+      result = std::move(*rebuilt);
+    }
+    group.lease_end = clock_.now() + settings_.group_lease;
+  }
+  return grant(result);
+}
+
+Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const std::vector<std::string>& failed) {
+  const std::shared_ptr<const GroupRecord> before = group.record;
+  const bool optional = failed.empty() && !before->lanes.empty();  // the present trees work: only better ones will do
+  GroupRecord next = *before;
+  note_failed(next, failed);
+
+  // What the group has itself is free for its new trees, unless it goes on using it until it has moved.
+  allotments_.remove(*fabric_, *before);
+  if (optional) allotments_.linger(*before, clock_.now() + settings_.group_lease);
+  Plan plan = plan_for(next);
+  const bool built = !plan.lanes.empty();
+  const auto put_back = [&] {
+    allotments_.add(*fabric_, *before);
+    if (optional) allotments_.end_lingering(before->id);
+  };
+
+  next.reason = plan.reason;
+  next.lanes = std::move(plan.lanes);
+  if (built) {
+    ++next.epoch;
+    forget_superseded(next);
+  }
+  group.planned_at_generation = generation_;
+  if (optional && !built) {
+    put_back();
+    return std::make_shared<const GroupRecord>(std::move(next));  // what is answered; the group stays as it is
+  }
+  if (next != *before) {
+    if (auto ok = save([&] { return store_.put(next); }); !ok) {
+      put_back();
+      return std::unexpected(ok.error());
+    }
+  }
+  group.record = std::make_shared<const GroupRecord>(std::move(next));
+  allotments_.add(*fabric_, *group.record);
+  ++stats_.rebuilds;
+  if (!built && !before->lanes.empty()) ++generation_;  // memory became free
+  spdlog::info("group {} rebuilt at epoch {}: {} lanes{}{}", before->id, group.record->epoch,
+               group.record->lanes.size(), group.record->reason.empty() ? "" : "; ", group.record->reason);
+  return group.record;
+}
+
+std::string Cluster::why_rebuild(const Group& group) const {
+  const GroupRecord& record = *group.record;
+  if (record.lanes.empty()) {
+    const bool changed = group.planned_at_generation != generation_ && record.hosts.size() > 1;
+    return changed ? "aggregators or capacity have changed since no tree could be built" : "";
+  }
+  std::string draining;
+  (void)uses(record, [&](const TreeNode& node) {
+    const auto known = aggregators_.find(node.aggregator);
+    if (known != aggregators_.end() && known->second.record.draining) draining = node.aggregator;
+    return !draining.empty();
+  });
+  if (!draining.empty()) return "aggregator " + draining + " is draining";
+  for (const FailedAggregator& it : record.failed) {
+    const auto known = aggregators_.find(it.name);
+    if (known == aggregators_.end() || known->second.record.incarnation == it.incarnation) continue;
+    if (why_unusable(known->second, record).empty()) return "aggregator " + it.name + " is back";
+  }
+  return "";
+}
+
+Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = find_group(id);
+  if (!found) return std::unexpected(found.error());
+  Group& group = **found;
+  group.lease_end = clock_.now() + settings_.group_lease;
+  std::string reason = why_rebuild(group);
+  const bool advised = !reason.empty();
+  return GroupLeaseView{.lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count()),
+                        .epoch = group.record->epoch,
+                        .rebuild_advised = advised,
+                        .reason = std::move(reason)};
+}
+
+void Cluster::drop_group(std::uint64_t id) {
+  const auto found = groups_.find(id);
+  allotments_.remove(*fabric_, *found->second.record);
+  allotments_.end_lingering(id);
+  groups_.erase(found);
+  ++generation_;
+}
+
+Status Cluster::remove_group(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = find_group(id); !found) return std::unexpected(found.error());
+  if (auto ok = save([&] { return store_.remove_group(id); }); !ok) return ok;
+  drop_group(id);
+  spdlog::info("group {} deleted", id);
+  return {};
+}
+
+Result<GroupView> Cluster::group(std::uint64_t id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = groups_.find(id);
+  if (found == groups_.end()) return fail(Errc::peer_gone, "no group has the number " + std::to_string(id));
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(found->second.lease_end - clock_.now());
+  return GroupView{found->second.record, std::max<std::int64_t>(0, left.count())};
+}
+
+std::vector<GroupView> Cluster::groups() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<GroupView> views;
+  views.reserve(groups_.size());
+  for (const auto& [id, group] : groups_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(group.lease_end - clock_.now());
+    views.push_back({group.record, std::max<std::int64_t>(0, left.count())});
+  }
+  return views;
+}
+
+void Cluster::expire_groups(Clock::TimePoint now) {
+  std::erase_if(unsaved_removals_,
+                [&](std::uint64_t id) { return save([&] { return store_.remove_group(id); }).has_value(); });
+  for (auto it = groups_.begin(); it != groups_.end();) {
+    const std::uint64_t id = it->first;
+    const bool over = it->second.lease_end <= now;
+    ++it;
+    if (!over) continue;
+    spdlog::warn("group {} did not renew its lease: its reservation is given back", id);
+    ++stats_.group_leases_expired;
+    drop_group(id);
+    if (!save([&] { return store_.remove_group(id); })) unsaved_removals_.push_back(id);
+  }
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,103 @@
+#include "tree-manager/service/credentials.h"
+
+namespace tributary::manager {
+namespace {
+
+class LaneIssuer {
+ public:
+  LaneIssuer(const SigningKey& key, const GroupRecord& group, std::uint8_t lane, std::int64_t expires_at)
+      : key_(key), group_(group), lane_(lane), tree_(group.lanes[lane]), expires_at_(expires_at) {}
+
+  Result<LaneDescriptor> issue() {
+    if (auto ok = sign_nodes(); !ok) return std::unexpected(ok.error());
+    LaneDescriptor descriptor{
+        .window = group_.window, .segment_bytes = group_.segment_bytes, .levels = tree_.levels, .entries = {}};
+    descriptor.entries.reserve(tree_.leaf_of_rank.size());
+    for (std::uint32_t rank = 0; rank < tree_.leaf_of_rank.size(); ++rank) {
+      auto entry = entry_of(rank);
+      if (!entry) return std::unexpected(entry.error());
+      descriptor.entries.push_back(std::move(*entry));
+    }
+    return descriptor;
+  }
+
+ private:
+  /// What every child of `node` has in common.
+  [[nodiscard]] TokenClaims claims_at(const TreeNode& node) const {
+    TokenClaims claims{.job = group_.job,
+                       .aggregator = node.aggregator,
+                       .group = group_.id,
+                       .epoch = group_.epoch,
+                       .lane = lane_,
+                       .children = static_cast<std::uint16_t>(node.children.size()),
+                       .window = static_cast<std::uint16_t>(group_.window),
+                       .segment_bytes = group_.segment_bytes,
+                       .ranks = static_cast<std::uint32_t>(tree_.leaf_of_rank.size()),
+                       .root = node.parent == kNoParent,
+                       .expires_at = expires_at_};
+    if (!claims.root) {
+      claims.parent_host = tree_.nodes[node.parent].data.host;
+      claims.parent_port = tree_.nodes[node.parent].data.port;
+    }
+    return claims;
+  }
+
+  /// The token by which each aggregator joins its parent: the same for all ranks below it.
+  Status sign_nodes() {
+    node_tokens_.resize(tree_.nodes.size());
+    for (std::size_t n = 0; n < tree_.nodes.size(); ++n) {
+      const TreeNode& node = tree_.nodes[n];
+      if (node.parent == kNoParent) continue;
+      TokenClaims claims = claims_at(tree_.nodes[node.parent]);
+      claims.kind = ChildKind::aggregator;
+      claims.child = static_cast<std::uint16_t>(node.child);
+      claims.rank = node.children.front().lowest_rank;
+      auto token = key_.sign(claims);
+      if (!token) return std::unexpected(token.error());
+      node_tokens_[n] = *token;
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<LaneEntry> entry_of(std::uint32_t rank) const {
+    const TreeNode& leaf = tree_.nodes[tree_.leaf_of_rank[rank]];
+    TokenClaims claims = claims_at(leaf);
+    claims.kind = ChildKind::rank;
+    claims.child = tree_.child_of_rank[rank];
+    claims.rank = rank;
+    auto token = key_.sign(claims);
+    if (!token) return std::unexpected(token.error());
+    LaneEntry entry{.aggregator = leaf.data, .aggregator_name = leaf.aggregator, .tokens = {*token}};
+    for (std::uint32_t n = tree_.leaf_of_rank[rank]; tree_.nodes[n].parent != kNoParent; n = tree_.nodes[n].parent) {
+      entry.tokens.push_back(node_tokens_[n]);
+    }
+    return entry;
+  }
+
+  const SigningKey& key_;
+  const GroupRecord& group_;
+  const std::uint8_t lane_;
+  const LaneTree& tree_;
+  const std::int64_t expires_at_;
+  std::vector<Token> node_tokens_;
+};
+
+}  // namespace
+
+Result<GroupDescriptor> issue_descriptor(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms) {
+  GroupDescriptor descriptor{.group = group.id,
+                             .epoch = group.epoch,
+                             .job = group.job,
+                             .expires_at = terms.expires_at,
+                             .lease_seconds = terms.lease_seconds,
+                             .reason = group.reason,
+                             .lanes = {}};
+  for (std::uint8_t lane = 0; lane < group.lanes.size(); ++lane) {
+    auto issued = LaneIssuer(key, group, lane, terms.expires_at).issue();
+    if (!issued) return std::unexpected(issued.error());
+    descriptor.lanes.push_back(std::move(*issued));
+  }
+  return descriptor;
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,133 @@
+#include "tree-manager/store/records.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::manager {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const LaneTree& lane) {
+  json nodes = json::array();
+  for (const TreeNode& node : lane.nodes) {
+    nodes.push_back({{"aggregator", node.aggregator},
+                     {"incarnation", node.incarnation},
+                     {"host", node.host},
+                     {"data_host", node.data.host},
+                     {"data_port", node.data.port},
+                     {"parent", node.parent}});
+  }
+  return {{"nodes", std::move(nodes)}, {"leaf_of_rank", lane.leaf_of_rank}};
+}
+
+Result<LaneTree> lane_from_json(const json& from) {
+  LaneTree lane;
+  for (const json& node : from.at("nodes")) {
+    lane.nodes.push_back({.aggregator = node.at("aggregator"),
+                          .incarnation = node.at("incarnation"),
+                          .host = node.at("host"),
+                          .data = {node.at("data_host"), node.at("data_port")},
+                          .parent = node.at("parent")});
+  }
+  from.at("leaf_of_rank").get_to(lane.leaf_of_rank);
+  if (auto ok = lane.finish(); !ok) return std::unexpected(ok.error());
+  return lane;
+}
+
+/// Reads with `read`, whose exceptions mean that the text is not ours.
+template <class Record, class Read>
+Result<Record> parse(const std::string& text, std::string_view what, const Read& read) {
+  try {
+    return read(json::parse(text));
+  } catch (const json::exception& error) {
+    return fail(Errc::corrupt,
+                "the manager's database holds " + std::string(what) + " that cannot be read: " + error.what());
+  }
+}
+
+}  // namespace
+
+std::string to_text(const AggregatorRecord& r) {
+  return json{{"name", r.name},
+              {"incarnation", r.incarnation},
+              {"host", r.host},
+              {"data_host", r.data.host},
+              {"data_port", r.data.port},
+              {"http_host", r.http.host},
+              {"http_port", r.http.port},
+              {"memory_bytes", r.memory_bytes},
+              {"children_max", r.children_max},
+              {"line_rate_bits_per_second", r.line_rate_bits_per_second},
+              {"version", r.version},
+              {"draining", r.draining},
+              {"expired", r.expired},
+              {"registered_at", r.registered_at}}
+      .dump();
+}
+
+Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
+  return parse<AggregatorRecord>(text, "an aggregator", [](const json& from) -> Result<AggregatorRecord> {
+    return AggregatorRecord{.name = from.at("name"),
+                            .incarnation = from.at("incarnation"),
+                            .host = from.at("host"),
+                            .data = {from.at("data_host"), from.at("data_port")},
+                            .http = {from.at("http_host"), from.at("http_port")},
+                            .memory_bytes = from.at("memory_bytes"),
+                            .children_max = from.at("children_max"),
+                            .line_rate_bits_per_second = from.at("line_rate_bits_per_second"),
+                            .version = from.at("version"),
+                            .draining = from.at("draining"),
+                            .expired = from.at("expired"),
+                            .registered_at = from.at("registered_at")};
+  });
+}
+
+std::string to_text(const GroupRecord& r) {
+  json lanes = json::array();
+  for (const LaneTree& lane : r.lanes) lanes.push_back(to_json(lane));
+  json failed = json::array();
+  for (const FailedAggregator& it : r.failed) {
+    failed.push_back({{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}});
+  }
+  return json{{"id", r.id},
+              {"job", r.job},
+              {"hosts", r.hosts},
+              {"lanes_wanted", r.lanes_wanted},
+              {"window", r.window},
+              {"segment_bytes", r.segment_bytes},
+              {"levels_wanted", r.levels_wanted},
+              {"epoch", r.epoch},
+              {"lanes", std::move(lanes)},
+              {"reason", r.reason},
+              {"failed", std::move(failed)},
+              {"created_at", r.created_at}}
+      .dump();
+}
+
+Result<GroupRecord> group_from_text(const std::string& text) {
+  return parse<GroupRecord>(text, "a group", [](const json& from) -> Result<GroupRecord> {
+    GroupRecord r{.id = from.at("id"),
+                  .job = from.at("job"),
+                  .hosts = from.at("hosts"),
+                  .lanes_wanted = from.at("lanes_wanted"),
+                  .window = from.at("window"),
+                  .segment_bytes = from.at("segment_bytes"),
+                  .levels_wanted = from.at("levels_wanted"),
+                  .epoch = from.at("epoch"),
+                  .lanes = {},
+                  .reason = from.at("reason"),
+                  .failed = {},
+                  .created_at = from.at("created_at")};
+    for (const json& it : from.at("failed")) {
+      r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since")});
+    }
+    for (const json& it : from.at("lanes")) {
+      auto lane = lane_from_json(it);
+      if (!lane) return std::unexpected(lane.error());
+      r.lanes.push_back(std::move(*lane));
+    }
+    return r;
+  });
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,53 @@
+#pragma once
+// SQLite's C interface, owned: a connection, a prepared statement, and errors as values.
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+/// One statement, bound from left to right and stepped. A connection's statements must not outlive it.
+class SqliteStatement {
+ public:
+  SqliteStatement& bind(std::string_view text);
+  SqliteStatement& bind(std::uint64_t number);  // stored as the signed number with the same bits
+  SqliteStatement& bind(std::int64_t number);
+  /// True: a row is there.
+  [[nodiscard]] Result<bool> step();
+  [[nodiscard]] std::string text(int column) const;
+  [[nodiscard]] std::int64_t integer(int column) const;
+  [[nodiscard]] std::uint64_t number(int column) const { return static_cast<std::uint64_t>(integer(column)); }
+  /// Ready to be bound anew.
+  void reset();
+
+ private:
+  friend class SqliteConnection;
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+  int bound_ = 0;
+  int bind_error_ = SQLITE_OK;
+};
+
+class SqliteConnection {
+ public:
+  [[nodiscard]] static Result<SqliteConnection> open(const std::string& path, std::uint32_t busy_milliseconds);
+  [[nodiscard]] Result<SqliteStatement> prepare(std::string_view sql);
+  /// One or more statements without results of interest.
+  [[nodiscard]] Status execute(const std::string& sql);
+  /// The first column of the first row.
+  [[nodiscard]] Result<std::string> single(std::string_view sql);
+
+ private:
+  struct Close {
+    void operator()(sqlite3* connection) const noexcept { sqlite3_close(connection); }
+  };
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+}  // namespace tributary::manager

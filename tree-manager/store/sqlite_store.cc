@@ -1,0 +1,153 @@
+// The manager's state in one SQLite file. Every call is one transaction; WAL with synchronous=FULL makes its end
+// durable.
+#include <filesystem>
+
+#include "tree-manager/store/records.h"
+#include "tree-manager/store/sqlite.h"
+#include "tree-manager/store/store.h"
+
+namespace tributary::manager {
+namespace {
+
+/// Migration i brings a database of version i to version i + 1. Append only: databases of every version are out there.
+constexpr const char* kMigrations[] = {
+    "CREATE TABLE aggregators (name TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE groups (id INTEGER PRIMARY KEY, record TEXT NOT NULL);"
+    "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
+};
+constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
+
+class SqliteStore final : public Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(const SqliteSettings& settings) {
+    auto connection = SqliteConnection::open(settings.path, settings.busy_milliseconds);
+    if (!connection) return std::unexpected(connection.error());
+    auto store = std::make_unique<SqliteStore>();
+    store->connection_ = std::move(*connection);
+    if (auto ok = store->prepare(settings); !ok) return std::unexpected(ok.error());
+    return store;
+  }
+
+  Result<Snapshot> load() override {
+    Snapshot snapshot;
+    const auto values = each("SELECT key, value FROM settings", [&](const SqliteStatement& row) -> Status {
+      snapshot.values[row.text(0)] = row.text(1);
+      return {};
+    });
+    if (!values) return std::unexpected(values.error());
+    const auto aggregators = read("SELECT record FROM aggregators", aggregator_from_text, snapshot.aggregators);
+    if (!aggregators) return std::unexpected(aggregators.error());
+    const auto groups = read("SELECT record FROM groups", group_from_text, snapshot.groups);
+    if (!groups) return std::unexpected(groups.error());
+    return snapshot;
+  }
+
+  Status put(const AggregatorRecord& record) override { return run(put_aggregator_, record.name, to_text(record)); }
+  Status put(const GroupRecord& record) override { return run(put_group_, record.id, to_text(record)); }
+  Status put_value(const std::string& key, const std::string& value) override { return run(put_value_, key, value); }
+  Status remove_aggregator(const std::string& name) override { return run(remove_aggregator_, name); }
+  Status remove_group(std::uint64_t id) override { return run(remove_group_, id); }
+
+ private:
+  Status prepare(const SqliteSettings& settings) {
+    // A write-ahead log is a file next to the database; where it cannot be had, durability is not what it says.
+    const auto mode = connection_.single("PRAGMA journal_mode=WAL");
+    if (!mode) return std::unexpected(mode.error());
+    if (*mode != "wal") {
+      return fail(Errc::io, "the manager's database " + settings.path + " cannot use a write-ahead log (" + *mode +
+                                "); keep it on a local file system");
+    }
+    if (auto ok = connection_.execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=16777216;"); !ok) return ok;
+    if (auto ok = migrate(settings.path); !ok) return ok;
+    if (auto ok = limit_size(settings.bytes_max); !ok) return ok;
+    for (const auto& [statement, sql] :
+         {std::pair{&put_aggregator_, "INSERT OR REPLACE INTO aggregators (name, record) VALUES (?, ?)"},
+          std::pair{&put_group_, "INSERT OR REPLACE INTO groups (id, record) VALUES (?, ?)"},
+          std::pair{&put_value_, "INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)"},
+          std::pair{&remove_aggregator_, "DELETE FROM aggregators WHERE name = ?"},
+          std::pair{&remove_group_, "DELETE FROM groups WHERE id = ?"}}) {
+      auto prepared = connection_.prepare(sql);
+      if (!prepared) return std::unexpected(prepared.error());
+      *statement = std::move(*prepared);
+    }
+    return {};
+  }
+
+  Status migrate(const std::string& path) {
+    const auto text = connection_.single("PRAGMA user_version");
+    if (!text) return std::unexpected(text.error());
+    const int version = std::stoi(*text);
+    if (version > kSchemaVersion) {
+      return fail(Errc::io, "the manager's database " + path + " has schema version " + *text +
+                                ", made by a newer manager; this one knows up to " + std::to_string(kSchemaVersion));
+    }
+    for (int from = version; from < kSchemaVersion; ++from) {
+      const std::string sql = std::string("BEGIN IMMEDIATE;") + kMigrations[from] +
+                              "PRAGMA user_version=" + std::to_string(from + 1) + ";COMMIT;";
+      if (auto ok = connection_.execute(sql); !ok) {
+        (void)connection_.execute("ROLLBACK;");
+        return ok;
+      }
+    }
+    return {};
+  }
+
+  Status limit_size(std::uint64_t bytes_max) {
+    if (bytes_max == 0) return {};
+    const auto page = connection_.single("PRAGMA page_size");
+    if (!page) return std::unexpected(page.error());
+    const std::uint64_t pages = std::max<std::uint64_t>(1, bytes_max / std::stoull(*page));
+    return connection_.execute("PRAGMA max_page_count=" + std::to_string(pages) + ";");
+  }
+
+  template <class... Values>
+  Status run(SqliteStatement& statement, const Values&... values) {
+    statement.reset();
+    (statement.bind(values), ...);
+    const auto row = statement.step();
+    statement.reset();
+    if (!row) return std::unexpected(row.error());
+    return {};
+  }
+
+  template <class Visit>
+  Status each(std::string_view sql, const Visit& visit) {
+    auto statement = connection_.prepare(sql);
+    if (!statement) return std::unexpected(statement.error());
+    while (true) {
+      const auto row = statement->step();
+      if (!row) return std::unexpected(row.error());
+      if (!*row) return {};
+      if (auto ok = visit(*statement); !ok) return ok;
+    }
+  }
+
+  template <class Parse, class Record>
+  Status read(std::string_view sql, const Parse& parse, std::vector<Record>& into) {
+    return each(sql, [&](const SqliteStatement& row) -> Status {
+      auto record = parse(row.text(0));
+      if (!record) return std::unexpected(record.error());
+      into.push_back(std::move(*record));
+      return {};
+    });
+  }
+
+  SqliteConnection connection_;  // before the statements: it must go last
+  SqliteStatement put_aggregator_;
+  SqliteStatement put_group_;
+  SqliteStatement put_value_;
+  SqliteStatement remove_aggregator_;
+  SqliteStatement remove_group_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(const SqliteSettings& settings) {
+  std::error_code error;
+  if (std::filesystem::is_directory(settings.path, error)) {
+    return fail(Errc::io, "the manager's database " + settings.path + " is a directory");
+  }
+  return SqliteStore::open(settings);
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,83 @@
+#pragma once
+// What the manager must not forget. Small on purpose: whole records by key, so that a replicated store can take
+// SQLite's place.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tree-manager/planner/tree.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+struct AggregatorRecord {
+  std::string name;
+  std::uint64_t incarnation = 0;  // one per registration, ascending over all aggregators
+  std::string host;
+  Endpoint data;
+  Endpoint http;
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t children_max = 0;
+  std::uint64_t line_rate_bits_per_second = 0;
+  std::string version;
+  bool draining = false;           // by an operator; outlives restarts of the aggregator
+  bool expired = false;            // its lease ended
+  std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
+  friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
+};
+
+/// One incarnation of an aggregator that a group has seen fail.
+struct FailedAggregator {
+  std::string name;
+  std::uint64_t incarnation = 0;
+  std::int64_t since = 0;  // seconds since 1970-01-01 UTC
+  friend bool operator==(const FailedAggregator&, const FailedAggregator&) = default;
+};
+
+struct GroupRecord {
+  std::uint64_t id = 0;
+  std::string job;
+  std::vector<std::string> hosts;  // by rank
+  std::uint32_t lanes_wanted = 0;
+  std::uint32_t window = 0;
+  std::uint32_t segment_bytes = 0;
+  std::uint32_t levels_wanted = 0;  // 0: any
+  std::uint32_t epoch = 0;          // of `lanes`, or of the last trees there were; 0: there were none yet
+  std::vector<LaneTree> lanes;      // empty: the group is on the fallback
+  std::string reason;               // why it is, or why there are fewer lanes than wanted
+  std::vector<FailedAggregator> failed;
+  std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
+  friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
+};
+
+struct Snapshot {
+  std::vector<AggregatorRecord> aggregators;
+  std::vector<GroupRecord> groups;
+  std::map<std::string, std::string> values;
+};
+
+/// One thread at a time. When a call returns success the change is on disk and survives SIGKILL and power loss; when it
+/// returns an error nothing has changed: exhausted (no room), io (the sentence says what to look at).
+class Store {
+ public:
+  virtual ~Store() = default;
+  [[nodiscard]] virtual Result<Snapshot> load() = 0;
+  [[nodiscard]] virtual Status put(const AggregatorRecord& record) = 0;
+  [[nodiscard]] virtual Status put(const GroupRecord& record) = 0;
+  [[nodiscard]] virtual Status put_value(const std::string& key, const std::string& value) = 0;
+  [[nodiscard]] virtual Status remove_aggregator(const std::string& name) = 0;
+  [[nodiscard]] virtual Status remove_group(std::uint64_t id) = 0;
+};
+
+struct SqliteSettings {
+  std::string path;
+  std::uint64_t bytes_max = 0;             // the file's size limit; 0: none but the disk
+  std::uint32_t busy_milliseconds = 5000;  // wait for another process, as a backup, that holds the database
+};
+/// Opens or makes the database, in WAL mode with full synchronisation, and brings its schema up to this version.
+/// Errc::io says what is wrong with the file: no permission, no database, made by a newer manager.
+[[nodiscard]] Result<std::unique_ptr<Store>> open_sqlite(const SqliteSettings& settings);
+
+}  // namespace tributary::manager

@@ -1,0 +1,16 @@
+#pragma once
+// "node-[01-16]" stands for sixteen names, so that a large fabric fits on a page.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+/// One name, or all names of one bracketed range; a width given by leading zeros is kept. Names are 1 to 63 bytes of
+/// letters, digits, '-', '_', '.' and ':'. Errc::bad_config says what is wrong.
+[[nodiscard]] Result<std::vector<std::string>> expand_names(std::string_view text);
+[[nodiscard]] Status check_name(std::string_view name);
+
+}  // namespace tributary::manager

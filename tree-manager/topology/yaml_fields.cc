@@ -1,0 +1,97 @@
+#include "tree-manager/topology/yaml_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+namespace tributary::manager {
+
+void YamlErrors::add(const YAML::Node& at, const std::string& path, const std::string& why) {
+  if (first_) return;
+  const YAML::Mark mark = at.Mark();
+  const std::string line = mark.is_null() ? "" : ":" + std::to_string(mark.line + 1);
+  first_ = Error{Errc::bad_config, file_ + line + ": " + (path.empty() ? "" : path + ": ") + why};
+}
+
+Status YamlErrors::status() const {
+  if (first_) return std::unexpected(*first_);
+  return {};
+}
+
+Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file) {
+  try {
+    return YAML::Load(text);
+  } catch (const YAML::Exception& error) {
+    const std::string line = error.mark.is_null() ? "" : ":" + std::to_string(error.mark.line + 1);
+    return fail(Errc::bad_config, file + line + ": this is no YAML: " + error.msg);
+  }
+}
+
+YamlMap::YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors)
+    : node_(node), path_(std::move(path)), errors_(errors) {
+  if (!node_.IsMap()) {
+    errors_.add(node_, path_, "a mapping (key: value) is expected here");
+    node_ = YAML::Node(YAML::NodeType::Map);
+  }
+}
+
+YAML::Node YamlMap::take(std::string_view key) {
+  known_.emplace_back(key);
+  for (const auto& entry : node_) {
+    if (entry.first.IsScalar() && entry.first.Scalar() == key) return entry.second;
+  }
+  return YAML::Node(YAML::NodeType::Undefined);
+}
+
+YAML::Node YamlMap::require(std::string_view key, std::string_view what) {
+  YAML::Node node = take(key);
+  if (!node.IsDefined()) errors_.add(node_, path_, "'" + std::string(key) + "' is missing: " + std::string(what));
+  return node;
+}
+
+std::string YamlMap::text(std::string_view key, std::string_view what) {
+  const YAML::Node node = require(key, what);
+  if (!node.IsDefined()) return {};
+  return scalar(node, path_of(key), errors_).value_or(std::string{});
+}
+
+void YamlMap::finish() {
+  std::set<std::string> seen;
+  for (const auto& entry : node_) {
+    const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "(not a plain key)";
+    if (!seen.insert(key).second) errors_.add(entry.first, path_of(key), "this key stands here twice");
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    std::string accepted;
+    for (const std::string& name : known_) accepted += (accepted.empty() ? "" : ", ") + name;
+    errors_.add(entry.first, path_of(key), "unknown key; known here: " + accepted);
+  }
+}
+
+std::string YamlMap::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+}
+
+void YamlMap::complain(std::string_view key, const std::string& why) {
+  for (const auto& entry : node_) {
+    if (entry.first.IsScalar() && entry.first.Scalar() == key) return errors_.add(entry.second, path_of(key), why);
+  }
+  errors_.add(node_, path_of(key), why);
+}
+
+std::optional<std::string> scalar(const YAML::Node& node, const std::string& path, YamlErrors& errors) {
+  if (node.IsScalar()) return node.Scalar();
+  errors.add(node, path, "a single value is expected here");
+  return std::nullopt;
+}
+
+Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+    return fail(Errc::bad_config, "'" + std::string(text) + "' is not a whole number from " + std::to_string(low) +
+                                      " to " + std::to_string(high));
+  }
+  return value;
+}
+
+}  // namespace tributary::manager

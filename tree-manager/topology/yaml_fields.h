@@ -1,0 +1,77 @@
+#pragma once
+// Reading YAML so that every mistake is answered with file, line, key and what is accepted. The first mistake sticks;
+// readers go on with defaults, so a schema reads as a plain list of fields.
+#include <yaml-cpp/yaml.h>
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+class YamlErrors {
+ public:
+  explicit YamlErrors(std::string file) : file_(std::move(file)) {}
+  /// `path` as in "links[3].rate".
+  void add(const YAML::Node& at, const std::string& path, const std::string& why);
+  [[nodiscard]] bool any() const noexcept { return first_.has_value(); }
+  [[nodiscard]] Status status() const;
+
+ private:
+  std::string file_;
+  std::optional<Error> first_;
+};
+
+/// The document's root; Errc::bad_config with the line for text that is no YAML.
+[[nodiscard]] Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file);
+
+/// The fields of one mapping. Call finish() when all were asked for: what is left over is an unknown key.
+class YamlMap {
+ public:
+  YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors);
+
+  /// The value, or an undefined node. Marks the key as known.
+  [[nodiscard]] YAML::Node take(std::string_view key);
+  /// As take, but its absence is an error that names what belongs there.
+  [[nodiscard]] YAML::Node require(std::string_view key, std::string_view what);
+  [[nodiscard]] std::string text(std::string_view key, std::string_view what);
+  /// Through one of the parsers of units.h or the like; `fallback` when the key is absent.
+  template <class T>
+  [[nodiscard]] T parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse);
+  void finish();
+
+  [[nodiscard]] std::string path_of(std::string_view key) const;
+  void complain(std::string_view key, const std::string& why);
+
+ private:
+  YAML::Node node_;
+  std::string path_;
+  YamlErrors& errors_;
+  std::vector<std::string> known_;
+};
+
+/// The text of a scalar; nullopt and an error for anything else.
+[[nodiscard]] std::optional<std::string> scalar(const YAML::Node& node, const std::string& path, YamlErrors& errors);
+/// A whole number from low to high.
+[[nodiscard]] Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high);
+
+template <class T>
+T YamlMap::parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse) {
+  const YAML::Node node = take(key);
+  if (!node.IsDefined()) return fallback;
+  const auto value = scalar(node, path_of(key), errors_);
+  if (!value) return fallback;
+  auto result = parse(*value);
+  if (!result) {
+    errors_.add(node, path_of(key), result.error().message);
+    return fallback;
+  }
+  return *result;
+}
+
+}  // namespace tributary::manager
