@@ -52,7 +52,7 @@ class LaneOutput {
   virtual void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) = 0;
 };
 
-/// Why a frame is not part of the lane's course. The first two are harmless, the others break the protocol.
+/// Why a frame is not part of the lane's course: harmless, or a breach of the protocol.
 enum class Refusal : std::uint8_t {
   stale_epoch,      // drop: an earlier generation's frame
   duplicate,        // drop: counted already, or its result is out
@@ -60,11 +60,11 @@ enum class Refusal : std::uint8_t {
   wrong_length,     // not what the segment's other contributions have, or not whole elements
   unexpected_data,  // data where the pattern has none, or none where it has
   no_such_segment,  // a result that nobody waits for
-  over,             // the lane has ended by a fault
+  over,             // drop: the lane has ended by a fault, and this was under way
 };
 [[nodiscard]] std::string_view to_string(Refusal refusal) noexcept;
 [[nodiscard]] constexpr bool harmless(Refusal refusal) noexcept {
-  return refusal == Refusal::stale_epoch || refusal == Refusal::duplicate;
+  return refusal == Refusal::stale_epoch || refusal == Refusal::duplicate || refusal == Refusal::over;
 }
 
 class Lane {

@@ -1,5 +1,7 @@
 #include "aggregator/worker/lane_node.h"
 
+#include <algorithm>
+
 #include "aggregator/worker/session.h"
 
 namespace tributary::aggregator {
@@ -60,7 +62,7 @@ void LaneNode::connect_parent(const TokenChain& tokens) {
 }
 
 Status LaneNode::add(Session& session, const TokenClaims& claims) {
-  if (over_ || faulted_) return tributary::fail(Errc::denied, name() + " has ended");
+  if (over_ || report_) return tributary::fail(Errc::denied, name() + " has ended");
   const bool same_lane = claims.job == claims_.job && claims.children == claims_.children &&
                          claims.window == claims_.window && claims.segment_bytes == claims_.segment_bytes &&
                          claims.ranks == claims_.ranks && claims.root == claims_.root &&
@@ -68,10 +70,12 @@ Status LaneNode::add(Session& session, const TokenClaims& claims) {
   if (!same_lane)
     return tributary::fail(Errc::denied,
                            name() + ": this credential describes the lane differently from its first child's");
-  if (children_[claims.child] != nullptr) {
+  const std::uint64_t bit = std::uint64_t{1} << claims.child;
+  if ((joined_ever_ & bit) != 0) {
     return tributary::fail(Errc::denied, name() + ": child " + std::to_string(claims.child) + " (rank " +
                                              std::to_string(claims.rank) + ") has joined already");
   }
+  joined_ever_ |= bit;
   children_[claims.child] = &session;
   ++joined_;
   session.joined(shared_from_this(), claims.child, claims.rank);
@@ -89,10 +93,12 @@ void LaneNode::become_ready_when_complete() {
 std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begins(Session& session,
                                                                                    const FrameHeader& h) {
   if (h.group != claims_.group || h.lane != claims_.lane) return std::unexpected(engine::Refusal::stale_epoch);
+  if (report_) return std::unexpected(engine::Refusal::over);
   return lane_.contribution_begins(session.child(), h);
 }
 
 void LaneNode::contribution_landed(Session& session, const FrameHeader& h) {
+  if (report_) return;
   ++worker_.metrics_.contributions;
   worker_.metrics_.contribution_bytes += h.payload_bytes;
   const std::uint64_t before = lane_.segments_completed();
@@ -120,39 +126,41 @@ void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
 
 void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) {
   ++worker_.metrics_.faults;
-  faulted_ = true;
   report.rank_a = children_[child_a]->rank();
   report.rank_b = children_[child_b]->rank();
   std::array<std::byte, kMismatchReportBytes> bytes;
   encode(report, bytes);
-  if (claims_.root) return send_fault_down(bytes);
-  parent_->send_copy(header(FrameType::fault), bytes);
+  if (keep_report(bytes)) spread_report();
 }
 
 void LaneNode::child_fault(Session&, std::span<const std::byte> payload) {
-  const auto report = decode_mismatch(payload);
-  if (!report) return fail("a child of " + name() + " sent a malformed fault report");
-  faulted_ = true;
-  if (claims_.root) return send_fault_down(payload);
-  parent_->send_copy(header(FrameType::fault), payload);
+  if (keep_report(payload)) return spread_report();
+  if (!report_) fail("a child of " + name() + " sent a malformed fault report");
 }
 
-// The report is every child's last frame: the group is in error, and its lane here is over.
-void LaneNode::send_fault_down(std::span<const std::byte> payload) {
-  for (Session* child : children_) {
-    if (child != nullptr) child->channel().send_copy(header(FrameType::fault), payload);
-  }
-  fail("ranks called different operations");
+bool LaneNode::keep_report(std::span<const std::byte> payload) {
+  if (report_ || !decode_mismatch(payload)) return false;
+  std::copy(payload.begin(), payload.end(), report_.emplace().begin());
+  return true;
+}
+
+// Up to the root, which sends it down, so that all ranks of the group read the same report. What is under way meanwhile
+// is dropped.
+void LaneNode::spread_report() {
+  if (claims_.root) return fail("ranks called different operations");
+  parent_->send_copy(header(FrameType::fault), *report_);
 }
 
 void LaneNode::child_left(Session& session) {
   if (lane_.segments_in_flight() > 0) return fail("rank " + std::to_string(session.rank()) + " left in mid-operation");
+  if (!ready_) return fail("rank " + std::to_string(session.rank()) + " left before the lane was ready");
   if (++left_ < claims_.children) return;
   // Everyone is done: an orderly end.
   over_ = true;
   ++worker_.metrics_.lanes_ended;
-  for (Session* child : children_) {
-    if (child != nullptr) child->leave_node();
+  for (Session*& child : children_) {
+    if (child != nullptr) child->finish();
+    child = nullptr;
   }
   close_parent(FrameType::leave, {});
 }
@@ -168,9 +176,10 @@ void LaneNode::child_gone(Session& session, const std::string& why) {
 void LaneNode::fail(const std::string& reason) {
   if (over_) return;
   over_ = true;
-  if (!faulted_) ++worker_.metrics_.lanes_failed;
+  if (!report_) ++worker_.metrics_.lanes_failed;
   for (Session*& child : children_) {
     if (child == nullptr) continue;
+    if (report_) child->channel().send_copy(header(FrameType::fault), *report_);
     child->end(FrameType::failed, reason);
     child = nullptr;
   }
@@ -191,6 +200,7 @@ transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader&
   }
   switch (h.type) {
     case FrameType::result: {
+      if (report_) return Accept{std::span(worker_.discard_).first(h.payload_bytes)};
       const auto place = lane_.result_begins(h);
       if (place) return Accept{*place};
       return Reject{{Errc::corrupt, "from the parent: " + std::string(to_string(place.error()))}};
@@ -211,6 +221,7 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
   if (over_) return;
   switch (h.type) {
     case FrameType::result: {
+      if (report_) return;
       const std::uint64_t before = lane_.segments_completed();
       if (auto ok = lane_.result_landed(h, *this); !ok)
         return fail("from the parent: " + std::string(to_string(ok.error())));
@@ -221,8 +232,9 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       parent_ready_ = true;
       return become_ready_when_complete();
     case FrameType::fault:
-      faulted_ = true;
-      return send_fault_down(payload);
+      report_.reset();  // the root's report goes before one of our own, so that all ranks read the same
+      return keep_report(payload) ? fail("ranks called different operations")
+                                  : fail("a malformed fault report from the parent");
     default:
       return fail(std::string(text_of(payload)));
   }

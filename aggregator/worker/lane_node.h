@@ -1,7 +1,9 @@
 #pragma once
 // One lane of one group in one epoch on this aggregator: the engine's state, the children's sessions and the channel to
 // the parent.
+#include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +54,9 @@ class LaneNode final : public engine::LaneOutput,
   void connect_parent(const TokenChain& tokens);
   void become_ready_when_complete();
   void close_parent(FrameType type, std::string_view reason);
-  void send_fault_down(std::span<const std::byte> payload);
+  /// Keeps the first report; false: it is malformed, or not the first.
+  bool keep_report(std::span<const std::byte> payload);
+  void spread_report();
   [[nodiscard]] FrameHeader header(FrameType type) const;
   [[nodiscard]] std::string name() const;
 
@@ -61,14 +65,15 @@ class LaneNode final : public engine::LaneOutput,
   const std::uint64_t memory_bytes_;
   engine::Lane lane_;
   std::vector<Session*> children_;
-  std::vector<std::byte> text_;  // receives the parent's fault and failed frames
+  std::vector<std::byte> text_;                                        // receives the parent's fault and failed frames
+  std::optional<std::array<std::byte, kMismatchReportBytes>> report_;  // ranks disagree: every child is told
   transport::TimePoint form_deadline_;
   transport::TimePoint clear_at_{};
   std::uint32_t joined_ = 0;
+  std::uint64_t joined_ever_ = 0;  // children, one bit each: a credential is good for one join
   std::uint32_t left_ = 0;
   bool parent_ready_;
   bool ready_ = false;
-  bool faulted_ = false;
   bool over_ = false;
   std::unique_ptr<transport::Channel> parent_;  // last, so that it is gone before the buffers it sends from
 };

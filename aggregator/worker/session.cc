@@ -19,6 +19,7 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
     join_payload_.resize(header.payload_bytes);
     return Accept{join_payload_};
   }
+  if (left_) return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame after a leave"}};
   switch (header.type) {
     case FrameType::contribution: {
       const auto place = node_->contribution_begins(*this, header);
@@ -49,7 +50,8 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
     case FrameType::fault:
       return node_->child_fault(*this, payload);
     case FrameType::failed:
-      return node_->child_gone(*this, std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
+      node_->child_gone(*this, std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
+      return close();
     case FrameType::leave:
       left_ = true;
       return node_->child_left(*this);
@@ -80,6 +82,13 @@ void Session::end(FrameType type, std::string_view reason) {
   FrameHeader header;
   header.type = type;
   channel_->send_copy(header, std::as_bytes(std::span(reason.substr(0, payload_bytes_max(type)))));
+  channel_->close_after_flush(worker_.settings_.flush_limit);
+}
+
+void Session::finish() {
+  over_ = true;
+  serving_ = false;
+  clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
   channel_->close_after_flush(worker_.settings_.flush_limit);
 }
 

@@ -25,6 +25,8 @@ class Session final : public transport::ChannelHandler {
   /// Sends last words and closes; the worker clears the session up when they are out.
   void end(FrameType type, std::string_view reason);
   void close();
+  /// The lane has ended in good order: nothing more is said or heard.
+  void finish();
   /// The lane is over, or goes on without this child.
   void leave_node() noexcept { serving_ = false; }
 

@@ -43,10 +43,17 @@ Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view
 Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
                WorkerSettings settings, std::function<std::int64_t()> unix_seconds)
     : transport_(transport),
-      verifier_(verifier),
+      verifier_(&verifier),
       budget_(budget),
       settings_(std::move(settings)),
       unix_seconds_(std::move(unix_seconds)),
+      discard_(kSegmentBytesMax) {}
+
+Worker::Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSettings settings)
+    : transport_(transport),
+      verifier_(nullptr),
+      budget_(budget),
+      settings_(std::move(settings)),
       discard_(kSegmentBytesMax) {}
 
 Worker::~Worker() {
@@ -80,8 +87,8 @@ void Worker::take(const VerifiedJoin& verified,
 }
 
 void Worker::on_join(Session& session, std::span<const std::byte> payload) {
-  if (session.is_joined()) return session.close();
-  auto verified = verify_join(verifier_, settings_.name, payload, unix_seconds_());
+  if (verifier_ == nullptr) return refuse(session, {Errc::denied, "this lane is over; connect anew to join another"});
+  auto verified = verify_join(*verifier_, settings_.name, payload, unix_seconds_());
   if (!verified) return refuse(session, verified.error());
   join(session, *verified);
 }

@@ -84,9 +84,11 @@ struct VerifiedJoin {
 
 class Worker final : public transport::Acceptor {
  public:
-  /// What must outlive the worker: all of these.
+  /// What must outlive the worker: all that is passed by reference.
   Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget, WorkerSettings settings,
          std::function<std::int64_t()> unix_seconds);
+  /// A worker to which joins come verified, by take() alone.
+  Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSettings settings);
   ~Worker() override;
 
   /// A connection that has said nothing yet: joins here, in this thread.
@@ -117,7 +119,7 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 
   transport::Transport& transport_;
-  const TokenVerifier& verifier_;
+  const TokenVerifier* verifier_;  // nullptr: no join is read here
   MemoryBudget& budget_;
   const WorkerSettings settings_;
   std::function<std::int64_t()> unix_seconds_;
