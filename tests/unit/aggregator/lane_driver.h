@@ -1,0 +1,115 @@
+#pragma once
+// One engine::Lane, fed by hand, and all that came out of it.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "aggregator/engine/lane.h"
+
+namespace tributary::engine::test {
+
+using Bytes = std::vector<std::byte>;
+
+struct Sent {
+  FrameHeader header;
+  Bytes payload;
+};
+struct SentDown : Sent {
+  std::uint32_t child = 0;
+};
+struct Fault {
+  std::uint32_t child_a = 0, child_b = 0;
+  MismatchReport report;
+};
+
+/// Copies everything, at the moment it is sent.
+class Recorder final : public LaneOutput {
+ public:
+  void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override {
+    up.push_back({header, {payload.begin(), payload.end()}});
+  }
+  void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
+    down.push_back({{header, {payload.begin(), payload.end()}}, child});
+  }
+  void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override {
+    faults.push_back({child_a, child_b, report});
+  }
+  [[nodiscard]] const Sent* result_of(std::uint32_t child, std::uint64_t sequence) const {
+    for (const SentDown& sent : down) {
+      if (sent.child == child && sent.header.sequence == sequence) return &sent;
+    }
+    return nullptr;
+  }
+
+  std::vector<Sent> up;
+  std::vector<SentDown> down;
+  std::vector<Fault> faults;
+};
+
+using Outcome = std::expected<void, Refusal>;
+inline constexpr std::uint32_t kEpoch = 3;
+
+class LaneDriver {
+ public:
+  explicit LaneDriver(const LaneShape& shape) : lane(shape, kEpoch) {}
+
+  Outcome contribute(std::uint32_t child, FrameHeader header, std::span<const std::byte> payload) {
+    header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    const auto place = lane.contribution_begins(child, header);
+    if (!place) return std::unexpected(place.error());
+    EXPECT_EQ(place->size(), payload.size());
+    if (!payload.empty()) std::memcpy(place->data(), payload.data(), payload.size());
+    return lane.contribution_landed(child, header, out);
+  }
+  Outcome result(FrameHeader header, std::span<const std::byte> payload) {
+    header.type = FrameType::result;
+    header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    const auto place = lane.result_begins(header);
+    if (!place) return std::unexpected(place.error());
+    EXPECT_EQ(place->size(), payload.size());
+    if (!payload.empty()) std::memcpy(place->data(), payload.data(), payload.size());
+    return lane.result_landed(header, out);
+  }
+
+  Lane lane;
+  Recorder out;
+};
+
+/// A contribution of segment `sequence`, one segment an operation.
+inline FrameHeader contribution(std::uint64_t sequence, const Signature& signature,
+                                std::uint16_t flags = frame_flags::kWantsResult) {
+  FrameHeader header;
+  header.type = FrameType::contribution;
+  header.epoch = kEpoch;
+  header.group = 9;
+  header.sequence = sequence;
+  header.operation = sequence;
+  header.flags = flags;
+  header.set_signature(signature);
+  return header;
+}
+
+inline constexpr std::uint16_t kBareAndWants = frame_flags::kBare | frame_flags::kWantsResult;
+
+template <class T>
+Bytes bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// Elements that differ from child to child, from place to place, and from sequence to sequence.
+template <class T>
+std::vector<T> values(std::uint32_t child, std::size_t count, std::uint64_t sequence = 0) {
+  std::vector<T> list(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto mixed = (child * 7919U + i * 104729U + sequence * 15485863U) % 9973U;
+    list[i] = static_cast<T>(static_cast<double>(mixed) * 0.37 + child);
+  }
+  return list;
+}
+
+}  // namespace tributary::engine::test

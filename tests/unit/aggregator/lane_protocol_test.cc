@@ -1,0 +1,161 @@
+// What one lane's engine does with frames that are not part of its course.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "lane_driver.h"
+
+namespace tributary::engine::test {
+namespace {
+
+const Signature kSum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 4};
+const Signature kBroadcast{Collective::broadcast, DType::int32, ReduceOp::sum, 0, 4};
+const Bytes kData = bytes_of(std::vector<std::int32_t>{1, 2, 3, 4});
+
+LaneShape shape_of(std::uint32_t children, bool root = true) {
+  return {.children = children, .window = 2, .segment_bytes = 256, .ranks = children, .root = root};
+}
+
+TEST(LaneProtocol, ADuplicateChangesNothingInEveryStateOfTheSlot) {
+  LaneDriver driver(shape_of(2));
+  ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), kData).error(), Refusal::duplicate) << "while collecting";
+  ASSERT_TRUE(driver.contribute(1, contribution(0, kSum), kData));
+  EXPECT_EQ(driver.contribute(1, contribution(0, kSum), kData).error(), Refusal::duplicate) << "when complete";
+  EXPECT_EQ(driver.out.result_of(0, 0)->payload, bytes_of(std::vector<std::int32_t>{2, 4, 6, 8}));
+  EXPECT_EQ(driver.out.down.size(), 2U);
+  EXPECT_TRUE(harmless(Refusal::duplicate));
+
+  LaneDriver inner(shape_of(1, false));
+  ASSERT_TRUE(inner.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(inner.contribute(0, contribution(0, kSum), kData).error(), Refusal::duplicate) << "while waiting";
+  EXPECT_EQ(inner.out.up.size(), 1U);
+}
+
+TEST(LaneProtocol, FramesOfAnotherEpochChangeNothing) {
+  LaneDriver driver(shape_of(2, false));
+  for (const std::uint32_t epoch : {kEpoch - 1, kEpoch + 1}) {
+    FrameHeader header = contribution(0, kSum);
+    header.epoch = epoch;
+    EXPECT_EQ(driver.contribute(0, header, kData).error(), Refusal::stale_epoch);
+    EXPECT_EQ(driver.result(header, kData).error(), Refusal::stale_epoch);
+  }
+  EXPECT_TRUE(harmless(Refusal::stale_epoch));
+  EXPECT_EQ(driver.lane.segments_in_flight(), 0U);
+}
+
+TEST(LaneProtocol, AContributionBeyondTheWindowIsRefusedInEveryStateOfTheSlot) {
+  LaneDriver driver(shape_of(2));
+  EXPECT_EQ(driver.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "slot idle";
+  ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(driver.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "collecting";
+  ASSERT_TRUE(driver.contribute(1, contribution(0, kSum), kData));
+  EXPECT_EQ(driver.contribute(0, contribution(4, kSum), kData).error(), Refusal::beyond_window) << "complete";
+  const std::uint64_t far = ~std::uint64_t{0};
+  EXPECT_EQ(driver.contribute(0, contribution(far, kSum), kData).error(), Refusal::beyond_window);
+
+  LaneDriver inner(shape_of(1, false));
+  ASSERT_TRUE(inner.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(inner.contribute(0, contribution(2, kSum), kData).error(), Refusal::beyond_window) << "waiting";
+  EXPECT_FALSE(harmless(Refusal::beyond_window));
+}
+
+TEST(LaneProtocol, LengthsThatDoNotFitAreRefused) {
+  LaneDriver driver(shape_of(2));
+  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), Bytes(257)).error(), Refusal::wrong_length) << "over a segment";
+  FrameHeader bare = contribution(0, kSum, frame_flags::kBare);
+  EXPECT_EQ(driver.contribute(0, bare, kData).error(), Refusal::wrong_length) << "bare with data";
+  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), Bytes(7)).error(), Refusal::wrong_length) << "half an element";
+
+  LaneDriver unequal(shape_of(2));
+  ASSERT_TRUE(unequal.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(unequal.contribute(1, contribution(0, kSum), Bytes(8)).error(), Refusal::wrong_length) << "unlike others";
+}
+
+TEST(LaneProtocol, DataWhereThePatternHasNoneAndNoneWhereItHasSomeIsRefused) {
+  LaneDriver sum(shape_of(2));
+  EXPECT_EQ(sum.contribute(0, contribution(0, kSum, frame_flags::kBare), {}).error(), Refusal::unexpected_data);
+  LaneDriver broadcast(shape_of(2));
+  ASSERT_TRUE(broadcast.contribute(0, contribution(0, kBroadcast, 0), kData));
+  EXPECT_EQ(broadcast.contribute(1, contribution(0, kBroadcast, 0), kData).error(), Refusal::unexpected_data);
+}
+
+TEST(LaneProtocol, ResultsThatNobodyWaitsForAreRefused) {
+  LaneDriver driver(shape_of(1, false));
+  EXPECT_EQ(driver.result(contribution(0, kSum, 0), kData).error(), Refusal::no_such_segment) << "idle";
+  ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(driver.result(contribution(1, kSum, 0), kData).error(), Refusal::no_such_segment) << "another segment";
+  EXPECT_EQ(driver.result(contribution(2, kSum, 0), kData).error(), Refusal::no_such_segment) << "another round";
+  EXPECT_EQ(driver.result(contribution(0, kBroadcast, 0), kData).error(), Refusal::no_such_segment) << "another call";
+  ASSERT_TRUE(driver.result(contribution(0, kSum, 0), kData));
+  EXPECT_EQ(driver.result(contribution(0, kSum, 0), kData).error(), Refusal::no_such_segment) << "repeated";
+}
+
+TEST(LaneProtocol, ResultsOfTheWrongKindOrLengthAreRefused) {
+  LaneDriver driver(shape_of(1, false));
+  ASSERT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
+  EXPECT_EQ(driver.result(contribution(0, kSum, 0), Bytes(8)).error(), Refusal::wrong_length);
+  EXPECT_EQ(driver.result(contribution(0, kSum, frame_flags::kBare), {}).error(), Refusal::unexpected_data);
+  EXPECT_EQ(driver.result(contribution(0, kSum, frame_flags::kBare), kData).error(), Refusal::wrong_length);
+  ASSERT_TRUE(driver.contribute(0, contribution(1, kBroadcast, 0), kData));
+  EXPECT_EQ(driver.result(contribution(1, kBroadcast, 0), kData).error(), Refusal::wrong_length) << "it came from here";
+}
+
+TEST(LaneProtocol, ChildrenThatDisagreeAreReportedOnceAndEndTheLane) {
+  LaneDriver driver(shape_of(3));
+  ASSERT_TRUE(driver.contribute(2, contribution(0, kSum), kData));
+  ASSERT_TRUE(driver.contribute(0, contribution(0, kBroadcast, 0), kData)) << "a fault is no refusal";
+  ASSERT_EQ(driver.out.faults.size(), 1U);
+  EXPECT_EQ(driver.out.faults[0].child_a, 2U);
+  EXPECT_EQ(driver.out.faults[0].child_b, 0U);
+  EXPECT_EQ(driver.out.faults[0].report.a, kSum);
+  EXPECT_EQ(driver.out.faults[0].report.b, kBroadcast);
+  EXPECT_EQ(driver.contribute(1, contribution(0, kSum), kData).error(), Refusal::over);
+  EXPECT_TRUE(driver.out.down.empty());
+  EXPECT_TRUE(harmless(Refusal::over)) << "frames that were under way when the fault was found";
+}
+
+TEST(LaneProtocol, EveryPartOfASignatureCounts) {
+  const auto differs = [](auto change) {
+    LaneDriver driver(shape_of(2));
+    FrameHeader other = contribution(0, kSum);
+    change(other);
+    EXPECT_TRUE(driver.contribute(0, contribution(0, kSum), kData));
+    EXPECT_TRUE(driver.contribute(1, other, kData));
+    return driver.out.faults.size() == 1 && driver.out.down.empty();
+  };
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.collective = Collective::reduce; }));
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.dtype = DType::float32; }));
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.op = ReduceOp::max; }));
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.root = 1; }));
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.count = 5; }));
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.operation = 1; }));
+  EXPECT_TRUE(differs([](FrameHeader& h) { h.segment = 1; }));
+}
+
+TEST(LaneProtocol, RandomHeadersNeverBreakTheEngine) {
+  // Any header that decode() lets through, in any order, with any length the transport would deliver.
+  std::mt19937 random(5);
+  for (int lane = 0; lane < 300; ++lane) {
+    const std::uint32_t children = 1 + static_cast<std::uint32_t>(random() % 5);
+    LaneDriver driver(shape_of(children, random() % 2 == 0));
+    for (int step = 0; step < 200; ++step) {
+      FrameHeader header = contribution(random() % 6, kSum, static_cast<std::uint16_t>(random() % 4));
+      header.operation = random() % 8 == 0 ? 1 : 0;
+      header.epoch = random() % 8 == 0 ? kEpoch - 1 : kEpoch;
+      if (random() % 8 == 0) header.collective = static_cast<Collective>(random() % kCollectiveCount);
+      if (random() % 16 == 0) header.dtype = static_cast<DType>(random() % kDTypeCount);
+      if (random() % 16 == 0) header.op = static_cast<ReduceOp>(random() % kReduceOpCount);
+      const Bytes payload(header.bare() && random() % 8 != 0 ? 0 : (random() % 4 == 0 ? random() % 300 : 16));
+      if (random() % 3 == 0) {
+        (void)driver.result(header, payload);
+      } else {
+        (void)driver.contribute(static_cast<std::uint32_t>(random() % children), header, payload);
+      }
+      ASSERT_LE(driver.lane.segments_in_flight(), 2U);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tributary::engine::test

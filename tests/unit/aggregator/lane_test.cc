@@ -1,0 +1,281 @@
+// What comes out of one lane's engine when everyone keeps the protocol.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <random>
+
+#include "lane_driver.h"
+#include "reference/reduce.h"
+
+namespace tributary::engine::test {
+namespace {
+
+LaneShape root_of(std::uint32_t children, std::uint32_t window = 4) {
+  return {.children = children, .window = window, .segment_bytes = 1024, .ranks = children, .root = true};
+}
+LaneShape inner_of(std::uint32_t children, std::uint32_t ranks = 100) {
+  return {.children = children, .window = 4, .segment_bytes = 1024, .ranks = ranks, .root = false};
+}
+
+/// The order of the children's indices is the order of the sum, whatever order they came in.
+Bytes expected_of(DType dtype, ReduceOp op, const std::vector<Bytes>& inputs, std::uint32_t divisor = 1) {
+  std::vector<const void*> pointers;
+  for (const Bytes& input : inputs) pointers.push_back(input.data());
+  Bytes out(inputs.front().size());
+  kernels::reference::reduce(dtype, op, pointers, out.data(), out.size() / size_of(dtype), divisor);
+  return out;
+}
+
+/// Any bytes are numbers of the small floats; NaNs are made finite, because only their being NaN is promised.
+Bytes random_bytes(DType dtype, std::size_t count, std::mt19937& random) {
+  if (dtype == DType::float32) return bytes_of(values<float>(static_cast<std::uint32_t>(random()), count));
+  if (dtype == DType::float64) return bytes_of(values<double>(static_cast<std::uint32_t>(random()), count));
+  Bytes bytes(count * size_of(dtype));
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random() & (size_of(dtype) == 2 ? 0x3BU : 0xFFU));
+  return bytes;
+}
+
+struct Case {
+  DType dtype;
+  ReduceOp op;
+};
+
+class LaneReduces : public ::testing::TestWithParam<Case> {};
+
+TEST_P(LaneReduces, GivesTheSameBitsInEveryOrderOfArrivalAndForEveryNumberOfChildren) {
+  const auto [dtype, op] = GetParam();
+  std::mt19937 random(7);
+  for (const std::uint32_t children : {1U, 2U, 3U, 4U, 5U, 8U, 9U, 17U, 64U}) {
+    LaneDriver driver(root_of(children));
+    for (std::uint64_t sequence = 0; sequence < 6; ++sequence) {
+      const Signature signature{Collective::all_reduce, dtype, op, 0, 33};
+      std::vector<Bytes> inputs;
+      for (std::uint32_t child = 0; child < children; ++child) inputs.push_back(random_bytes(dtype, 33, random));
+      std::vector<std::uint32_t> order(children);
+      std::iota(order.begin(), order.end(), 0U);
+      if (sequence == 1) std::reverse(order.begin(), order.end());
+      if (sequence > 1) std::shuffle(order.begin(), order.end(), random);
+      for (const std::uint32_t child : order) {
+        ASSERT_TRUE(driver.contribute(child, contribution(sequence, signature), inputs[child]));
+      }
+      const Bytes expected = expected_of(dtype, op, inputs, op == ReduceOp::avg ? children : 1);
+      for (std::uint32_t child = 0; child < children; ++child) {
+        const Sent* result = driver.out.result_of(child, sequence);
+        ASSERT_NE(result, nullptr);
+        ASSERT_EQ(result->payload, expected) << children << " children, sequence " << sequence;
+      }
+    }
+  }
+}
+
+std::string case_name(const ::testing::TestParamInfo<Case>& info) {
+  return std::string(to_string(info.param.dtype)) + "_" + std::string(to_string(info.param.op));
+}
+INSTANTIATE_TEST_SUITE_P(Lane, LaneReduces,
+                         ::testing::Values(Case{DType::float32, ReduceOp::sum}, Case{DType::float32, ReduceOp::avg},
+                                           Case{DType::float64, ReduceOp::avg}, Case{DType::float16, ReduceOp::sum},
+                                           Case{DType::float16, ReduceOp::avg}, Case{DType::bfloat16, ReduceOp::sum},
+                                           Case{DType::bfloat16, ReduceOp::prod}, Case{DType::int8, ReduceOp::sum},
+                                           Case{DType::int32, ReduceOp::avg}, Case{DType::uint64, ReduceOp::max},
+                                           Case{DType::int64, ReduceOp::min}, Case{DType::uint8, ReduceOp::prod}),
+                         case_name);
+
+TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
+  constexpr std::uint32_t kChildren = 13;
+  const Signature signature{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 50};
+  // Children 0 to 11 in order: the engine adds in three steps. 12 first: it can add only when all are there.
+  LaneDriver early(root_of(kChildren)), late(root_of(kChildren));
+  for (std::uint32_t child = 0; child < kChildren; ++child) {
+    ASSERT_TRUE(early.contribute(child, contribution(0, signature), bytes_of(values<float>(child, 50))));
+    const std::uint32_t other = kChildren - 1 - child;
+    ASSERT_TRUE(late.contribute(other, contribution(0, signature), bytes_of(values<float>(other, 50))));
+  }
+  EXPECT_EQ(early.out.result_of(0, 0)->payload, late.out.result_of(0, 0)->payload);
+}
+
+TEST(Lane, AnInnerPointSendsThePartialSumUpUndividedAndTheRootsAnswerDown) {
+  LaneDriver driver(inner_of(2));
+  const Signature average{Collective::all_reduce, DType::float32, ReduceOp::avg, 0, 3};
+  ASSERT_TRUE(driver.contribute(1, contribution(0, average), bytes_of(std::vector<float>{10, 20, 30})));
+  ASSERT_TRUE(driver.contribute(0, contribution(0, average), bytes_of(std::vector<float>{1, 2, 3})));
+  ASSERT_EQ(driver.out.up.size(), 1U);
+  EXPECT_EQ(driver.out.up[0].header.type, FrameType::contribution);
+  EXPECT_TRUE(driver.out.up[0].header.wants_result());
+  EXPECT_FALSE(driver.out.up[0].header.bare());
+  EXPECT_EQ(driver.out.up[0].header.signature(), average);
+  EXPECT_EQ(driver.out.up[0].payload, bytes_of(std::vector<float>{11, 22, 33}));
+  EXPECT_TRUE(driver.out.down.empty());
+  EXPECT_EQ(driver.lane.segments_in_flight(), 1U);
+
+  const Bytes answer = bytes_of(std::vector<float>{7, 8, 9});
+  ASSERT_TRUE(driver.result(contribution(0, average, 0), answer));
+  for (std::uint32_t child = 0; child < 2; ++child) EXPECT_EQ(driver.out.result_of(child, 0)->payload, answer);
+  EXPECT_EQ(driver.lane.segments_in_flight(), 0U);
+  EXPECT_EQ(driver.lane.segments_completed(), 1U);
+}
+
+TEST(Lane, ARootWithOneChildStillDividesByTheRanksOfTheGroup) {
+  LaneDriver driver({.children = 1, .window = 2, .segment_bytes = 256, .ranks = 4, .root = true});
+  const Signature average{Collective::all_reduce, DType::int32, ReduceOp::avg, 0, 2};
+  ASSERT_TRUE(driver.contribute(0, contribution(0, average), bytes_of(std::vector<std::int32_t>{8, -9})));
+  EXPECT_EQ(driver.out.result_of(0, 0)->payload, bytes_of(std::vector<std::int32_t>{2, -2}));
+}
+
+TEST(Lane, AllToOneGivesDataToTheOneThatAskedAndBareResultsToTheOthers) {
+  for (const Collective collective : {Collective::reduce, Collective::reduce_scatter}) {
+    LaneDriver driver(root_of(3));
+    const Signature signature{collective, DType::int32, ReduceOp::sum, 1, 4};
+    for (std::uint32_t child = 0; child < 3; ++child) {
+      const std::uint16_t flags = child == 1 ? frame_flags::kWantsResult : std::uint16_t{0};
+      const std::vector<std::int32_t> input(4, static_cast<std::int32_t>(child + 1));
+      ASSERT_TRUE(driver.contribute(child, contribution(0, signature, flags), bytes_of(input)));
+    }
+    for (std::uint32_t child = 0; child < 3; ++child) {
+      const Sent* result = driver.out.result_of(child, 0);
+      ASSERT_NE(result, nullptr);
+      EXPECT_EQ(result->header.bare(), child != 1);
+      EXPECT_EQ(result->payload, child == 1 ? bytes_of(std::vector<std::int32_t>(4, 6)) : Bytes{});
+    }
+  }
+}
+
+TEST(Lane, AnInnerPointWhoseChildrenDoNotWantTheSumAsksForNoneAndPassesABareResultDown) {
+  LaneDriver driver(inner_of(2));
+  const Signature signature{Collective::reduce, DType::int32, ReduceOp::sum, 77, 1};
+  for (std::uint32_t child = 0; child < 2; ++child) {
+    ASSERT_TRUE(driver.contribute(child, contribution(0, signature, 0), bytes_of(std::vector<std::int32_t>{5})));
+  }
+  ASSERT_EQ(driver.out.up.size(), 1U);
+  EXPECT_FALSE(driver.out.up[0].header.wants_result());
+  EXPECT_EQ(driver.out.up[0].payload, bytes_of(std::vector<std::int32_t>{10}));
+  ASSERT_TRUE(driver.result(contribution(0, signature, frame_flags::kBare), {}));
+  EXPECT_TRUE(driver.out.result_of(0, 0)->header.bare());
+  EXPECT_TRUE(driver.out.result_of(1, 0)->header.bare());
+}
+
+TEST(Lane, OneToAllGivesTheOwnersDataToAllOthers) {
+  for (const Collective collective : {Collective::broadcast, Collective::all_gather}) {
+    for (std::uint32_t owner = 0; owner < 3; ++owner) {
+      LaneDriver driver(root_of(3));
+      const Signature signature{collective, DType::float32, ReduceOp::sum, owner, 8};
+      const Bytes data = bytes_of(values<float>(owner, 8));
+      for (std::uint32_t child = 0; child < 3; ++child) {
+        const bool owns = child == owner;
+        const auto header = contribution(0, signature, owns ? std::uint16_t{0} : kBareAndWants);
+        ASSERT_TRUE(driver.contribute(child, header, owns ? data : Bytes{}));
+      }
+      for (std::uint32_t child = 0; child < 3; ++child) {
+        const Sent* result = driver.out.result_of(child, 0);
+        EXPECT_EQ(result->header.bare(), child == owner);
+        EXPECT_EQ(result->payload, child == owner ? Bytes{} : data);
+      }
+    }
+  }
+}
+
+TEST(Lane, AnInnerPointThatHasTheOwnerBelowKeepsTheDataAndAsksForNone) {
+  LaneDriver driver(inner_of(2));
+  const Signature signature{Collective::broadcast, DType::uint8, ReduceOp::sum, 0, 5};
+  const Bytes data = bytes_of(std::vector<std::uint8_t>{1, 2, 3, 4, 5});
+  ASSERT_TRUE(driver.contribute(1, contribution(0, signature, kBareAndWants), {}));
+  ASSERT_TRUE(driver.contribute(0, contribution(0, signature, 0), data));
+  ASSERT_EQ(driver.out.up.size(), 1U);
+  EXPECT_EQ(driver.out.up[0].payload, data);
+  EXPECT_FALSE(driver.out.up[0].header.wants_result());
+  ASSERT_TRUE(driver.result(contribution(0, signature, frame_flags::kBare), {}));
+  EXPECT_TRUE(driver.out.result_of(0, 0)->header.bare());
+  EXPECT_EQ(driver.out.result_of(1, 0)->payload, data);
+}
+
+TEST(Lane, AnInnerPointWithoutTheOwnerSendsABareContributionAndPassesTheDataDown) {
+  LaneDriver driver(inner_of(2));
+  const Signature signature{Collective::all_gather, DType::uint8, ReduceOp::sum, 0, 3};
+  for (std::uint32_t child = 0; child < 2; ++child) {
+    ASSERT_TRUE(driver.contribute(child, contribution(0, signature, kBareAndWants), {}));
+  }
+  ASSERT_EQ(driver.out.up.size(), 1U);
+  EXPECT_TRUE(driver.out.up[0].header.bare());
+  EXPECT_TRUE(driver.out.up[0].header.wants_result());
+  const Bytes data = bytes_of(std::vector<std::uint8_t>{9, 8, 7});
+  ASSERT_TRUE(driver.result(contribution(0, signature, 0), data));
+  for (std::uint32_t child = 0; child < 2; ++child) EXPECT_EQ(driver.out.result_of(child, 0)->payload, data);
+}
+
+TEST(Lane, ABarrierIsBareAllTheWay) {
+  LaneDriver driver(root_of(2));
+  const Signature signature{Collective::barrier, DType::uint8, ReduceOp::sum, 0, 0};
+  ASSERT_TRUE(driver.contribute(0, contribution(0, signature, frame_flags::kBare), {}));
+  EXPECT_TRUE(driver.out.down.empty()) << "nobody passes before everyone came";
+  ASSERT_TRUE(driver.contribute(1, contribution(0, signature, frame_flags::kBare), {}));
+  ASSERT_EQ(driver.out.down.size(), 2U);
+  for (const SentDown& sent : driver.out.down) EXPECT_TRUE(sent.header.bare());
+}
+
+TEST(Lane, ZeroElementsAreReducedToZeroElements) {
+  LaneDriver driver(root_of(2));
+  const Signature signature{Collective::all_reduce, DType::float64, ReduceOp::avg, 0, 0};
+  for (std::uint32_t child = 0; child < 2; ++child) {
+    ASSERT_TRUE(driver.contribute(child, contribution(0, signature), {}));
+  }
+  ASSERT_EQ(driver.out.down.size(), 2U);
+  EXPECT_TRUE(driver.out.down[0].payload.empty());
+}
+
+TEST(Lane, ManySegmentsRunThroughAWindowWithChildrenAheadOfOneAnother) {
+  constexpr std::uint32_t kChildren = 5, kWindow = 4;
+  constexpr std::uint64_t kSegments = 400;
+  const Signature signature{Collective::all_reduce, DType::int64, ReduceOp::sum, 0, 16};
+  LaneDriver driver(root_of(kChildren, kWindow));
+  std::array<std::uint64_t, kChildren> contributed{};
+  std::mt19937 random(11);
+  for (std::uint64_t completed = 0; completed < kSegments; completed = driver.lane.segments_completed()) {
+    const std::uint32_t child = static_cast<std::uint32_t>(random() % kChildren);
+    const std::uint64_t sequence = contributed[child];
+    if (sequence >= completed + kWindow || sequence >= kSegments) continue;
+    ASSERT_TRUE(driver.contribute(child, contribution(sequence, signature),
+                                  bytes_of(values<std::int64_t>(child, 16, sequence))));
+    ++contributed[child];
+  }
+  for (std::uint64_t sequence = 0; sequence < kSegments; ++sequence) {
+    std::vector<Bytes> inputs;
+    for (std::uint32_t c = 0; c < kChildren; ++c) inputs.push_back(bytes_of(values<std::int64_t>(c, 16, sequence)));
+    ASSERT_EQ(driver.out.result_of(2, sequence)->payload, expected_of(DType::int64, ReduceOp::sum, inputs));
+  }
+  EXPECT_EQ(driver.lane.segments_in_flight(), 0U);
+}
+
+TEST(Lane, AResultStaysReadableUntilAllHaveContributedTheNextSegmentOfItsSlot) {
+  // A slow child still reads result 0 while the others are a window ahead; all patterns, since buffers change places.
+  constexpr std::uint32_t kWindow = 2;
+  struct Keep final : LaneOutput {
+    void to_parent(const FrameHeader&, std::span<const std::byte>) override {}
+    void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override {
+      if (child == 2 && header.sequence == 0) slow = payload;
+    }
+    void fault(std::uint32_t, std::uint32_t, MismatchReport) override { FAIL(); }
+    std::span<const std::byte> slow;
+  } keep;
+  Lane lane(root_of(3, kWindow), kEpoch);
+  const auto contribute = [&](std::uint32_t child, FrameHeader header, const Bytes& payload) {
+    header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    const auto place = lane.contribution_begins(child, header);
+    ASSERT_TRUE(place);
+    std::copy(payload.begin(), payload.end(), place->begin());
+    ASSERT_TRUE(lane.contribution_landed(child, header, keep));
+  };
+  const Signature broadcast{Collective::broadcast, DType::uint8, ReduceOp::sum, 0, 64};
+  const Bytes first(64, std::byte{1}), second(64, std::byte{2});
+  contribute(0, contribution(0, broadcast, 0), first);
+  contribute(1, contribution(0, broadcast, kBareAndWants), {});
+  contribute(2, contribution(0, broadcast, kBareAndWants), {});
+  const Signature sum{Collective::all_reduce, DType::uint8, ReduceOp::sum, 0, 64};
+  contribute(0, contribution(kWindow, sum), second);
+  contribute(1, contribution(kWindow, sum), second);
+  ASSERT_EQ(keep.slow.size(), 64U);
+  EXPECT_TRUE(std::equal(keep.slow.begin(), keep.slow.end(), first.begin())) << "child 2 has not read it yet";
+}
+
+}  // namespace
+}  // namespace tributary::engine::test

@@ -1,0 +1,196 @@
+// Ranks that disagree, die, hang or go: the others are told in time, and nothing is kept.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "worker_rig.h"
+
+namespace tributary::aggregator::test {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+class WorkerFailure : public WorkerTest {};
+
+TEST_F(WorkerFailure, RanksThatDisagreeAreNamedToAllOfThemWithWhatEachAskedFor) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 3);
+  ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
+  settle();
+  ranks[2]->contribute(0, kMax, bytes_of(floats(2, 16)));
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->fault.has_value(); }); }));
+  for (const Child* rank : ranks) {
+    EXPECT_EQ(rank->fault, (MismatchReport{.operation = 0, .rank_a = 0, .rank_b = 2, .a = kSum, .b = kMax}));
+    EXPECT_TRUE(rank->results.empty());
+  }
+  expect_all_given_back(root);
+  EXPECT_EQ(root.worker->metrics().faults, 1U);
+  EXPECT_EQ(root.worker->metrics().lanes_failed, 0U);
+}
+
+TEST_F(WorkerFailure, ADisagreementBelowOneLeafReachesTheRanksOfAllLeaves) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 2);
+  ranks[2]->contribute(0, kSum, bytes_of(floats(2, 16)));
+  ranks[3]->contribute(0, kMax, bytes_of(floats(3, 16)));
+  // Frames that are under way meanwhile change nothing about what everyone reads.
+  for (std::uint64_t sequence = 1; sequence < kWindow; ++sequence) {
+    for (Child* rank : ranks) rank->contribute(sequence, kSum, bytes_of(floats(0, 16)));
+  }
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->fault.has_value(); }); }));
+  for (const Child* rank : ranks) {
+    EXPECT_EQ(rank->fault, ranks[0]->fault);
+    EXPECT_EQ(rank->fault->rank_a + rank->fault->rank_b, 5U);
+  }
+  for (Host* host : {&left, &right, &root}) expect_all_given_back(*host);
+}
+
+TEST_F(WorkerFailure, ADisagreementBetweenLeavesNamesTheLowestRankBelowEach) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 2);
+  for (std::uint32_t rank = 0; rank < 4; ++rank)
+    ranks[rank]->contribute(0, rank < 2 ? kSum : kMax, bytes_of(floats(rank, 16)));
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->fault.has_value(); }); }));
+  for (const Child* rank : ranks) EXPECT_EQ(rank->fault->rank_a + rank->fault->rank_b, 2U);
+}
+
+TEST_F(WorkerFailure, WhenTheRootDiesWhileAFaultIsUnderWayTheReportStillReachesTheLeafsRanks) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 2);
+  network_.partition("root");
+  ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
+  ranks[1]->contribute(0, kMax, bytes_of(floats(1, 16)));
+  settle();
+  EXPECT_FALSE(ranks[0]->fault.has_value());
+  network_.kill("root");
+  network_.heal("root");
+  EXPECT_TRUE(run_until([&] { return ranks[0]->fault && ranks[1]->fault; }));
+}
+
+TEST_F(WorkerFailure, AChildThatDiesFailsTheLaneNamesItAndFreesTheMemory) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 3);
+  for (Child* rank : {ranks[0], ranks[1]}) rank->contribute(0, kSum, bytes_of(floats(1, 16)));
+  settle();
+  network_.kill("rank2");
+  ASSERT_TRUE(run_until([&] { return ranks[0]->failed && ranks[1]->failed; }));
+  EXPECT_THAT(*ranks[0]->failed, HasSubstr("rank 2 is gone from lane 0 of group 4711 at epoch 3 on aggregator root"));
+  expect_all_given_back(root);
+  EXPECT_EQ(root.worker->metrics().lanes_failed, 1U);
+}
+
+TEST_F(WorkerFailure, WhenAllProcessesOfAGroupDieAtOnceNothingOfItIsKept) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 4);
+  for (std::uint32_t rank = 0; rank < 5; ++rank) ranks[rank]->contribute(0, kSum, bytes_of(floats(rank, 16)));
+  settle();
+  EXPECT_GT(root.budget.in_use(), 0U);
+  for (int rank = 0; rank < 8; ++rank) network_.kill("rank" + std::to_string(rank));
+  for (Host* host : {&left, &right, &root}) expect_all_given_back(*host);
+}
+
+TEST_F(WorkerFailure, AChildThatReadsNothingDoesNotKeepTheMemoryOfAFailedLane) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 2);
+  network_.pause("rank1");
+  for (std::uint64_t s = 0; s < kWindow; ++s) ranks[0]->contribute(s, kSum, bytes_of(floats(0, 16)));
+  settle();
+  network_.kill("rank0");
+  expect_all_given_back(root);
+}
+
+TEST_F(WorkerFailure, ADeadLeafFailsTheLaneForTheRanksOfTheOther) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 2);
+  network_.kill("left");
+  ASSERT_TRUE(run_until([&] { return ranks[2]->failed && ranks[3]->failed && ranks[0]->closed; }));
+  EXPECT_THAT(*ranks[2]->failed, HasSubstr("rank 0 is gone from"));
+  expect_all_given_back(right);
+  expect_all_given_back(root);
+}
+
+TEST_F(WorkerFailure, ADeadRootFailsTheLaneForEverybody) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 2);
+  network_.kill("root");
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->failed.has_value(); }); }));
+  EXPECT_THAT(*ranks[0]->failed, HasSubstr("the parent of lane 0"));
+  expect_all_given_back(left);
+}
+
+TEST_F(WorkerFailure, AParentThatRefusesIsQuotedToTheRanks) {
+  Host &left = aggregator("left"), &right = aggregator("right");
+  Host& root = aggregator("root", 100);
+  std::vector<Child*> ranks;
+  TokenClaims own = claims_of("left", 0, 1);
+  own.root = false;
+  own.parent_host = "root";
+  own.parent_port = kPort;
+  Child& rank = child("rank0", left.endpoint(), join_of({own, claims_of("root", 0, 1)}));
+  ASSERT_TRUE(run_until([&] { return rank.failed.has_value(); }));
+  EXPECT_THAT(*rank.failed, HasSubstr("aggregator root has 100 of 100 bytes left"));
+  for (Host* host : {&left, &right, &root}) expect_all_given_back(*host);
+}
+
+TEST_F(WorkerFailure, AParentThatIsNotThereFailsTheLaneInTime) {
+  Host& left = aggregator("left");
+  TokenClaims own = claims_of("left", 0, 1);
+  own.root = false;
+  own.parent_host = "nowhere";
+  own.parent_port = kPort;
+  Child& rank = child("rank0", left.endpoint(), join_of({own, claims_of("root", 0, 1)}));
+  ASSERT_TRUE(run_until([&] { return rank.failed.has_value(); }));
+  EXPECT_THAT(*rank.failed, HasSubstr("nowhere"));
+  expect_all_given_back(left);
+}
+
+TEST_F(WorkerFailure, LeavingInMidOperationIsAFailure) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 2);
+  ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
+  ranks[0]->leave();
+  ASSERT_TRUE(run_until([&] { return ranks[1]->failed.has_value(); }));
+  EXPECT_EQ(*ranks[1]->failed, "rank 0 left in mid-operation");
+  expect_all_given_back(root);
+}
+
+TEST_F(WorkerFailure, LeavingBeforeTheLaneIsReadyIsAFailureAndNoCrash) {
+  Host& root = aggregator("root");
+  Child& early = child("rank0", root.endpoint(), join_of({claims_of("root", 0, 2)}));
+  early.leave();
+  settle();
+  early.close();
+  settle();
+  EXPECT_THAT(refusal_of(root, join_of({claims_of("root", 1, 2)})), HasSubstr("ended"));
+  expect_all_given_back(root);
+}
+
+TEST_F(WorkerFailure, AChildThatSaysFailedEndsTheLaneWithItsReason) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 2);
+  FrameHeader header;
+  header.type = FrameType::failed;
+  const std::string reason = "my cable was cut";
+  const auto bytes = std::as_bytes(std::span(reason));
+  ranks[0]->send(header, {bytes.begin(), bytes.end()});
+  ASSERT_TRUE(run_until([&] { return ranks[1]->failed.has_value(); }));
+  EXPECT_THAT(*ranks[1]->failed, HasSubstr("my cable was cut"));
+  expect_all_given_back(root);
+}
+
+TEST_F(WorkerFailure, ABrokenConnectionInMidPayloadFailsTheLane) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 2);
+  for (int round = 0; round < 20 && !ranks[0]->failed; ++round) {
+    const auto sequence = static_cast<std::uint64_t>(round);
+    if (round < kWindow) ranks[1]->contribute(sequence, kSum, bytes_of(floats(1, 16)));
+    network_.run_for(std::chrono::microseconds(3));
+    if (round == 2) network_.cut(ranks[1]->channel());
+  }
+  EXPECT_TRUE(run_until([&] { return ranks[0]->failed.has_value(); }));
+  expect_all_given_back(root);
+}
+
+}  // namespace
+}  // namespace tributary::aggregator::test

@@ -1,0 +1,199 @@
+#include "worker_rig.h"
+
+#include <cmath>
+
+namespace tributary::aggregator::test {
+
+Child::Child(transport::Transport& transport, const Endpoint& to, const Bytes& join, std::uint32_t epoch)
+    : epoch_(epoch), channel_(transport.connect(to, *this, std::chrono::seconds(5))) {
+  if (join.empty()) return;
+  FrameHeader header;
+  header.type = FrameType::join;
+  channel_->send_copy(header, join);
+}
+
+void Child::send(FrameHeader header, Bytes payload) {
+  borrowed_.push_back(std::move(payload));
+  EXPECT_TRUE(channel_->send(header, borrowed_.back(), 0));
+}
+
+void Child::contribute(std::uint64_t sequence, const Signature& signature, Bytes payload, std::uint16_t flags) {
+  FrameHeader header;
+  header.type = FrameType::contribution;
+  header.group = kGroup;
+  header.epoch = epoch_;
+  header.sequence = header.operation = sequence;
+  header.flags = flags;
+  header.set_signature(signature);
+  send(header, std::move(payload));
+}
+
+void Child::leave() {
+  FrameHeader header;
+  header.type = FrameType::leave;
+  header.group = kGroup;
+  header.epoch = epoch_;
+  send(header);
+}
+
+const Child::Result* Child::result_of(std::uint64_t sequence) const {
+  for (const Result& result : results) {
+    if (result.header.sequence == sequence) return &result;
+  }
+  return nullptr;
+}
+
+transport::Placement Child::on_header(transport::Channel&, const FrameHeader& header) {
+  incoming_.assign(header.payload_bytes, std::byte{0});
+  return transport::Accept{incoming_};
+}
+
+void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
+  const std::string text(reinterpret_cast<const char*>(payload.data()), payload.size());
+  switch (header.type) {
+    case FrameType::ready:
+      ready = true;
+      return;
+    case FrameType::result:
+      results.push_back({header, {payload.begin(), payload.end()}});
+      return;
+    case FrameType::refuse:
+      refused = text;
+      return;
+    case FrameType::failed:
+      failed = text;
+      return;
+    case FrameType::fault:
+      fault = decode_mismatch(payload);
+      return;
+    default:
+      ADD_FAILURE() << "an aggregator sent a " << to_string(header.type);
+  }
+}
+
+Host::Host(transport::SimNetwork& network, const TokenVerifier& verifier, const std::int64_t& now_s,
+           std::string host_name, std::uint64_t memory_bytes, WorkerSettings settings)
+    : name(std::move(host_name)), budget(memory_bytes), network_(network), transport_(network.transport(name)) {
+  settings.name = name;
+  worker = std::make_unique<Worker>(transport_, verifier, budget, settings, [&now_s] { return now_s; });
+  auto listener = transport_.listen({"0.0.0.0", kPort}, *worker);
+  EXPECT_TRUE(listener);
+  listener_ = std::move(*listener);
+  network_.on_due(name, [this] {
+    transport_.poll(transport::Duration::zero());
+    worker->tick(transport_.now());
+    network_.wake_at(name, transport_.now() + std::chrono::milliseconds(50));
+  });
+  network_.wake_at(name, transport_.now());
+}
+
+Host::~Host() {
+  network_.on_due(name, {});
+}
+
+WorkerTest::WorkerTest() : key_(*SigningKey::generate()), verifier_(*TokenVerifier::create(key_.public_key())) {}
+
+Host& WorkerTest::aggregator(const std::string& name, std::uint64_t memory_bytes, WorkerSettings settings) {
+  auto& host = hosts_[name];
+  host = std::make_unique<Host>(network_, verifier_, now_s_, name, memory_bytes, std::move(settings));
+  return *host;
+}
+
+TokenClaims WorkerTest::claims_of(const std::string& aggregator, std::uint16_t child, std::uint16_t children) const {
+  TokenClaims c;
+  c.job = "training";
+  c.aggregator = aggregator;
+  c.group = kGroup;
+  c.epoch = epoch_;
+  c.child = child;
+  c.children = children;
+  c.window = kWindow;
+  c.segment_bytes = kSegmentBytes;
+  c.rank = child;
+  c.ranks = children;
+  c.root = true;
+  c.expires_at = now_s_ + 120;
+  return c;
+}
+
+Bytes WorkerTest::join_of(const std::vector<TokenClaims>& chain) const {
+  TokenChain tokens;
+  for (const TokenClaims& claims : chain) {
+    auto token = key_.sign(claims);
+    EXPECT_TRUE(token) << token.error().message;
+    tokens.push_back(*token);
+  }
+  return encode(tokens);
+}
+
+Child& WorkerTest::child(const std::string& host, const Endpoint& to, const Bytes& join) {
+  return *children_.emplace_back(std::make_unique<Child>(network_.transport(host), to, join, epoch_));
+}
+
+std::vector<Child*> WorkerTest::lane_of(Host& root, std::uint16_t children) {
+  std::vector<Child*> all;
+  for (std::uint16_t i = 0; i < children; ++i) {
+    all.push_back(&child("rank" + std::to_string(i), root.endpoint(), join_of({claims_of(root.name, i, children)})));
+  }
+  EXPECT_TRUE(run_until([&] { return std::ranges::all_of(all, &Child::ready); }));
+  return all;
+}
+
+std::vector<Child*> WorkerTest::two_levels(Host& left, Host& right, Host& root, std::uint16_t width) {
+  std::vector<Child*> all;
+  const auto ranks = static_cast<std::uint32_t>(2 * width);
+  for (std::uint16_t rank = 0; rank < ranks; ++rank) {
+    const std::uint16_t side = rank / width;
+    Host& leaf = side == 0 ? left : right;
+    TokenClaims own = claims_of(leaf.name, static_cast<std::uint16_t>(rank % width), width);
+    own.rank = rank;
+    own.ranks = ranks;
+    own.root = false;
+    own.parent_host = root.name;
+    own.parent_port = kPort;
+    TokenClaims above = claims_of(root.name, side, 2);
+    above.kind = ChildKind::aggregator;
+    above.rank = static_cast<std::uint32_t>(side) * width;
+    above.ranks = ranks;
+    all.push_back(&child("rank" + std::to_string(rank), leaf.endpoint(), join_of({own, above})));
+  }
+  EXPECT_TRUE(run_until([&] { return std::ranges::all_of(all, &Child::ready); }));
+  return all;
+}
+
+bool WorkerTest::run_until(const std::function<bool()>& done, transport::Duration limit) {
+  return network_.run_until(done, network_.now() + limit);
+}
+
+std::string WorkerTest::refusal_of(Host& host, const Bytes& join) {
+  Child& stranger = child("stranger", host.endpoint(), join);
+  EXPECT_TRUE(run_until([&] { return stranger.closed.has_value(); }));
+  return stranger.refused.value_or("(no refusal)");
+}
+
+void WorkerTest::expect_all_given_back(Host& host) {
+  EXPECT_TRUE(
+      run_until([&] { return host.worker->sessions() == 0 && host.budget.in_use() == 0; }, std::chrono::seconds(20)))
+      << host.name << ": " << host.worker->sessions() << " sessions, " << host.budget.in_use() << " bytes";
+  EXPECT_EQ(host.worker->metrics().lanes_active, 0U);
+  EXPECT_TRUE(host.worker->lanes().empty());
+}
+
+std::vector<float> floats(std::uint32_t rank, std::size_t count, std::uint64_t sequence) {
+  std::vector<float> list(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    list[i] = std::ldexp(static_cast<float>((rank * 7919U + i * 104729U + sequence * 15485863U) % 9973U) + 0.3F,
+                         static_cast<int>(rank % 7));
+  }
+  return list;
+}
+
+std::vector<float> sum_of(const std::vector<std::vector<float>>& inputs) {
+  std::vector<float> sum = inputs.front();
+  for (std::size_t n = 1; n < inputs.size(); ++n) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += inputs[n][i];
+  }
+  return sum;
+}
+
+}  // namespace tributary::aggregator::test
