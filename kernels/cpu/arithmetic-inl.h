@@ -90,10 +90,19 @@ HWY_INLINE Reciprocal<U> reciprocal_of(std::uint32_t divisor) {
 }
 
 template <class U>
+HWY_INLINE Vec<U> shift_right(Vec<U> value, int bits) {
+#if HWY_HAVE_SCALABLE
+  return hn::ShiftRightSame(value, static_cast<U>(bits));
+#else
+  return hn::ShiftRightSame(value, bits);
+#endif
+}
+
+template <class U>
 HWY_INLINE Vec<U> divide_unsigned(Vec<U> value, Reciprocal<U> by) {
   const auto product = multiply_high(value, set<U>(by.multiplier));
-  const auto rest = hn::ShiftRightSame(hn::Sub(value, product), by.shift_first);
-  return hn::ShiftRightSame(hn::Add(product, rest), by.shift_second);
+  const auto rest = shift_right<U>(hn::Sub(value, product), by.shift_first);
+  return shift_right<U>(hn::Add(product, rest), by.shift_second);
 }
 
 HWY_INLINE Vec<std::uint8_t> divide_bytes(Vec<std::uint8_t> value, Reciprocal<std::uint16_t> by) {

@@ -1,30 +1,20 @@
 #include "tributary/kernels/reduce.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cassert>
 
+#include "cpu/cache.h"
 #include "cpu/kernel_table.h"
 
 namespace tributary::kernels {
 namespace {
 
-constexpr std::size_t kLastCacheBytesDefault = std::size_t{16} << 20;
-
-/// Inputs and result of more bytes than this do not stay in the last cache: then storing the result past the caches
-/// saves reading its lines first, a third of all traffic at two inputs.
-std::size_t stream_bytes_min() noexcept {
-  static const std::size_t bytes = [] {
-    const long last_cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return last_cache > 0 ? static_cast<std::size_t>(last_cache) : kLastCacheBytesDefault;
-  }();
-  return bytes;
-}
-
+/// Whether the result goes past the caches. It does once inputs and result fill more than half of the last cache, which
+/// other cores use as well: they will not stay there, and a store that allocates a line has to read it first, a third
+/// of all traffic at two inputs. Smaller results stay in cache for whoever sends them on, although streaming alone
+/// would be faster from about 1 MiB. In place it never does: the result's lines have just been read.
 bool should_stream(std::span<const void* const> inputs, const void* out, std::size_t bytes) noexcept {
-  // In place, the result's lines have just been read.
-  return bytes * (inputs.size() + 1) > stream_bytes_min() && std::ranges::find(inputs, out) == inputs.end();
+  return bytes * (inputs.size() + 1) > last_cache_bytes() / 2 && std::ranges::find(inputs, out) == inputs.end();
 }
 
 const ReduceTable& active_table() noexcept {

@@ -24,6 +24,9 @@ extern const ReduceTable kReduceTable;
 namespace avx3 {
 extern const ReduceTable kReduceTable;
 }
+namespace avx3_bf16 {
+extern const ReduceTable kReduceTable;
+}
 #elif defined(__aarch64__)
 namespace neon {
 extern const ReduceTable kReduceTable;
@@ -36,7 +39,7 @@ extern const ReduceTable kReduceTable;
 namespace {
 
 struct TargetList {
-  std::array<Target, 4> targets{Target::scalar};
+  std::array<Target, 5> targets{Target::scalar};
   std::size_t count = 1;
   Target active = Target::scalar;
 
@@ -55,8 +58,10 @@ TargetList detect() noexcept {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
   list.add(Target::avx2, avx2);
-  list.add(Target::avx3, avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"));
+  const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  list.add(Target::avx3, avx3);
+  list.add(Target::avx3_bf16, avx3 && __builtin_cpu_supports("avx512bf16"));
   return list;
 }
 #elif defined(__aarch64__)
@@ -94,6 +99,8 @@ std::string_view to_string(Target target) noexcept {
       return "avx2";
     case Target::avx3:
       return "avx3";
+    case Target::avx3_bf16:
+      return "avx3_bf16";
     case Target::neon:
       return "neon";
     case Target::sve:
@@ -119,6 +126,8 @@ const ReduceTable& reduce_table(Target target) noexcept {
       return avx2::kReduceTable;
     case Target::avx3:
       return avx3::kReduceTable;
+    case Target::avx3_bf16:
+      return avx3_bf16::kReduceTable;
 #elif defined(__aarch64__)
     case Target::neon:
       return neon::kReduceTable;

@@ -7,15 +7,16 @@
 namespace tributary::kernels {
 
 enum class Target : std::uint8_t {
-  scalar,  // plain C++, the reference: for a CPU with none of the others
-  sse4,    // x86-64 with SSE4.2
-  avx2,    // x86-64 with AVX2, FMA, F16C and BMI2 (x86-64-v3)
-  avx3,    // x86-64 with AVX-512 F, BW, DQ and VL (x86-64-v4)
-  neon,    // arm64
-  sve,     // arm64 with the Scalable Vector Extension, of any vector length
+  scalar,     // plain C++, the reference: for a CPU with none of the others
+  sse4,       // x86-64 with SSE4.2
+  avx2,       // x86-64 with AVX2, FMA, F16C and BMI2 (x86-64-v3)
+  avx3,       // x86-64 with AVX-512 F, BW, DQ and VL (x86-64-v4)
+  avx3_bf16,  // avx3 with AVX512_BF16, for its conversions to bfloat16
+  neon,       // arm64
+  sve,        // arm64 with the Scalable Vector Extension, of any vector length
 };
 
-/// "scalar", "sse4", ...
+/// "scalar", "sse4", ... as above.
 [[nodiscard]] std::string_view to_string(Target target) noexcept;
 
 /// What this machine can run and this build holds, slowest first; never empty. Any thread; the answer does not change.

@@ -1,0 +1,193 @@
+// kernels::reduce beside the machine's own read/write mix and a plain loop, all three in turn in every round, so that a
+// busy neighbour slows each of them alike.
+//
+// Rates are bytes of input read per second by one core, in GB/s (1e9); each is the median of its rounds. of_machine and
+// of_plain are the medians of the rounds' ratios. A benchmark's own time is reduce's alone.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "huge_array.h"
+#include "memory_probe.h"
+#include "plain_loop.h"
+#include "reference/reduce.h"
+#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/target.h"
+
+namespace tributary::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Shape {
+  DType dtype;
+  ReduceOp op;
+  std::size_t inputs;
+  std::size_t input_bytes;
+};
+
+double median(std::vector<double> samples) {
+  std::ranges::nth_element(samples, samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2));
+  return samples[samples.size() / 2];
+}
+
+class Arrays {
+ public:
+  explicit Arrays(const Shape& shape) : shape_(shape), out_(shape.input_bytes) {
+    std::uint64_t state = 1;
+    for (std::size_t k = 0; k < shape.inputs; ++k) {
+      inputs_.emplace_back(shape.input_bytes);
+      for (std::size_t i = 0; i < shape.input_bytes; i += sizeof(std::uint64_t)) {
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        const std::uint64_t bits =
+            state & 0x3FFF3FFF3FFF3FFFU;  // neither NaN nor negative in any float format: no special path is taken
+        std::memcpy(inputs_.back().data() + i, &bits, sizeof(bits));
+      }
+      pointers_.push_back(inputs_.back().data());
+      byte_pointers_.push_back(inputs_.back().data());
+    }
+  }
+
+  [[nodiscard]] std::span<const void* const> inputs() const { return pointers_; }
+  [[nodiscard]] std::span<const std::byte* const> input_bytes() const { return byte_pointers_; }
+  [[nodiscard]] std::byte* out() const { return out_.data(); }
+  [[nodiscard]] std::size_t count() const { return shape_.input_bytes / size_of(shape_.dtype); }
+
+  /// Before anything is timed, the first and the last elements are compared with the reference.
+  [[nodiscard]] bool reduce_is_right() {
+    kernels::reduce(shape_.dtype, shape_.op, inputs(), out(), count(), divisor());
+    const std::size_t part = std::min<std::size_t>(count(), 4099);
+    return part_is_right(0, part) && part_is_right(count() - part, part);
+  }
+
+  [[nodiscard]] std::uint32_t divisor() const {
+    return shape_.op == ReduceOp::avg ? static_cast<std::uint32_t>(shape_.inputs) : 1;
+  }
+
+ private:
+  [[nodiscard]] bool part_is_right(std::size_t first, std::size_t elements) const {
+    const std::size_t size = size_of(shape_.dtype);
+    std::vector<const void*> from;
+    for (const std::byte* input : byte_pointers_) from.push_back(input + first * size);
+    std::vector<std::byte> expected(elements * size);
+    kernels::reference::reduce(shape_.dtype, shape_.op, from, expected.data(), elements, divisor());
+    return std::memcmp(expected.data(), out() + first * size, expected.size()) == 0;
+  }
+
+  Shape shape_;
+  std::vector<HugeArray> inputs_;
+  HugeArray out_;
+  std::vector<const void*> pointers_;
+  std::vector<const std::byte*> byte_pointers_;
+};
+
+/// Seconds per call of `body`, over as many calls as fill about 200 microseconds.
+template <class Body>
+double seconds_per_call(std::size_t calls, Body&& body) {
+  const auto start = Clock::now();
+  for (std::size_t i = 0; i < calls; ++i) {
+    body();
+    benchmark::ClobberMemory();
+  }
+  return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(calls);
+}
+
+const MemoryProbe& fastest_probe(const Arrays& arrays, std::size_t bytes, std::size_t calls) {
+  const MemoryProbe* best = nullptr;
+  double best_seconds = 0;
+  for (const MemoryProbe& probe : memory_probes()) {
+    std::vector<double> samples;
+    for (int round = 0; round < 7; ++round) {
+      samples.push_back(seconds_per_call(calls, [&] { probe.run(arrays.input_bytes(), arrays.out(), bytes); }));
+    }
+    if (best == nullptr || median(samples) < best_seconds) {
+      best = &probe;
+      best_seconds = median(samples);
+    }
+  }
+  return *best;
+}
+
+void reduce_benchmark(benchmark::State& state, Shape shape) {
+  Arrays arrays(shape);
+  if (!arrays.reduce_is_right()) return state.SkipWithError("reduce differs from the reference");
+
+  const std::size_t read_bytes = shape.inputs * shape.input_bytes;
+  const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / read_bytes);
+  const MemoryProbe& probe = fastest_probe(arrays, shape.input_bytes, calls);
+  const PlainSum plain = shape.op == ReduceOp::sum ? plain_sum(shape.dtype, shape.inputs) : nullptr;
+
+  std::vector<double> reduce_rate, machine_rate, plain_rate, of_machine, of_plain;
+  const auto rate = [&](double seconds) { return static_cast<double>(read_bytes) / seconds * 1e-9; };
+  for (auto iteration : state) {
+    const double reduce_seconds = seconds_per_call(calls, [&] {
+      kernels::reduce(shape.dtype, shape.op, arrays.inputs(), arrays.out(), arrays.count(), arrays.divisor());
+    });
+    state.SetIterationTime(reduce_seconds);
+    reduce_rate.push_back(rate(reduce_seconds));
+    machine_rate.push_back(
+        rate(seconds_per_call(calls, [&] { probe.run(arrays.input_bytes(), arrays.out(), shape.input_bytes); })));
+    of_machine.push_back(reduce_rate.back() / machine_rate.back());
+    if (plain == nullptr) continue;
+    plain_rate.push_back(rate(seconds_per_call(calls, [&] { plain(arrays.inputs(), arrays.out(), arrays.count()); })));
+    of_plain.push_back(reduce_rate.back() / plain_rate.back());
+  }
+  state.counters["GB/s"] = median(reduce_rate);
+  state.counters["machine"] = median(machine_rate);
+  state.counters["of_machine"] = median(of_machine);
+  if (plain != nullptr) {
+    state.counters["plain"] = median(plain_rate);
+    state.counters["of_plain"] = median(of_plain);
+  }
+  state.SetLabel(std::string(probe.name));
+}
+
+void add(std::string_view place, Shape shape, int rounds) {
+  const std::string name = std::string("reduce/") + std::string(place) + "/" + std::string(to_string(shape.dtype)) +
+                           "/" + std::string(to_string(shape.op)) + "/K=" + std::to_string(shape.inputs);
+  benchmark::RegisterBenchmark(name.c_str(), [shape](benchmark::State& state) { reduce_benchmark(state, shape); })
+      ->UseManualTime()
+      ->Iterations(rounds)
+      ->Unit(benchmark::kMicrosecond);
+}
+
+/// `total` bytes in all: the inputs and the result.
+Shape in_cache(DType dtype, ReduceOp op, std::size_t inputs, std::size_t total) {
+  return {dtype, op, inputs, total / (inputs + 1) / 512 * 512};
+}
+
+void register_all() {
+  constexpr DType kTargets[] = {DType::float32, DType::bfloat16, DType::float16, DType::int32};
+  for (const std::size_t inputs : {2U, 4U, 8U}) {
+    for (const DType dtype : kTargets) {
+      add("64MiB", {dtype, ReduceOp::sum, inputs, std::size_t{64} << 20}, 15);
+      add("32KiB", in_cache(dtype, ReduceOp::sum, inputs, std::size_t{32} << 10), 61);
+      add("256KiB", in_cache(dtype, ReduceOp::sum, inputs, std::size_t{256} << 10), 61);
+    }
+  }
+  for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+    for (std::uint8_t op = 0; op < kReduceOpCount; ++op) {
+      add("all", {DType{dtype}, ReduceOp{op}, 4, std::size_t{16} << 20}, 9);
+      add("all256KiB", in_cache(DType{dtype}, ReduceOp{op}, 4, std::size_t{256} << 10), 21);
+    }
+  }
+  for (const std::size_t inputs : {16U, 32U, 64U})
+    add("many", {DType::float32, ReduceOp::sum, inputs, std::size_t{16} << 20}, 9);
+}
+
+}  // namespace
+}  // namespace tributary::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  benchmark::AddCustomContext("kernels target",
+                              std::string(tributary::kernels::to_string(tributary::kernels::active_target())));
+  tributary::bench::register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
