@@ -49,6 +49,13 @@ def torch_version(folder: Path) -> str:
     return match[1]
 
 
+def pybind_flags(torch: Path) -> list[str]:
+    """Older PyTorch (2.7 does) shares its classes only with extensions that claim the compiler it was itself built with."""
+    program = "import torch; print(*(f'-DPYBIND11_{n}=\"{v}\"' for n in ('COMPILER_TYPE', 'STDLIB', 'BUILD_ABI') if (v := getattr(torch._C, f'_PYBIND11_{n}', None))))"
+    environment = {**os.environ, "PYTHONPATH": str(torch.parent), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment).stdout.split()
+
+
 def from_root(root: Path) -> tuple[list[Path], Path] | None:
     """(include directories, library directory) of an installation or a build directory."""
     libraries = [*root.glob("libtributary.so"), *root.glob("*/libtributary.so"), *root.glob("lib/*/libtributary.so")]
@@ -88,6 +95,7 @@ class BuildExtension(build_ext):
         unit.write_text("".join(f'#include "{HERE}/csrc/{source}"\n' for source in SOURCES))
 
         arguments = ["-std=c++20", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-DTORCH_EXTENSION_NAME=_C"]
+        arguments += pybind_flags(torch)
         for folder in (torch / "include", torch / "include/torch/csrc/api/include", *includes):
             arguments += ["-isystem", str(folder)]
 
