@@ -18,7 +18,9 @@ class Polling {
 
 }  // namespace
 
-TcpCore::TcpCore(const TcpSettings& settings) : settings_(settings) {}
+TcpCore::TcpCore(const TcpSettings& settings) : settings_(settings) {
+  const Descriptor first(io_);  // Asio opens its own descriptors now, and not when there may be none left
+}
 
 std::size_t TcpCore::poll(Duration wait) {
   if (polling_ || shut_) return 0;

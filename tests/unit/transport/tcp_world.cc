@@ -1,46 +1,6 @@
-#include "tributary/transport/tcp.h"
-#include "world.h"
+#include "tcp_world.h"
 
 namespace tributary::transport::test {
-namespace {
-
-using namespace std::chrono_literals;
-
-class TcpWorld : public World {
- public:
-  explicit TcpWorld(std::string host, const TcpSettings& settings)
-      : host_(std::move(host)), server_(settings), client_(settings) {}
-  Transport& server() override { return server_; }
-  Transport& client() override { return client_; }
-  Endpoint server_address(std::uint16_t port) override { return {host_, port}; }
-  Endpoint nowhere() override {
-    class Nobody : public Acceptor {
-      ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
-    } nobody;
-    return server_.listen({host_, 0}, nobody).value()->local();  // which is free again at once
-  }
-  bool run_until(const std::function<bool()>& done) override {
-    const TimePoint limit = Clock::now() + 30s;
-    while (!done()) {
-      if (Clock::now() > limit) return false;
-      if (server_.poll(0ns) + client_.poll(0ns) == 0) server_.poll(100us);
-    }
-    return true;
-  }
-  void settle() override {
-    for (const TimePoint end = Clock::now() + 20ms; Clock::now() < end;) {
-      server_.poll(1ms);
-      client_.poll(1ms);
-    }
-  }
-
- private:
-  std::string host_;
-  TcpTransport server_;
-  TcpTransport client_;
-};
-
-}  // namespace
 
 std::vector<NamedWorld> worlds() {
   const auto world = [](const char* host, const TcpSettings& settings) {

@@ -1,0 +1,7 @@
+#pragma once
+// How often operator new has been called in this program (allocations.cc replaces it).
+#include <cstdint>
+
+namespace tributary::transport::test {
+std::uint64_t allocations_so_far();
+}

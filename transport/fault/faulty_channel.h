@@ -1,0 +1,60 @@
+#pragma once
+// Stands between a channel and its handler: a Channel to the one side, a ChannelHandler to the other.
+#include <memory>
+#include <vector>
+
+#include "fault/fault_core.h"
+
+namespace tributary::transport {
+
+class FaultyChannel final : public Channel, public ChannelHandler {
+ public:
+  explicit FaultyChannel(std::shared_ptr<FaultCore> core) : core_(std::move(core)) {}
+  ~FaultyChannel() override;
+  FaultyChannel(const FaultyChannel&) = delete;
+  FaultyChannel& operator=(const FaultyChannel&) = delete;
+
+  void set_inner(std::unique_ptr<Channel> inner) { inner_ = std::move(inner); }
+  void set_handler(ChannelHandler* handler) { handler_ = handler; }
+  /// The delay or hold is over.
+  void go_on();
+
+  // ---- Channel
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
+  void resume() override { inner_->resume(); }
+  void close() override { inner_->close(); }
+  void close_after_flush(Duration limit) override { inner_->close_after_flush(limit); }
+  bool closed() const noexcept override { return inner_->closed(); }
+  std::string peer() const override { return inner_->peer(); }
+
+  // ---- ChannelHandler
+  void on_open(Channel&) override { handler_->on_open(*this); }
+  Placement on_header(Channel&, const FrameHeader& header) override;
+  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_sent(Channel&, std::uint64_t cookie) override;
+  void on_closed(Channel&, const Error& error) override { handler_->on_closed(*this, error); }
+
+ private:
+  [[nodiscard]] bool stop_here(FrameType type);
+  struct Outgoing {
+    bool corrupt = false;
+    bool duplicate = false;
+  };
+  [[nodiscard]] Outgoing draw(FrameType type);
+  [[nodiscard]] FrameHeader corrupted(const FrameHeader& header);
+  void cut(std::span<const std::byte> payload);
+
+  std::shared_ptr<FaultCore> core_;
+  ChannelHandler* handler_ = nullptr;
+  bool drawn_ = false;    // the faults of the frame whose header is shown next
+  bool waiting_ = false;  // it is delayed or held
+  bool cutting_ = false;
+  std::span<std::byte> destination_;  // the user's, of the payload that will be cut
+  std::vector<std::byte> scratch_;    // where that payload lands instead
+  std::uint64_t unsent_ = 0;          // send()s without on_sent
+  std::optional<Outgoing> outgoing_;  // drawn for a frame that the inner channel did not take yet
+  std::unique_ptr<Channel> inner_;    // the first to go
+};
+
+}  // namespace tributary::transport

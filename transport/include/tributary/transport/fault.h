@@ -1,0 +1,78 @@
+#pragma once
+// Faults on purpose, over any Transport: the same rules trouble SimNetwork and real sockets.
+//
+// A FaultyTransport is used in place of the transport that it wraps. Its rules apply to the frames that come in (delay,
+// hold, cut) or go out (refuse, corrupt, duplicate) through it; what is drawn comes from the plan's seed, in the order
+// of the frames.
+//
+// Over a SimNetwork the host must be run by this transport's poll(), and be woken for delays:
+//   network.on_due("a", [&] { faulty.poll({}); });
+//   faulty.on_wake([&](TimePoint at) { network.wake_at("a", at); });
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+enum class Fault : std::uint8_t {
+  delay,    // in: the frame, and with it the channel, waits up to delay_max before its header is shown
+  hold,     // in: the same until release_held()
+  cut,      // in: a part of the payload is written, less than all of it, then the connection is gone (peer_gone on both
+            // sides)
+  refuse,   // out: send() is false, as if the queue were full; only while an on_sent is due that will make the sender
+            // try again
+  corrupt,  // out: one byte of the header is changed; not payload_bytes, which each transport sets itself
+  duplicate,  // out: the frame goes out twice
+};
+inline constexpr std::size_t kFaultKinds = 6;
+
+/// Which frames a fault befalls: those of `type` (every type if empty) that are number `nth` of this rule on this
+/// transport, counted from 1, or, for nth == 0, a share of them.
+struct FaultRule {
+  Fault fault;
+  std::uint64_t nth = 0;
+  std::uint32_t per_thousand = 0;
+  std::optional<FrameType> type;
+  Duration delay_max = std::chrono::milliseconds(1);  // delay: uniform from 0 to this
+};
+
+struct FaultPlan {
+  std::uint64_t seed = 1;
+  std::vector<FaultRule> rules;
+};
+
+class FaultCore;
+
+class FaultyTransport final : public Transport {
+ public:
+  /// `inner` outlives this.
+  FaultyTransport(Transport& inner, const FaultPlan& plan);
+  ~FaultyTransport() override;
+  FaultyTransport(const FaultyTransport&) = delete;
+  FaultyTransport& operator=(const FaultyTransport&) = delete;
+
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return inner_.now(); }
+  void post(std::function<void()> call) override { inner_.post(std::move(call)); }
+
+  /// Called with the time at which poll() must have run again, whenever delays make one necessary; the earliest
+  /// such time, again at the end of every poll().
+  void on_wake(std::function<void(TimePoint)> wake);
+  /// Lets go of what `hold` has stopped.
+  void release_held();
+  /// How often it has happened.
+  [[nodiscard]] std::uint64_t count(Fault fault) const noexcept;
+
+ private:
+  Transport& inner_;
+  std::shared_ptr<FaultCore> core_;
+};
+
+}  // namespace tributary::transport
