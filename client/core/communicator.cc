@@ -207,10 +207,16 @@ void Communicator::on_inquiry(const ControlMessage& message) {
   p.signature_known = p.called && next_number_ - message.operation <= recent_.size();
   if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
   if (o != nullptr) {
+    p.waits_for_tree = o->state == Operation::State::in_network && now_ - std::max(o->called_at, progress_at_) >= suspect_after() / 2;
     p.steps = o->state == Operation::State::in_network ? o->segments_done : runner_->round();
     p.waits_for = waits_for(*o);
   }
   tell_rank_0({.type = FrameType::progress, .operation = message.operation, .body = encode(p)});
+}
+
+transport::Duration Communicator::suspect_after() const {
+  if (settings_.suspect_after > transport::Duration::zero()) return settings_.suspect_after;
+  return std::min<transport::Duration>(settings_.timeout / 10, std::chrono::seconds(5));
 }
 
 // Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank 0 is the one that hangs, at 1.
@@ -221,6 +227,10 @@ void Communicator::check_stall(TimePoint now) {
     const auto waited = now - std::max(o.called_at, progress_at_);
     if (waited >= settings_.timeout) {
       return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer within the time-out; missing in " + waits_for(o)});
+    }
+    if (o.state == Operation::State::in_network && now - std::max({o.called_at, progress_at_, o.suspected_at}) >= suspect_after()) {
+      o.suspected_at = now;
+      tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kSuspicion, .body = waits_for(o)});
     }
     if (waited >= settings_.timeout * 7 / 10 && !o.stall_reported) {
       o.stall_reported = true;
@@ -322,5 +332,14 @@ void Communicator::fail_all(Error error) {
 }
 
 CommunicatorInfo Communicator::info() const { return info_; }
+
+std::vector<Communicator::LanePosition> Communicator::lane_positions() const {
+  std::vector<LanePosition> positions;
+  if (!trees_) return positions;
+  for (const auto& lane : trees_->lanes) {
+    positions.push_back({trees_->descriptor.group, lane->prefix(), lane->contributed(), trees_->descriptor.epoch, lane->descriptor().window});
+  }
+  return positions;
+}
 
 }  // namespace tributary::client

@@ -41,6 +41,7 @@ struct CommunicatorSettings {
   PathMode path = PathMode::automatic;
   bool manager_configured = false;
   transport::Duration timeout = std::chrono::seconds(300);
+  transport::Duration suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
   transport::Duration drain_grace = std::chrono::milliseconds(300);  // after a rank is gone: for results that are on their way
 };
 
@@ -83,6 +84,12 @@ class Communicator final : public transport::Acceptor, private LaneUser, private
   void tick(transport::TimePoint now);
 
   [[nodiscard]] CommunicatorInfo info() const;
+  /// Where this rank stands on each lane of the trees in use, for those who check invariants.
+  struct LanePosition {
+    std::uint64_t group, prefix, contributed;
+    std::uint32_t epoch, window;
+  };
+  [[nodiscard]] std::vector<LanePosition> lane_positions() const;
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
   /// Nothing is queued or running.
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && messages_idle(); }
@@ -134,6 +141,7 @@ class Communicator final : public transport::Acceptor, private LaneUser, private
   std::uint64_t first_operation_kept() const override { return first_number_; }
   void lane_ready(std::uint32_t lane) override;
   void lane_failed(std::uint32_t lane, const std::string& reason) override;
+  void lane_progress() override { progress_at_ = transport_.now(); }
   void lane_fault(const MismatchReport& report) override;
   void segments_finished(Operation& operation) override;
 
@@ -146,6 +154,7 @@ class Communicator final : public transport::Acceptor, private LaneUser, private
   void run_fallback(Operation& operation, std::vector<Piece> pieces);
   void finish(Operation& operation, const Status& status);
   void forget_finished();
+  [[nodiscard]] transport::Duration suspect_after() const;
   void check_stall(transport::TimePoint now);
   void on_inquiry(const ControlMessage& message);
   [[nodiscard]] std::string waits_for(const Operation& operation) const;

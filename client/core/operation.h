@@ -27,6 +27,7 @@ struct Operation {
   std::uint64_t segments_done = 0;
   std::uint64_t segments_in_network = 0;  // of those, by a tree
   bool stall_reported = false;
+  transport::TimePoint suspected_at{};  // last time
 
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
   /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at that chunk.

@@ -47,7 +47,7 @@ Result<std::vector<Holdings>> decode_all_holdings(const std::string& body) {
 }
 
 std::string encode(const Progress& p) {
-  json object{{"called", p.called}, {"ended", p.ended}, {"steps", p.steps}, {"waits_for", p.waits_for}};
+  json object{{"called", p.called}, {"ended", p.ended}, {"waits_for_tree", p.waits_for_tree}, {"steps", p.steps}, {"waits_for", p.waits_for}};
   if (p.signature_known) {
     object["signature"] = {static_cast<int>(p.signature.collective), static_cast<int>(p.signature.dtype), static_cast<int>(p.signature.op),
                            p.signature.root, p.signature.count};
@@ -62,6 +62,7 @@ Result<Progress> decode_progress(const std::string& body) {
     Progress p;
     p.called = object.at("called").get<bool>();
     p.ended = object.at("ended").get<bool>();
+    p.waits_for_tree = object.at("waits_for_tree").get<bool>();
     p.steps = object.at("steps").get<std::uint64_t>();
     p.waits_for = object.at("waits_for").get<std::string>();
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {

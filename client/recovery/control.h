@@ -12,11 +12,14 @@ namespace tributary::client {
 
 inline constexpr std::uint64_t kNever = UINT64_MAX;
 
+/// A stalled message that asks whether the tree hangs, long before the time-out: nobody is to blame yet.
+inline constexpr std::uint64_t kSuspicion = 1;
+
 struct ControlMessage {
   FrameType type = FrameType::abort;
   std::uint32_t epoch = 0;
   std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress: an operation's number
-  std::uint64_t value = 0;      // abort: the Errc
+  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion or 0
   std::string body{};
 };
 
@@ -39,6 +42,7 @@ using Holdings = std::vector<std::uint64_t>;
 struct Progress {
   bool called = false;         // has called it
   bool ended = false;          // and it has ended there
+  bool waits_for_tree = false; // contributed, and nothing has come back for a while
   std::uint64_t steps = 0;     // segments contributed, or rounds begun
   bool signature_known = false;
   Signature signature;

@@ -135,9 +135,13 @@ void Coordinator::on_lane_failed(const ControlMessage& message) {
   if (state_ == State::freezing) return note_failed(failure);
   if (state_ != State::in_network) return;
   note_failed(failure);
+  lose_tree(failure.reason);
+}
+
+void Coordinator::lose_tree(const std::string& reason) {
   state_ = State::freezing;
   expect_answers();
-  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .body = failure.reason});
+  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .body = reason});
 }
 
 void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message) {
@@ -181,7 +185,9 @@ void Coordinator::abort(Errc code, const std::string& text) {
 }
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
-  if (stalled_operation_ || state_ == State::stopped) return;
+  if (state_ == State::stopped) return;
+  if (stalled_operation_ && !(suspicion_ && message.value != kSuspicion)) return;
+  suspicion_ = message.value == kSuspicion;
   stalled_operation_ = message.operation;
   stalled_rank_ = rank;
   stalled_text_ = message.body;
@@ -198,11 +204,19 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
 }
 
+// Every rank has called the operation and contributed, and nothing comes back: no rank is to blame. The fallback does without the tree.
+bool Coordinator::tree_hangs() const {
+  return state_ == State::in_network &&
+         std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p && p->called && (p->ended || p->waits_for_tree); }) &&
+         std::any_of(progress_.begin(), progress_.end(), [](const auto& p) { return p->waits_for_tree; });
+}
+
 // Whom to name: first who does not answer at all, then who called something else, then who has not called, then who is furthest behind.
 void Coordinator::decide() {
   const std::uint64_t operation = *stalled_operation_;
   stalled_operation_.reset();
   const std::string where = "operation " + std::to_string(operation) + ", where " + rank_name(stalled_rank_) + " waits: " + stalled_text_;
+  if (tree_hangs()) return lose_tree("operation " + std::to_string(operation) + " stands still though every rank has contributed: an aggregator hangs");
   const auto list = [&](auto&& is_one) {
     std::string names;
     std::uint32_t more = 0, listed = 0;
@@ -216,6 +230,8 @@ void Coordinator::decide() {
     }
     return more == 0 ? names : names + " and " + std::to_string(more) + " more";
   };
+  const bool all_answered = std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
+  if (suspicion_ && !all_answered) return;
   if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
     return abort(Errc::timed_out, silent + ": no answer within the time-out; missing in " + where);
   }
@@ -225,6 +241,7 @@ void Coordinator::decide() {
     return abort(Errc::mismatch, to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - progress_.begin()),
                                                           static_cast<std::uint32_t>(it - progress_.begin()), (*first)->signature, (*it)->signature}));
   }
+  if (suspicion_) return;  // someone is merely late
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
     return abort(Errc::timed_out, absent + ": did not call " + where);
   }

@@ -70,6 +70,8 @@ class Coordinator {
   void on_stalled(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_progress(std::uint32_t rank, const ControlMessage& message);
   void decide();
+  [[nodiscard]] bool tree_hangs() const;
+  void lose_tree(const std::string& reason);
   void abort(Errc code, const std::string& text);
   void note_failed(const LaneFailure& failure);
   void renew(transport::TimePoint now);
@@ -101,6 +103,7 @@ class Coordinator {
   std::uint32_t finalized_count_ = 0;
   // an inquiry under way
   std::optional<std::uint64_t> stalled_operation_;
+  bool suspicion_ = false;  // early: only a hanging tree or a mismatch is acted on
   std::uint32_t stalled_rank_ = 0;
   std::string stalled_text_;
   transport::TimePoint decide_at_{};

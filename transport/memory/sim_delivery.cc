@@ -1,4 +1,5 @@
 // How frames move: queued at the sender, under way, placed and written at the receiver in pieces, reported back.
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 

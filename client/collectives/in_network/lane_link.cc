@@ -170,6 +170,7 @@ void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
   if (!payload.empty() && payload.data() == staging_.get()) std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
   Operation& operation = *e.operation;
+  user_.lane_progress();
   ++prefix_;
   if (++operation.segments_done == operation.segments) user_.segments_finished(operation);
   pump();

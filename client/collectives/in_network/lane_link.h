@@ -30,6 +30,7 @@ class LaneUser {
   virtual std::uint64_t first_operation_kept() const = 0;
   virtual void lane_ready(std::uint32_t lane) = 0;
   virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
+  virtual void lane_progress() = 0;
   virtual void lane_fault(const MismatchReport& report) = 0;
   /// The last missing result of this operation has come.
   virtual void segments_finished(Operation& operation) = 0;

@@ -1,7 +1,8 @@
 #include "cluster.h"
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <tuple>
 
 namespace tributary::simulation {
 
@@ -235,9 +236,10 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   });
 }
 
-SimRank::~SimRank() = default;
+SimRank::~SimRank() { kill(); }
 
 void SimRank::kill() {
+  if (!communicator_) return;
   cluster_.network().kill(host_);
   listener_.reset();
   communicator_.reset();
@@ -344,10 +346,46 @@ void Cluster::add_group(std::uint32_t nranks, std::uint32_t lanes, const Workloa
 bool Cluster::run(Duration limit) {
   return network_->run_until(
       [this] {
+        check_invariants();
         if (!violations_.empty()) return true;
         return std::all_of(groups_.begin(), groups_.end(), [](const auto& ranks) { return std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r->done(); }); });
       },
       network_->now() + limit);
+}
+
+// With `prefix` the results a rank has and `contributed` the segments it has sent, for every lane of one epoch:
+//   nobody has a result that somebody has not contributed to (invariant 1);
+//   nobody is more than a window ahead of anyone (invariant 4: so a window of results kept is enough);
+//   nobody contributes beyond its window.
+void Cluster::check_invariants() {
+  for (const auto& ranks : groups_) {
+    std::map<std::tuple<std::uint64_t, std::uint32_t, std::size_t>, std::array<std::uint64_t, 4>> lanes;  // least and greatest prefix, least contributed, ranks
+    std::uint32_t window = 0;
+    for (const auto& rank : ranks) {
+      if (!rank->alive()) return;
+      const auto positions = rank->communicator().lane_positions();
+      for (std::size_t i = 0; i < positions.size(); ++i) {
+        const auto& p = positions[i];
+        window = p.window;
+        auto [it, first] = lanes.try_emplace({p.group, p.epoch, i}, std::array<std::uint64_t, 4>{UINT64_MAX, 0, UINT64_MAX, 0});
+        auto& [least, greatest, contributed, count] = it->second;
+        least = std::min(least, p.prefix);
+        greatest = std::max(greatest, p.prefix);
+        contributed = std::min(contributed, p.contributed);
+        ++count;
+        if (p.contributed > p.prefix + p.window) violation(rank->host() + " contributed beyond its window");
+      }
+    }
+    for (const auto& [key, lane] : lanes) {
+      const auto& [least, greatest, contributed, count] = lane;
+      if (count != ranks.size()) continue;  // some are between two epochs
+      if (greatest > contributed) violation("a rank has a result that another has not contributed to");
+      if (greatest - least > window) violation("two ranks are more than a window apart");
+    }
+  }
+  for (const auto& a : aggregators_) {
+    if (a->alive() && a->budget().in_use() > a->budget().bytes_max()) violation(a->name() + " promised more memory than it has");
+  }
 }
 
 void Cluster::violation(const std::string& what) {

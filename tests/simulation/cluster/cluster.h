@@ -118,6 +118,8 @@ class Cluster {
   void add_group(std::uint32_t nranks, std::uint32_t lanes, const WorkloadSettings& workload);
   /// Runs until every rank is done, or `limit` of virtual time. False: not done.
   bool run(transport::Duration limit);
+  /// The invariants that hold between the ranks of a group after every step.
+  void check_invariants();
   /// Something that must never be, found while running.
   void violation(const std::string& what);
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }

@@ -1,0 +1,251 @@
+// The simulator's many lives: each seed draws a cluster, its work and its misfortunes, and every invariant is checked after every step.
+//
+//   simulation_chaos --seeds 2000          runs seeds 1 to 2000
+//   simulation_chaos --first 77 --seeds 1  replays one; --verbose tells what happens
+//
+// Every result is checked element by element, every buffer is scribbled over as soon as it is given back. A group all of whose ranks live must
+// end without an error whatever becomes of aggregators and manager; where a rank dies, every other rank must name it within the time-out.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cluster.h"
+
+namespace tributary::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using transport::Duration;
+
+/// Sends frames that nobody should: no credential, wrong everything.
+class Attacker final : public transport::ChannelHandler {
+ public:
+  Attacker(Cluster& cluster, std::string name) : cluster_(cluster), name_(std::move(name)) {}
+  void attack(const Endpoint& target) {
+    auto& channel = channels_.emplace_back(cluster_.network().transport(name_).connect(target, *this, 1s));
+    const std::uint64_t frames = 1 + cluster_.below(6);
+    for (std::uint64_t i = 0; i < frames; ++i) {
+      FrameHeader h;
+      constexpr FrameType kTypes[] = {FrameType::join, FrameType::contribution, FrameType::result, FrameType::fault, FrameType::leave, FrameType::hello,
+                                      FrameType::peer_hello, FrameType::abort, FrameType::peer_data, FrameType::recover, FrameType::finalize};
+      h.type = kTypes[cluster_.below(std::size(kTypes))];
+      h.group = cluster_.below(4);
+      h.epoch = static_cast<std::uint32_t>(cluster_.below(4));
+      h.sequence = cluster_.below(10);
+      h.operation = cluster_.below(10);
+      std::vector<std::byte> payload(cluster_.below(std::min<std::uint64_t>(payload_bytes_max(h.type), 2000) + 1));
+      for (auto& b : payload) b = static_cast<std::byte>(cluster_.below(256));
+      if (h.type == FrameType::hello || h.type == FrameType::peer_hello) {
+        const std::string text = R"({"rank":1,"nranks":3,"class":"collective","proof":"00","host_id":"x","port":1,"address":""})";
+        payload.assign(reinterpret_cast<const std::byte*>(text.data()), reinterpret_cast<const std::byte*>(text.data()) + text.size());
+      }
+      channel->send_copy(h, payload);
+    }
+  }
+  transport::Placement on_header(transport::Channel&, const FrameHeader& h) override {
+    buffer_.resize(h.payload_bytes);
+    return transport::Accept{buffer_};
+  }
+  void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte>) override {}
+  void on_closed(transport::Channel&, const Error&) override {}
+
+ private:
+  Cluster& cluster_;
+  std::string name_;
+  std::vector<std::byte> buffer_;
+  std::vector<std::unique_ptr<transport::Channel>> channels_;
+};
+
+struct Life {
+  explicit Life(std::uint64_t seed_, bool verbose_) : seed(seed_), verbose(verbose_), random(seed_ * 0x9E3779B97F4A7C15ULL) {}
+  const std::uint64_t seed;
+  const bool verbose;
+  std::mt19937_64 random;
+  std::unique_ptr<Cluster> cluster;
+  std::unique_ptr<Attacker> attacker;
+  std::string lost_rank;        // host of a rank that was killed or cut off
+  std::uint32_t lost_group = UINT32_MAX;
+  std::uint64_t failovers = 0, returns = 0, longest_pause_us = 0;
+
+  std::uint64_t below(std::uint64_t bound) { return random() % bound; }
+  Duration within(Duration limit) { return Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(limit.count())))); }
+  void say(const std::string& text) {
+    if (verbose) std::printf("  %9.3f ms  %s\n", std::chrono::duration<double, std::milli>(cluster->network().now().time_since_epoch()).count(), text.c_str());
+  }
+
+  SimRank& some_rank() {
+    auto& group = cluster->groups()[below(cluster->groups().size())];
+    return *group[below(group.size())];
+  }
+  SimAggregator& some_aggregator() { return *cluster->aggregators()[below(cluster->aggregators().size())]; }
+
+  void build();
+  void misfortune(Duration horizon);
+  std::string run();
+  std::string judge();
+};
+
+void Life::build() {
+  ClusterSettings s;
+  s.seed = seed;
+  s.aggregators = static_cast<std::uint32_t>(1 + below(7));
+  s.window = static_cast<std::uint32_t>(1 + below(8));
+  s.segment_bytes = static_cast<std::uint32_t>(256 + 64 * below(8));
+  s.network.link.latency = std::chrono::microseconds(1 + below(200));
+  s.network.link.jitter = std::chrono::microseconds(below(100));
+  s.network.split_percent = static_cast<std::uint32_t>(below(100));
+  cluster = std::make_unique<Cluster>(s);
+  const std::uint64_t groups = 1 + below(3);
+  for (std::uint64_t g = 0; g < groups; ++g) {
+    const auto nranks = static_cast<std::uint32_t>(g == 0 ? 1 + below(9) : 2 + below(4));
+    cluster->add_group(nranks, static_cast<std::uint32_t>(1 + below(3)), {.calls = static_cast<std::uint32_t>(10 + below(40)), .count_max = 1 + below(4000), .direct = below(2) == 0});
+  }
+  for (auto& ranks : cluster->groups()) {
+    for (auto& r : ranks) {
+      r->outstanding_max = static_cast<std::uint32_t>(1 + below(6));
+      if (below(3) == 0) r->think_max = within(3ms);
+    }
+  }
+  attacker = std::make_unique<Attacker>(*cluster, "attacker");
+}
+
+void Life::misfortune(Duration horizon) {
+  auto& net = cluster->network();
+  const auto at = net.now() + within(horizon);
+  switch (below(9)) {
+    case 0: case 1: {
+      auto& a = some_aggregator();
+      net.call_at(at, [this, &a] { say("kill " + a.name()); a.kill(); });
+      net.call_at(at + 1ms + within(300ms), [this, &a] { if (!a.alive()) { say("restart " + a.name()); a.start(); } });
+      return;
+    }
+    case 2: {
+      auto& a = some_aggregator();
+      auto& r = some_rank();
+      net.call_at(at, [this, &a, &r] { say("cut " + r.host() + " - " + a.name()); cluster->network().cut(r.host(), a.name()); });
+      return;
+    }
+    case 3: {
+      auto& a = some_aggregator();
+      auto& b = some_aggregator();
+      if (&a != &b) net.call_at(at, [this, &a, &b] { say("cut " + a.name() + " - " + b.name()); cluster->network().cut(a.name(), b.name()); });
+      return;
+    }
+    case 4: {
+      auto& r = some_rank();
+      net.call_at(at, [this, &r] { say("slow " + r.host()); cluster->network().slow_down(r.host(), 20us); });
+      net.call_at(at + within(100ms), [this, &r] { if (cluster->network().alive(r.host())) cluster->network().slow_down(r.host(), Duration::zero()); });
+      return;
+    }
+    case 5: {
+      auto& r = some_rank();
+      net.call_at(at, [this, &r] { say("pause " + r.host()); cluster->network().pause(r.host()); });
+      net.call_at(at + within(1s), [this, &r] { if (cluster->network().alive(r.host())) cluster->network().resume(r.host()); });
+      return;
+    }
+    case 6: {
+      auto& a = some_aggregator();
+      const auto back = at + 1ms + within(30s);  // hung for longer than anyone should wait
+      net.call_at(at, [this, &a] { if (a.alive()) { say("hang " + a.name()); cluster->network().pause(a.name()); } });
+      net.call_at(back, [this, &a] { if (a.alive()) cluster->network().resume(a.name()); });
+      return;
+    }
+    case 7:
+      net.call_at(at, [this] { say("manager away"); cluster->manager().reachable = false; });
+      net.call_at(at + within(500ms), [this] { say("manager back"); cluster->manager().reachable = true; });
+      return;
+    case 8: {
+      const bool rank = below(2) == 0;
+      const Endpoint target = rank ? Endpoint{"g0r0", 7000} : Endpoint{some_aggregator().name(), 7471};
+      net.call_at(at, [this, target] { attacker->attack(target); });
+      return;
+    }
+    default: return;
+  }
+}
+
+std::string Life::judge() {
+  std::string bad;
+  for (const auto& v : cluster->violations()) bad += "violation: " + v + "\n";
+  for (std::uint32_t g = 0; g < cluster->groups().size(); ++g) {
+    for (auto& r : cluster->groups()[g]) {
+      if (!r->alive()) continue;
+      if (!r->done()) bad += "not done: " + r->state() + "\n";
+      const auto info = r->communicator().info();
+      failovers += info.failovers;
+      returns += info.returns;
+      longest_pause_us = std::max(longest_pause_us, info.longest_pause_us);
+      if (g != lost_group && r->failure()) bad += "failed though every rank lived: " + r->state() + "\n";
+      if (g == lost_group && r->failure() && r->failure()->message.find(lost_rank) == std::string::npos) {
+        bad += "the error does not name the lost rank " + lost_rank + ": " + r->failure()->message + "\n";
+      }
+    }
+  }
+  // Whatever happened, what the groups held must come back.
+  for (auto& ranks : cluster->groups()) {
+    for (auto& r : ranks) r->kill();
+  }
+  cluster->network().run_for(40s);
+  for (auto& a : cluster->aggregators()) {
+    if (a->alive() && a->budget().in_use() != 0) bad += a->name() + " still holds " + std::to_string(a->budget().in_use()) + " bytes\n";
+  }
+  return bad;
+}
+
+std::string Life::run() {
+  build();
+  const auto horizon = 1ms + within(200ms);
+  const std::uint64_t count = below(4) == 0 ? 0 : below(10);
+  for (std::uint64_t i = 0; i < count; ++i) misfortune(horizon);
+  if (below(10) == 0) {
+    lost_group = static_cast<std::uint32_t>(below(cluster->groups().size()));
+    auto& group = cluster->groups()[lost_group];
+    if (group.size() > 1) {
+      const auto rank = below(group.size());
+      lost_rank = "rank " + std::to_string(rank);
+      const bool hangs = below(3) == 0;
+      cluster->network().call_at(cluster->network().now() + within(horizon), [this, &group, rank, hangs] {
+        say((hangs ? "hang for good " : "kill ") + group[rank]->host());
+        if (hangs) cluster->network().pause(group[rank]->host()); else group[rank]->kill();
+      });
+      // A rank that hangs for good is not waited for.
+      if (hangs) cluster->network().call_at(cluster->network().now() + 25s, [&group, rank] { group[rank]->kill(); });
+    } else {
+      lost_group = UINT32_MAX;
+    }
+  }
+  cluster->run(60s);
+  return judge();
+}
+
+}  // namespace
+}  // namespace tributary::simulation
+
+int main(int argc, char** argv) {
+  using namespace tributary::simulation;
+  std::uint64_t first = 1, seeds = 100;
+  bool verbose = false;
+  CLI::App app("Runs simulated clusters, one per seed, and checks every invariant after every step");
+  app.add_option("--first", first, "the first seed")->capture_default_str();
+  app.add_option("--seeds", seeds, "how many")->capture_default_str();
+  app.add_flag("--verbose", verbose, "tell what happens");
+  CLI11_PARSE(app, argc, argv);
+  std::uint64_t failed = 0, failovers = 0, returns = 0, events = 0, longest = 0;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    Life life(seed, verbose);
+    const std::string bad = life.run();
+    failovers += life.failovers;
+    returns += life.returns;
+    longest = std::max(longest, life.longest_pause_us);
+    events += life.cluster->network().statistics().events;
+    if (bad.empty()) continue;
+    ++failed;
+    std::printf("seed %llu failed:\n%sreplay: %s --first %llu --seeds 1 --verbose\n", static_cast<unsigned long long>(seed), bad.c_str(), argv[0],
+                static_cast<unsigned long long>(seed));
+    std::fflush(stdout);
+    if (failed >= 10) break;
+  }
+  std::printf("%llu events, %llu failovers seen by ranks, %llu returns to a tree, longest pause %.3f ms (virtual)\n", static_cast<unsigned long long>(events),
+              static_cast<unsigned long long>(failovers), static_cast<unsigned long long>(returns), static_cast<double>(longest) / 1000);
+  std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(seeds - failed), static_cast<unsigned long long>(failed));
+  return failed == 0 ? 0 : 1;
+}
