@@ -115,6 +115,29 @@ def a_destroyed_group_says_so(rank: int, size: int) -> None:
     expect_error(dist.DistBackendError, "shut down", call=work.wait)
 
 
+def destroying_a_group_lets_its_callbacks_run_first(rank: int, size: int) -> None:
+    group(rank, size)
+    seen: list[float] = []
+    for _ in range(100):
+        future = dist.all_reduce(values(rank, 20_000), async_op=True).get_future()
+        future.then(lambda done: seen.append(done.value()[0].sum().item()))
+    dist.destroy_process_group()
+    assert len(seen) == 100
+
+
+def aborting_a_group_ends_its_calls_on_every_rank(rank: int, size: int) -> None:
+    group(rank, size)
+    dist.barrier()
+    if rank == 0:
+        work = dist.all_reduce(torch.zeros(10), async_op=True)
+        dist.distributed_c10d._abort_process_group()
+        expect_error(dist.DistBackendError, call=work.wait)
+    else:
+        start = time.monotonic()
+        expect_error(dist.DistBackendError, call=lambda: [dist.barrier() for _ in range(2)])
+        assert time.monotonic() - start < PATIENCE
+
+
 def info_refuses_groups_of_other_backends(rank: int, size: int) -> None:
     dist.init_process_group("gloo", init_method=f"file://{os.environ['RENDEZVOUS']}", rank=rank, world_size=size)
     expect_error(ValueError, "does not use", call=tributary.info)
@@ -165,6 +188,8 @@ CHECKS: list[tuple[Check, int]] = [
     (wait_can_have_a_time_out_of_its_own_and_the_call_goes_on, 2),
     (errors_reach_futures, 2),
     (a_destroyed_group_says_so, 2),
+    (destroying_a_group_lets_its_callbacks_run_first, 2),
+    (aborting_a_group_ends_its_calls_on_every_rank, 2),
     (info_refuses_groups_of_other_backends, 2),
 ]
 
