@@ -1,0 +1,223 @@
+// tributary.h: collectives, messages and their requests.
+#include "client/api/arguments.h"
+#include "client/api/guard.h"
+
+using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
+using namespace tributary::client;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// Longer is for ever, and a sum with the present time must not wrap.
+constexpr std::int64_t kWaitMax = std::int64_t{1} << 61;
+
+/// Queues by `start`, then hands the request out or waits for it.
+template <class Start>
+tributary_status run(Comm& comm, tributary_request** out, Start start) {
+  const auto request = std::make_shared<Request>(comm.shared_errors());
+  tributary_request* handle = requests().insert(request);
+  if (handle == nullptr) {
+    return report(Errc::exhausted,
+                  "there are " + std::to_string(RequestTable::kPlacesMax) + " requests at once: wait for some of them",
+                  &comm.errors());
+  }
+  if (const Status queued = start(request); !queued) {
+    requests().remove(handle);
+    return report(queued.error(), &comm.errors());
+  }
+  if (out != nullptr) {
+    *out = handle;
+    return TRIBUTARY_OK;
+  }
+  static_cast<void>(request->wait());
+  requests().remove(handle);
+  return request->report_outcome();
+}
+
+tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributary_request** out) {
+  return guarded(call.function, [&]() -> tributary_status {
+    if (out != nullptr) *out = nullptr;
+    const auto comm = live(call.function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    auto operation = check(call, comm->rank(), comm->size());
+    if (!operation) return report(operation.error(), &comm->errors());
+    return run(*comm, out,
+               [&](const std::shared_ptr<Request>& request) { return comm->start(std::move(*operation), request); });
+  });
+}
+
+tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_request** out) {
+  return guarded(call.function, [&]() -> tributary_status {
+    if (out != nullptr) *out = nullptr;
+    const auto comm = live(call.function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    auto message = check(call, comm->size());
+    if (!message) return report(message.error(), &comm->errors());
+    return run(*comm, out, [&](const std::shared_ptr<Request>& request) {
+      return comm->start(static_cast<std::uint32_t>(call.peer), std::move(*message), request);
+    });
+  });
+}
+
+[[nodiscard]] std::shared_ptr<Request> live(const char* function, const tributary_request* handle) {
+  auto request = requests().find(handle);
+  if (!request) {
+    report(Errc::bad_argument,
+           std::string(function) + (handle == nullptr ? ": request is NULL"
+                                                      : ": request is not live: it was waited for or tested to its "
+                                                        "end already, or its communicator was destroyed"));
+  }
+  return request;
+}
+
+}  // namespace
+
+tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                      tributary_op op, tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_all_reduce",
+              .collective = Collective::all_reduce,
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .dtype = dtype,
+              .op = op},
+             comm, request);
+}
+
+tributary_status tributary_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype, tributary_op op,
+                                  int root, tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_reduce",
+              .collective = Collective::reduce,
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .dtype = dtype,
+              .op = op,
+              .root = root},
+             comm, request);
+}
+
+tributary_status tributary_broadcast(const void* send, void* recv, size_t count, tributary_dtype dtype, int root,
+                                     tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_broadcast",
+              .collective = Collective::broadcast,
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .dtype = dtype,
+              .root = root},
+             comm, request);
+}
+
+tributary_status tributary_reduce_scatter(const void* send, void* recv, size_t recvcount, tributary_dtype dtype,
+                                          tributary_op op, tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_reduce_scatter",
+              .collective = Collective::reduce_scatter,
+              .send = send,
+              .recv = recv,
+              .count = recvcount,
+              .dtype = dtype,
+              .op = op},
+             comm, request);
+}
+
+tributary_status tributary_all_gather(const void* send, void* recv, size_t sendcount, tributary_dtype dtype,
+                                      tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_all_gather",
+              .collective = Collective::all_gather,
+              .send = send,
+              .recv = recv,
+              .count = sendcount,
+              .dtype = dtype},
+             comm, request);
+}
+
+tributary_status tributary_all_to_all(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                      tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_all_to_all",
+              .collective = Collective::all_to_all,
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .dtype = dtype},
+             comm, request);
+}
+
+tributary_status tributary_gather(const void* send, void* recv, size_t count, tributary_dtype dtype, int root,
+                                  tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_gather",
+              .collective = Collective::gather,
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .dtype = dtype,
+              .root = root},
+             comm, request);
+}
+
+tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype, int root,
+                                   tributary_comm* comm, tributary_request** request) {
+  return run({.function = "tributary_scatter",
+              .collective = Collective::scatter,
+              .send = send,
+              .recv = recv,
+              .count = count,
+              .dtype = dtype,
+              .root = root},
+             comm, request);
+}
+
+tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer, tributary_comm* comm,
+                                tributary_request** request) {
+  return run(
+      MessageCall{
+          .function = "tributary_send", .sends = true, .send = send, .count = count, .dtype = dtype, .peer = peer},
+      comm, request);
+}
+
+tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer, tributary_comm* comm,
+                                tributary_request** request) {
+  return run(MessageCall{.function = "tributary_recv", .recv = recv, .count = count, .dtype = dtype, .peer = peer},
+             comm, request);
+}
+
+tributary_status tributary_barrier(tributary_comm* comm, tributary_request** request) {
+  return run(CollectiveCall{.function = "tributary_barrier", .collective = Collective::barrier}, comm, request);
+}
+
+tributary_status tributary_test(tributary_request* handle, int* done) {
+  constexpr const char* function = "tributary_test";
+  return guarded(function, [&]() -> tributary_status {
+    if (done == nullptr) return report(Errc::bad_argument, std::string(function) + ": done is NULL");
+    *done = 0;
+    const auto request = live(function, handle);
+    if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    if (!request->done()) return TRIBUTARY_OK;
+    *done = 1;
+    requests().remove(handle);
+    return request->report_outcome();
+  });
+}
+
+tributary_status tributary_wait(tributary_request* handle, int64_t timeout_ns) {
+  constexpr const char* function = "tributary_wait";
+  return guarded(function, [&]() -> tributary_status {
+    if (timeout_ns < -1) {
+      return report(Errc::bad_argument, std::string(function) + ": timeout_ns is " + std::to_string(timeout_ns) +
+                                            "; allowed is -1, for ever, or a number of nanoseconds from 0 on");
+    }
+    const auto request = live(function, handle);
+    if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    std::optional<Request::TimePoint> deadline;
+    if (timeout_ns >= 0 && timeout_ns < kWaitMax) {
+      deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
+    }
+    if (!request->wait(deadline)) {
+      return report(Errc::timed_out,
+                    std::string(function) + ": the operation has not ended within " + std::to_string(timeout_ns) +
+                        " ns; it goes on: wait again",
+                    request->comm());
+    }
+    requests().remove(handle);
+    return request->report_outcome();
+  });
+}

@@ -1,0 +1,223 @@
+// tributary.h: unique ids and communicators.
+#include <algorithm>
+#include <cstring>
+
+#include "client/api/arguments.h"
+#include "client/api/guard.h"
+#include "client/api/interfaces.h"
+#include "client/api/meeting.h"
+
+using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
+using namespace tributary::client;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+std::unexpected<Error> null_argument(const char* name) {
+  return fail(Errc::bad_argument, std::string(name) + " is NULL");
+}
+
+Error with_function(const char* function, Error error) {
+  if (!error.message.starts_with(function)) error.message = std::string(function) + ": " + error.message;
+  return error;
+}
+
+Result<UniqueIdBytes> make_unique_id() {
+  auto settings = load_settings(nullptr);
+  if (!settings) return std::unexpected(settings.error());
+  auto address = address_to_advertise(settings->interface_name, [](const char* name) { return std::getenv(name); });
+  if (!address) return std::unexpected(address.error());
+  return open_meeting(*address);
+}
+
+Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int rank, const tributary_config* config) {
+  if (id == nullptr) return null_argument("id");
+  if (auto ok = check_group("tributary_comm_init_rank", nranks, rank); !ok) return std::unexpected(ok.error());
+  UniqueIdBytes bytes{};
+  std::memcpy(bytes.data(), id->bytes, bytes.size());
+  auto decoded = decode_unique_id(bytes);
+  if (!decoded) return std::unexpected(decoded.error());
+  auto settings = load_settings(config);
+  if (!settings) return std::unexpected(settings.error());
+  set_log_level(settings->log);
+  auto comm = Comm::create(static_cast<std::uint32_t>(nranks), *decoded, static_cast<std::uint32_t>(rank), *settings);
+  if (!comm) return std::unexpected(comm.error());
+  tributary_comm* handle = comms().insert(*comm);
+  if (handle != nullptr) return handle;
+  (*comm)->abort();
+  return fail(Errc::exhausted, "there are too many communicators");
+}
+
+tributary_path to_path(bool in_network) {
+  return in_network ? TRIBUTARY_PATH_IN_NETWORK : TRIBUTARY_PATH_FALLBACK;
+}
+
+tributary_info to_c(const CommunicatorInfo& from) {
+  tributary_info info{};
+  info.path = to_path(from.in_network);
+  info.epoch = from.epoch;
+  info.lanes = from.lanes;
+  info.levels = from.levels;
+  info.window = from.window;
+  info.segment_bytes = from.segment_bytes;
+  info.operations = from.operations;
+  info.bytes_in_network = from.bytes_in_network;
+  info.bytes_fallback = from.bytes_fallback;
+  info.failovers = from.failovers;
+  info.returns = from.returns;
+  info.last_pause_us = from.last_pause_us;
+  info.longest_pause_us = from.longest_pause_us;
+  from.reason.copy(info.reason, sizeof info.reason - 1);
+  return info;
+}
+
+template <class Read>
+tributary_status read_int(const char* function, const tributary_comm* handle, int* value, Read read) {
+  return guarded(function, [&]() -> tributary_status {
+    const auto comm = live(function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    if (value == nullptr)
+      return report(Errc::bad_argument, std::string(function) + ": the result's address is NULL", &comm->errors());
+    *value = static_cast<int>(read(*comm));
+    return TRIBUTARY_OK;
+  });
+}
+
+/// Takes the handle out of use and ends what it stood for.
+template <class End>
+tributary_status end_comm(const char* function, tributary_comm* handle, End end) {
+  return guarded(function, [&]() -> tributary_status {
+    if (!live(function, handle)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    const auto comm = comms().remove(handle);
+    if (!comm)
+      return report(Errc::bad_argument, std::string(function) + ": another thread is ending this communicator");
+    const Status status = end(*comm);
+    return status ? TRIBUTARY_OK : report(with_function(function, status.error()));
+  });
+}
+
+}  // namespace
+
+const char* tributary_status_string(tributary_status status) {
+  switch (status) {
+    case TRIBUTARY_OK:
+      return "ok";
+    case TRIBUTARY_ERROR_BAD_ARGUMENT:
+      return "bad argument";
+    case TRIBUTARY_ERROR_BAD_CONFIG:
+      return "bad configuration";
+    case TRIBUTARY_ERROR_TIMED_OUT:
+      return "timed out";
+    case TRIBUTARY_ERROR_PEER_GONE:
+      return "a rank is gone";
+    case TRIBUTARY_ERROR_MISMATCH:
+      return "ranks called different operations";
+    case TRIBUTARY_ERROR_EXHAUSTED:
+      return "out of memory or of a bounded resource";
+    case TRIBUTARY_ERROR_UNSUPPORTED:
+      return "not supported here";
+    case TRIBUTARY_ERROR_UNREACHABLE:
+      return "unreachable";
+    case TRIBUTARY_ERROR_DENIED:
+      return "denied";
+    case TRIBUTARY_ERROR_ABORTED:
+      return "aborted";
+    case TRIBUTARY_ERROR_SYSTEM:
+      return "a system call failed";
+    case TRIBUTARY_ERROR_INTERNAL:
+      return "internal error";
+  }
+  return "unknown status";
+}
+
+const char* tributary_last_error(const tributary_comm* handle) {
+  try {
+    const auto comm = handle == nullptr ? nullptr : comms().find(handle);
+    return last_error(comm ? &comm->errors() : nullptr);
+  } catch (const std::exception&) {
+    return "the text of the last error cannot be had";
+  }
+}
+
+tributary_status tributary_version(int* major, int* minor, int* patch) {
+  if (major != nullptr) *major = TRIBUTARY_VERSION_MAJOR;
+  if (minor != nullptr) *minor = TRIBUTARY_VERSION_MINOR;
+  if (patch != nullptr) *patch = TRIBUTARY_VERSION_PATCH;
+  return TRIBUTARY_OK;
+}
+
+tributary_status tributary_get_unique_id(tributary_unique_id* id) {
+  constexpr const char* function = "tributary_get_unique_id";
+  return guarded(function, [&]() -> tributary_status {
+    if (id == nullptr) return report(with_function(function, null_argument("id").error()));
+    const auto bytes = make_unique_id();
+    if (!bytes) return report(with_function(function, bytes.error()));
+    std::memcpy(id->bytes, bytes->data(), bytes->size());
+    return TRIBUTARY_OK;
+  });
+}
+
+tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks, const tributary_unique_id* id, int rank) {
+  return tributary_comm_init_rank_config(comm, nranks, id, rank, nullptr);
+}
+
+tributary_status tributary_comm_init_rank_config(tributary_comm** comm, int nranks, const tributary_unique_id* id,
+                                                 int rank, const tributary_config* config) {
+  constexpr const char* function = "tributary_comm_init_rank";
+  return guarded(function, [&]() -> tributary_status {
+    if (comm == nullptr) return report(with_function(function, null_argument("comm").error()));
+    *comm = nullptr;
+    const auto made = make_comm(nranks, id, rank, config);
+    if (!made) return report(with_function(function, made.error()));
+    *comm = *made;
+    return TRIBUTARY_OK;
+  });
+}
+
+tributary_status tributary_comm_rank(const tributary_comm* comm, int* rank) {
+  return read_int("tributary_comm_rank", comm, rank, [](const Comm& c) { return c.rank(); });
+}
+
+tributary_status tributary_comm_size(const tributary_comm* comm, int* size) {
+  return read_int("tributary_comm_size", comm, size, [](const Comm& c) { return c.size(); });
+}
+
+tributary_status tributary_comm_info(const tributary_comm* handle, tributary_info* info) {
+  constexpr const char* function = "tributary_comm_info";
+  return guarded(function, [&]() -> tributary_status {
+    const auto comm = live(function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    if (info == nullptr) return report(with_function(function, null_argument("info").error()), &comm->errors());
+    if (info->struct_bytes < sizeof(std::size_t)) {
+      return report(Errc::bad_argument,
+                    std::string(function) + ": info->struct_bytes must be set to sizeof(tributary_info)",
+                    &comm->errors());
+    }
+    const auto now = comm->info();
+    if (!now) return report(with_function(function, now.error()), &comm->errors());
+    tributary_info ours = to_c(*now);
+    ours.struct_bytes = info->struct_bytes;  // a newer header's further members are left alone
+    std::memcpy(info, &ours, std::min(info->struct_bytes, sizeof ours));
+    return TRIBUTARY_OK;
+  });
+}
+
+tributary_status tributary_comm_finalize(tributary_comm* handle) {
+  constexpr const char* function = "tributary_comm_finalize";
+  return guarded(function, [&]() -> tributary_status {
+    const auto comm = live(function, handle);
+    if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    const Status status = comm->finalize();
+    return status ? TRIBUTARY_OK : report(with_function(function, status.error()), &comm->errors());
+  });
+}
+
+tributary_status tributary_comm_destroy(tributary_comm* comm) {
+  return end_comm("tributary_comm_destroy", comm, [](Comm& c) { return c.destroy(); });
+}
+
+tributary_status tributary_comm_abort(tributary_comm* comm) {
+  return end_comm("tributary_comm_abort", comm, [](Comm& c) {
+    c.abort();
+    return Status{};
+  });
+}

@@ -1,0 +1,174 @@
+#include "client/api/arguments.h"
+
+#include <array>
+#include <cstdio>
+
+namespace tributary::client {
+namespace {
+
+// Neither a buffer nor a sum of sizes may come near the address space's end; so sums below cannot wrap.
+constexpr std::uint64_t kBufferBytesMax = std::uint64_t{1} << 56;
+
+/// What one rank's part in a collective reads and writes, in elements.
+struct Part {
+  std::uint64_t send = 0;  // elements read; 0: send is not used
+  std::uint64_t recv = 0;  // elements written; 0: recv is not used
+  // In place means: the address of one buffer, `offset` elements into the other.
+  enum class InPlace : std::uint8_t { never, send_in_recv, recv_in_send } in_place = InPlace::never;
+  std::uint64_t offset = 0;
+};
+
+std::string hex(const void* address) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "%p", address);
+  return text.data();
+}
+
+std::unexpected<Error> bad(const char* function, const std::string& rest) {
+  return fail(Errc::bad_argument, std::string(function) + ": " + rest);
+}
+
+bool has_root(Collective c) {
+  return c == Collective::reduce || c == Collective::broadcast || c == Collective::gather || c == Collective::scatter;
+}
+
+Part part_of(Collective collective, std::uint64_t count, bool is_root, std::uint32_t rank, std::uint32_t nranks) {
+  using enum Part::InPlace;
+  switch (collective) {
+    case Collective::all_reduce:
+      return {count, count, send_in_recv, 0};
+    case Collective::reduce:
+      return {count, is_root ? count : 0, send_in_recv, 0};
+    case Collective::broadcast:
+      return {is_root ? count : 0, count, send_in_recv, 0};
+    case Collective::reduce_scatter:
+      return {count * nranks, count, recv_in_send, count * rank};
+    case Collective::all_gather:
+      return {count, count * nranks, send_in_recv, count * rank};
+    case Collective::all_to_all:
+      return {count * nranks, count * nranks, never, 0};
+    case Collective::gather:
+      return {count, is_root ? count * nranks : 0, send_in_recv, count * rank};
+    case Collective::scatter:
+      return {is_root ? count * nranks : 0, count, recv_in_send, count * rank};
+    case Collective::barrier:
+      return {};
+  }
+  return {};
+}
+
+Result<DType> check_dtype(const char* function, int dtype) {
+  if (dtype < 0 || dtype >= kDTypeCount) {
+    return bad(function, "dtype is " + std::to_string(dtype) + ", which is no tributary_dtype; they go from 0 to " +
+                             std::to_string(kDTypeCount - 1));
+  }
+  return static_cast<DType>(dtype);
+}
+
+Status check_count(const char* function, std::size_t count, DType dtype, std::uint32_t times) {
+  if (count <= kBufferBytesMax / size_of(dtype) / times) return {};
+  return bad(function, "count is " + std::to_string(count) + " of " + std::string(to_string(dtype)) +
+                           (times == 1 ? "" : " for each of " + std::to_string(times) + " ranks") +
+                           ", which is more than any memory holds");
+}
+
+Status check_not_null(const char* function, const char* name, const void* buffer, std::uint64_t elements, DType dtype) {
+  if (elements == 0 || buffer != nullptr) return {};
+  return bad(function, std::string(name) + " is NULL, but this rank's holds " + std::to_string(elements) + " " +
+                           std::string(to_string(dtype)));
+}
+
+std::string in_place_rule(Part::InPlace kind, std::uint64_t offset) {
+  switch (kind) {
+    case Part::InPlace::never:
+      return "they must be disjoint: this collective has no in-place form";
+    case Part::InPlace::send_in_recv:
+      return offset == 0 ? "they must be equal (in place) or disjoint"
+                         : "they must be disjoint, or send == recv + rank * count elements (in place)";
+    case Part::InPlace::recv_in_send:
+      return "they must be disjoint, or recv == send + rank * count elements (in place)";
+  }
+  return {};
+}
+
+/// True: in place; false: disjoint.
+Result<bool> check_overlap(const CollectiveCall& call, const Part& part, std::size_t element) {
+  if (part.send == 0 || part.recv == 0) return false;
+  const auto send = reinterpret_cast<std::uintptr_t>(call.send), recv = reinterpret_cast<std::uintptr_t>(call.recv);
+  const std::uint64_t send_bytes = part.send * element, recv_bytes = part.recv * element;
+  const std::uint64_t offset = part.offset * element;
+  if (part.in_place == Part::InPlace::send_in_recv && send == recv + offset) return true;
+  if (part.in_place == Part::InPlace::recv_in_send && recv == send + offset) return true;
+  if (send + send_bytes <= recv || recv + recv_bytes <= send) return false;
+  return bad(call.function, "send (" + std::to_string(send_bytes) + " bytes at " + hex(call.send) + ") and recv (" +
+                                std::to_string(recv_bytes) + " bytes at " + hex(call.recv) + ") overlap; " +
+                                in_place_rule(part.in_place, part.offset));
+}
+
+Status check_rank_argument(const char* function, const char* name, int value, std::uint32_t nranks) {
+  if (value >= 0 && static_cast<std::uint32_t>(value) < nranks) return {};
+  return bad(function, std::string(name) + " is " + std::to_string(value) + ", but the communicator has ranks 0 to " +
+                           std::to_string(nranks - 1));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Operation>> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks) {
+  const auto dtype = check_dtype(call.function, call.dtype);
+  if (!dtype) return std::unexpected(dtype.error());
+  if (call.op < 0 || call.op >= kReduceOpCount) {
+    return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; they go from 0 to " +
+                                  std::to_string(kReduceOpCount - 1));
+  }
+  if (has_root(call.collective)) {
+    if (auto ok = check_rank_argument(call.function, "root", call.root, nranks); !ok)
+      return std::unexpected(ok.error());
+  }
+  if (auto ok = check_count(call.function, call.count, *dtype, nranks); !ok) return std::unexpected(ok.error());
+  const bool is_root = static_cast<std::uint32_t>(call.root) == rank;
+  const Part part = part_of(call.collective, call.count, is_root, rank, nranks);
+  if (auto ok = check_not_null(call.function, "send", call.send, part.send, *dtype); !ok)
+    return std::unexpected(ok.error());
+  if (auto ok = check_not_null(call.function, "recv", call.recv, part.recv, *dtype); !ok)
+    return std::unexpected(ok.error());
+  const auto in_place = check_overlap(call, part, size_of(*dtype));
+  if (!in_place) return std::unexpected(in_place.error());
+
+  auto operation = std::make_unique<Operation>();
+  operation->signature = {.collective = call.collective,
+                          .dtype = *dtype,
+                          .op = static_cast<ReduceOp>(call.op),
+                          .root = static_cast<std::uint32_t>(call.root),
+                          .count = call.count};
+  operation->send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr;
+  operation->recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr;
+  operation->in_place = *in_place;
+  return operation;
+}
+
+Result<Message> check(const MessageCall& call, std::uint32_t nranks) {
+  const auto dtype = check_dtype(call.function, call.dtype);
+  if (!dtype) return std::unexpected(dtype.error());
+  if (auto ok = check_rank_argument(call.function, "peer", call.peer, nranks); !ok) return std::unexpected(ok.error());
+  if (auto ok = check_count(call.function, call.count, *dtype, 1); !ok) return std::unexpected(ok.error());
+  const void* buffer = call.sends ? call.send : call.recv;
+  if (auto ok = check_not_null(call.function, call.sends ? "send" : "recv", buffer, call.count, *dtype); !ok) {
+    return std::unexpected(ok.error());
+  }
+  Message message;
+  message.sends = call.sends;
+  message.send = static_cast<const std::byte*>(call.send);
+  message.recv = static_cast<std::byte*>(call.recv);
+  message.count = call.count;
+  message.dtype = *dtype;
+  return message;
+}
+
+Status check_group(const char* function, int nranks, int rank) {
+  if (nranks < 1 || static_cast<std::uint32_t>(nranks) > kRanksMax) {
+    return bad(function, "nranks is " + std::to_string(nranks) + "; allowed is 1 to " + std::to_string(kRanksMax));
+  }
+  return check_rank_argument(function, "rank", rank, static_cast<std::uint32_t>(nranks));
+}
+
+}  // namespace tributary::client

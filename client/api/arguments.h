@@ -1,0 +1,44 @@
+#pragma once
+// What a call's arguments must be. Errors are Errc::bad_argument, and say which argument, its value and what is
+// allowed.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "client/core/message_queue.h"
+#include "client/core/operation.h"
+
+namespace tributary::client {
+
+/// A collective as the C API got it: nothing is checked yet. Members that a collective does not have keep their
+/// defaults, which are right for it.
+struct CollectiveCall {
+  const char* function = "";  // for messages
+  Collective collective = Collective::barrier;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  std::size_t count = 0;
+  int dtype = static_cast<int>(DType::uint8);
+  int op = static_cast<int>(ReduceOp::sum);
+  int root = 0;
+};
+
+/// The operation, without its on_done. Buffers that this rank does not use become null.
+[[nodiscard]] Result<std::unique_ptr<Operation>> check(const CollectiveCall& call, std::uint32_t rank,
+                                                       std::uint32_t nranks);
+
+struct MessageCall {
+  const char* function = "";
+  bool sends = false;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  std::size_t count = 0;
+  int dtype = static_cast<int>(DType::uint8);
+  int peer = 0;
+};
+/// The message, without its on_done; `call.peer` is valid then.
+[[nodiscard]] Result<Message> check(const MessageCall& call, std::uint32_t nranks);
+
+[[nodiscard]] Status check_group(const char* function, int nranks, int rank);
+
+}  // namespace tributary::client

@@ -1,0 +1,220 @@
+#include "client/api/comm.h"
+
+#include <fstream>
+
+#include "client/api/fork_guard.h"
+#include "client/api/http_group_service.h"
+#include "client/api/interfaces.h"
+#include "client/api/transports.h"
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Beyond the communicator's own time-out, which names whom it waits for; this one only makes sure.
+constexpr auto kSlack = 5s;
+constexpr std::size_t kTokenBytesMax = 4096;
+
+Result<std::string> read_token(const std::string& file) {
+  if (file.empty()) return std::string();
+  std::ifstream in(file, std::ios::binary);
+  std::string token(kTokenBytesMax, '\0');
+  if (in) in.read(token.data(), static_cast<std::streamsize>(token.size()));
+  if (in.bad() || (!in && !in.eof())) {
+    return fail(Errc::bad_config,
+                "TRIBUTARY_TOKEN_FILE: '" + file + "' cannot be read; it must hold the manager's job token");
+  }
+  token.resize(static_cast<std::size_t>(in.gcount()));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  if (token.empty())
+    return fail(Errc::bad_config,
+                "TRIBUTARY_TOKEN_FILE: '" + file + "' is empty; it must hold the manager's job token");
+  return token;
+}
+
+bool wants_manager(const ClientSettings& settings, std::uint32_t nranks) {
+  return !settings.manager.empty() && settings.path != PathMode::fallback && nranks > 1;
+}
+
+Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, const UniqueId& id) {
+  std::string token;
+  if (wants_manager(settings, parts.settings.nranks)) {
+    auto read = read_token(settings.token_file);
+    if (!read) return std::unexpected(read.error());
+    token = std::move(*read);
+  }
+  parts.meeting = take_meeting(id);
+  if (!parts.meeting) {
+    return fail(
+        Errc::bad_argument,
+        "rank 0 must be in the process that made the unique id, once per id, and soon: this id was made elsewhere, "
+        "or before a fork, was used already, or " +
+            std::to_string(kMeetingsMax) + " newer ones have been made since");
+  }
+  if (wants_manager(settings, parts.settings.nranks)) {
+    auto service = HttpGroupService::create({settings.manager, std::move(token)}, parts.meeting->transport());
+    if (!service) return std::unexpected(service.error());
+    parts.service = std::move(*service);
+  }
+  return {};
+}
+
+Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, const UniqueId& id) {
+  std::string address = address_towards(id.root.host);
+  if (!settings.interface_name.empty()) {
+    auto chosen = address_to_advertise(settings.interface_name, {});
+    if (!chosen) return std::unexpected(chosen.error());
+    address = parts.settings.advertised_host = std::move(*chosen);
+  }
+  parts.settings.listen = {address, 0};
+  parts.transport = make_transport();
+  return {};
+}
+
+Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
+                                 const ClientSettings& settings) {
+  ProgressParts parts;
+  auto transport = choose_transport(settings.transports);
+  if (!transport) return std::unexpected(transport.error());
+  parts.transport_name = std::move(*transport);
+  CommunicatorSettings& s = parts.settings;
+  s.rank = rank;
+  s.nranks = nranks;
+  s.id = id;
+  s.host_id = settings.host_id;
+  s.job = settings.job;
+  s.lanes = settings.lanes;
+  s.path = settings.path;
+  s.manager_configured = !settings.manager.empty();
+  s.timeout = settings.timeout;
+  auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
+  if (!ok) return std::unexpected(ok.error());
+  return parts;
+}
+
+}  // namespace
+
+CommTable& comms() {
+  static CommTable* const table = new CommTable;
+  return *table;
+}
+RequestTable& requests() {
+  static RequestTable* const table = new RequestTable;
+  return *table;
+}
+MemoryTable& memories() {
+  static MemoryTable* const table = new MemoryTable;
+  return *table;
+}
+
+Comm::Comm(std::uint32_t nranks, std::uint32_t rank)
+    : nranks_(nranks), rank_(rank), process_(fork_generation()), errors_(std::make_shared<CommErrors>()) {}
+
+Comm::~Comm() = default;
+
+bool Comm::of_this_process() const noexcept {
+  return process_ == fork_generation();
+}
+
+Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
+                                           const ClientSettings& settings) {
+  auto parts = make_parts(nranks, id, rank, settings);
+  if (!parts) return std::unexpected(parts.error());
+  auto comm = std::make_shared<Comm>(nranks, rank);
+  const auto met = std::make_shared<Request>(comm->errors_);
+  comm->thread_ =
+      std::make_unique<ProgressThread>(std::move(*parts), [met](const Status& status) { met->complete(status); });
+  if (!met->wait(std::chrono::steady_clock::now() + settings.timeout + kSlack)) {
+    met->complete(fail(Errc::timed_out, "the ranks did not meet within the time-out"));
+  }
+  if (!met->outcome()) {
+    comm->stop("the communicator was never made");
+    return std::unexpected(met->outcome().error());
+  }
+  return comm;
+}
+
+Status Comm::may_start() const {
+  if (phase_.load(std::memory_order_relaxed) == Phase::open) return {};
+  return fail(Errc::bad_argument, "the communicator is finalized: nothing can be started on it any more");
+}
+
+Status Comm::start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request) {
+  if (auto ok = may_start(); !ok) return ok;
+  operation->on_done = [request](const Status& status) { request->complete(status); };
+  if (thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); })) return {};
+  return fail(Errc::aborted, "the communicator is over");
+}
+
+Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request) {
+  if (auto ok = may_start(); !ok) return ok;
+  message.on_done = [request](const Status& status) { request->complete(status); };
+  const bool queued = thread_->submit([peer, m = std::move(message)](Communicator& c) mutable {
+    if (m.sends) return c.send_message(peer, std::move(m));
+    c.receive_message(peer, std::move(m));
+  });
+  if (queued) return {};
+  return fail(Errc::aborted, "the communicator is over");
+}
+
+// The request is in the table while it is waited for, so that stop() can end it.
+Status Comm::ask(std::function<void(Communicator&, Done)> question) {
+  const auto request = std::make_shared<Request>(errors_);
+  tributary_request* handle = requests().insert(request);
+  if (handle == nullptr) return fail(Errc::exhausted, "there are too many requests at once");
+  const bool queued = thread_->submit([question = std::move(question), request](Communicator& c) {
+    question(c, [request](const Status& status) { request->complete(status); });
+  });
+  if (!queued) request->complete(fail(Errc::aborted, "the communicator is over"));
+  static_cast<void>(request->wait());
+  requests().remove(handle);
+  return request->outcome();
+}
+
+Result<CommunicatorInfo> Comm::info() {
+  const auto info = std::make_shared<CommunicatorInfo>();
+  auto status = ask([info](Communicator& c, const Done& done) {
+    *info = c.info();
+    done({});
+  });
+  if (!status) return std::unexpected(status.error());
+  return *info;
+}
+
+Status Comm::finalize(bool unless_failed) {
+  Phase expected = Phase::open;
+  if (!phase_.compare_exchange_strong(expected, Phase::finalizing)) {
+    if (expected == Phase::finalized) return {};
+    return fail(Errc::bad_argument, "another thread is finalizing this communicator");
+  }
+  auto status = ask([unless_failed](Communicator& c, Done done) {
+    if (unless_failed && c.error()) return done({});
+    c.finalize(std::move(done));
+  });
+  phase_.store(Phase::finalized);
+  return status;
+}
+
+Status Comm::destroy() {
+  Status status;
+  if (phase_.load() == Phase::open) status = finalize(true);
+  stop("the communicator was destroyed");
+  return status;
+}
+
+void Comm::abort() {
+  phase_.store(Phase::finalized);
+  static_cast<void>(thread_->submit([](Communicator& c) { c.abort("tributary_comm_abort was called"); }));
+  stop("the communicator was aborted by tributary_comm_abort");
+}
+
+void Comm::stop(const std::string& why) {
+  thread_->stop();
+  const std::uint64_t id = errors_->id();
+  const Status ended = fail(Errc::aborted, why);
+  requests().remove_if([id](const Request& r) { return r.comm_id() == id; }, [&](Request& r) { r.complete(ended); });
+  memories().remove_if([id](const RegisteredMemory& m) { return m.comm_id == id; }, [](RegisteredMemory&) {});
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,74 @@
+#pragma once
+// One communicator as the C API sees it: a progress thread, and the requests that it answers.
+#include <atomic>
+#include <functional>
+#include <memory>
+
+#include "client/api/handle_table.h"
+#include "client/api/progress_thread.h"
+#include "client/api/request.h"
+#include "client/api/settings.h"
+
+namespace tributary::client {
+
+/// Memory that the caller has announced. On tcp nothing has to be done with it: the handle only counts.
+struct RegisteredMemory {
+  std::uint64_t comm_id = 0;
+  const void* address = nullptr;
+  std::size_t bytes = 0;
+};
+
+class Comm {
+ public:
+  /// Blocks until the ranks have met, at most for the time-out. On an error nothing is left.
+  [[nodiscard]] static Result<std::shared_ptr<Comm>> create(std::uint32_t nranks, const UniqueId& id,
+                                                            std::uint32_t rank, const ClientSettings& settings);
+  Comm(std::uint32_t nranks, std::uint32_t rank);
+  ~Comm();
+
+  [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return nranks_; }
+  [[nodiscard]] CommErrors& errors() const noexcept { return *errors_; }
+  [[nodiscard]] std::shared_ptr<CommErrors> shared_errors() const noexcept { return errors_; }
+  /// This process made it; not a parent of it.
+  [[nodiscard]] bool of_this_process() const noexcept;
+
+  /// Queues; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once it is over.
+  [[nodiscard]] Status start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request);
+  [[nodiscard]] Status start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request);
+  [[nodiscard]] Result<CommunicatorInfo> info();
+
+  /// Waits until every rank has called it; bounded by the time-out.
+  [[nodiscard]] Status finalize() { return finalize(false); }
+  /// Finalizes unless that was done or the communicator has failed, then stops. The error is that of finalizing.
+  [[nodiscard]] Status destroy();
+  /// Ends every operation here and on the other ranks, then stops.
+  void abort();
+
+ private:
+  enum class Phase : std::uint8_t { open, finalizing, finalized };
+  [[nodiscard]] Status may_start() const;
+  [[nodiscard]] Status finalize(bool unless_failed);
+  using Done = std::function<void(const Status&)>;
+  /// Runs `ask` on the progress thread and waits until its `done` was called, or the communicator is over.
+  [[nodiscard]] Status ask(std::function<void(Communicator&, Done)> question);
+  /// Ends the thread and every request of this communicator.
+  void stop(const std::string& why);
+
+  const std::uint32_t nranks_;
+  const std::uint32_t rank_;
+  const std::uint64_t process_;
+  const std::shared_ptr<CommErrors> errors_;
+  std::atomic<Phase> phase_{Phase::open};
+  std::unique_ptr<ProgressThread> thread_;
+};
+
+// The live handles of the process. Never destroyed: threads may still use them while the process ends.
+using CommTable = HandleTable<tributary_comm, Comm, HandleKind::communicator>;
+using RequestTable = HandleTable<tributary_request, Request, HandleKind::request>;
+using MemoryTable = HandleTable<tributary_mem, RegisteredMemory, HandleKind::memory>;
+[[nodiscard]] CommTable& comms();
+[[nodiscard]] RequestTable& requests();
+[[nodiscard]] MemoryTable& memories();
+
+}  // namespace tributary::client

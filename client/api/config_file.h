@@ -1,0 +1,12 @@
+#pragma once
+// The configuration file that TRIBUTARY_CONFIG names: YAML, one map of setting_help()'s keys.
+#include <string>
+
+#include "client/api/settings.h"
+
+namespace tributary::client {
+
+/// Sets what `file` sets. Errc::bad_config names the file, the line, the value and what is allowed.
+[[nodiscard]] Status apply_file(ClientSettings& settings, const std::string& file);
+
+}  // namespace tributary::client

@@ -1,0 +1,43 @@
+#pragma once
+// The edge between C callers and the C++ behind them: no exception crosses it.
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "client/api/comm.h"
+#include "client/api/last_error.h"
+
+namespace tributary::client {
+
+template <class Body>
+tributary_status guarded(const char* function, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return report(Errc::exhausted, std::string(function) + ": out of memory");
+  } catch (const std::exception& e) {
+    report(Errc::io, std::string(function) + ": " + e.what());
+    return TRIBUTARY_ERROR_INTERNAL;
+  }
+}
+
+/// The communicator behind a handle; nullptr, with the error reported, for one that is not live or not this process's.
+[[nodiscard]] inline std::shared_ptr<Comm> live(const char* function, const tributary_comm* handle) {
+  auto comm = comms().find(handle);
+  if (!comm) {
+    report(Errc::bad_argument, std::string(function) + (handle == nullptr ? ": comm is NULL"
+                                                                          : ": comm is no live communicator: it was "
+                                                                            "destroyed or aborted, or never was one"));
+    return nullptr;
+  }
+  if (!comm->of_this_process()) {
+    report(
+        Errc::bad_argument,
+        std::string(function) + ": comm was made before a fork: only the process that made a communicator can use it");
+    return nullptr;
+  }
+  return comm;
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,149 @@
+#pragma once
+// What the C API's opaque pointers stand for. A handle is no address but a place in a table and the generation of its
+// use, so a handle that was freed, that came back from a fork's other side or that never was one is told apart from a
+// live one and never dereferenced.
+//
+//   63          28 27      4 3    0
+//   | generation  | place   | kind |      kind is not 0, so no handle is NULL
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace tributary::client {
+
+static_assert(sizeof(void*) == 8, "handles need 64-bit pointers");
+
+enum class HandleKind : std::uint8_t { communicator = 1, request = 2, memory = 3 };
+
+/// Any call from any thread. `Opaque` is the C API's incomplete type, `T` the object; objects are shared so that one
+/// that is removed by one thread stays alive for another that is using it.
+template <class Opaque, class T, HandleKind kind>
+class HandleTable {
+ public:
+  static constexpr std::size_t kPlacesPerChunk = 1024;
+  static constexpr std::size_t kChunksMax = 1024;
+  static constexpr std::size_t kPlacesMax = kPlacesPerChunk * kChunksMax;
+
+  /// nullptr when kPlacesMax handles are live.
+  [[nodiscard]] Opaque* insert(std::shared_ptr<T> object) {
+    const auto place = take_place();
+    if (!place) return nullptr;
+    Place& at = place_at(*place);
+    std::lock_guard lock(at.mutex);
+    at.object = std::move(object);
+    return to_handle(*place, at.generation);
+  }
+
+  /// nullptr for a handle that is not live.
+  [[nodiscard]] std::shared_ptr<T> find(const Opaque* handle) const {
+    const Place* at = place_of(handle);
+    if (at == nullptr) return nullptr;
+    std::lock_guard lock(at->mutex);
+    return at->generation == generation_of(handle) ? at->object : nullptr;
+  }
+
+  /// Ends the handle; nullptr if it was not live. Of several callers one gets the object.
+  std::shared_ptr<T> remove(const Opaque* handle) {
+    Place* at = place_of(handle);
+    if (at == nullptr) return nullptr;
+    std::shared_ptr<T> object;
+    {
+      std::lock_guard lock(at->mutex);
+      if (at->generation != generation_of(handle) || !at->object) return nullptr;
+      object = std::move(at->object);
+      at->object = nullptr;
+      ++at->generation;
+    }
+    std::lock_guard lock(mutex_);
+    free_.push_back(index_of(handle));
+    return object;
+  }
+
+  /// Ends every handle whose object `is_one(object)`, and calls `then(object)` for each.
+  template <class Predicate, class Then>
+  void remove_if(Predicate is_one, Then then) {
+    std::size_t used = 0;
+    {
+      std::lock_guard lock(mutex_);
+      used = used_;
+    }
+    for (std::size_t i = 0; i < used; ++i) {
+      Place& at = place_at(i);
+      const Opaque* handle = nullptr;
+      {
+        std::lock_guard lock(at.mutex);
+        if (at.object && is_one(*at.object)) handle = to_handle(i, at.generation);
+      }
+      if (handle == nullptr) continue;
+      if (auto object = remove(handle)) then(*object);
+    }
+  }
+
+  [[nodiscard]] std::size_t live() const {
+    std::lock_guard lock(mutex_);
+    return used_ - free_.size();
+  }
+
+ private:
+  static constexpr unsigned kPlaceShift = 4;
+  static constexpr unsigned kGenerationShift = 28;
+  static_assert(kPlacesMax <= std::size_t{1} << (kGenerationShift - kPlaceShift));
+
+  struct Place {
+    mutable std::mutex mutex;
+    std::uint64_t generation = 1;  // of the present or next use; 36 bits of it travel in a handle
+    std::shared_ptr<T> object;
+  };
+  using Chunk = std::array<Place, kPlacesPerChunk>;
+
+  static std::uint64_t bits(const Opaque* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+  static std::uint64_t generation_of(const Opaque* handle) { return bits(handle) >> kGenerationShift; }
+  static std::size_t index_of(const Opaque* handle) {
+    return (bits(handle) >> kPlaceShift) & ((std::uint64_t{1} << (kGenerationShift - kPlaceShift)) - 1);
+  }
+  static Opaque* to_handle(std::size_t place, std::uint64_t generation) {
+    const std::uint64_t value =
+        (generation << kGenerationShift) | (std::uint64_t{place} << kPlaceShift) | static_cast<std::uint64_t>(kind);
+    return reinterpret_cast<Opaque*>(static_cast<std::uintptr_t>(value));
+  }
+
+  [[nodiscard]] Place* place_of(const Opaque* handle) const {
+    if ((bits(handle) & 0xF) != static_cast<std::uint64_t>(kind)) return nullptr;
+    const std::size_t index = index_of(handle);
+    if (index >= kPlacesMax) return nullptr;
+    Chunk* chunk = chunks_[index / kPlacesPerChunk].load(std::memory_order_acquire);  // pairs with take_place()
+    return chunk == nullptr ? nullptr : &(*chunk)[index % kPlacesPerChunk];
+  }
+  [[nodiscard]] Place& place_at(std::size_t index) const {
+    return (*chunks_[index / kPlacesPerChunk].load(std::memory_order_acquire))[index % kPlacesPerChunk];
+  }
+
+  [[nodiscard]] std::optional<std::size_t> take_place() {
+    std::lock_guard lock(mutex_);
+    if (!free_.empty()) {
+      const std::size_t place = free_.front();
+      free_.pop_front();
+      return place;
+    }
+    if (used_ == kPlacesMax) return std::nullopt;
+    if (used_ % kPlacesPerChunk == 0) {
+      owned_.push_back(std::make_unique<Chunk>());
+      chunks_[used_ / kPlacesPerChunk].store(owned_.back().get(), std::memory_order_release);  // pairs with place_of()
+    }
+    return used_++;
+  }
+
+  mutable std::mutex mutex_;
+  std::deque<std::size_t> free_;
+  std::size_t used_ = 0;  // places that were ever in use
+  std::deque<std::unique_ptr<Chunk>> owned_;
+  std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};
+};
+
+}  // namespace tributary::client

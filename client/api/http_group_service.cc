@@ -1,0 +1,162 @@
+#include "client/api/http_group_service.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "tributary/manager_client/manager_client.h"
+
+namespace tributary::client {
+namespace {
+
+using manager_client::GroupAnswer;
+using manager_client::ManagerClient;
+
+constexpr std::chrono::milliseconds kConnectLimit{2000};
+constexpr std::chrono::milliseconds kRequestLimit{10000};
+constexpr std::chrono::milliseconds kReleaseLimit{1500};
+
+ManagerClient make_client(const HttpGroupServiceSettings& settings, std::chrono::milliseconds limit) {
+  auto client = ManagerClient::create({.url = settings.url,
+                                       .token = settings.token,
+                                       .connect_limit = std::min(kConnectLimit, limit),
+                                       .request_limit = limit});
+  return std::move(client).value();  // create() has tried this URL
+}
+
+/// The coordinator knows one thing to do about a group that the manager has forgotten or moved on from: ask for a new
+/// one, and Errc::bad_argument is how it is told.
+Error translate(Error error) {
+  if (error.code == Errc::peer_gone || error.code == Errc::mismatch) error.code = Errc::bad_argument;
+  return error;
+}
+
+Result<GroupDescriptor> to_descriptor(Result<GroupAnswer> answer) {
+  if (!answer) return std::unexpected(translate(std::move(answer.error())));
+  return std::move(answer->descriptor);
+}
+
+}  // namespace
+
+struct HttpGroupService::Impl {
+  using Task = std::move_only_function<void(ManagerClient&)>;
+
+  Impl(HttpGroupServiceSettings with, transport::Transport& answers_on)
+      : settings(std::move(with)), transport(answers_on), client(make_client(settings, kRequestLimit)) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the process's own threads
+    thread = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  ~Impl() {
+    {
+      std::lock_guard lock(mutex);
+      stopping = true;
+      tasks.clear();
+    }
+    client.cancel();
+    changed.notify_all();
+    thread.join();
+  }
+
+  void add(Task task) {
+    {
+      std::lock_guard lock(mutex);
+      tasks.push_back(std::move(task));
+    }
+    changed.notify_all();
+  }
+
+  void run() {
+    pthread_setname_np(pthread_self(), "tributary-http");
+    while (auto task = next_task()) (*task)(client);
+    give_back();
+  }
+
+  std::optional<Task> next_task() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return stopping || !tasks.empty(); });
+    if (stopping) return std::nullopt;
+    Task task = std::move(tasks.front());
+    tasks.pop_front();
+    return task;
+  }
+
+  // What is not given back in time the manager takes back itself, when the group's lease ends.
+  void give_back() {
+    if (released.empty()) return;
+    ManagerClient last =
+        make_client(settings, kReleaseLimit / static_cast<int>(std::min<std::size_t>(released.size(), 4)));
+    for (std::size_t i = 0; i < released.size() && i < 4; ++i) static_cast<void>(last.delete_group(released[i]));
+  }
+
+  const HttpGroupServiceSettings settings;
+  transport::Transport& transport;
+  ManagerClient client;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Task> tasks;
+  std::vector<std::uint64_t> released;  // written before `stopping`, read after it
+  bool stopping = false;
+  std::thread thread;
+};
+
+Result<std::unique_ptr<HttpGroupService>> HttpGroupService::create(HttpGroupServiceSettings settings,
+                                                                   transport::Transport& transport) {
+  if (auto client = ManagerClient::create({.url = settings.url, .token = settings.token}); !client) {
+    return fail(Errc::bad_config, "TRIBUTARY_MANAGER: '" + settings.url + "': " + client.error().message);
+  }
+  return std::unique_ptr<HttpGroupService>(
+      new HttpGroupService(std::make_unique<Impl>(std::move(settings), transport)));
+}
+
+HttpGroupService::HttpGroupService(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+HttpGroupService::~HttpGroupService() = default;
+
+void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer answer) {
+  impl_->add([request, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
+    manager_client::GroupRequest wanted;
+    wanted.job = request.job;
+    wanted.hosts = request.hosts;
+    wanted.lanes = request.lanes;
+    transport.post([answer = std::move(answer), result = to_descriptor(client.request_group(wanted))]() mutable {
+      answer(std::move(result));
+    });
+  });
+}
+
+void HttpGroupService::rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+                               DescriptorAnswer answer) {
+  impl_->add([=, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
+    transport.post([answer = std::move(answer), result = to_descriptor(client.rebuild_group(
+                                                    group, epoch, failed))]() mutable { answer(std::move(result)); });
+  });
+}
+
+void HttpGroupService::renew(std::uint64_t group, std::function<void(Status)> answer) {
+  impl_->add([group, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
+    auto lease = client.renew_group(group);
+    Status status;
+    if (!lease) {
+      status = std::unexpected(translate(std::move(lease.error())));
+    } else if (!lease->known) {
+      status = fail(Errc::bad_argument, "the manager does not know group " + std::to_string(group) + " any more");
+    }
+    transport.post([answer = std::move(answer), status = std::move(status)]() mutable { answer(std::move(status)); });
+  });
+}
+
+void HttpGroupService::release(std::uint64_t group) {
+  std::lock_guard lock(impl_->mutex);
+  impl_->released.push_back(group);
+}
+
+}  // namespace tributary::client

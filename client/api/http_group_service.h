@@ -1,0 +1,38 @@
+#pragma once
+// The manager over HTTP, asked by a helper thread: the communicator's own thread never waits for it.
+#include <memory>
+#include <string>
+
+#include "client/recovery/group_service.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+struct HttpGroupServiceSettings {
+  std::string url;    // "http://host:7470"
+  std::string token;  // may be empty
+};
+
+/// Answers come by Transport::post, so on the communicator's thread; requests are made there too, the helper thread is
+/// inside. The destructor cancels a request that is under way, gives groups back that release() was called for, and is
+/// done within about two seconds whatever the manager does.
+class HttpGroupService final : public GroupService {
+ public:
+  /// Errc::bad_config for a URL that is none.
+  [[nodiscard]] static Result<std::unique_ptr<HttpGroupService>> create(HttpGroupServiceSettings settings,
+                                                                        transport::Transport& transport);
+  ~HttpGroupService() override;
+
+  void request(const GroupRequest& request, DescriptorAnswer answer) override;
+  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+               DescriptorAnswer answer) override;
+  void renew(std::uint64_t group, std::function<void(Status)> answer) override;
+  void release(std::uint64_t group) override;
+
+ private:
+  struct Impl;
+  explicit HttpGroupService(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tributary::client

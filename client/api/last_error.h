@@ -1,0 +1,37 @@
+#pragma once
+// What tributary_last_error tells: per thread, and per communicator.
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "client/include/tributary/tributary.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::client {
+
+[[nodiscard]] tributary_status to_status(Errc code) noexcept;
+
+/// A communicator's last error; shared by it and its requests. Any thread.
+class CommErrors {
+ public:
+  CommErrors();
+  void set(const std::string& sentence);
+  [[nodiscard]] std::string get() const;
+  /// Never the same for two communicators of a process.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
+ private:
+  const std::uint64_t id_;
+  mutable std::mutex mutex_;
+  std::string sentence_;
+};
+
+/// Notes the error for this thread and, if there is one, for the communicator. Returns its status.
+tributary_status report(const Error& error, CommErrors* comm = nullptr) noexcept;
+tributary_status report(Errc code, const std::string& sentence, CommErrors* comm = nullptr) noexcept;
+
+/// `comm`: this thread's last error if it was about that communicator, else the communicator's own last one. nullptr:
+/// this thread's last. Valid until this thread's next call.
+[[nodiscard]] const char* last_error(const CommErrors* comm) noexcept;
+
+}  // namespace tributary::client

@@ -1,0 +1,16 @@
+#pragma once
+// The only thing that the library prints: lines on standard error, from TRIBUTARY_LOG's level on.
+#include <cstdint>
+#include <string_view>
+
+namespace tributary::client {
+
+enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
+
+/// For the whole process: the last communicator's setting counts. Any thread.
+void set_log_level(LogLevel level) noexcept;
+[[nodiscard]] bool logs(LogLevel level) noexcept;
+/// Any thread. Never throws: a line that cannot be written is lost.
+void log(LogLevel level, std::string_view line) noexcept;
+
+}  // namespace tributary::client

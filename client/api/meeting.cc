@@ -1,0 +1,86 @@
+#include "client/api/meeting.h"
+
+#include <deque>
+#include <mutex>
+
+#include "client/api/fork_guard.h"
+#include "client/api/transports.h"
+
+namespace tributary::client {
+
+class Meeting::Relay final : public transport::Acceptor {
+ public:
+  transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
+    return target_ != nullptr ? target_->on_accept(std::move(channel)) : nullptr;
+  }
+  transport::Acceptor* target_ = nullptr;
+};
+
+Meeting::Meeting() : relay_(std::make_unique<Relay>()) {}
+Meeting::~Meeting() = default;
+
+void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
+  relay_->target_ = &acceptor;
+}
+
+Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& host) {
+  std::unique_ptr<Meeting> meeting(new Meeting);
+  meeting->transport_ = make_transport();
+  auto listener = meeting->transport_->listen({host, 0}, *meeting->relay_);
+  if (!listener) return std::unexpected(listener.error());
+  meeting->listener_ = std::move(*listener);
+  auto secret = random_secret();
+  if (!secret) return std::unexpected(secret.error());
+  meeting->id_ = {meeting->listener_->local(), *secret};
+  return meeting;
+}
+
+namespace {
+
+struct Open {
+  std::unique_ptr<Meeting> meeting;
+  std::uint64_t process;  // a forked child must neither use nor close its parent's: they share the kernel's side of it
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::deque<Open> meetings;  // oldest first
+};
+
+// Never destroyed: communicators may be made and ended while the process ends.
+Registry& registry() {
+  static Registry* const one = new Registry;
+  return *one;
+}
+
+}  // namespace
+
+Result<UniqueIdBytes> open_meeting(const std::string& host) {
+  auto meeting = Meeting::open(host);
+  if (!meeting) return std::unexpected(meeting.error());
+  auto bytes = encode((*meeting)->id());
+  if (!bytes) return bytes;
+  Open oldest{};  // closed outside the lock
+  std::lock_guard lock(registry().mutex);
+  registry().meetings.push_back({std::move(*meeting), fork_generation()});
+  if (registry().meetings.size() > kMeetingsMax) {
+    oldest = std::move(registry().meetings.front());
+    registry().meetings.pop_front();
+    if (oldest.process != fork_generation()) static_cast<void>(oldest.meeting.release());
+  }
+  return bytes;
+}
+
+std::unique_ptr<Meeting> take_meeting(const UniqueId& id) {
+  std::lock_guard lock(registry().mutex);
+  auto& meetings = registry().meetings;
+  for (auto it = meetings.begin(); it != meetings.end(); ++it) {
+    if (it->meeting->id().secret != id.secret || it->process != fork_generation()) continue;
+    auto meeting = std::move(it->meeting);
+    meetings.erase(it);
+    return meeting;
+  }
+  return nullptr;
+}
+
+}  // namespace tributary::client

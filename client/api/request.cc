@@ -1,0 +1,30 @@
+#include "client/api/request.h"
+
+namespace tributary::client {
+
+void Request::complete(const Status& status) {
+  std::lock_guard lock(mutex_);
+  if (done_.load(std::memory_order_relaxed)) return;
+  outcome_ = status;
+  if (!status) comm_->set(status.error().message);
+  done_.store(true, std::memory_order_release);  // pairs with done()
+  // Under the lock: whoever waits may destroy the request as soon as it can see that it is done.
+  changed_.notify_all();
+}
+
+bool Request::wait(std::optional<TimePoint> deadline) {
+  if (done()) return true;
+  std::unique_lock lock(mutex_);
+  const auto is_done = [this] { return done_.load(std::memory_order_relaxed); };
+  if (!deadline) {
+    changed_.wait(lock, is_done);
+    return true;
+  }
+  return changed_.wait_until(lock, *deadline, is_done);
+}
+
+tributary_status Request::report_outcome() const noexcept {
+  return outcome_ ? TRIBUTARY_OK : report(outcome_.error(), comm_.get());
+}
+
+}  // namespace tributary::client

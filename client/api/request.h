@@ -1,0 +1,40 @@
+#pragma once
+// One call's outcome: set once by the progress thread, waited for by any thread.
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "client/api/last_error.h"
+
+namespace tributary::client {
+
+class Request {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  explicit Request(std::shared_ptr<CommErrors> comm) : comm_(std::move(comm)) {}
+
+  /// The first call counts.
+  void complete(const Status& status);
+  [[nodiscard]] bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  /// True: it is done. No deadline: waits for ever.
+  [[nodiscard]] bool wait(std::optional<TimePoint> deadline = std::nullopt);
+  /// Of a request that is done.
+  [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
+  /// The outcome as a status, noted as this thread's last error unless it is good. Of a request that is done.
+  tributary_status report_outcome() const noexcept;
+  [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
+  [[nodiscard]] CommErrors* comm() const noexcept { return comm_.get(); }
+
+ private:
+  const std::shared_ptr<CommErrors> comm_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> done_{false};  // set under mutex_, after outcome_; readers need no lock
+  Status outcome_;
+};
+
+}  // namespace tributary::client

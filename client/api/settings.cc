@@ -1,0 +1,240 @@
+#include "client/api/settings.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "client/api/config_file.h"
+#include "tributary/protocol/credential.h"
+
+namespace tributary::client {
+namespace {
+
+constexpr double kTimeoutSecondsMax = 315'360'000;  // ten years
+constexpr std::array<std::string_view, 5> kTransports{"tcp", "shm", "udp", "verbs", "dpdk"};
+
+using Setter = bool (*)(ClientSettings&, std::string_view value);
+
+struct Setting {
+  SettingHelp help;
+  Setter set;  // false: the value is not allowed
+};
+
+std::vector<std::string> split(std::string_view list) {
+  std::vector<std::string> parts;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    std::string_view part = list.substr(0, comma);
+    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
+    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
+    parts.emplace_back(part);
+    if (comma == std::string_view::npos) return parts;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+bool is_printable(std::string_view value) {
+  return std::ranges::all_of(value, [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7F; });
+}
+
+bool set_name(std::string& name, std::string_view value) {
+  name = value;
+  return !value.empty() && value.size() <= kNameBytesMax && is_printable(value);
+}
+
+template <class Number>
+std::optional<Number> to_number(std::string_view value) {
+  Number number{};
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
+  return number;
+}
+
+bool set_manager(ClientSettings& s, std::string_view value) {
+  s.manager = value;
+  return value.starts_with("http://") && value.size() > std::strlen("http://") && is_printable(value);
+}
+
+bool set_path(ClientSettings& s, std::string_view value) {
+  if (value == "auto") return s.path = PathMode::automatic, true;
+  if (value == "in-network") return s.path = PathMode::in_network, true;
+  if (value == "fallback") return s.path = PathMode::fallback, true;
+  return false;
+}
+
+bool set_transports(ClientSettings& s, std::string_view value) {
+  s.transports = split(value);
+  return std::ranges::all_of(
+      s.transports, [](const std::string& name) { return std::ranges::find(kTransports, name) != kTransports.end(); });
+}
+
+bool set_lanes(ClientSettings& s, std::string_view value) {
+  const auto lanes = to_number<std::uint32_t>(value);
+  if (!lanes || *lanes < 1 || *lanes > kLanesMax) return false;
+  s.lanes = *lanes;
+  return true;
+}
+
+bool set_timeout(ClientSettings& s, std::string_view value) {
+  const auto seconds = to_number<double>(value);
+  if (!seconds || !(*seconds >= 0.001) || *seconds > kTimeoutSecondsMax) return false;
+  s.timeout = std::chrono::milliseconds(std::llround(*seconds * 1000));
+  return true;
+}
+
+bool set_interface(ClientSettings& s, std::string_view value) {
+  s.interface_name = value;
+  return value.size() < 16 && is_printable(value);  // IFNAMSIZ
+}
+
+bool set_log(ClientSettings& s, std::string_view value) {
+  constexpr std::array<std::string_view, 6> names{"trace", "debug", "info", "warn", "error", "off"};
+  const auto found = std::ranges::find(names, value);
+  if (found == names.end()) return false;
+  s.log = static_cast<LogLevel>(found - names.begin());
+  return true;
+}
+
+constexpr std::array<Setting, 10> kSettings{{
+    {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
+      "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
+     set_manager},
+    {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
+      "auto uses trees where they can be had; in-network and fallback forbid the other."},
+     set_path},
+    {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
+      "Transports in order of preference; the first one that is built and works here is used."},
+     set_transports},
+    {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
+      "Independent trees that share a group's traffic, each with its own connections."},
+     set_lanes},
+    {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
+      "A rank that is lost or hangs becomes an error on every other rank within this."},
+     set_timeout},
+    {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up", "the name of a network interface",
+      "The interface whose address other ranks are told."},
+     set_interface},
+    {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
+      "This host's name in the manager's topology."},
+     [](ClientSettings& s, std::string_view value) { return set_name(s.host_id, value); }},
+    {{"log", "TRIBUTARY_LOG", "info", "trace, debug, info, warn, error or off",
+      "Lines from this level on go to standard error. Rank 0 tells of changes of path at info, every rank at debug."},
+     set_log},
+    {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
+      "Holds the manager's job token. Read by rank 0 alone."},
+     [](ClientSettings& s, std::string_view value) { return s.token_file = value, !value.empty(); }},
+    {{"job", "TRIBUTARY_JOB", "default", "1 to 63 printable bytes without spaces",
+      "The name under which the manager lists the group."},
+     [](ClientSettings& s, std::string_view value) { return set_name(s.job, value); }},
+}};
+
+constexpr auto kHelp = [] {
+  std::array<SettingHelp, kSettings.size()> help;
+  for (std::size_t i = 0; i < help.size(); ++i) help[i] = kSettings[i].help;
+  return help;
+}();
+
+std::string host_name() {
+  std::array<char, kNameBytesMax + 1> name{};
+  if (gethostname(name.data(), name.size()) != 0 && name[0] == '\0') return "localhost";
+  name.back() = '\0';  // a longer name is cut
+  return name.data();
+}
+
+/// The caller's struct, which may be of an older or a newer version of the header.
+Result<tributary_config> readable(const tributary_config& config) {
+  tributary_config ours = TRIBUTARY_CONFIG_INITIALIZER;
+  if (config.struct_bytes < sizeof(std::size_t) || config.struct_bytes > 4096) {
+    return fail(Errc::bad_argument,
+                "tributary_config: struct_bytes is " + std::to_string(config.struct_bytes) +
+                    ", not the size of a tributary_config; start from TRIBUTARY_CONFIG_INITIALIZER");
+  }
+  std::memcpy(&ours, &config, std::min(config.struct_bytes, sizeof ours));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&config);
+  for (std::size_t i = sizeof ours; i < config.struct_bytes; ++i) {
+    if (bytes[i] != 0) {
+      return fail(
+          Errc::unsupported,
+          "tributary_config: a member that this version of libtributary does not know is set; use a libtributary "
+          "as new as the header");
+    }
+  }
+  return ours;
+}
+
+Status apply_config(ClientSettings& settings, const tributary_config& config) {
+  const auto ours = readable(config);
+  if (!ours) return std::unexpected(ours.error());
+  struct Text {
+    const char* value;
+    std::string_view key, member;
+  };
+  for (const Text& text :
+       {Text{ours->manager, "manager", "manager"}, Text{ours->path, "path", "path"},
+        Text{ours->transport, "transport", "transport"}, Text{ours->interface_name, "ifname", "interface_name"},
+        Text{ours->host_id, "host_id", "host_id"}, Text{ours->token_file, "token_file", "token_file"},
+        Text{ours->job, "job", "job"}}) {
+    if (text.value == nullptr) continue;
+    const std::string where = "tributary_config." + std::string(text.member);
+    if (auto ok = set(settings, text.key, text.value, where); !ok) return ok;
+  }
+  if (ours->lanes != 0) {
+    if (auto ok = set(settings, "lanes", std::to_string(ours->lanes), "tributary_config.lanes"); !ok) return ok;
+  }
+  if (ours->timeout_ms != 0) {
+    if (ours->timeout_ms < 0 || static_cast<double>(ours->timeout_ms) > kTimeoutSecondsMax * 1000) {
+      return fail(Errc::bad_config, "tributary_config.timeout_ms: '" + std::to_string(ours->timeout_ms) +
+                                        "' is not allowed; allowed is a number of milliseconds from 1 to 315360000000");
+    }
+    settings.timeout = std::chrono::milliseconds(ours->timeout_ms);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const SettingHelp> setting_help() noexcept {
+  return kHelp;
+}
+
+Status set(ClientSettings& settings, std::string_view key, const std::string& value, const std::string& where) {
+  const auto found = std::ranges::find(kSettings, key, [](const Setting& s) { return s.help.key; });
+  if (found == kSettings.end()) return fail(Errc::bad_config, where + ": there is no such setting");
+  if (found->set(settings, value)) return {};
+  return fail(Errc::bad_config,
+              where + ": '" + value + "' is not allowed; allowed is " + std::string(found->help.allowed));
+}
+
+Result<ClientSettings> load_settings(const tributary_config* config, const Environment& environment) {
+  const auto variable = [&](std::string_view name) {
+    const char* value = environment(std::string(name).c_str());
+    return value == nullptr ? std::string() : std::string(value);
+  };
+  ClientSettings settings;
+  settings.host_id = host_name();
+  if (const std::string file = variable("TRIBUTARY_CONFIG"); !file.empty()) {
+    if (auto ok = apply_file(settings, file); !ok) return std::unexpected(ok.error());
+  }
+  for (const SettingHelp& help : kHelp) {
+    const std::string value = variable(help.variable);
+    if (value.empty()) continue;
+    if (auto ok = set(settings, help.key, value, std::string(help.variable)); !ok) return std::unexpected(ok.error());
+  }
+  if (config != nullptr) {
+    if (auto ok = apply_config(settings, *config); !ok) return std::unexpected(ok.error());
+  }
+  return settings;
+}
+
+Result<ClientSettings> load_settings(const tributary_config* config) {
+  return load_settings(config, [](const char* name) { return std::getenv(name); });
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,55 @@
+#pragma once
+// What a user can set, and where from: tributary_config over the environment over the configuration file over the
+// defaults.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/api/log.h"
+#include "client/core/communicator.h"
+#include "client/include/tributary/tributary.h"
+
+namespace tributary::client {
+
+struct ClientSettings {
+  std::string manager;                         // URL; empty: no service, the fallback alone
+  PathMode path = PathMode::automatic;         //
+  std::vector<std::string> transports;         // in order of preference; empty: the library chooses
+  std::uint32_t lanes = 1;                     // wanted, 1 to kLanesMax
+  std::chrono::milliseconds timeout{300'000};  // 1 ms to ten years
+  std::string interface_name;                  // empty: the library chooses
+  std::string host_id;                         // at most kNameBytesMax; by default the host's name
+  LogLevel log = LogLevel::info;
+  std::string token_file;       // empty: requests carry no token
+  std::string job = "default";  // at most kNameBytesMax
+};
+
+/// One setting in words.
+struct SettingHelp {
+  std::string_view key;       // in the configuration file
+  std::string_view variable;  // in the environment
+  std::string_view default_text;
+  std::string_view allowed;
+  std::string_view help;
+};
+[[nodiscard]] std::span<const SettingHelp> setting_help() noexcept;
+
+/// The value of a variable, or nullptr; std::getenv but in tests.
+using Environment = std::function<const char*(const char*)>;
+
+/// `config` may be nullptr. Errc::bad_config names the file and line, variable or member, the value, and what is
+/// allowed; bad_argument and unsupported are about the struct itself. An empty variable counts as not set.
+[[nodiscard]] Result<ClientSettings> load_settings(const tributary_config* config, const Environment& environment);
+/// With the process's own environment.
+[[nodiscard]] Result<ClientSettings> load_settings(const tributary_config* config);
+
+/// One value from anywhere; `where` is how the error begins: "TRIBUTARY_LANES", "/etc/tributary.yaml:3: lanes".
+/// `key` is one of setting_help()'s.
+[[nodiscard]] Status set(ClientSettings& settings, std::string_view key, const std::string& value,
+                         const std::string& where);
+
+}  // namespace tributary::client
