@@ -10,12 +10,18 @@ using transport::Placement;
 using transport::Reject;
 
 namespace {
-std::string_view text_of(std::span<const std::byte> payload) { return {reinterpret_cast<const char*>(payload.data()), payload.size()}; }
+std::string_view text_of(std::span<const std::byte> payload) {
+  return {reinterpret_cast<const char*>(payload.data()), payload.size()};
+}
 
-bool is_control(FrameType type) { return type >= FrameType::challenge && type <= FrameType::finalize; }
+bool is_control(FrameType type) {
+  return type >= FrameType::challenge && type <= FrameType::finalize;
+}
 }  // namespace
 
-void ControlLink::connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit) { channel_ = transport.connect(to, *this, limit); }
+void ControlLink::connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit) {
+  channel_ = transport.connect(to, *this, limit);
+}
 
 void ControlLink::send(const ControlMessage& message) {
   if (!channel_ || channel_->closed()) return;
@@ -33,19 +39,28 @@ void ControlLink::close_after_flush(transport::Duration limit) {
 }
 
 Placement ControlLink::on_header(transport::Channel&, const FrameHeader& header) {
-  if (!is_control(header.type)) return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame on a control connection"}};
+  if (!is_control(header.type))
+    return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame on a control connection"}};
   body_.resize(header.payload_bytes);
   return Accept{body_};
 }
 
 void ControlLink::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
-  communicator_.on_control(peer_, {header.type, header.epoch, header.operation, header.count, std::string(text_of(payload))});
+  communicator_.on_control(peer_,
+                           {header.type, header.epoch, header.operation, header.count, std::string(text_of(payload))});
 }
 
-void ControlLink::on_closed(transport::Channel&, const Error& error) { communicator_.control_closed(peer_, error.message); }
+void ControlLink::on_closed(transport::Channel&, const Error& error) {
+  communicator_.control_closed(peer_, error.message);
+}
 
-Arrival::Arrival(Communicator& communicator, std::unique_ptr<transport::Channel> channel, std::string nonce, transport::TimePoint deadline)
-    : communicator_(communicator), channel_(std::move(channel)), nonce_(std::move(nonce)), peer_(channel_->peer()), deadline_(deadline) {}
+Arrival::Arrival(Communicator& communicator, std::unique_ptr<transport::Channel> channel, std::string nonce,
+                 transport::TimePoint deadline)
+    : communicator_(communicator),
+      channel_(std::move(channel)),
+      nonce_(std::move(nonce)),
+      peer_(channel_->peer()),
+      deadline_(deadline) {}
 
 void Arrival::challenge() {
   FrameHeader header;
@@ -57,7 +72,8 @@ void Arrival::refuse(const std::string& reason) {
   FrameHeader header;
   header.type = FrameType::abort;
   header.count = static_cast<std::uint64_t>(Errc::denied);
-  channel_->send_copy(header, std::as_bytes(std::span(reason)).first(std::min<std::size_t>(reason.size(), payload_bytes_max(FrameType::abort))));
+  channel_->send_copy(header, std::as_bytes(std::span(reason))
+                                  .first(std::min<std::size_t>(reason.size(), payload_bytes_max(FrameType::abort))));
   channel_->close_after_flush(std::chrono::seconds(1));
 }
 
@@ -70,7 +86,8 @@ void Arrival::resume() {
 Placement Arrival::on_header(transport::Channel& channel, const FrameHeader& header) {
   if (target_ != nullptr) return target_->on_header(channel, header);
   const bool hello = header.type == FrameType::hello, peer_hello = header.type == FrameType::peer_hello;
-  if (!hello && !peer_hello) return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before an introduction"}};
+  if (!hello && !peer_hello)
+    return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before an introduction"}};
   // Another rank may know the members before we do.
   if (peer_hello && !communicator_.mesh_) {
     waiting_ = true;

@@ -35,7 +35,8 @@ class ControlLink final : public transport::ChannelHandler {
 /// A connection that was accepted: challenges it, and hands it on once it has proved to be a rank of this group.
 class Arrival final : public transport::ChannelHandler {
  public:
-  Arrival(Communicator& communicator, std::unique_ptr<transport::Channel> channel, std::string nonce, transport::TimePoint deadline);
+  Arrival(Communicator& communicator, std::unique_ptr<transport::Channel> channel, std::string nonce,
+          transport::TimePoint deadline);
 
   void challenge();
   void refuse(const std::string& reason);
@@ -46,7 +47,9 @@ class Arrival final : public transport::ChannelHandler {
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
   [[nodiscard]] const std::string& nonce() const noexcept { return nonce_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
-  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept { return target_ == nullptr && (closed_ || now >= deadline_); }
+  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
+    return target_ == nullptr && (closed_ || now >= deadline_);
+  }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;

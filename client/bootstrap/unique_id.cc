@@ -32,7 +32,8 @@ std::string random_nonce() {
 
 Result<UniqueIdBytes> encode(const UniqueId& id) {
   if (id.root.host.empty() || id.root.host.size() > kHostBytesMax) {
-    return fail(Errc::bad_argument, "the address '" + id.root.host + "' does not fit a unique id; at most " + std::to_string(kHostBytesMax) + " bytes do");
+    return fail(Errc::bad_argument, "the address '" + id.root.host + "' does not fit a unique id; at most " +
+                                        std::to_string(kHostBytesMax) + " bytes do");
   }
   UniqueIdBytes bytes{};
   std::memcpy(bytes.data(), kMagic, sizeof kMagic);
@@ -46,7 +47,9 @@ Result<UniqueIdBytes> encode(const UniqueId& id) {
 Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
   const std::size_t host_bytes = bytes[10];
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0 || host_bytes == 0 || host_bytes > kHostBytesMax) {
-    return fail(Errc::bad_argument, "these 128 bytes are no unique id: get one with tributary_get_unique_id in rank 0's process and carry it to every rank unchanged");
+    return fail(Errc::bad_argument,
+                "these 128 bytes are no unique id: get one with tributary_get_unique_id in rank 0's process and carry "
+                "it to every rank unchanged");
   }
   UniqueId id;
   std::memcpy(&id.root.port, bytes.data() + 8, 2);
@@ -59,11 +62,14 @@ std::string proof(const Secret& secret, std::string_view nonce, std::string_view
   const std::string text = std::string(nonce) + "|" + std::string(purpose) + "|" + std::to_string(rank);
   std::array<std::byte, EVP_MAX_MD_SIZE> digest;
   unsigned int bytes = 0;
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
        reinterpret_cast<unsigned char*>(digest.data()), &bytes);
   return to_hex(std::span(digest).first(bytes));
 }
 
-bool same_proof(std::string_view a, std::string_view b) noexcept { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
+bool same_proof(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
 
 }  // namespace tributary::client

@@ -1,5 +1,6 @@
 #pragma once
-// The 128 bytes by which ranks find each other: rank 0's address and a secret that every connection between ranks must prove to know.
+// The 128 bytes by which ranks find each other: rank 0's address and a secret that every connection between ranks must
+// prove to know.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +28,10 @@ struct UniqueId {
 /// Errc::bad_argument when the bytes were never made by encode().
 [[nodiscard]] Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes);
 
-/// HMAC-SHA256 (RFC 2104) under the group's secret: what a connecting rank answers to the other side's nonce, so that the secret itself never travels
-/// and an answer is good for one connection, one rank and one use.
-[[nodiscard]] std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose, std::uint32_t rank);
+/// HMAC-SHA256 (RFC 2104) under the group's secret: what a connecting rank answers to the other side's nonce, so that
+/// the secret itself never travels and an answer is good for one connection, one rank and one use.
+[[nodiscard]] std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose,
+                                std::uint32_t rank);
 /// Constant time.
 [[nodiscard]] bool same_proof(std::string_view a, std::string_view b) noexcept;
 [[nodiscard]] std::string random_nonce();

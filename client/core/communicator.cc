@@ -15,16 +15,25 @@ namespace {
 std::uint64_t payload_bytes(const Operation& o, std::uint32_t nranks) {
   const std::uint64_t bytes = o.signature.count * o.element_bytes();
   switch (o.signature.collective) {
-    case Collective::reduce_scatter: case Collective::all_gather: case Collective::all_to_all: return bytes * nranks;
-    case Collective::barrier: return 0;
-    default: return bytes;
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::all_to_all:
+      return bytes * nranks;
+    case Collective::barrier:
+      return 0;
+    default:
+      return bytes;
   }
 }
 
 }  // namespace
 
 Communicator::Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings)
-    : transport_(transport), service_(service), settings_(std::move(settings)), messages_(settings_.rank), alive_(std::make_shared<bool>(true)) {}
+    : transport_(transport),
+      service_(service),
+      settings_(std::move(settings)),
+      messages_(settings_.rank),
+      alive_(std::make_shared<bool>(true)) {}
 
 Communicator::~Communicator() {
   *alive_ = false;
@@ -73,7 +82,8 @@ void Communicator::start_operation(Operation& o) {
                        (o.signature.collective == Collective::broadcast && o.signature.root == settings_.rank);
     if (owner && !o.in_place && o.signature.count > 0) {  // what the tree does not bring back
       const std::size_t bytes = o.signature.count * o.element_bytes();
-      std::memcpy(o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0), o.send, bytes);
+      std::memcpy(o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0), o.send,
+                  bytes);
     }
     for (auto& lane : trees_->lanes) lane->pump();
     return;
@@ -101,7 +111,11 @@ void Communicator::finish(Operation& o, const Status& status) {
   if (status) {
     ++info_.operations;
     const std::uint64_t bytes = payload_bytes(o, settings_.nranks);
-    const std::uint64_t in_network = o.segments == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) / static_cast<double>(o.segments));
+    const std::uint64_t in_network =
+        o.segments == 0
+            ? 0
+            : static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
+                                         static_cast<double>(o.segments));
     info_.bytes_in_network += in_network;
     info_.bytes_fallback += bytes - in_network;
   }
@@ -134,11 +148,14 @@ void Communicator::receive_message(std::uint32_t peer, Message message) {
   messages_.receive(peer, std::move(message));
 }
 
-void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive, std::span<std::byte> payload) {
+void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
+                                 std::span<std::byte> payload) {
   now_ = progress_at_ = transport_.now();
   switch (peer_class) {
-    case PeerClass::collective: return runner_->received(peer, receive, payload);
-    case PeerClass::message: return messages_.received(peer, receive);
+    case PeerClass::collective:
+      return runner_->received(peer, receive, payload);
+    case PeerClass::message:
+      return messages_.received(peer, receive);
     case PeerClass::repair:
       if (repair_) repair_->received(peer, receive, payload);
       return;
@@ -147,34 +164,46 @@ void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const
 
 void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
   switch (peer_class) {
-    case PeerClass::collective: return runner_->sent();
-    case PeerClass::message: return messages_.sent(peer, cookie);
+    case PeerClass::collective:
+      return runner_->sent();
+    case PeerClass::message:
+      return messages_.sent(peer, cookie);
     case PeerClass::repair:
       if (repair_) repair_->sent();
       return;
   }
 }
 
-// A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any more.
+// A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any
+// more.
 void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
   if (finalized_ || error_ || failing_) return;
   tell_rank_0({.type = FrameType::abort,
                .value = static_cast<std::uint64_t>(Errc::peer_gone),
-               .body = "rank " + std::to_string(settings_.rank) + " lost its connection to rank " + std::to_string(peer) + " on host " + hosts_[peer] + ": " + reason});
+               .body = "rank " + std::to_string(settings_.rank) + " lost its connection to rank " +
+                       std::to_string(peer) + " on host " + hosts_[peer] + ": " + reason});
 }
 
-void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived) {
+void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                                 const FrameHeader& arrived) {
   if (peer_class == PeerClass::message) {
-    const auto text = [](const Signature& s) { return std::to_string(s.count) + " " + std::string(to_string(s.dtype)); };
-    tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch),
-                 .body = "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " + std::to_string(settings_.rank) +
-                         ", which called recv for " + text(expected.signature)});
+    const auto text = [](const Signature& s) {
+      return std::to_string(s.count) + " " + std::string(to_string(s.dtype));
+    };
+    tell_rank_0({.type = FrameType::abort,
+                 .value = static_cast<std::uint64_t>(Errc::mismatch),
+                 .body = "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " +
+                         std::to_string(settings_.rank) + ", which called recv for " + text(expected.signature)});
   } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
     const MismatchReport report{expected.operation, settings_.rank, peer, expected.signature, arrived.signature()};
-    tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+    tell_rank_0(
+        {.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
   } else {
     // The peer is past this operation without what we wait for: the inquiry will show what it called instead.
-    tell_rank_0({.type = FrameType::stalled, .operation = expected.operation, .body = "rank " + std::to_string(peer) + " went on to operation " + std::to_string(arrived.operation)});
+    tell_rank_0(
+        {.type = FrameType::stalled,
+         .operation = expected.operation,
+         .body = "rank " + std::to_string(peer) + " went on to operation " + std::to_string(arrived.operation)});
   }
 }
 
@@ -195,7 +224,8 @@ std::string Communicator::waits_for(const Operation& o) const {
   if (o.state == Operation::State::queued) return name + ", segment 0 (not begun)";
   std::string text = name + ", segment " + std::to_string(runner_->round()) + " of the fallback";
   const auto ranks = runner_->waits_for();
-  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
+    text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
   return text;
 }
 
@@ -207,9 +237,13 @@ void Communicator::on_inquiry(const ControlMessage& message) {
   p.signature_known = p.called && next_number_ - message.operation <= recent_.size();
   if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
   if (o != nullptr) {
-    p.waits_for_tree = o->state == Operation::State::in_network && now_ - std::max(o->called_at, progress_at_) >= suspect_after() / 2;
+    p.waits_for_tree =
+        o->state == Operation::State::in_network && now_ - std::max(o->called_at, progress_at_) >= suspect_after() / 2;
     p.steps = o->state == Operation::State::in_network ? o->segments_done : runner_->round();
-    p.waits_for = waits_for(*o);
+  }
+  if (!operations_.empty()) {  // those that have ended leave from the front
+    p.oldest = first_number_;
+    p.waits_for = waits_for(*operations_.front());
   }
   tell_rank_0({.type = FrameType::progress, .operation = message.operation, .body = encode(p)});
 }
@@ -219,16 +253,20 @@ transport::Duration Communicator::suspect_after() const {
   return std::min<transport::Duration>(settings_.timeout / 10, std::chrono::seconds(5));
 }
 
-// Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank 0 is the one that hangs, at 1.
+// Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank
+// 0 is the one that hangs, at 1.
 void Communicator::check_stall(TimePoint now) {
-  const auto first = std::find_if(operations_.begin(), operations_.end(), [](const auto& o) { return o->state != Operation::State::done; });
+  const auto first = std::find_if(operations_.begin(), operations_.end(),
+                                  [](const auto& o) { return o->state != Operation::State::done; });
   if (first != operations_.end()) {
     Operation& o = **first;
     const auto waited = now - std::max(o.called_at, progress_at_);
     if (waited >= settings_.timeout) {
-      return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer within the time-out; missing in " + waits_for(o)});
+      return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] +
+                                                 ": no answer within the time-out; missing in " + waits_for(o)});
     }
-    if (o.state == Operation::State::in_network && now - std::max({o.called_at, progress_at_, o.suspected_at}) >= suspect_after()) {
+    if (o.state == Operation::State::in_network &&
+        now - std::max({o.called_at, progress_at_, o.suspected_at}) >= suspect_after()) {
       o.suspected_at = now;
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kSuspicion, .body = waits_for(o)});
     }
@@ -237,8 +275,10 @@ void Communicator::check_stall(TimePoint now) {
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .body = waits_for(o)});
     }
   }
-  if (const std::string message = messages_.overdue(std::max(now - settings_.timeout, TimePoint{})); !message.empty() && now - progress_at_ >= settings_.timeout) {
-    tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out),
+  if (const std::string message = messages_.overdue(std::max(now - settings_.timeout, TimePoint{}));
+      !message.empty() && now - progress_at_ >= settings_.timeout) {
+    tell_rank_0({.type = FrameType::abort,
+                 .value = static_cast<std::uint64_t>(Errc::timed_out),
                  .body = "rank " + std::to_string(settings_.rank) + ": no partner within the time-out for " + message});
   }
 }
@@ -263,9 +303,12 @@ void Communicator::tick(TimePoint now) {
     } else if (mesh_) {
       who = "rank 0 did not say how to begin";
     }
-    const std::string text = who + " within the time-out of " + std::to_string(std::chrono::duration_cast<std::chrono::seconds>(settings_.timeout).count()) + " s";
+    const std::string text =
+        who + " within the time-out of " +
+        std::to_string(std::chrono::duration_cast<std::chrono::seconds>(settings_.timeout).count()) + " s";
     for (auto& link : control_) {
-      if (settings_.rank == 0 && link) link->send({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out), .body = text});
+      if (settings_.rank == 0 && link)
+        link->send({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out), .body = text});
     }
     return begin_failing({Errc::timed_out, text});
   }
@@ -284,17 +327,21 @@ void Communicator::finalize(std::function<void(const Status&)> on_done) {
 void Communicator::abort(const std::string& reason) {
   if (error_) return;
   const Error error{Errc::aborted, reason};
-  tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(error.code), .body = "rank " + std::to_string(settings_.rank) + " aborted: " + reason});
+  tell_rank_0({.type = FrameType::abort,
+               .value = static_cast<std::uint64_t>(error.code),
+               .body = "rank " + std::to_string(settings_.rank) + " aborted: " + reason});
   fail_all(error);
 }
 
-// A rank that is gone may have finished and left without a word: what its aggregators sent us before may still be on its way, so wait a moment.
+// A rank that is gone may have finished and left without a word: what its aggregators sent us before may still be on
+// its way, so wait a moment.
 void Communicator::begin_failing(Error error) {
   if (error_ || failing_ || finalized_) return;
   failing_ = true;
   holding_ = true;
   error_pending_ = std::move(error);
-  fail_at_ = now_ + (error_pending_->code == Errc::peer_gone && ready_ ? settings_.drain_grace : transport::Duration::zero());
+  fail_at_ =
+      now_ + (error_pending_->code == Errc::peer_gone && ready_ ? settings_.drain_grace : transport::Duration::zero());
 }
 
 void Communicator::fail_all(Error error) {
@@ -331,13 +378,16 @@ void Communicator::fail_all(Error error) {
   if (auto done = std::exchange(on_finalized_, nullptr)) done(std::unexpected(error));
 }
 
-CommunicatorInfo Communicator::info() const { return info_; }
+CommunicatorInfo Communicator::info() const {
+  return info_;
+}
 
 std::vector<Communicator::LanePosition> Communicator::lane_positions() const {
   std::vector<LanePosition> positions;
   if (!trees_) return positions;
   for (const auto& lane : trees_->lanes) {
-    positions.push_back({trees_->descriptor.group, lane->prefix(), lane->contributed(), trees_->descriptor.epoch, lane->descriptor().window});
+    positions.push_back({trees_->descriptor.group, lane->prefix(), lane->contributed(), trees_->descriptor.epoch,
+                         lane->descriptor().window});
   }
   return positions;
 }

@@ -1,10 +1,12 @@
 #pragma once
-// One rank of one communicator: membership, the order of operations, and the choice between tree and fallback. Single-threaded, driven by its
-// transport and by tick(); the C API puts a thread around it, the simulator virtual time.
+// One rank of one communicator: membership, the order of operations, and the choice between tree and fallback.
+// Single-threaded, driven by its transport and by tick(); the C API puts a thread around it, the simulator virtual
+// time.
 //
 // Which operation may start when (advance()):
 //   - operations start in the order of their calls;
-//   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and runs alone;
+//   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and
+//   runs alone;
 //   - in-network ones run together, after every earlier fallback operation has ended here.
 // That makes the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
 #include <array>
@@ -41,8 +43,10 @@ struct CommunicatorSettings {
   PathMode path = PathMode::automatic;
   bool manager_configured = false;
   transport::Duration timeout = std::chrono::seconds(300);
-  transport::Duration suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
-  transport::Duration drain_grace = std::chrono::milliseconds(300);  // after a rank is gone: for results that are on their way
+  transport::Duration
+      suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
+  transport::Duration drain_grace =
+      std::chrono::milliseconds(300);  // after a rank is gone: for results that are on their way
 };
 
 /// A snapshot for tributary_comm_info.
@@ -63,10 +67,13 @@ struct CommunicatorInfo {
   std::string reason;
 };
 
-class Communicator final : public transport::Acceptor, private LaneUser, private PeerLinkUser, private CoordinatorOutput {
+class Communicator final : public transport::Acceptor,
+                           private LaneUser,
+                           private PeerLinkUser,
+                           private CoordinatorOutput {
  public:
-  /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0's listener is the unique id's: it is made
-  /// before, by whoever made the id, and its connections are passed to on_accept.
+  /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0's listener is the
+  /// unique id's: it is made before, by whoever made the id, and its connections are passed to on_accept.
   Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings);
   ~Communicator() override;
 
@@ -162,10 +169,12 @@ class Communicator final : public transport::Acceptor, private LaneUser, private
   void fail_all(Error error);
   void begin_failing(Error error);
   [[nodiscard]] bool messages_idle() const noexcept { return messages_.idle(); }
-  void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive, std::span<std::byte> payload) override;
+  void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
+                     std::span<std::byte> payload) override;
   void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;
   void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) override;
-  void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived) override;
+  void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                     const FrameHeader& arrived) override;
 
   transport::Transport& transport_;
   GroupService* const service_;
@@ -190,8 +199,8 @@ class Communicator final : public transport::Acceptor, private LaneUser, private
   // operations, in order; those that have ended leave from the front
   std::deque<std::unique_ptr<Operation>> operations_;
   std::deque<std::unique_ptr<Operation>> graveyard_;  // of a failed communicator: lanes may still point at them
-  std::uint64_t first_number_ = 0;   // of operations_.front()
-  std::uint64_t next_number_ = 0;    // of the next call
+  std::uint64_t first_number_ = 0;                    // of operations_.front()
+  std::uint64_t next_number_ = 0;                     // of the next call
   std::uint64_t next_to_start_ = 0;
   std::uint32_t fallback_unfinished_ = 0;  // started, fallback or direct
   std::uint32_t unfinished_ = 0;           // started, any
@@ -199,24 +208,24 @@ class Communicator final : public transport::Acceptor, private LaneUser, private
     Operation* operation;
     std::vector<Piece> pieces;
   };
-  std::deque<Remainder> remainders_;       // taken off a lost tree, to be ended by fallback
-  transport::TimePoint progress_at_{};     // something arrived
-  std::array<Signature, 256> recent_{};    // by number: for inquiries after operations that have ended
+  std::deque<Remainder> remainders_;               // taken off a lost tree, to be ended by fallback
+  transport::TimePoint progress_at_{};             // something arrived
+  std::array<Signature, 256> recent_{};            // by number: for inquiries after operations that have ended
   std::optional<ControlMessage> waiting_propose_;  // while a repair is under way
-  bool holding_ = false;                   // between propose and commit, freeze and recover: start nothing
+  bool holding_ = false;                           // between propose and commit, freeze and recover: start nothing
 
   // paths
   std::unique_ptr<PeerMesh> mesh_;
   std::unique_ptr<FallbackRunner> runner_;
   MessageQueue messages_;
   std::unique_ptr<Trees> forming_;
-  std::unique_ptr<Trees> trees_;       // in use, or frozen until repaired
+  std::unique_ptr<Trees> trees_;  // in use, or frozen until repaired
   bool frozen_ = false;
   std::unique_ptr<Repair> repair_;
   std::vector<std::unique_ptr<Trees>> discarded_;  // their channels may be in a callback
   std::vector<std::unique_ptr<Repair>> discarded_repairs_;
   std::vector<std::unique_ptr<ControlLink>> discarded_control_;
-  std::unique_ptr<Coordinator> coordinator_;       // rank 0
+  std::unique_ptr<Coordinator> coordinator_;  // rank 0
   CommunicatorInfo info_;
   transport::TimePoint lost_at_{};
 

@@ -53,7 +53,8 @@ void Communicator::meet_rank_0() {
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
   if (arrivals_.size() >= std::size_t{settings_.nranks} * (kPeerClasses + 1) + kStrangersMax) return nullptr;
-  auto& arrival = arrivals_.emplace_back(std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
+  auto& arrival = arrivals_.emplace_back(
+      std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
   arrival->challenge();
   return arrival.get();
 }
@@ -74,15 +75,19 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
   try {
     const auto rank = hello.at("rank").get<std::uint32_t>();
     const auto nranks = hello.at("nranks").get<std::uint32_t>();
-    if (!same_proof(hello.at("proof").get<std::string>(), proof(settings_.id.secret, arrival.nonce(), "control", rank))) {
+    if (!same_proof(hello.at("proof").get<std::string>(),
+                    proof(settings_.id.secret, arrival.nonce(), "control", rank))) {
       return arrival.refuse("wrong unique id: this communicator's was made by another tributary_get_unique_id");
     }
     if (nranks != settings_.nranks) {
-      return arrival.refuse("rank 0 makes a communicator of " + std::to_string(settings_.nranks) + " ranks, rank " + std::to_string(rank) + " one of " +
-                            std::to_string(nranks));
+      return arrival.refuse("rank 0 makes a communicator of " + std::to_string(settings_.nranks) + " ranks, rank " +
+                            std::to_string(rank) + " one of " + std::to_string(nranks));
     }
-    if (rank == 0 || rank >= settings_.nranks) return arrival.refuse("there is no place for a rank " + std::to_string(rank));
-    if (ready_ || control_[rank]) return arrival.refuse("rank " + std::to_string(rank) + " has joined already: two processes were given the same rank");
+    if (rank == 0 || rank >= settings_.nranks)
+      return arrival.refuse("there is no place for a rank " + std::to_string(rank));
+    if (ready_ || control_[rank])
+      return arrival.refuse("rank " + std::to_string(rank) +
+                            " has joined already: two processes were given the same rank");
     const auto address = hello.at("address").get<std::string>();
     endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address, hello.at("port").get<std::uint16_t>()};
     hosts_[rank] = hello.at("host_id").get<std::string>();
@@ -119,7 +124,8 @@ void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
 
 void Communicator::welcome_all() {
   json members = json::array();
-  for (std::uint32_t r = 0; r < settings_.nranks; ++r) members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r)
+    members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
   const std::string body = json{{"members", std::move(members)}}.dump(-1, ' ', false, json::error_handler_t::replace);
   for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
   have_members(endpoints_);
@@ -129,9 +135,9 @@ void Communicator::welcome_all() {
   c.job = settings_.job;
   c.lanes = settings_.lanes;
   c.use_trees = settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback;
-  c.why_not = settings_.nranks == 1                      ? "one rank alone"
-              : settings_.path == PathMode::fallback     ? "TRIBUTARY_PATH is fallback"
-                                                         : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.why_not = settings_.nranks == 1                  ? "one rank alone"
+              : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
+                                                     : "no manager is configured (TRIBUTARY_MANAGER)";
   c.inquiry_limit = settings_.timeout / 5;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
   c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings_.timeout / 3);
@@ -156,14 +162,17 @@ void Communicator::on_welcome(const std::string& body) {
 }
 
 void Communicator::have_members(std::vector<Endpoint> endpoints) {
-  mesh_ = std::make_unique<PeerMesh>(transport_, settings_.rank, std::move(endpoints), settings_.id.secret, settings_.timeout / 3);
-  for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair}) mesh_->set_user(peer_class, *this);
+  mesh_ = std::make_unique<PeerMesh>(transport_, settings_.rank, std::move(endpoints), settings_.id.secret,
+                                     settings_.timeout / 3);
+  for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair})
+    mesh_->set_user(peer_class, *this);
   runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks);
   messages_.use(*mesh_);
   for (auto& arrival : arrivals_) arrival->resume();
 }
 
-// Rank 0's own messages take the long way through the transport's queue, so that a handler never changes what its caller is walking through.
+// Rank 0's own messages take the long way through the transport's queue, so that a handler never changes what its
+// caller is walking through.
 void Communicator::tell_rank_0(ControlMessage message) {
   if (settings_.rank != 0) {
     if (!control_.empty() && control_[0]) control_[0]->send(message);
@@ -204,13 +213,20 @@ void Communicator::on_control(std::uint32_t from, const ControlMessage& message)
 void Communicator::handle(const ControlMessage& message) {
   now_ = transport_.now();
   switch (message.type) {
-    case FrameType::descriptor: return on_descriptor(message);
-    case FrameType::propose: return on_propose(message);
-    case FrameType::commit: return on_commit(message);
-    case FrameType::freeze: return on_freeze(message);
-    case FrameType::recover: return on_recover(message);
-    case FrameType::inquiry: return on_inquiry(message);
-    case FrameType::abort: return begin_failing({static_cast<Errc>(message.value), message.body});
+    case FrameType::descriptor:
+      return on_descriptor(message);
+    case FrameType::propose:
+      return on_propose(message);
+    case FrameType::commit:
+      return on_commit(message);
+    case FrameType::freeze:
+      return on_freeze(message);
+    case FrameType::recover:
+      return on_recover(message);
+    case FrameType::inquiry:
+      return on_inquiry(message);
+    case FrameType::abort:
+      return begin_failing({static_cast<Errc>(message.value), message.body});
     case FrameType::finalize: {
       finalized_ = true;
       if (trees_ && !frozen_) {
@@ -219,7 +235,8 @@ void Communicator::handle(const ControlMessage& message) {
       if (auto done = std::exchange(on_finalized_, nullptr)) done({});
       return;
     }
-    default: return;
+    default:
+      return;
   }
 }
 

@@ -20,7 +20,8 @@ void Communicator::on_descriptor(const ControlMessage& message) {
     tell_rank_0({.type = FrameType::joined, .epoch = message.epoch, .body = encode(LaneFailure{"", reason})});
   };
   if (!descriptor) return refuse(descriptor.error().message);
-  if (descriptor->empty() || descriptor->lanes[0].entries.size() != 1) return refuse("a descriptor without this rank's part");
+  if (descriptor->empty() || descriptor->lanes[0].entries.size() != 1)
+    return refuse("a descriptor without this rank's part");
   for (const LaneDescriptor& lane : descriptor->lanes) {
     if (lane.segment_bytes != descriptor->lanes[0].segment_bytes || lane.window != descriptor->lanes[0].window) {
       return refuse("the lanes differ in segment size or window");
@@ -31,8 +32,12 @@ void Communicator::on_descriptor(const ControlMessage& message) {
   forming_->descriptor = std::move(*descriptor);
   const GroupDescriptor& d = forming_->descriptor;
   for (std::uint32_t i = 0; i < d.lanes.size(); ++i) {
-    const LaneSettings lane{.lane = i, .lanes = static_cast<std::uint32_t>(d.lanes.size()), .rank = settings_.rank, .nranks = settings_.nranks,
-                            .group = d.group, .epoch = d.epoch};
+    const LaneSettings lane{.lane = i,
+                            .lanes = static_cast<std::uint32_t>(d.lanes.size()),
+                            .rank = settings_.rank,
+                            .nranks = settings_.nranks,
+                            .group = d.group,
+                            .epoch = d.epoch};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport_, kJoinLimit);
   }
@@ -56,7 +61,8 @@ void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
 }
 
 void Communicator::lane_fault(const MismatchReport& report) {
-  tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+  tell_rank_0(
+      {.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
 }
 
 void Communicator::on_propose(const ControlMessage& message) {
@@ -107,10 +113,12 @@ void Communicator::report_path(std::string reason) {
     if (!reason.empty()) info_.reason = std::move(reason);
   }
   if (!on_path_change) return;
-  std::string line = "tributary: rank " + std::to_string(settings_.rank) + " of " + std::to_string(settings_.nranks) + ": in-network reduction ";
+  std::string line = "tributary: rank " + std::to_string(settings_.rank) + " of " + std::to_string(settings_.nranks) +
+                     ": in-network reduction ";
   if (info_.in_network) {
-    line += "in use: epoch " + std::to_string(info_.epoch) + ", " + std::to_string(info_.lanes) + " lane(s), tree depth " + std::to_string(info_.levels) +
-            ", window " + std::to_string(info_.window) + " x " + std::to_string(info_.segment_bytes) + " bytes, from operation " +
+    line += "in use: epoch " + std::to_string(info_.epoch) + ", " + std::to_string(info_.lanes) +
+            " lane(s), tree depth " + std::to_string(info_.levels) + ", window " + std::to_string(info_.window) +
+            " x " + std::to_string(info_.segment_bytes) + " bytes, from operation " +
             std::to_string(trees_->first_operation);
   } else {
     line += "not in use: " + info_.reason;
@@ -156,7 +164,8 @@ void Communicator::continue_by_fallback() {
     ++fallback_unfinished_;
     remainders_.push_back({&o, std::move(pieces)});
   }
-  info_.last_pause_us = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now_ - lost_at_).count());
+  info_.last_pause_us =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now_ - lost_at_).count());
   info_.longest_pause_us = std::max(info_.longest_pause_us, info_.last_pause_us);
   lost_at_ = {};
   discard(std::move(trees_));
@@ -173,13 +182,15 @@ void Communicator::continue_by_fallback() {
   next_remainder();
 }
 
-// What is left of an operation, the same on every rank: the segments whose sequences no rank has a result for. Neighbours with one owner are one piece.
+// What is left of an operation, the same on every rank: the segments whose sequences no rank has a result for.
+// Neighbours with one owner are one piece.
 std::vector<Piece> Communicator::remainder(const Operation& o, std::uint64_t& segments_left) const {
   const std::uint32_t nlanes = static_cast<std::uint32_t>(trees_->lanes.size());
   std::vector<std::uint64_t> left;
   for (std::uint32_t lane = 0; lane < nlanes; ++lane) {
     const LaneLink& link = *trees_->lanes[lane];
-    for (std::uint64_t s = link.first_unfinished(o, repair_->ranges()[lane].hi); s < o.segments; s += nlanes) left.push_back(s);
+    for (std::uint64_t s = link.first_unfinished(o, repair_->ranges()[lane].hi); s < o.segments; s += nlanes)
+      left.push_back(s);
   }
   segments_left = left.size();
   if (left.empty()) return {};
@@ -232,7 +243,9 @@ void Communicator::discard(std::unique_ptr<Trees> trees) {
   discarded_.push_back(std::move(trees));
 }
 
-Operation* Communicator::started_operation(std::uint64_t number) { return number < next_to_start_ ? operation(number) : nullptr; }
+Operation* Communicator::started_operation(std::uint64_t number) {
+  return number < next_to_start_ ? operation(number) : nullptr;
+}
 
 void Communicator::segments_finished(Operation& operation) {
   for (auto& lane : trees_->lanes) lane->retain(operation);

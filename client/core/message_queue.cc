@@ -7,12 +7,16 @@ namespace tributary::client {
 namespace {
 
 Signature signature_of(const Message& message) {
-  return {.collective = Collective::all_to_all, .dtype = message.dtype, .op = ReduceOp::sum, .root = 0, .count = message.count};
+  return {.collective = Collective::all_to_all,
+          .dtype = message.dtype,
+          .op = ReduceOp::sum,
+          .root = 0,
+          .count = message.count};
 }
 
 std::string describe(const Message& message, std::uint32_t peer) {
-  return std::string(message.sends ? "send" : "recv") + " of " + std::to_string(message.count) + " " + std::string(to_string(message.dtype)) +
-         (message.sends ? " to" : " from") + " rank " + std::to_string(peer);
+  return std::string(message.sends ? "send" : "recv") + " of " + std::to_string(message.count) + " " +
+         std::string(to_string(message.dtype)) + (message.sends ? " to" : " from") + " rank " + std::to_string(peer);
 }
 
 }  // namespace
@@ -72,7 +76,13 @@ void MessageQueue::begin(std::uint32_t peer, Message message, std::uint64_t numb
       header.set_signature(signature);
       link.send(header, {from + offset, length}, cookie);
     } else {
-      link.post({.type = FrameType::message, .operation = number, .tag = frame, .signature = signature, .bytes = length, .into = into + offset, .cookie = cookie});
+      link.post({.type = FrameType::message,
+                 .operation = number,
+                 .tag = frame,
+                 .signature = signature,
+                 .bytes = length,
+                 .into = into + offset,
+                 .cookie = cookie});
     }
   }
 }
@@ -85,8 +95,12 @@ void MessageQueue::finish_frame(std::uint64_t cookie) {
   done({});
 }
 
-void MessageQueue::sent(std::uint32_t, std::uint64_t cookie) { finish_frame(cookie); }
-void MessageQueue::received(std::uint32_t, const PostedReceive& receive) { finish_frame(receive.cookie); }
+void MessageQueue::sent(std::uint32_t, std::uint64_t cookie) {
+  finish_frame(cookie);
+}
+void MessageQueue::received(std::uint32_t, const PostedReceive& receive) {
+  finish_frame(receive.cookie);
+}
 
 void MessageQueue::fail_all(const Error& error) {
   auto active = std::move(active_);
@@ -94,7 +108,8 @@ void MessageQueue::fail_all(const Error& error) {
   active_.clear();
   own_sends_.clear();
   own_receives_.clear();
-  for (auto& [cookie, one] : active) one.message.on_done(fail(error.code, describe(one.message, one.peer) + ": " + error.message));
+  for (auto& [cookie, one] : active)
+    one.message.on_done(fail(error.code, describe(one.message, one.peer) + ": " + error.message));
   for (auto& one : sends) one.on_done(std::unexpected(error));
   for (auto& one : receives) one.on_done(std::unexpected(error));
 }

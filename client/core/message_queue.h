@@ -46,11 +46,11 @@ class MessageQueue {
 
   const std::uint32_t rank_;
   PeerMesh* mesh_ = nullptr;
-  std::map<std::uint32_t, std::uint64_t> sends_;     // by peer: numbers of the next
+  std::map<std::uint32_t, std::uint64_t> sends_;  // by peer: numbers of the next
   std::map<std::uint32_t, std::uint64_t> receives_;
-  std::map<std::uint64_t, Active> active_;           // by cookie
+  std::map<std::uint64_t, Active> active_;  // by cookie
   std::uint64_t next_cookie_ = 1;
-  std::deque<Message> own_sends_, own_receives_;     // to and from this rank itself
+  std::deque<Message> own_sends_, own_receives_;  // to and from this rank itself
 };
 
 }  // namespace tributary::client

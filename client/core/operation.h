@@ -23,14 +23,15 @@ struct Operation {
   transport::TimePoint called_at{};
 
   State state = State::queued;
-  std::uint64_t segments = 0;        // in-network: how many, and how many have their result
+  std::uint64_t segments = 0;  // in-network: how many, and how many have their result
   std::uint64_t segments_done = 0;
   std::uint64_t segments_in_network = 0;  // of those, by a tree
   bool stall_reported = false;
   transport::TimePoint suspected_at{};  // last time
 
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
-  /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at that chunk.
+  /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at
+  /// that chunk.
   [[nodiscard]] const std::byte* input_of(const Segment& segment) const noexcept {
     const std::uint64_t base = signature.collective == Collective::all_gather ? segment.owner * signature.count : 0;
     return send + (segment.offset - base) * element_bytes();

@@ -7,11 +7,17 @@ namespace tributary::client {
 using nlohmann::json;
 
 namespace {
-/// Control messages come from ranks that proved the secret; a body that does not parse is a broken peer, and an error rather than a crash.
-json parse(const std::string& body) { return json::parse(body, nullptr, false); }
+/// Control messages come from ranks that proved the secret; a body that does not parse is a broken peer, and an error
+/// rather than a crash.
+json parse(const std::string& body) {
+  return json::parse(body, nullptr, false);
+}
 }  // namespace
 
-std::string encode(const LaneFailure& failure) { return json{{"aggregator", failure.aggregator}, {"reason", failure.reason}}.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string encode(const LaneFailure& failure) {
+  return json{{"aggregator", failure.aggregator}, {"reason", failure.reason}}.dump(-1, ' ', false,
+                                                                                   json::error_handler_t::replace);
+}
 
 LaneFailure decode_lane_failure(const std::string& body) {
   const json object = parse(body);
@@ -19,7 +25,9 @@ LaneFailure decode_lane_failure(const std::string& body) {
   return {object.value("aggregator", ""), object.value("reason", "")};
 }
 
-std::string encode(const Holdings& holdings) { return json(holdings).dump(); }
+std::string encode(const Holdings& holdings) {
+  return json(holdings).dump();
+}
 
 Result<Holdings> decode_holdings(const std::string& body) {
   const json array = parse(body);
@@ -32,7 +40,9 @@ Result<Holdings> decode_holdings(const std::string& body) {
   return holdings;
 }
 
-std::string encode(const std::vector<Holdings>& by_rank) { return json(by_rank).dump(); }
+std::string encode(const std::vector<Holdings>& by_rank) {
+  return json(by_rank).dump();
+}
 
 Result<std::vector<Holdings>> decode_all_holdings(const std::string& body) {
   const json array = parse(body);
@@ -47,10 +57,11 @@ Result<std::vector<Holdings>> decode_all_holdings(const std::string& body) {
 }
 
 std::string encode(const Progress& p) {
-  json object{{"called", p.called}, {"ended", p.ended}, {"waits_for_tree", p.waits_for_tree}, {"steps", p.steps}, {"waits_for", p.waits_for}};
+  json object{{"called", p.called}, {"ended", p.ended}, {"waits_for_tree", p.waits_for_tree},
+              {"oldest", p.oldest}, {"steps", p.steps}, {"waits_for", p.waits_for}};
   if (p.signature_known) {
-    object["signature"] = {static_cast<int>(p.signature.collective), static_cast<int>(p.signature.dtype), static_cast<int>(p.signature.op),
-                           p.signature.root, p.signature.count};
+    object["signature"] = {static_cast<int>(p.signature.collective), static_cast<int>(p.signature.dtype),
+                           static_cast<int>(p.signature.op), p.signature.root, p.signature.count};
   }
   return object.dump();
 }
@@ -63,14 +74,17 @@ Result<Progress> decode_progress(const std::string& body) {
     p.called = object.at("called").get<bool>();
     p.ended = object.at("ended").get<bool>();
     p.waits_for_tree = object.at("waits_for_tree").get<bool>();
+    p.oldest = object.at("oldest").get<std::uint64_t>();
     p.steps = object.at("steps").get<std::uint64_t>();
     p.waits_for = object.at("waits_for").get<std::string>();
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
-      const auto collective = it->at(0).get<std::uint8_t>(), dtype = it->at(1).get<std::uint8_t>(), op = it->at(2).get<std::uint8_t>();
-      if (collective >= kCollectiveCount || dtype >= kDTypeCount || op >= kReduceOpCount) return fail(Errc::corrupt, "a malformed progress report");
+      const auto collective = it->at(0).get<std::uint8_t>(), dtype = it->at(1).get<std::uint8_t>(),
+                 op = it->at(2).get<std::uint8_t>();
+      if (collective >= kCollectiveCount || dtype >= kDTypeCount || op >= kReduceOpCount)
+        return fail(Errc::corrupt, "a malformed progress report");
       p.signature_known = true;
-      p.signature = {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op), it->at(3).get<std::uint32_t>(),
-                     it->at(4).get<std::uint64_t>()};
+      p.signature = {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),
+                     it->at(3).get<std::uint32_t>(), it->at(4).get<std::uint64_t>()};
     }
     return p;
   } catch (const json::exception&) {

@@ -1,6 +1,6 @@
 #pragma once
-// What ranks and rank 0 tell each other on the control star. A message is a frame header's few fields and a body: JSON where it has structure,
-// text where a person reads it.
+// What ranks and rank 0 tell each other on the control star. A message is a frame header's few fields and a body: JSON
+// where it has structure, text where a person reads it.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,13 +40,14 @@ using Holdings = std::vector<std::uint64_t>;
 
 /// One rank's answer to an inquiry after an operation.
 struct Progress {
-  bool called = false;         // has called it
-  bool ended = false;          // and it has ended there
-  bool waits_for_tree = false; // contributed, and nothing has come back for a while
-  std::uint64_t steps = 0;     // segments contributed, or rounds begun
+  bool called = false;            // has called it
+  bool ended = false;             // and it has ended there
+  bool waits_for_tree = false;    // contributed, and nothing has come back for a while
+  std::uint64_t oldest = kNever;  // the first operation that has not ended there
+  std::uint64_t steps = 0;        // segments contributed, or rounds begun
   bool signature_known = false;
   Signature signature;
-  std::string waits_for;       // for people: "segment 3 of lane 0", "rank 2 in round 5 of the fallback"
+  std::string waits_for;  // of the oldest, for people: "segment 3 of lane 0", "rank 2 in round 5 of the fallback"
 };
 [[nodiscard]] std::string encode(const Progress& progress);
 [[nodiscard]] Result<Progress> decode_progress(const std::string& body);

@@ -18,9 +18,13 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
       progress_(settings_.nranks),
       alive_(std::make_shared<bool>(true)) {}
 
-Coordinator::~Coordinator() { *alive_ = false; }
+Coordinator::~Coordinator() {
+  *alive_ = false;
+}
 
-std::string Coordinator::rank_name(std::uint32_t rank) const { return "rank " + std::to_string(rank) + " on host " + settings_.hosts[rank]; }
+std::string Coordinator::rank_name(std::uint32_t rank) const {
+  return "rank " + std::to_string(rank) + " on host " + settings_.hosts[rank];
+}
 
 void Coordinator::start(TimePoint now) {
   now_ = now;
@@ -66,14 +70,16 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
   lease_seconds_ = answer->lease_seconds;
   if (lease_seconds_ > 0) renew_at_ = now_ + std::chrono::milliseconds(lease_seconds_ * 1000 / 3);
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
-  if (answer->lanes[0].entries.size() != settings_.nranks) return rest("the manager answered for another number of ranks");
+  if (answer->lanes[0].entries.size() != settings_.nranks)
+    return rest("the manager answered for another number of ranks");
   failed_.clear();
   ++generation_;
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   expect_answers();
   for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) {
-    output_.send(rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(answer->for_rank(rank)).dump()});
+    output_.send(rank,
+                 {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(answer->for_rank(rank)).dump()});
   }
 }
 
@@ -92,11 +98,13 @@ bool Coordinator::count(std::uint32_t rank) {
 
 void Coordinator::note_failed(const LaneFailure& failure) {
   if (failure.aggregator.empty()) return;
-  if (std::find(failed_.begin(), failed_.end(), failure.aggregator) == failed_.end()) failed_.push_back(failure.aggregator);
+  if (std::find(failed_.begin(), failed_.end(), failure.aggregator) == failed_.end())
+    failed_.push_back(failure.aggregator);
 }
 
 void Coordinator::abandon(const std::string& reason) {
-  if (!initial_) output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = kNever, .body = reason});
+  if (!initial_)
+    output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = kNever, .body = reason});
   rest(reason);
 }
 
@@ -157,19 +165,27 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
 void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
   now_ = now;
   switch (message.type) {
-    case FrameType::joined: return on_joined(rank, message);
-    case FrameType::next_operation: return on_next_operation(rank, message);
-    case FrameType::lane_failed: return on_lane_failed(message);
-    case FrameType::holdings: return on_holdings(rank, message);
-    case FrameType::stalled: return on_stalled(rank, message, now);
-    case FrameType::progress: return on_progress(rank, message);
-    case FrameType::abort: return abort(static_cast<Errc>(message.value), message.body);
+    case FrameType::joined:
+      return on_joined(rank, message);
+    case FrameType::next_operation:
+      return on_next_operation(rank, message);
+    case FrameType::lane_failed:
+      return on_lane_failed(message);
+    case FrameType::holdings:
+      return on_holdings(rank, message);
+    case FrameType::stalled:
+      return on_stalled(rank, message, now);
+    case FrameType::progress:
+      return on_progress(rank, message);
+    case FrameType::abort:
+      return abort(static_cast<Errc>(message.value), message.body);
     case FrameType::finalize:
       if (!finalized_[rank]) ++finalized_count_;
       finalized_[rank] = true;
       if (finalized_count_ == settings_.nranks) output_.broadcast({.type = FrameType::finalize});
       return;
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -188,12 +204,17 @@ void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, 
   if (state_ == State::stopped) return;
   if (stalled_operation_ && !(suspicion_ && message.value != kSuspicion)) return;
   suspicion_ = message.value == kSuspicion;
-  stalled_operation_ = message.operation;
+  now_ = now;
+  inquire(message.operation, rank, message.body);
+}
+
+void Coordinator::inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for) {
+  stalled_operation_ = operation;
   stalled_rank_ = rank;
-  stalled_text_ = message.body;
-  decide_at_ = now + settings_.inquiry_limit;
+  stalled_text_ = waits_for;
+  decide_at_ = now_ + settings_.inquiry_limit;
   std::fill(progress_.begin(), progress_.end(), std::nullopt);
-  output_.broadcast({.type = FrameType::inquiry, .operation = message.operation});
+  output_.broadcast({.type = FrameType::inquiry, .operation = operation});
 }
 
 void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message) {
@@ -204,19 +225,36 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
 }
 
-// Every rank has called the operation and contributed, and nothing comes back: no rank is to blame. The fallback does without the tree.
+// Every rank has called the operation and contributed, and nothing comes back: no rank is to blame. The fallback does
+// without the tree.
 bool Coordinator::tree_hangs() const {
   return state_ == State::in_network &&
-         std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p && p->called && (p->ended || p->waits_for_tree); }) &&
+         std::all_of(progress_.begin(), progress_.end(),
+                     [](const auto& p) { return p && p->called && (p->ended || p->waits_for_tree); }) &&
          std::any_of(progress_.begin(), progress_.end(), [](const auto& p) { return p->waits_for_tree; });
 }
 
-// Whom to name: first who does not answer at all, then who called something else, then who has not called, then who is furthest behind.
+// Whom to name: first who does not answer at all, then who called something else, then who has not called, then who is
+// furthest behind.
 void Coordinator::decide() {
   const std::uint64_t operation = *stalled_operation_;
   stalled_operation_.reset();
-  const std::string where = "operation " + std::to_string(operation) + ", where " + rank_name(stalled_rank_) + " waits: " + stalled_text_;
-  if (tree_hangs()) return lose_tree("operation " + std::to_string(operation) + " stands still though every rank has contributed: an aggregator hangs");
+  const std::string where =
+      "operation " + std::to_string(operation) + ", where " + rank_name(stalled_rank_) + " waits: " + stalled_text_;
+  // A rank that has not called this operation may be held up in an earlier one: that is the one to ask about.
+  const bool all_answered =
+      std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
+  if (all_answered) {
+    const auto earliest = std::min_element(progress_.begin(), progress_.end(),
+                                           [](const auto& a, const auto& b) { return a->oldest < b->oldest; });
+    if ((*earliest)->oldest < operation) {
+      return inquire((*earliest)->oldest, static_cast<std::uint32_t>(earliest - progress_.begin()),
+                     std::string((*earliest)->waits_for));
+    }
+  }
+  if (tree_hangs())
+    return lose_tree("operation " + std::to_string(operation) +
+                     " stands still though every rank has contributed: an aggregator hangs");
   const auto list = [&](auto&& is_one) {
     std::string names;
     std::uint32_t more = 0, listed = 0;
@@ -230,7 +268,6 @@ void Coordinator::decide() {
     }
     return more == 0 ? names : names + " and " + std::to_string(more) + " more";
   };
-  const bool all_answered = std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
   if (suspicion_ && !all_answered) return;
   if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
     return abort(Errc::timed_out, silent + ": no answer within the time-out; missing in " + where);
@@ -238,8 +275,10 @@ void Coordinator::decide() {
   const auto first = std::find_if(progress_.begin(), progress_.end(), [](const auto& p) { return p->signature_known; });
   for (auto it = first; it != progress_.end(); ++it) {
     if (!(*it)->signature_known || (*it)->signature == (*first)->signature) continue;
-    return abort(Errc::mismatch, to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - progress_.begin()),
-                                                          static_cast<std::uint32_t>(it - progress_.begin()), (*first)->signature, (*it)->signature}));
+    return abort(Errc::mismatch,
+                 to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - progress_.begin()),
+                                          static_cast<std::uint32_t>(it - progress_.begin()), (*first)->signature,
+                                          (*it)->signature}));
   }
   if (suspicion_) return;  // someone is merely late
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
@@ -248,13 +287,15 @@ void Coordinator::decide() {
   const auto behind = std::min_element(progress_.begin(), progress_.end(), [](const auto& a, const auto& b) {
     return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps);
   });
-  abort(Errc::timed_out, rank_name(static_cast<std::uint32_t>(behind - progress_.begin())) + ": furthest behind, at " + (*behind)->waits_for + ", in " + where);
+  abort(Errc::timed_out, rank_name(static_cast<std::uint32_t>(behind - progress_.begin())) + ": furthest behind, at " +
+                             (*behind)->waits_for + ", in " + where);
 }
 
 void Coordinator::renew(TimePoint now) {
   renew_at_ = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
   service_->renew(group_, [this, alive = alive_](const Status& answer) {
-    // Unreachable: the data plane does not need the manager. Forgotten: the trees stand as long as they do, and the next request makes a new group.
+    // Unreachable: the data plane does not need the manager. Forgotten: the trees stand as long as they do, and the
+    // next request makes a new group.
     if (*alive && !answer && answer.error().code == Errc::bad_argument) {
       group_ = 0;
       renew_at_ = TimePoint::max();

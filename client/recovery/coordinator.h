@@ -1,7 +1,7 @@
 #pragma once
-// Rank 0's part in a communicator's life: it gets trees from the manager, moves all ranks onto them at one agreed operation, takes them off
-// when a tree is lost, and finds out who is missing when an operation does not end. A pure state machine: messages and time in,
-// messages out.
+// Rank 0's part in a communicator's life: it gets trees from the manager, moves all ranks onto them at one agreed
+// operation, takes them off when a tree is lost, and finds out who is missing when an operation does not end. A pure
+// state machine: messages and time in, messages out.
 //
 //   resting --descriptor--> joining --all joined--> proposing --all answered--> in_network
 //      ^  ^                    |                       |                            |
@@ -21,11 +21,11 @@ namespace tributary::client {
 
 struct CoordinatorSettings {
   std::uint32_t nranks = 1;
-  std::vector<std::string> hosts;        // by rank
+  std::vector<std::string> hosts;  // by rank
   std::string job;
   std::uint32_t lanes = 1;
-  bool use_trees = false;                // a manager is configured and the path is not "fallback"
-  std::string why_not;                   // else the reason, for people
+  bool use_trees = false;  // a manager is configured and the path is not "fallback"
+  std::string why_not;     // else the reason, for people
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // of the manager
   transport::Duration retry_first = std::chrono::milliseconds(200);
@@ -69,6 +69,7 @@ class Coordinator {
   void on_holdings(std::uint32_t rank, const ControlMessage& message);
   void on_stalled(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_progress(std::uint32_t rank, const ControlMessage& message);
+  void inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for);
   void decide();
   [[nodiscard]] bool tree_hangs() const;
   void lose_tree(const std::string& reason);
@@ -91,8 +92,9 @@ class Coordinator {
   transport::TimePoint renew_at_ = transport::TimePoint::max();
   transport::Duration retry_delay_;
   std::uint64_t group_ = 0;  // 0: none
-  std::uint32_t epoch_ = 0;       // the manager's, of the last descriptor
-  std::uint32_t generation_ = 0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
+  std::uint32_t epoch_ = 0;  // the manager's, of the last descriptor
+  std::uint32_t generation_ =
+      0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;
   std::vector<std::string> failed_;
   std::vector<bool> answered_;

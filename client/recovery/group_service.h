@@ -23,7 +23,8 @@ class GroupService {
   virtual ~GroupService() = default;
   virtual void request(const GroupRequest& request, DescriptorAnswer answer) = 0;
   /// Trees at an epoch after `epoch`, without the aggregators that failed.
-  virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, DescriptorAnswer answer) = 0;
+  virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+                       DescriptorAnswer answer) = 0;
   /// Keeps the reservation. Errc::bad_argument: the manager does not know the group any more.
   virtual void renew(std::uint64_t group, std::function<void(Status)> answer) = 0;
   /// The group is over. No answer.

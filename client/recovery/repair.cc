@@ -12,11 +12,14 @@ Result<std::vector<LaneRange>> ranges_of(const std::vector<Holdings>& by_rank, s
   for (std::size_t lane = 0; lane < ranges.size(); ++lane) {
     LaneRange range{UINT64_MAX, 0};
     for (const Holdings& holdings : by_rank) {
-      if (holdings.size() != ranges.size()) return fail(Errc::corrupt, "recovery: ranks report different numbers of lanes");
+      if (holdings.size() != ranges.size())
+        return fail(Errc::corrupt, "recovery: ranks report different numbers of lanes");
       range.lo = std::min(range.lo, holdings[lane]);
       range.hi = std::max(range.hi, holdings[lane]);
     }
-    if (range.hi - range.lo > window) return fail(Errc::corrupt, "recovery: results of lane " + std::to_string(lane) + " are further apart than a window");
+    if (range.hi - range.lo > window)
+      return fail(Errc::corrupt,
+                  "recovery: results of lane " + std::to_string(lane) + " are further apart than a window");
     ranges[lane] = range;
   }
   return ranges;
@@ -26,7 +29,8 @@ Repair::Repair(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, std::ve
     : mesh_(mesh), rank_(rank), nranks_(nranks), lanes_(std::move(lanes)) {}
 
 Status Repair::start(const std::vector<Holdings>& by_rank, std::function<void()> done) {
-  if (lanes_.empty() || by_rank.size() != nranks_ || by_rank[0].size() != lanes_.size()) return fail(Errc::corrupt, "recovery: holdings of another group");
+  if (lanes_.empty() || by_rank.size() != nranks_ || by_rank[0].size() != lanes_.size())
+    return fail(Errc::corrupt, "recovery: holdings of another group");
   auto ranges = ranges_of(by_rank, lanes_[0]->descriptor().window);
   if (!ranges) return std::unexpected(ranges.error());
   ranges_ = std::move(*ranges);
@@ -35,7 +39,9 @@ Status Repair::start(const std::vector<Holdings>& by_rank, std::function<void()>
     for (std::uint64_t sequence = ranges_[lane].lo; sequence < ranges_[lane].hi; ++sequence) {
       const SequenceEntry* entry = lanes_[lane]->entry(sequence);
       // Somebody has the result, so everybody contributed: a rank without the entry is not in the state it reported.
-      if (entry == nullptr) return fail(Errc::corrupt, "recovery: no trace of sequence " + std::to_string(sequence) + " of lane " + std::to_string(lane));
+      if (entry == nullptr)
+        return fail(Errc::corrupt,
+                    "recovery: no trace of sequence " + std::to_string(sequence) + " of lane " + std::to_string(lane));
       move(lane, *entry, by_rank);
     }
   }
@@ -50,15 +56,18 @@ void Repair::move(std::uint32_t lane, const SequenceEntry& entry, const std::vec
       while (by_rank[holder][lane] <= entry.sequence) ++holder;
       return move_result(lane, entry, holder, by_rank);
     }
-    case Pattern::one_to_all: return move_result(lane, entry, entry.segment.owner, by_rank);
+    case Pattern::one_to_all:
+      return move_result(lane, entry, entry.segment.owner, by_rank);
     case Pattern::all_to_one:
       if (by_rank[entry.segment.owner][lane] <= entry.sequence) gather_inputs(lane, entry);
       return;
-    case Pattern::nothing: return;
+    case Pattern::nothing:
+      return;
   }
 }
 
-void Repair::move_result(std::uint32_t lane, const SequenceEntry& entry, std::uint32_t holder, const std::vector<Holdings>& by_rank) {
+void Repair::move_result(std::uint32_t lane, const SequenceEntry& entry, std::uint32_t holder,
+                         const std::vector<Holdings>& by_rank) {
   if (entry.segment.count == 0) return;
   if (rank_ == holder) {
     const std::byte* bytes = lanes_[lane]->result_bytes(entry);
@@ -98,7 +107,8 @@ void Repair::send_to(std::uint32_t peer, std::uint32_t lane, const SequenceEntry
   mesh_.link(PeerClass::repair, peer).send(header, {bytes, entry.segment.count * size_of(entry.signature.dtype)}, 0);
 }
 
-void Repair::receive_from(std::uint32_t peer, std::uint32_t, const SequenceEntry& entry, std::byte* into, std::uint64_t cookie) {
+void Repair::receive_from(std::uint32_t peer, std::uint32_t, const SequenceEntry& entry, std::byte* into,
+                          std::uint64_t cookie) {
   ++outstanding_;
   mesh_.link(PeerClass::repair, peer)
       .post({.type = FrameType::repair,
@@ -118,13 +128,15 @@ void Repair::received(std::uint32_t, const PostedReceive& receive, std::span<std
   finish_one();
 }
 
-// In rank order, at most kReduceInputsMax at a time; an average is divided in the last step, before its only rounding but one per step.
+// In rank order, at most kReduceInputsMax at a time; an average is divided in the last step, before its only rounding
+// but one per step.
 void Repair::reduce(Gather& gather) {
   const SequenceEntry& e = *gather.entry;
   std::byte* out = e.operation->result_of(e.segment);
   const std::byte* own = e.operation->input_of(e.segment);
   const auto input_of = [&](std::uint32_t r) -> const void* { return r == rank_ ? own : gather.inputs[r].data(); };
-  std::vector<std::byte> sum(e.segment.count * size_of(e.signature.dtype));  // `out` may be this rank's input (in place)
+  std::vector<std::byte> sum(e.segment.count *
+                             size_of(e.signature.dtype));  // `out` may be this rank's input (in place)
   std::array<const void*, kernels::kReduceInputsMax> inputs;
   std::uint32_t next = 0;
   while (next < nranks_) {
@@ -132,12 +144,15 @@ void Repair::reduce(Gather& gather) {
     if (next > 0) inputs[count++] = sum.data();
     while (next < nranks_ && count < inputs.size()) inputs[count++] = input_of(next++);
     const bool last = next == nranks_;
-    kernels::reduce(e.signature.dtype, e.signature.op, {inputs.data(), count}, last ? static_cast<void*>(out) : sum.data(), e.segment.count,
+    kernels::reduce(e.signature.dtype, e.signature.op, {inputs.data(), count},
+                    last ? static_cast<void*>(out) : sum.data(), e.segment.count,
                     last && e.signature.op == ReduceOp::avg ? nranks_ : 1);
   }
 }
 
-void Repair::sent() { finish_one(); }
+void Repair::sent() {
+  finish_one();
+}
 
 void Repair::finish_one() {
   if (--outstanding_ == 0) done_();

@@ -1,11 +1,13 @@
 #pragma once
 // After a tree is lost: gives every result that some rank has to every rank that lacks it.
 //
-// For each lane, with lo and hi the least and the greatest number of results over all ranks: sequences below lo are everyone's; those from hi on
-// are nobody's, and every rank's input for them is intact, so they are reduced by fallback. What lies between, at most a window, is moved here:
+// For each lane, with lo and hi the least and the greatest number of results over all ranks: sequences below lo are
+// everyone's; those from hi on are nobody's, and every rank's input for them is intact, so they are reduced by
+// fallback. What lies between, at most a window, is moved here:
 //   results for all:   from the lowest rank that has it to each that lacks it;
 //   one owner's data:  from the owner to each that lacks it;
-//   a result for one:  if that one lacks it although others heard of it, everyone sends it the input, and it reduces in rank order.
+//   a result for one:  if that one lacks it although others heard of it, everyone sends it the input, and it reduces in
+//   rank order.
 // Every rank computes the same moves from the same holdings, so both ends of each channel agree on their order.
 #include <cstdint>
 #include <functional>
@@ -21,7 +23,8 @@ struct LaneRange {
   std::uint64_t lo = 0;
   std::uint64_t hi = 0;
 };
-/// Errc::corrupt if ranks report different numbers of lanes, or results further apart than a window: then no moves can be right.
+/// Errc::corrupt if ranks report different numbers of lanes, or results further apart than a window: then no moves can
+/// be right.
 [[nodiscard]] Result<std::vector<LaneRange>> ranges_of(const std::vector<Holdings>& by_rank, std::uint32_t window);
 
 class Repair {
@@ -42,10 +45,12 @@ class Repair {
     std::uint32_t missing = 0;
   };
   void move(std::uint32_t lane, const SequenceEntry& entry, const std::vector<Holdings>& by_rank);
-  void move_result(std::uint32_t lane, const SequenceEntry& entry, std::uint32_t holder, const std::vector<Holdings>& by_rank);
+  void move_result(std::uint32_t lane, const SequenceEntry& entry, std::uint32_t holder,
+                   const std::vector<Holdings>& by_rank);
   void gather_inputs(std::uint32_t lane, const SequenceEntry& entry);
   void send_to(std::uint32_t peer, std::uint32_t lane, const SequenceEntry& entry, const std::byte* bytes);
-  void receive_from(std::uint32_t peer, std::uint32_t lane, const SequenceEntry& entry, std::byte* into, std::uint64_t cookie);
+  void receive_from(std::uint32_t peer, std::uint32_t lane, const SequenceEntry& entry, std::byte* into,
+                    std::uint64_t cookie);
   void reduce(Gather& gather);
   void finish_one();
 

@@ -9,9 +9,12 @@ using transport::Reject;
 
 std::string_view to_string(PeerClass peer_class) noexcept {
   switch (peer_class) {
-    case PeerClass::collective: return "collective";
-    case PeerClass::message: return "message";
-    case PeerClass::repair: return "repair";
+    case PeerClass::collective:
+      return "collective";
+    case PeerClass::message:
+      return "message";
+    case PeerClass::repair:
+      return "repair";
   }
   return "unknown";
 }
@@ -68,8 +71,9 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
     return NotYet{};
   }
   const PostedReceive& expected = posted_.front();
-  const bool fits = header.type == expected.type && header.operation == expected.operation && header.sequence == expected.tag &&
-                    header.signature() == expected.signature && header.payload_bytes == expected.bytes;
+  const bool fits = header.type == expected.type && header.operation == expected.operation &&
+                    header.sequence == expected.tag && header.signature() == expected.signature &&
+                    header.payload_bytes == expected.bytes;
   if (!fits) {
     // Not the connection's fault: the communicator finds out who called what, and ends with that.
     mismatched_ = true;

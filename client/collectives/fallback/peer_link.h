@@ -1,6 +1,7 @@
 #pragma once
-// One ordered channel to one other rank. What is received is posted beforehand, in the order in which the other side sends; a frame that
-// comes earlier than its receive waits in the network, so a fast rank is held back by flow control, not by memory.
+// One ordered channel to one other rank. What is received is posted beforehand, in the order in which the other side
+// sends; a frame that comes earlier than its receive waits in the network, so a fast rank is held back by flow control,
+// not by memory.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -11,8 +12,8 @@
 
 namespace tributary::client {
 
-/// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order of each pair's
-/// calls, repairs whenever a tree is lost.
+/// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order
+/// of each pair's calls, repairs whenever a tree is lost.
 enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2 };
 inline constexpr std::size_t kPeerClasses = 3;
 [[nodiscard]] std::string_view to_string(PeerClass peer_class) noexcept;
@@ -25,11 +26,11 @@ static_assert(kPieceBytes <= kPeerBytesMax);
 struct PostedReceive {
   FrameType type = FrameType::peer_data;
   std::uint64_t operation = 0;
-  std::uint64_t tag = 0;       // FrameHeader::sequence
+  std::uint64_t tag = 0;  // FrameHeader::sequence
   Signature signature;
   std::uint32_t bytes = 0;
-  std::byte* into = nullptr;   // nullptr: into the link's staging buffer, valid during the callback
-  std::uint64_t cookie = 0;    // the poster's
+  std::byte* into = nullptr;  // nullptr: into the link's staging buffer, valid during the callback
+  std::uint64_t cookie = 0;   // the poster's
 };
 
 class PeerLink;
@@ -37,20 +38,25 @@ class PeerLink;
 class PeerLinkUser {
  public:
   virtual ~PeerLinkUser() = default;
-  virtual void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive, std::span<std::byte> payload) = 0;
+  virtual void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
+                             std::span<std::byte> payload) = 0;
   virtual void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) = 0;
   /// The channel is broken or could not be made.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
   /// What arrived is not what was posted: the two ranks called different things.
-  virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived) = 0;
+  virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                             const FrameHeader& arrived) = 0;
 };
 
 class PeerLink final : public transport::ChannelHandler {
  public:
-  PeerLink(PeerLinkUser& user, std::uint32_t peer, PeerClass peer_class) : user_(user), peer_(peer), class_(peer_class) {}
+  PeerLink(PeerLinkUser& user, std::uint32_t peer, PeerClass peer_class)
+      : user_(user), peer_(peer), class_(peer_class) {}
 
-  /// The connecting side; `introduce` answers the other side's challenge (its payload) with the payload of a peer_hello.
-  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, std::function<std::string(std::string_view)> introduce);
+  /// The connecting side; `introduce` answers the other side's challenge (its payload) with the payload of a
+  /// peer_hello.
+  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit,
+               std::function<std::string(std::string_view)> introduce);
   /// The accepting side, once the other has proved who it is.
   void adopt(std::unique_ptr<transport::Channel> channel);
 

@@ -4,8 +4,8 @@
 
 namespace tributary::client {
 
-PeerMesh::PeerMesh(transport::Transport& transport, std::uint32_t rank, std::vector<Endpoint> ranks, const Secret& secret,
-                   transport::Duration connect_limit)
+PeerMesh::PeerMesh(transport::Transport& transport, std::uint32_t rank, std::vector<Endpoint> ranks,
+                   const Secret& secret, transport::Duration connect_limit)
     : transport_(transport), rank_(rank), ranks_(std::move(ranks)), secret_(secret), connect_limit_(connect_limit) {
   for (auto& links : links_) links.resize(ranks_.size());
 }
@@ -19,13 +19,15 @@ PeerLink& PeerMesh::link(PeerClass peer_class, std::uint32_t peer) {
   } else if (rank_ > peer) {
     link->connect(transport_, ranks_[peer], connect_limit_, [this, peer_class](std::string_view nonce) {
       const std::string purpose(to_string(peer_class));
-      return nlohmann::json{{"rank", rank_}, {"class", purpose}, {"proof", proof(secret_, nonce, purpose, rank_)}}.dump();
+      return nlohmann::json{{"rank", rank_}, {"class", purpose}, {"proof", proof(secret_, nonce, purpose, rank_)}}
+          .dump();
     });
   }
   return *link;
 }
 
-transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t peer, std::unique_ptr<transport::Channel>& channel) {
+transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t peer,
+                                            std::unique_ptr<transport::Channel>& channel) {
   if (closed_ || peer <= rank_ || peer >= ranks_.size()) return nullptr;
   PeerLink& target = link(peer_class, peer);
   if (target.connected()) return nullptr;

@@ -1,6 +1,6 @@
 #pragma once
-// The channels between this rank and the others, made when first needed. Of two ranks the higher one connects: whoever needs the channel, the
-// other side's part in the same operation makes it need it too.
+// The channels between this rank and the others, made when first needed. Of two ranks the higher one connects: whoever
+// needs the channel, the other side's part in the same operation makes it need it too.
 #include <array>
 #include <functional>
 #include <memory>
@@ -13,13 +13,16 @@ namespace tributary::client {
 
 class PeerMesh {
  public:
-  PeerMesh(transport::Transport& transport, std::uint32_t rank, std::vector<Endpoint> ranks, const Secret& secret, transport::Duration connect_limit);
+  PeerMesh(transport::Transport& transport, std::uint32_t rank, std::vector<Endpoint> ranks, const Secret& secret,
+           transport::Duration connect_limit);
 
   /// Who gets a class's callbacks; all three before the first link().
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
-  /// A connection to us has proved to be `peer`'s. The returned handler gets its callbacks from now on; nullptr: there is one already.
-  [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer, std::unique_ptr<transport::Channel>& channel);
+  /// A connection to us has proved to be `peer`'s. The returned handler gets its callbacks from now on; nullptr: there
+  /// is one already.
+  [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer,
+                                                  std::unique_ptr<transport::Channel>& channel);
   void close();
 
  private:

@@ -9,7 +9,12 @@
 namespace tributary::client {
 
 Piece whole(const Operation& o) {
-  return {.collective = o.signature.collective, .root = o.signature.root, .send = o.send, .recv = o.recv, .count = o.signature.count, .in_place = o.in_place};
+  return {.collective = o.signature.collective,
+          .root = o.signature.root,
+          .send = o.send,
+          .recv = o.recv,
+          .count = o.signature.count,
+          .in_place = o.in_place};
 }
 
 void FallbackRunner::run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done) {
@@ -45,7 +50,8 @@ void FallbackRunner::start_piece() {
   scratch_.resize(std::max<std::size_t>(scratch_.size(), schedule_->scratch_count() * element));
 }
 
-// Goes on as long as nothing is outstanding. A loop, not a recursion: rounds may be empty, and a transport may complete at once.
+// Goes on as long as nothing is outstanding. A loop, not a recursion: rounds may be empty, and a transport may complete
+// at once.
 void FallbackRunner::proceed() {
   if (starting_) return;
   starting_ = true;
@@ -77,24 +83,31 @@ std::byte* FallbackRunner::at(const schedule::Slice& slice) const noexcept {
   const Piece& p = pieces_[piece_];
   const std::size_t offset = slice.offset * operation_->element_bytes();
   switch (slice.buffer) {
-    case schedule::Buffer::send: return const_cast<std::byte*>(p.send) + offset;  // never written: see schedule.h
-    case schedule::Buffer::recv: return p.recv + offset;
-    case schedule::Buffer::scratch: return const_cast<std::byte*>(scratch_.data()) + offset;
+    case schedule::Buffer::send:
+      return const_cast<std::byte*>(p.send) + offset;  // never written: see schedule.h
+    case schedule::Buffer::recv:
+      return p.recv + offset;
+    case schedule::Buffer::scratch:
+      return const_cast<std::byte*>(scratch_.data()) + offset;
   }
   return nullptr;
 }
 
-std::size_t FallbackRunner::bytes(const schedule::Slice& slice) const noexcept { return slice.count * operation_->element_bytes(); }
+std::size_t FallbackRunner::bytes(const schedule::Slice& slice) const noexcept {
+  return slice.count * operation_->element_bytes();
+}
 
 void FallbackRunner::do_local(const schedule::Action& action) {
   const Signature& s = operation_->signature;
   if (const auto* copy = std::get_if<schedule::LocalCopy>(&action)) {
-    if (copy->from.count > 0 && at(copy->from) != at(copy->into)) std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
+    if (copy->from.count > 0 && at(copy->from) != at(copy->into))
+      std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
   } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
     std::array<const void*, kernels::kReduceInputsMax> inputs;
     const std::byte* input = at(reduce->first);
     for (std::uint32_t i = 0; i < reduce->operands; ++i, input += bytes(reduce->first)) inputs[i] = input;
-    kernels::reduce(s.dtype, s.op, {inputs.data(), reduce->operands}, at(reduce->into), reduce->first.count, reduce->divisor);
+    kernels::reduce(s.dtype, s.op, {inputs.data(), reduce->operands}, at(reduce->into), reduce->first.count,
+                    reduce->divisor);
   }
 }
 

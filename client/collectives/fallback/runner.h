@@ -25,9 +25,11 @@ struct Piece {
 
 class FallbackRunner {
  public:
-  FallbackRunner(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks) : mesh_(mesh), rank_(rank), nranks_(nranks) {}
+  FallbackRunner(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks)
+      : mesh_(mesh), rank_(rank), nranks_(nranks) {}
 
-  /// Runs `pieces` in order; `done` is called once, possibly before this returns. Only when not busy. The operation outlives the run.
+  /// Runs `pieces` in order; `done` is called once, possibly before this returns. Only when not busy. The operation
+  /// outlives the run.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const noexcept { return operation_ != nullptr; }
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }

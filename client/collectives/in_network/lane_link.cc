@@ -32,19 +32,26 @@ void LaneLink::connect(transport::Transport& transport, transport::Duration limi
 bool LaneLink::has_data(const SequenceEntry& e) const noexcept {
   switch (pattern_of(e.signature.collective)) {
     case Pattern::all_to_all_ranks:
-    case Pattern::all_to_one: return true;
-    case Pattern::one_to_all: return e.segment.owner == settings_.rank;
-    case Pattern::nothing: return false;
+    case Pattern::all_to_one:
+      return true;
+    case Pattern::one_to_all:
+      return e.segment.owner == settings_.rank;
+    case Pattern::nothing:
+      return false;
   }
   return false;
 }
 
 bool LaneLink::wants_result(const SequenceEntry& e) const noexcept {
   switch (pattern_of(e.signature.collective)) {
-    case Pattern::all_to_all_ranks: return true;
-    case Pattern::all_to_one: return e.segment.owner == settings_.rank;
-    case Pattern::one_to_all: return e.segment.owner != settings_.rank;
-    case Pattern::nothing: return false;
+    case Pattern::all_to_all_ranks:
+      return true;
+    case Pattern::all_to_one:
+      return e.segment.owner == settings_.rank;
+    case Pattern::one_to_all:
+      return e.segment.owner != settings_.rank;
+    case Pattern::nothing:
+      return false;
   }
   return false;
 }
@@ -59,12 +66,13 @@ FrameHeader LaneLink::header_for(const SequenceEntry& e) const {
   header.operation = e.number;
   header.segment = e.segment_index;
   header.set_signature(e.signature);
-  header.flags = static_cast<std::uint16_t>((has_data(e) ? 0U : frame_flags::kBare) | (wants_result(e) ? frame_flags::kWantsResult : 0U));
+  header.flags = static_cast<std::uint16_t>((has_data(e) ? 0U : frame_flags::kBare) |
+                                            (wants_result(e) ? frame_flags::kWantsResult : 0U));
   return header;
 }
 
-// Segments of an operation are dealt to the lanes in turn, starting with lane (operation mod lanes), so that a stream of small operations
-// uses every lane. False: nothing is left to contribute.
+// Segments of an operation are dealt to the lanes in turn, starting with lane (operation mod lanes), so that a stream
+// of small operations uses every lane. False: nothing is left to contribute.
 std::uint64_t LaneLink::first_segment(std::uint64_t operation) const noexcept {
   return (settings_.lane + settings_.lanes - operation % settings_.lanes) % settings_.lanes;
 }
@@ -125,26 +133,36 @@ void LaneLink::pump() {
 Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
   if (over_) return Reject{{Errc::peer_gone, "the lane is over"}};
   switch (header.type) {
-    case FrameType::result: return place_result(header);
-    case FrameType::ready: return Accept{};
+    case FrameType::result:
+      return place_result(header);
+    case FrameType::ready:
+      return Accept{};
     case FrameType::fault:
     case FrameType::failed:
-    case FrameType::refuse: text_.resize(header.payload_bytes); return Accept{text_};
-    default: return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame, which no aggregator sends to a rank"}};
+    case FrameType::refuse:
+      text_.resize(header.payload_bytes);
+      return Accept{text_};
+    default:
+      return Reject{
+          {Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame, which no aggregator sends to a rank"}};
   }
 }
 
 Placement LaneLink::place_result(const FrameHeader& header) {
   const auto refuse = [](const char* why) { return Reject{{Errc::corrupt, why}}; };
-  if (header.epoch != settings_.epoch || header.group != settings_.group || header.lane != settings_.lane) return refuse("a result of another lane");
+  if (header.epoch != settings_.epoch || header.group != settings_.group || header.lane != settings_.lane)
+    return refuse("a result of another lane");
   if (header.sequence != prefix_ || prefix_ >= contributed_) return refuse("a result out of sequence");
   const SequenceEntry& e = entry_slot(prefix_);
-  if (header.operation != e.number || header.segment != e.segment_index || header.signature() != e.signature) return refuse("a result for another operation");
-  if (header.bare() == wants_result(e)) return refuse(header.bare() ? "a result without its data" : "result data that was not asked for");
+  if (header.operation != e.number || header.segment != e.segment_index || header.signature() != e.signature)
+    return refuse("a result for another operation");
+  if (header.bare() == wants_result(e))
+    return refuse(header.bare() ? "a result without its data" : "result data that was not asked for");
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * size_of(e.signature.dtype);
   if (header.payload_bytes != bytes) return refuse("a result of the wrong length");
   if (bytes == 0) return Accept{};
-  if (e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all) return Accept{{staging_.get(), bytes}};
+  if (e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all)
+    return Accept{{staging_.get(), bytes}};
   return Accept{{e.operation->result_of(e.segment), bytes}};
 }
 
@@ -152,7 +170,8 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   if (over_) return;
   const auto text = [&] { return std::string(reinterpret_cast<const char*>(payload.data()), payload.size()); };
   switch (header.type) {
-    case FrameType::result: return take_result(header, payload);
+    case FrameType::result:
+      return take_result(header, payload);
     case FrameType::ready:
       ready_ = true;
       return user_.lane_ready(settings_.lane);
@@ -162,13 +181,15 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
       over_ = true;
       return user_.lane_fault(*report);
     }
-    default: return fail(text());
+    default:
+      return fail(text());
   }
 }
 
 void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
-  if (!payload.empty() && payload.data() == staging_.get()) std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
+  if (!payload.empty() && payload.data() == staging_.get())
+    std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
   Operation& operation = *e.operation;
   user_.lane_progress();
   ++prefix_;

@@ -1,12 +1,19 @@
 #pragma once
-// A rank's end of one lane in one epoch: contributes segments as far as the window allows, takes results, and keeps what recovery may need.
+// A rank's end of one lane in one epoch: contributes segments as far as the window allows, takes results, and keeps
+// what recovery may need.
 //
-// What is kept, and why it suffices (architecture.md, invariants 3 to 5). Let `prefix` be the number of results received here, in sequence.
-//   - Nobody receives the result of sequence s + window before everyone has that of s. So a rank that has `prefix` results knows that all have
-//     the first prefix - window, and other ranks may be at most `window` behind or ahead: entries of 2 * window sequences are enough.
-//   - While an operation runs its buffers hold inputs and results. When it ends, the last window of what it could still be asked for is
-//     copied to `retained`: results; or, where this rank got only a bare result for its data (reduce, reduce_scatter), its inputs.
-//   - A result that would overwrite input (in-place) is received in `staging` and copied once it is whole: a connection that dies in
+// What is kept, and why it suffices (architecture.md, invariants 3 to 5). Let `prefix` be the number of results
+// received here, in sequence.
+//   - Nobody receives the result of sequence s + window before everyone has that of s. So a rank that has `prefix`
+//   results knows that all have
+//     the first prefix - window, and other ranks may be at most `window` behind or ahead: entries of 2 * window
+//     sequences are enough.
+//   - While an operation runs its buffers hold inputs and results. When it ends, the last window of what it could still
+//   be asked for is
+//     copied to `retained`: results; or, where this rank got only a bare result for its data (reduce, reduce_scatter),
+//     its inputs.
+//   - A result that would overwrite input (in-place) is received in `staging` and copied once it is whole: a connection
+//   that dies in
 //     mid-payload must not leave an input half overwritten.
 #include <cstdint>
 #include <functional>
@@ -82,8 +89,9 @@ class LaneLink final : public transport::ChannelHandler {
 
   // for recovery, after freeze()
   /// The entry of a sequence within 2 * window of the prefix; nullptr if this rank never contributed it.
-  /// The first segment of `operation` on this lane without a result anywhere, when results below sequence `hi` are everyone's; at least
-  /// operation.segments if there is none. The later ones on this lane follow in steps of the number of lanes.
+  /// The first segment of `operation` on this lane without a result anywhere, when results below sequence `hi` are
+  /// everyone's; at least operation.segments if there is none. The later ones on this lane follow in steps of the
+  /// number of lanes.
   [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
   /// This rank's input, or result, for a sequence that it has a result for; where the pattern gave it that.
@@ -102,7 +110,9 @@ class LaneLink final : public transport::ChannelHandler {
   void take_result(const FrameHeader& header, std::span<std::byte> payload);
   void fail(const std::string& reason);
   [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
-  [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept { return entries_[sequence % entries_.size()]; }
+  [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept {
+    return entries_[sequence % entries_.size()];
+  }
   [[nodiscard]] bool wants_result(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] bool has_data(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
@@ -123,7 +133,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::uint64_t contributed_ = 0;   // sequences below have been sent up
   std::uint64_t cursor_operation_;  // the next segment to contribute
   std::uint64_t cursor_segment_ = 0;
-  bool cursor_open_ = false;        // cursor_segment_ is set for cursor_operation_
+  bool cursor_open_ = false;  // cursor_segment_ is set for cursor_operation_
   std::uint64_t bytes_sent_ = 0;
   bool ready_ = false;
   bool over_ = false;

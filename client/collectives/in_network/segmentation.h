@@ -7,8 +7,8 @@
 
 namespace tributary::client {
 
-/// `offset` and `count` in elements of the collective's long vector: the whole one for all_reduce, reduce and broadcast; the nranks chunks
-/// one after the other for reduce_scatter and all_gather.
+/// `offset` and `count` in elements of the collective's long vector: the whole one for all_reduce, reduce and
+/// broadcast; the nranks chunks one after the other for reduce_scatter and all_gather.
 struct Segment {
   std::uint64_t offset = 0;
   std::uint32_t count = 0;
@@ -19,9 +19,15 @@ class Segmentation {
  public:
   Segmentation(const Signature& signature, std::uint32_t nranks, std::uint32_t segment_bytes)
       : count_(signature.count),
-        elements_(signature.collective == Collective::barrier ? 1 : std::max<std::uint64_t>(1, segment_bytes / size_of(signature.dtype))),
+        elements_(signature.collective == Collective::barrier
+                      ? 1
+                      : std::max<std::uint64_t>(1, segment_bytes / size_of(signature.dtype))),
         per_chunk_(std::max<std::uint64_t>(1, (count_ + elements_ - 1) / elements_)),
-        chunks_((signature.collective == Collective::reduce_scatter || signature.collective == Collective::all_gather) && count_ > 0 ? nranks : 1),
+        chunks_(
+            (signature.collective == Collective::reduce_scatter || signature.collective == Collective::all_gather) &&
+                    count_ > 0
+                ? nranks
+                : 1),
         root_(signature.root) {}
 
   /// At least 1: an operation without data is one bare segment, so that it too proves that everyone came.
@@ -42,14 +48,21 @@ class Segmentation {
   std::uint32_t root_;
 };
 
-/// Which contributions and which results of a collective carry data (architecture.md: three patterns carry every collective).
+/// Which contributions and which results of a collective carry data (architecture.md: three patterns carry every
+/// collective).
 enum class Pattern : std::uint8_t { all_to_all_ranks, all_to_one, one_to_all, nothing };
 [[nodiscard]] constexpr Pattern pattern_of(Collective collective) noexcept {
   switch (collective) {
-    case Collective::all_reduce: return Pattern::all_to_all_ranks;
-    case Collective::reduce: case Collective::reduce_scatter: return Pattern::all_to_one;
-    case Collective::broadcast: case Collective::all_gather: return Pattern::one_to_all;
-    default: return Pattern::nothing;
+    case Collective::all_reduce:
+      return Pattern::all_to_all_ranks;
+    case Collective::reduce:
+    case Collective::reduce_scatter:
+      return Pattern::all_to_one;
+    case Collective::broadcast:
+    case Collective::all_gather:
+      return Pattern::one_to_all;
+    default:
+      return Pattern::nothing;
   }
 }
 /// The others go directly between ranks: nothing can be reduced.

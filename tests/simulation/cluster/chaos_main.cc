@@ -1,10 +1,12 @@
-// The simulator's many lives: each seed draws a cluster, its work and its misfortunes, and every invariant is checked after every step.
+// The simulator's many lives: each seed draws a cluster, its work and its misfortunes, and every invariant is checked
+// after every step.
 //
 //   simulation_chaos --seeds 2000          runs seeds 1 to 2000
 //   simulation_chaos --first 77 --seeds 1  replays one; --verbose tells what happens
 //
-// Every result is checked element by element, every buffer is scribbled over as soon as it is given back. A group all of whose ranks live must
-// end without an error whatever becomes of aggregators and manager; where a rank dies, every other rank must name it within the time-out.
+// Every result is checked element by element, every buffer is scribbled over as soon as it is given back. A group all
+// of whose ranks live must end without an error whatever becomes of aggregators and manager; where a rank dies, every
+// other rank must name it within the time-out.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -25,8 +27,10 @@ class Attacker final : public transport::ChannelHandler {
     const std::uint64_t frames = 1 + cluster_.below(6);
     for (std::uint64_t i = 0; i < frames; ++i) {
       FrameHeader h;
-      constexpr FrameType kTypes[] = {FrameType::join, FrameType::contribution, FrameType::result, FrameType::fault, FrameType::leave, FrameType::hello,
-                                      FrameType::peer_hello, FrameType::abort, FrameType::peer_data, FrameType::recover, FrameType::finalize};
+      constexpr FrameType kTypes[] = {FrameType::join,       FrameType::contribution, FrameType::result,
+                                      FrameType::fault,      FrameType::leave,        FrameType::hello,
+                                      FrameType::peer_hello, FrameType::abort,        FrameType::peer_data,
+                                      FrameType::recover,    FrameType::finalize};
       h.type = kTypes[cluster_.below(std::size(kTypes))];
       h.group = cluster_.below(4);
       h.epoch = static_cast<std::uint32_t>(cluster_.below(4));
@@ -35,8 +39,10 @@ class Attacker final : public transport::ChannelHandler {
       std::vector<std::byte> payload(cluster_.below(std::min<std::uint64_t>(payload_bytes_max(h.type), 2000) + 1));
       for (auto& b : payload) b = static_cast<std::byte>(cluster_.below(256));
       if (h.type == FrameType::hello || h.type == FrameType::peer_hello) {
-        const std::string text = R"({"rank":1,"nranks":3,"class":"collective","proof":"00","host_id":"x","port":1,"address":""})";
-        payload.assign(reinterpret_cast<const std::byte*>(text.data()), reinterpret_cast<const std::byte*>(text.data()) + text.size());
+        const std::string text =
+            R"({"rank":1,"nranks":3,"class":"collective","proof":"00","host_id":"x","port":1,"address":""})";
+        payload.assign(reinterpret_cast<const std::byte*>(text.data()),
+                       reinterpret_cast<const std::byte*>(text.data()) + text.size());
       }
       channel->send_copy(h, payload);
     }
@@ -56,20 +62,26 @@ class Attacker final : public transport::ChannelHandler {
 };
 
 struct Life {
-  explicit Life(std::uint64_t seed_, bool verbose_) : seed(seed_), verbose(verbose_), random(seed_ * 0x9E3779B97F4A7C15ULL) {}
+  explicit Life(std::uint64_t seed_, bool verbose_)
+      : seed(seed_), verbose(verbose_), random(seed_ * 0x9E3779B97F4A7C15ULL) {}
   const std::uint64_t seed;
   const bool verbose;
   std::mt19937_64 random;
   std::unique_ptr<Cluster> cluster;
   std::unique_ptr<Attacker> attacker;
-  std::string lost_rank;        // host of a rank that was killed or cut off
+  std::string lost_rank;  // host of a rank that was killed or cut off
   std::uint32_t lost_group = UINT32_MAX;
   std::uint64_t failovers = 0, returns = 0, longest_pause_us = 0;
 
   std::uint64_t below(std::uint64_t bound) { return random() % bound; }
-  Duration within(Duration limit) { return Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(limit.count())))); }
+  Duration within(Duration limit) {
+    return Duration(static_cast<std::int64_t>(below(static_cast<std::uint64_t>(limit.count()))));
+  }
   void say(const std::string& text) {
-    if (verbose) std::printf("  %9.3f ms  %s\n", std::chrono::duration<double, std::milli>(cluster->network().now().time_since_epoch()).count(), text.c_str());
+    if (verbose)
+      std::printf("  %9.3f ms  %s\n",
+                  std::chrono::duration<double, std::milli>(cluster->network().now().time_since_epoch()).count(),
+                  text.c_str());
   }
 
   SimRank& some_rank() {
@@ -97,7 +109,9 @@ void Life::build() {
   const std::uint64_t groups = 1 + below(3);
   for (std::uint64_t g = 0; g < groups; ++g) {
     const auto nranks = static_cast<std::uint32_t>(g == 0 ? 1 + below(9) : 2 + below(4));
-    cluster->add_group(nranks, static_cast<std::uint32_t>(1 + below(3)), {.calls = static_cast<std::uint32_t>(10 + below(40)), .count_max = 1 + below(4000), .direct = below(2) == 0});
+    cluster->add_group(
+        nranks, static_cast<std::uint32_t>(1 + below(3)),
+        {.calls = static_cast<std::uint32_t>(10 + below(40)), .count_max = 1 + below(4000), .direct = below(2) == 0});
   }
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) {
@@ -112,46 +126,85 @@ void Life::misfortune(Duration horizon) {
   auto& net = cluster->network();
   const auto at = net.now() + within(horizon);
   switch (below(9)) {
-    case 0: case 1: {
+    case 0:
+    case 1: {
       auto& a = some_aggregator();
-      net.call_at(at, [this, &a] { say("kill " + a.name()); a.kill(); });
-      net.call_at(at + 1ms + within(300ms), [this, &a] { if (!a.alive()) { say("restart " + a.name()); a.start(); } });
+      net.call_at(at, [this, &a] {
+        say("kill " + a.name());
+        a.kill();
+      });
+      net.call_at(at + 1ms + within(300ms), [this, &a] {
+        if (!a.alive()) {
+          say("restart " + a.name());
+          a.start();
+        }
+      });
       return;
     }
     case 2: {
       auto& a = some_aggregator();
       auto& r = some_rank();
-      net.call_at(at, [this, &a, &r] { say("cut " + r.host() + " - " + a.name()); cluster->network().cut(r.host(), a.name()); });
+      net.call_at(at, [this, &a, &r] {
+        say("cut " + r.host() + " - " + a.name());
+        cluster->network().cut(r.host(), a.name());
+      });
       return;
     }
     case 3: {
       auto& a = some_aggregator();
       auto& b = some_aggregator();
-      if (&a != &b) net.call_at(at, [this, &a, &b] { say("cut " + a.name() + " - " + b.name()); cluster->network().cut(a.name(), b.name()); });
+      if (&a != &b)
+        net.call_at(at, [this, &a, &b] {
+          say("cut " + a.name() + " - " + b.name());
+          cluster->network().cut(a.name(), b.name());
+        });
       return;
     }
     case 4: {
       auto& r = some_rank();
-      net.call_at(at, [this, &r] { say("slow " + r.host()); cluster->network().slow_down(r.host(), 20us); });
-      net.call_at(at + within(100ms), [this, &r] { if (cluster->network().alive(r.host())) cluster->network().slow_down(r.host(), Duration::zero()); });
+      net.call_at(at, [this, &r] {
+        say("slow " + r.host());
+        cluster->network().slow_down(r.host(), 20us);
+      });
+      net.call_at(at + within(100ms), [this, &r] {
+        if (cluster->network().alive(r.host())) cluster->network().slow_down(r.host(), Duration::zero());
+      });
       return;
     }
     case 5: {
       auto& r = some_rank();
-      net.call_at(at, [this, &r] { say("pause " + r.host()); cluster->network().pause(r.host()); });
-      net.call_at(at + within(1s), [this, &r] { if (cluster->network().alive(r.host())) cluster->network().resume(r.host()); });
+      net.call_at(at, [this, &r] {
+        say("pause " + r.host());
+        cluster->network().pause(r.host());
+      });
+      net.call_at(at + within(1s), [this, &r] {
+        if (cluster->network().alive(r.host())) cluster->network().resume(r.host());
+      });
       return;
     }
     case 6: {
       auto& a = some_aggregator();
       const auto back = at + 1ms + within(30s);  // hung for longer than anyone should wait
-      net.call_at(at, [this, &a] { if (a.alive()) { say("hang " + a.name()); cluster->network().pause(a.name()); } });
-      net.call_at(back, [this, &a] { if (a.alive()) cluster->network().resume(a.name()); });
+      net.call_at(at, [this, &a] {
+        if (a.alive()) {
+          say("hang " + a.name());
+          cluster->network().pause(a.name());
+        }
+      });
+      net.call_at(back, [this, &a] {
+        if (a.alive()) cluster->network().resume(a.name());
+      });
       return;
     }
     case 7:
-      net.call_at(at, [this] { say("manager away"); cluster->manager().reachable = false; });
-      net.call_at(at + within(500ms), [this] { say("manager back"); cluster->manager().reachable = true; });
+      net.call_at(at, [this] {
+        say("manager away");
+        cluster->manager().reachable = false;
+      });
+      net.call_at(at + within(500ms), [this] {
+        say("manager back");
+        cluster->manager().reachable = true;
+      });
       return;
     case 8: {
       const bool rank = below(2) == 0;
@@ -159,7 +212,8 @@ void Life::misfortune(Duration horizon) {
       net.call_at(at, [this, target] { attacker->attack(target); });
       return;
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -186,7 +240,8 @@ std::string Life::judge() {
   }
   cluster->network().run_for(40s);
   for (auto& a : cluster->aggregators()) {
-    if (a->alive() && a->budget().in_use() != 0) bad += a->name() + " still holds " + std::to_string(a->budget().in_use()) + " bytes\n";
+    if (a->alive() && a->budget().in_use() != 0)
+      bad += a->name() + " still holds " + std::to_string(a->budget().in_use()) + " bytes\n";
   }
   return bad;
 }
@@ -205,7 +260,10 @@ std::string Life::run() {
       const bool hangs = below(3) == 0;
       cluster->network().call_at(cluster->network().now() + within(horizon), [this, &group, rank, hangs] {
         say((hangs ? "hang for good " : "kill ") + group[rank]->host());
-        if (hangs) cluster->network().pause(group[rank]->host()); else group[rank]->kill();
+        if (hangs)
+          cluster->network().pause(group[rank]->host());
+        else
+          group[rank]->kill();
       });
       // A rank that hangs for good is not waited for.
       if (hangs) cluster->network().call_at(cluster->network().now() + 25s, [&group, rank] { group[rank]->kill(); });
@@ -239,13 +297,15 @@ int main(int argc, char** argv) {
     events += life.cluster->network().statistics().events;
     if (bad.empty()) continue;
     ++failed;
-    std::printf("seed %llu failed:\n%sreplay: %s --first %llu --seeds 1 --verbose\n", static_cast<unsigned long long>(seed), bad.c_str(), argv[0],
-                static_cast<unsigned long long>(seed));
+    std::printf("seed %llu failed:\n%sreplay: %s --first %llu --seeds 1 --verbose\n",
+                static_cast<unsigned long long>(seed), bad.c_str(), argv[0], static_cast<unsigned long long>(seed));
     std::fflush(stdout);
     if (failed >= 10) break;
   }
-  std::printf("%llu events, %llu failovers seen by ranks, %llu returns to a tree, longest pause %.3f ms (virtual)\n", static_cast<unsigned long long>(events),
-              static_cast<unsigned long long>(failovers), static_cast<unsigned long long>(returns), static_cast<double>(longest) / 1000);
-  std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(seeds - failed), static_cast<unsigned long long>(failed));
+  std::printf("%llu events, %llu failovers seen by ranks, %llu returns to a tree, longest pause %.3f ms (virtual)\n",
+              static_cast<unsigned long long>(events), static_cast<unsigned long long>(failovers),
+              static_cast<unsigned long long>(returns), static_cast<double>(longest) / 1000);
+  std::printf("%llu passed, %llu failed\n", static_cast<unsigned long long>(seeds - failed),
+              static_cast<unsigned long long>(failed));
   return failed == 0 ? 0 : 1;
 }

@@ -19,15 +19,17 @@ constexpr auto kTick = 20ms;
 // ---- manager
 
 SimManager::SimManager(Cluster& cluster, std::uint64_t seed)
-    : cluster_(cluster), random_(seed), key_([&] {
+    : cluster_(cluster),
+      random_(seed),
+      key_([&] {
         std::array<std::byte, kPrivateKeyBytes> bytes{};
         for (auto& b : bytes) b = static_cast<std::byte>(random_());
         return std::move(*SigningKey::from_seed(bytes));
       }()),
       verifier_(std::move(*TokenVerifier::create(key_.public_key()))) {}
 
-Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane, std::uint32_t nranks,
-                                             std::vector<std::uint32_t> usable) {
+Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
+                                             std::uint32_t nranks, std::vector<std::uint32_t> usable) {
   std::shuffle(usable.begin(), usable.end(), random_);
   struct Node {
     std::uint32_t aggregator;
@@ -107,7 +109,8 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
   return d;
 }
 
-Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks, std::uint32_t lanes, const std::vector<std::string>&) {
+Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks,
+                                         std::uint32_t lanes, const std::vector<std::string>&) {
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
     // Like the real one it learns of a death late: now and then it plans with a dead aggregator.
@@ -132,7 +135,10 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
 
 // ---- aggregator
 
-SimAggregator::SimAggregator(Cluster& cluster, std::uint32_t index) : cluster_(cluster), name_("aggregator" + std::to_string(index)) { start(); }
+SimAggregator::SimAggregator(Cluster& cluster, std::uint32_t index)
+    : cluster_(cluster), name_("aggregator" + std::to_string(index)) {
+  start();
+}
 
 void SimAggregator::start() {
   auto& network = cluster_.network();
@@ -141,7 +147,8 @@ void SimAggregator::start() {
   aggregator::WorkerSettings settings;
   settings.name = name_;
   settings.form_limit = 2s;
-  worker_ = std::make_unique<aggregator::Worker>(transport, cluster_.manager().verifier(), *budget_, settings, [this] { return cluster_.unix_seconds(); });
+  worker_ = std::make_unique<aggregator::Worker>(transport, cluster_.manager().verifier(), *budget_, settings,
+                                                 [this] { return cluster_.unix_seconds(); });
   listener_ = std::move(*transport.listen({name_, kAggregatorPort}, *worker_));
   network.on_due(name_, [this, &transport] {
     transport.poll(Duration::zero());
@@ -163,14 +170,16 @@ void SimAggregator::kill() {
 
 class SimRank::Service final : public client::GroupService {
  public:
-  Service(Cluster& cluster, std::uint32_t nranks) : cluster_(cluster), nranks_(nranks), alive_(std::make_shared<bool>(true)) {}
+  Service(Cluster& cluster, std::uint32_t nranks)
+      : cluster_(cluster), nranks_(nranks), alive_(std::make_shared<bool>(true)) {}
   ~Service() override { *alive_ = false; }
   void request(const client::GroupRequest& request, DescriptorAnswer answer) override {
     lanes_ = request.lanes;
     const std::uint64_t group = cluster_.manager().next_group++;
     later([this, group, answer = std::move(answer)] { respond(group, 1, {}, answer); });
   }
-  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, DescriptorAnswer answer) override {
+  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+               DescriptorAnswer answer) override {
     later([this, group, epoch, failed, answer = std::move(answer)] { respond(group, epoch + 1, failed, answer); });
   }
   void renew(std::uint64_t, std::function<void(Status)> answer) override {
@@ -187,7 +196,8 @@ class SimRank::Service final : public client::GroupService {
       if (*alive) call();
     });
   }
-  void respond(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, const DescriptorAnswer& answer) {
+  void respond(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+               const DescriptorAnswer& answer) {
     if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
     answer(cluster_.manager().plan(group, epoch, nranks_, lanes_, failed));
   }
@@ -197,8 +207,8 @@ class SimRank::Service final : public client::GroupService {
   std::shared_ptr<bool> alive_;
 };
 
-SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes, client::UniqueId id,
-                 std::shared_ptr<const std::vector<Call>> calls)
+SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes,
+                 client::UniqueId id, std::shared_ptr<const std::vector<Call>> calls)
     : cluster_(cluster),
       group_(group),
       rank_(rank),
@@ -236,7 +246,9 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   });
 }
 
-SimRank::~SimRank() { kill(); }
+SimRank::~SimRank() {
+  kill();
+}
 
 void SimRank::kill() {
   if (!communicator_) return;
@@ -249,7 +261,8 @@ void SimRank::pump() {
   if (!communicator_) return;
   const TimePoint now = cluster_.network().now();
   communicator_->tick(now);
-  while (ready_ && !failed_ && next_ < calls_->size() && under_way_ < outstanding_max && now >= next_call_at_) call_next();
+  while (ready_ && !failed_ && next_ < calls_->size() && under_way_ < outstanding_max && now >= next_call_at_)
+    call_next();
   if (ready_ && !failed_ && next_ == calls_->size() && under_way_ == 0 && !finalizing_) {
     finalizing_ = true;
     communicator_->finalize([this](const Status& status) {
@@ -282,12 +295,14 @@ void SimRank::call_next() {
       operation->send = b.recv.data() + b.in_place_offset;
       operation->in_place = true;
       const std::size_t chunk = s.count * size_of(s.dtype) * rank_;
-      if (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter) operation->recv = b.recv.data() + chunk;
+      if (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter)
+        operation->recv = b.recv.data() + chunk;
     }
   }
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
   ++under_way_;
-  if (think_max.count() > 0) next_call_at_ = cluster_.network().now() + Duration(random_() % static_cast<std::uint64_t>(think_max.count()));
+  if (think_max.count() > 0)
+    next_call_at_ = cluster_.network().now() + Duration(random_() % static_cast<std::uint64_t>(think_max.count()));
   communicator_->submit(std::move(operation));
 }
 
@@ -301,17 +316,20 @@ void SimRank::on_result(std::size_t index, const Status& status) {
   const Call& call = other == other_calls.end() ? (*calls_)[index] : other->second;
   const std::uint64_t salt = cluster_.settings().seed * 7919 + group_ * 1000 + index;
   if (const auto wrong = check(call, *buffers_[index], salt, rank_, nranks_); !wrong.empty()) {
-    cluster_.violation(host_ + ": operation " + std::to_string(index) + " (" + to_string(call.signature) + (call.in_place ? ", in place" : "") + "): " + wrong);
+    cluster_.violation(host_ + ": operation " + std::to_string(index) + " (" + to_string(call.signature) +
+                       (call.in_place ? ", in place" : "") + "): " + wrong);
   }
   ++completed_;
   // The buffers are the caller's again: whoever still reads or writes them is found out.
-  for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv}) std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
+  for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv})
+    std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
 }
 
 std::string SimRank::state() const {
   std::string text = host_ + ": ";
   if (!communicator_) return text + "killed";
-  text += std::to_string(completed_) + "/" + std::to_string(calls_->size()) + " done, " + std::to_string(under_way_) + " under way";
+  text += std::to_string(completed_) + "/" + std::to_string(calls_->size()) + " done, " + std::to_string(under_way_) +
+          " under way";
   if (!ready_) text += ", not ready";
   if (failed_) text += ", failed: " + failed_->message;
   if (finalized_) text += ", finalized";
@@ -325,7 +343,8 @@ Cluster::Cluster(const ClusterSettings& settings) : settings_(settings), random_
   network.seed = settings.seed;
   network_ = std::make_unique<transport::SimNetwork>(network);
   manager_ = std::make_unique<SimManager>(*this, settings.seed ^ 0x5EED);
-  for (std::uint32_t i = 0; i < settings.aggregators; ++i) aggregators_.push_back(std::make_unique<SimAggregator>(*this, i));
+  for (std::uint32_t i = 0; i < settings.aggregators; ++i)
+    aggregators_.push_back(std::make_unique<SimAggregator>(*this, i));
 }
 
 Cluster::~Cluster() {
@@ -340,7 +359,8 @@ void Cluster::add_group(std::uint32_t nranks, std::uint32_t lanes, const Workloa
   id.root = {"g" + std::to_string(group) + "r0", kRankPort};
   for (auto& b : id.secret) b = static_cast<std::byte>(random_());
   auto& ranks = groups_.emplace_back();
-  for (std::uint32_t r = 0; r < nranks; ++r) ranks.push_back(std::make_unique<SimRank>(*this, group, r, nranks, lanes, id, calls));
+  for (std::uint32_t r = 0; r < nranks; ++r)
+    ranks.push_back(std::make_unique<SimRank>(*this, group, r, nranks, lanes, id, calls));
 }
 
 bool Cluster::run(Duration limit) {
@@ -348,7 +368,9 @@ bool Cluster::run(Duration limit) {
       [this] {
         check_invariants();
         if (!violations_.empty()) return true;
-        return std::all_of(groups_.begin(), groups_.end(), [](const auto& ranks) { return std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r->done(); }); });
+        return std::all_of(groups_.begin(), groups_.end(), [](const auto& ranks) {
+          return std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r->done(); });
+        });
       },
       network_->now() + limit);
 }
@@ -359,7 +381,8 @@ bool Cluster::run(Duration limit) {
 //   nobody contributes beyond its window.
 void Cluster::check_invariants() {
   for (const auto& ranks : groups_) {
-    std::map<std::tuple<std::uint64_t, std::uint32_t, std::size_t>, std::array<std::uint64_t, 4>> lanes;  // least and greatest prefix, least contributed, ranks
+    std::map<std::tuple<std::uint64_t, std::uint32_t, std::size_t>, std::array<std::uint64_t, 4>>
+        lanes;  // least and greatest prefix, least contributed, ranks
     std::uint32_t window = 0;
     for (const auto& rank : ranks) {
       if (!rank->alive()) return;
@@ -367,7 +390,8 @@ void Cluster::check_invariants() {
       for (std::size_t i = 0; i < positions.size(); ++i) {
         const auto& p = positions[i];
         window = p.window;
-        auto [it, first] = lanes.try_emplace({p.group, p.epoch, i}, std::array<std::uint64_t, 4>{UINT64_MAX, 0, UINT64_MAX, 0});
+        auto [it, first] =
+            lanes.try_emplace({p.group, p.epoch, i}, std::array<std::uint64_t, 4>{UINT64_MAX, 0, UINT64_MAX, 0});
         auto& [least, greatest, contributed, count] = it->second;
         least = std::min(least, p.prefix);
         greatest = std::max(greatest, p.prefix);
@@ -384,7 +408,8 @@ void Cluster::check_invariants() {
     }
   }
   for (const auto& a : aggregators_) {
-    if (a->alive() && a->budget().in_use() > a->budget().bytes_max()) violation(a->name() + " promised more memory than it has");
+    if (a->alive() && a->budget().in_use() > a->budget().bytes_max())
+      violation(a->name() + " promised more memory than it has");
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// A whole cluster in one thread and one seed: ranks (client::Communicator), aggregators (aggregator::Worker) and a manager that plans random
-// trees, on a SimNetwork. The code under test is the product's own; only sockets, threads and time are imitated.
+// A whole cluster in one thread and one seed: ranks (client::Communicator), aggregators (aggregator::Worker) and a
+// manager that plans random trees, on a SimNetwork. The code under test is the product's own; only sockets, threads and
+// time are imitated.
 #include <functional>
 #include <map>
 #include <memory>
@@ -31,7 +32,8 @@ class Cluster;
 class SimManager {
  public:
   SimManager(Cluster& cluster, std::uint64_t seed);
-  [[nodiscard]] Result<GroupDescriptor> plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks, std::uint32_t lanes, const std::vector<std::string>& failed);
+  [[nodiscard]] Result<GroupDescriptor> plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks,
+                                             std::uint32_t lanes, const std::vector<std::string>& failed);
   [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
   bool reachable = true;
   std::optional<std::uint32_t> levels;  // else drawn
@@ -39,7 +41,8 @@ class SimManager {
   std::map<std::uint64_t, std::uint32_t> epochs;
 
  private:
-  [[nodiscard]] Result<LaneDescriptor> plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane, std::uint32_t nranks, std::vector<std::uint32_t> usable);
+  [[nodiscard]] Result<LaneDescriptor> plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
+                                                 std::uint32_t nranks, std::vector<std::uint32_t> usable);
   Cluster& cluster_;
   std::mt19937_64 random_;
   SigningKey key_;
@@ -68,8 +71,8 @@ class SimAggregator {
 /// One rank process: calls its list, a few outstanding at a time, and checks each result as it comes.
 class SimRank {
  public:
-  SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes, client::UniqueId id,
-          std::shared_ptr<const std::vector<Call>> calls);
+  SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes,
+          client::UniqueId id, std::shared_ptr<const std::vector<Call>> calls);
   ~SimRank();
   void kill();
   [[nodiscard]] bool done() const { return finalized_ || failed_.has_value() || !communicator_; }

@@ -1,4 +1,5 @@
-// A quiet cluster, the failure of one aggregator, and the death of one rank: the stories that docs/protocol.md tells, one at a time.
+// A quiet cluster, the failure of one aggregator, and the death of one rank: the stories that docs/protocol.md tells,
+// one at a time.
 #include <gtest/gtest.h>
 
 #include "cluster.h"

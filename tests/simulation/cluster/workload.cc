@@ -6,9 +6,10 @@
 namespace tributary::simulation {
 namespace {
 
-// Small integers: every sum, product and average over a few ranks is exact in every dtype used here, whatever the order; so a wrong contribution
-// (missing, doubled, of another segment) cannot hide behind rounding.
-constexpr DType kDTypes[] = {DType::int32, DType::float32, DType::int64, DType::float64, DType::bfloat16, DType::float16, DType::uint8};
+// Small integers: every sum, product and average over a few ranks is exact in every dtype used here, whatever the
+// order; so a wrong contribution (missing, doubled, of another segment) cannot hide behind rounding.
+constexpr DType kDTypes[] = {DType::int32,    DType::float32, DType::int64, DType::float64,
+                             DType::bfloat16, DType::float16, DType::uint8};
 
 std::int64_t element(std::uint64_t salt, std::uint32_t rank, std::uint64_t index) {
   std::uint64_t x = salt * 0x9E3779B97F4A7C15ULL + rank * 0xBF58476D1CE4E5B9ULL + index * 0x94D049BB133111EBULL;
@@ -23,7 +24,9 @@ std::uint16_t to_bfloat16(float value) {
   std::memcpy(&bits, &value, 4);
   return static_cast<std::uint16_t>(bits >> 16U);
 }
-std::uint16_t to_float16(float value) { return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value)); }
+std::uint16_t to_float16(float value) {
+  return std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+}
 
 template <class T>
 void put(std::byte* at, T value) {
@@ -32,35 +35,55 @@ void put(std::byte* at, T value) {
 
 void store(std::byte* at, DType dtype, std::int64_t value) {
   switch (dtype) {
-    case DType::int8: case DType::uint8: return put(at, static_cast<std::uint8_t>(value));
-    case DType::int32: case DType::uint32: return put(at, static_cast<std::int32_t>(value));
-    case DType::int64: case DType::uint64: return put(at, value);
-    case DType::float16: return put(at, to_float16(static_cast<float>(value)));
-    case DType::bfloat16: return put(at, to_bfloat16(static_cast<float>(value)));
-    case DType::float32: return put(at, static_cast<float>(value));
-    case DType::float64: return put(at, static_cast<double>(value));
-    default: return;
+    case DType::int8:
+    case DType::uint8:
+      return put(at, static_cast<std::uint8_t>(value));
+    case DType::int32:
+    case DType::uint32:
+      return put(at, static_cast<std::int32_t>(value));
+    case DType::int64:
+    case DType::uint64:
+      return put(at, value);
+    case DType::float16:
+      return put(at, to_float16(static_cast<float>(value)));
+    case DType::bfloat16:
+      return put(at, to_bfloat16(static_cast<float>(value)));
+    case DType::float32:
+      return put(at, static_cast<float>(value));
+    case DType::float64:
+      return put(at, static_cast<double>(value));
+    default:
+      return;
   }
 }
 
 struct Shape {
-  std::uint64_t send = 0, recv = 0;    // elements
-  std::uint64_t input_at = 0;          // in place: of the input, in elements of recv
+  std::uint64_t send = 0, recv = 0;  // elements
+  std::uint64_t input_at = 0;        // in place: of the input, in elements of recv
 };
 
 Shape shape_of(const Signature& s, std::uint32_t rank, std::uint32_t nranks) {
   const std::uint64_t n = s.count, all = s.count * nranks;
   const bool root = s.root == rank;
   switch (s.collective) {
-    case Collective::all_reduce: return {n, n, 0};
-    case Collective::reduce: return {n, root ? n : 0, 0};
-    case Collective::broadcast: return {root ? n : 0, n, 0};
-    case Collective::reduce_scatter: return {all, n, 0};
-    case Collective::all_gather: return {n, all, rank * n};
-    case Collective::barrier: return {0, 0, 0};
-    case Collective::all_to_all: return {all, all, 0};
-    case Collective::gather: return {n, root ? all : 0, rank * n};
-    case Collective::scatter: return {root ? all : 0, n, 0};
+    case Collective::all_reduce:
+      return {n, n, 0};
+    case Collective::reduce:
+      return {n, root ? n : 0, 0};
+    case Collective::broadcast:
+      return {root ? n : 0, n, 0};
+    case Collective::reduce_scatter:
+      return {all, n, 0};
+    case Collective::all_gather:
+      return {n, all, rank * n};
+    case Collective::barrier:
+      return {0, 0, 0};
+    case Collective::all_to_all:
+      return {all, all, 0};
+    case Collective::gather:
+      return {n, root ? all : 0, rank * n};
+    case Collective::scatter:
+      return {root ? all : 0, n, 0};
   }
   return {};
 }
@@ -70,25 +93,44 @@ std::int64_t reduced(const Signature& s, std::uint64_t salt, std::uint64_t index
   for (std::uint32_t r = 1; r < nranks; ++r) {
     const std::int64_t x = element(salt, r, index);
     switch (s.op) {
-      case ReduceOp::sum: case ReduceOp::avg: value += x; break;
-      case ReduceOp::prod: value *= x; break;
-      case ReduceOp::min: value = std::min(value, x); break;
-      case ReduceOp::max: value = std::max(value, x); break;
+      case ReduceOp::sum:
+      case ReduceOp::avg:
+        value += x;
+        break;
+      case ReduceOp::prod:
+        value *= x;
+        break;
+      case ReduceOp::min:
+        value = std::min(value, x);
+        break;
+      case ReduceOp::max:
+        value = std::max(value, x);
+        break;
     }
   }
   return value;
 }
 
-std::int64_t expected(const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t rank, std::uint32_t nranks) {
+std::int64_t expected(const Signature& s, std::uint64_t salt, std::uint64_t index, std::uint32_t rank,
+                      std::uint32_t nranks) {
   const std::uint64_t n = s.count;
   switch (s.collective) {
-    case Collective::all_reduce: case Collective::reduce: return reduced(s, salt, index, nranks);
-    case Collective::reduce_scatter: return reduced(s, salt, rank * n + index, nranks);
-    case Collective::broadcast: return element(salt, s.root, index);
-    case Collective::all_gather: case Collective::gather: return element(salt, static_cast<std::uint32_t>(index / n), index % n);
-    case Collective::all_to_all: return element(salt, static_cast<std::uint32_t>(index / n), rank * n + index % n);
-    case Collective::scatter: return element(salt, s.root, rank * n + index);
-    case Collective::barrier: return 0;
+    case Collective::all_reduce:
+    case Collective::reduce:
+      return reduced(s, salt, index, nranks);
+    case Collective::reduce_scatter:
+      return reduced(s, salt, rank * n + index, nranks);
+    case Collective::broadcast:
+      return element(salt, s.root, index);
+    case Collective::all_gather:
+    case Collective::gather:
+      return element(salt, static_cast<std::uint32_t>(index / n), index % n);
+    case Collective::all_to_all:
+      return element(salt, static_cast<std::uint32_t>(index / n), rank * n + index % n);
+    case Collective::scatter:
+      return element(salt, s.root, rank * n + index);
+    case Collective::barrier:
+      return 0;
   }
   return 0;
 }
@@ -104,7 +146,8 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     if (below(3) == 0) s.collective = Collective::all_reduce;
     s.dtype = kDTypes[below(std::size(kDTypes))];
     const bool narrow = s.dtype == DType::float16 || s.dtype == DType::bfloat16 || s.dtype == DType::uint8;
-    // Sums of few small integers are exact in 8 bits of significand; products are not, and averages are only where they divide.
+    // Sums of few small integers are exact in 8 bits of significand; products are not, and averages are only where they
+    // divide.
     constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::sum, ReduceOp::prod};
     s.op = kOps[below(narrow || nranks > 8 ? 4 : 5)];
     if (s.dtype == DType::int64 && below(3) == 0) s.op = ReduceOp::avg;
@@ -112,10 +155,11 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     const std::uint64_t kind = below(6);
     s.count = kind == 0 ? below(3) : kind < 4 ? below(200) : below(settings.count_max) + 1;
     if (s.collective == Collective::barrier) s = {.collective = Collective::barrier};
-    const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce || s.collective == Collective::reduce_scatter;
+    const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
+                         s.collective == Collective::reduce_scatter;
     if (!reduces) s.op = ReduceOp::sum;
-    if (s.collective == Collective::all_reduce || s.collective == Collective::reduce_scatter || s.collective == Collective::all_gather ||
-        s.collective == Collective::all_to_all) {
+    if (s.collective == Collective::all_reduce || s.collective == Collective::reduce_scatter ||
+        s.collective == Collective::all_gather || s.collective == Collective::all_to_all) {
       s.root = 0;
     }
     call.in_place = s.collective != Collective::all_to_all && s.collective != Collective::barrier && below(3) == 0;
@@ -128,7 +172,8 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
   const Shape shape = shape_of(s, rank, nranks);
   const std::size_t size = size_of(s.dtype);
   Buffers b;
-  // With both buffers, in place is one buffer as long as the longer; reduce_scatter's result lies at rank * count in it.
+  // With both buffers, in place is one buffer as long as the longer; reduce_scatter's result lies at rank * count in
+  // it.
   const bool in_place = call.in_place && shape.send > 0 && shape.recv > 0;
   b.recv.assign((in_place ? std::max(shape.send, shape.recv) : shape.recv) * size, std::byte{0xEE});
   if (!in_place) b.send.resize(shape.send * size);
@@ -146,14 +191,17 @@ std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::u
   const bool in_place = b.send.empty() && call.in_place && shape.send > 0 && shape.recv > 0;
   for (std::uint64_t i = 0; i < b.send.size() / size; ++i) {
     store(want, s.dtype, element(salt, rank, i));
-    if (std::memcmp(want, b.send.data() + i * size, size) != 0) return "input element " + std::to_string(i) + " was changed";
+    if (std::memcmp(want, b.send.data() + i * size, size) != 0)
+      return "input element " + std::to_string(i) + " was changed";
   }
   std::size_t result_at = 0;
-  if (in_place && (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter)) result_at = rank * s.count * size;
+  if (in_place && (s.collective == Collective::reduce_scatter || s.collective == Collective::scatter))
+    result_at = rank * s.count * size;
   for (std::uint64_t i = 0; i < shape.recv; ++i) {
     const std::int64_t sum = expected(s, salt, i, rank, nranks);
     store(want, s.dtype, s.op == ReduceOp::avg && s.collective != Collective::barrier ? sum / nranks : sum);
-    if (std::memcmp(want, b.recv.data() + result_at + i * size, size) != 0) return "result element " + std::to_string(i) + " of " + std::to_string(shape.recv) + " is wrong";
+    if (std::memcmp(want, b.recv.data() + result_at + i * size, size) != 0)
+      return "result element " + std::to_string(i) + " of " + std::to_string(shape.recv) + " is wrong";
   }
   return {};
 }

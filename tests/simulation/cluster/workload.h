@@ -1,6 +1,6 @@
 #pragma once
-// What the simulated ranks do: a seeded list of collective calls, inputs that differ in every element of every rank, and the expected results by a
-// plain loop.
+// What the simulated ranks do: a seeded list of collective calls, inputs that differ in every element of every rank,
+// and the expected results by a plain loop.
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -22,7 +22,8 @@ struct WorkloadSettings {
   bool direct = true;  // all_to_all, gather and scatter too
 };
 
-[[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, const WorkloadSettings& settings);
+[[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks,
+                                           const WorkloadSettings& settings);
 
 /// The buffers of one rank in one call.
 struct Buffers {
@@ -32,6 +33,7 @@ struct Buffers {
 
 [[nodiscard]] Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
 /// Empty if `buffers` hold what they must after the call; else what is wrong.
-[[nodiscard]] std::string check(const Call& call, const Buffers& buffers, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
+[[nodiscard]] std::string check(const Call& call, const Buffers& buffers, std::uint64_t salt, std::uint32_t rank,
+                                std::uint32_t nranks);
 
 }  // namespace tributary::simulation
