@@ -1,0 +1,217 @@
+// What each route does: read the input, ask the cluster, show the answer.
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+
+#include "tree-manager/api/api.h"
+#include "tree-manager/api/json_input.h"
+#include "tree-manager/api/json_output.h"
+#include "tree-manager/api/replies.h"
+
+#ifndef TRIBUTARY_VERSION
+#error "the build sets TRIBUTARY_VERSION"
+#endif
+
+namespace tributary::manager {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kAny = UINT64_MAX;
+
+Result<std::uint64_t> group_id(const std::string& text) {
+  std::uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    return fail(Errc::bad_argument, "a group's number is expected in the path");
+  }
+  return id;
+}
+
+HttpReply done(const Status& status) {
+  return status ? json_reply({{"done", true}}) : error_reply(status.error());
+}
+
+/// "host:port"; a wildcard host stands for where the request came from.
+Result<Endpoint> endpoint_of(const char* name, const std::string& text, const std::string& remote_address) {
+  auto endpoint = parse_endpoint(text);
+  if (!endpoint) return fail(Errc::bad_argument, "'" + std::string(name) + "': " + endpoint.error().message);
+  if (endpoint->host == "0.0.0.0" || endpoint->host == "::") {
+    constexpr std::string_view kMapped = "::ffff:";
+    endpoint->host = remote_address.starts_with(kMapped) ? remote_address.substr(kMapped.size()) : remote_address;
+  }
+  return endpoint;
+}
+
+Result<GroupSpec> group_spec(const std::string& body) {
+  JsonInput in(body);
+  GroupSpec spec;
+  spec.job = in.text("job", "");
+  spec.hosts = in.texts("ranks");
+  spec.lanes = static_cast<std::uint32_t>(in.number("lanes", 1, kLanesMax, 1));
+  spec.window = static_cast<std::uint32_t>(in.number("window", 1, kWindowMax, 0));
+  spec.segment_bytes = static_cast<std::uint32_t>(in.number("segment_bytes", kSegmentBytesMin, kSegmentBytesMax, 0));
+  spec.levels = static_cast<std::uint32_t>(in.number("levels", 1, kTreeLevelsMax, 0));
+  if (auto ok = in.finish(); !ok) return std::unexpected(ok.error());
+  return spec;
+}
+
+}  // namespace
+
+HttpReply Api::health(const Call&) {
+  return json_reply({{"status", "ok"}});
+}
+
+HttpReply Api::version(const Call&) {
+  return json_reply(
+      {{"name", "tributary-manager"}, {"version", TRIBUTARY_VERSION}, {"protocol_version", kProtocolVersion}});
+}
+
+HttpReply Api::public_key(const Call&) {
+  return json_reply({{"algorithm", "Ed25519"}, {"public_key", to_base64(cluster_.public_key())}});
+}
+
+HttpReply Api::register_aggregator(const Call& call) {
+  JsonInput in(call.body);
+  AggregatorSpec spec{.name = in.text("name", ""), .host = in.text("host")};
+  const std::string data = in.text("data");
+  const std::string http = in.text("http");
+  spec.memory_bytes = in.number("memory_bytes", 0, kAny);
+  spec.children_max = static_cast<std::uint32_t>(in.number("children_max", 1, kChildrenMax, kChildrenMax));
+  spec.line_rate_bits_per_second = in.number("line_rate_bits_per_second", 0, kAny, 0);
+  spec.version = in.text("version", "");
+  if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
+  if (!data_endpoint) return error_reply(data_endpoint.error());
+  auto http_endpoint = endpoint_of("http", http, call.head.remote_address);
+  if (!http_endpoint) return error_reply(http_endpoint.error());
+  spec.data = std::move(*data_endpoint);
+  spec.http = std::move(*http_endpoint);
+  const auto registered = cluster_.register_aggregator(spec);
+  if (!registered) return error_reply(registered.error());
+  return json_reply({{"name", registered->name},
+                     {"incarnation", registered->incarnation},
+                     {"lease_seconds", registered->lease_seconds},
+                     {"public_key", to_base64(registered->public_key)}});
+}
+
+HttpReply Api::list_aggregators(const Call&) {
+  json list = json::array();
+  for (const AggregatorView& view : cluster_.aggregators()) list.push_back(to_json(view));
+  return json_reply({{"aggregators", std::move(list)}});
+}
+
+HttpReply Api::get_aggregator(const Call& call) {
+  const auto view = cluster_.aggregator(call.parameters[0]);
+  return view ? json_reply(to_json(*view)) : error_reply(view.error());
+}
+
+HttpReply Api::delete_aggregator(const Call& call) {
+  return done(cluster_.remove_aggregator(call.parameters[0]));
+}
+
+HttpReply Api::renew_aggregator(const Call& call) {
+  JsonInput in(call.body);
+  const auto incarnation = in.optional_number("incarnation", 0, kAny);
+  JsonInput load_in = in.object("load");
+  const AggregatorLoad load{.memory_in_use_bytes = load_in.number("memory_in_use_bytes", 0, kAny, 0),
+                            .lanes_active = load_in.number("lanes_active", 0, kAny, 0),
+                            .sessions = load_in.number("sessions", 0, kAny, 0),
+                            .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0)};
+  if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
+  const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load);
+  if (!draining) return error_reply(draining.error());
+  return json_reply({{"state", *draining ? "draining" : "active"}});
+}
+
+HttpReply Api::drain(const Call& call) {
+  return done(cluster_.set_draining(call.parameters[0], true));
+}
+
+HttpReply Api::undrain(const Call& call) {
+  return done(cluster_.set_draining(call.parameters[0], false));
+}
+
+HttpReply Api::create_group(const Call& call) {
+  const auto spec = group_spec(call.body);
+  if (!spec) return error_reply(spec.error());
+  const auto grant = cluster_.create_group(*spec);
+  return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
+}
+
+HttpReply Api::list_groups(const Call&) {
+  json list = json::array();
+  for (const GroupView& view : cluster_.groups()) list.push_back(to_json(view, false));
+  return json_reply({{"groups", std::move(list)}});
+}
+
+HttpReply Api::get_group(const Call& call) {
+  const auto id = group_id(call.parameters[0]);
+  if (!id) return error_reply(id.error());
+  const auto view = cluster_.group(*id);
+  return view ? json_reply(to_json(*view, true)) : error_reply(view.error());
+}
+
+HttpReply Api::delete_group(const Call& call) {
+  const auto id = group_id(call.parameters[0]);
+  return id ? done(cluster_.remove_group(*id)) : error_reply(id.error());
+}
+
+HttpReply Api::renew_group(const Call& call) {
+  const auto id = group_id(call.parameters[0]);
+  if (!id) return error_reply(id.error());
+  const auto lease = cluster_.renew_group(*id);
+  return lease ? json_reply(to_json(*lease)) : error_reply(lease.error());
+}
+
+HttpReply Api::rebuild_group(const Call& call) {
+  const auto id = group_id(call.parameters[0]);
+  if (!id) return error_reply(id.error());
+  JsonInput in(call.body);
+  const auto epoch = static_cast<std::uint32_t>(in.number("epoch", 0, UINT32_MAX));
+  const auto failed = in.texts("failed", false);
+  if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  const auto grant = cluster_.rebuild_group(*id, epoch, failed);
+  return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
+}
+
+HttpReply Api::list_trees(const Call& call) {
+  json list = json::array();
+  const auto append = [&](const GroupView& view) {
+    for (json& lane : trees_json(*view.record)) list.push_back(std::move(lane));
+  };
+  constexpr std::string_view kGroup = "group=";
+  if (call.head.query.empty()) {
+    for (const GroupView& view : cluster_.groups()) append(view);
+  } else if (call.head.query.starts_with(kGroup)) {
+    const auto id = group_id(call.head.query.substr(kGroup.size()));
+    if (!id) return error_reply(400, "the query is group= and a group's number");
+    const auto view = cluster_.group(*id);
+    if (!view) return error_reply(view.error());
+    append(*view);
+  } else {
+    return error_reply(400, "the query is group= and a group's number");
+  }
+  return json_reply({{"trees", std::move(list)}});
+}
+
+HttpReply Api::plan(const Call& call) {
+  const auto spec = group_spec(call.body);
+  if (!spec) return error_reply(spec.error());
+  const auto plan = cluster_.plan(*spec);
+  return plan ? json_reply(to_json(*plan, spec->hosts)) : error_reply(plan.error());
+}
+
+HttpReply Api::get_topology(const Call&) {
+  const auto topology = cluster_.topology();
+  json body = to_json(*topology);
+  body["source"] = cluster_.topology_from_file() ? "file" : topology->text.empty() ? "default" : "api";
+  return json_reply(body);
+}
+
+HttpReply Api::put_topology(const Call& call) {
+  return done(cluster_.put_topology(call.body));
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,170 @@
+#include "tree-manager/api/http_server.h"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <thread>
+#include <vector>
+
+#include "tree-manager/api/http_session.h"
+
+namespace tributary::manager {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kAcceptBackOff{100};
+constexpr std::string_view kBusy =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: "
+    "81\r\n\r\n"
+    "{\"error\":{\"code\":\"busy\",\"message\":\"The manager has too many connections; retry.\"}}";
+static_assert(kBusy.size() - (kBusy.find("\r\n\r\n") + 4) == 82);
+
+Result<tcp::endpoint> resolve(asio::io_context& io, const Endpoint& listen) {
+  error_code error;
+  tcp::resolver resolver(io);
+  const auto found = resolver.resolve(listen.host, std::to_string(listen.port), tcp::resolver::passive, error);
+  if (error || found.empty()) {
+    return fail(Errc::io,
+                "cannot listen on " + to_string(listen) + ": its address is not known here (" + error.message() + ")");
+  }
+  return found.begin()->endpoint();
+}
+
+}  // namespace
+
+struct HttpServer::Impl {
+  Impl(const HttpServerSettings& with, HttpHandler& to)
+      : settings(with),
+        handler(to),
+        io(static_cast<int>(with.threads)),
+        acceptor(asio::make_strand(io)),
+        back_off(io) {}
+
+  Status listen() {
+    const auto endpoint = resolve(io, settings.listen);
+    if (!endpoint) return std::unexpected(endpoint.error());
+    error_code error;
+    acceptor.open(endpoint->protocol(), error);
+    if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor.bind(*endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) return {};
+    const std::string advice = error == asio::error::address_in_use
+                                   ? "; another process has it: stop that one, or set another 'listen' address"
+                                   : "";
+    return fail(Errc::io, "cannot listen on " + to_string(settings.listen) + ": " + error.message() + advice);
+  }
+
+  void accept() {
+    acceptor.async_accept(asio::make_strand(io), [this](error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (error) {  // no file descriptors left, most likely: give others time to close theirs
+        spdlog::warn("a connection could not be accepted: {}", error.message());
+        back_off.expires_after(kAcceptBackOff);
+        back_off.async_wait(asio::bind_executor(acceptor.get_executor(), [this](error_code stopped) {
+          if (!stopped) accept();
+        }));
+        return;
+      }
+      admit(std::move(socket));
+      accept();
+    });
+  }
+
+  void admit(tcp::socket socket) {
+    if (sessions.count() >= settings.connections_max) {
+      error_code ignored;
+      socket.non_blocking(true, ignored);
+      socket.write_some(asio::buffer(kBusy), ignored);
+      return;
+    }
+    const auto session = std::make_shared<HttpSession>(std::move(socket), settings, handler, sessions);
+    sessions.add(session);
+    session->start();
+  }
+
+  struct Repeated {
+    Repeated(asio::io_context& io, std::chrono::milliseconds every, std::function<void()> what)
+        : timer(io), period(every), call(std::move(what)) {}
+    void arm() {
+      timer.expires_after(period);
+      timer.async_wait([this](error_code stopped) {
+        if (stopped) return;
+        call();
+        arm();
+      });
+    }
+    asio::steady_timer timer;
+    std::chrono::milliseconds period;
+    std::function<void()> call;
+  };
+
+  HttpServerSettings settings;
+  HttpHandler& handler;
+  HttpSessions sessions;  // before io: the sessions that io's handlers own unregister in it
+  asio::io_context io;
+  tcp::acceptor acceptor;
+  asio::steady_timer back_off;
+  std::vector<std::unique_ptr<Repeated>> repeated;
+  std::vector<std::thread> threads;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+HttpServer::~HttpServer() {
+  stop(std::chrono::milliseconds(0));
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerSettings& settings, HttpHandler& handler) {
+  auto impl = std::make_unique<Impl>(settings, handler);
+  if (auto ok = impl->listen(); !ok) return std::unexpected(ok.error());
+  asio::post(impl->acceptor.get_executor(), [raw = impl.get()] { raw->accept(); });
+  for (std::uint32_t i = 0; i < settings.threads; ++i) {
+    impl->threads.emplace_back([raw = impl.get()] {
+      auto work = asio::make_work_guard(raw->io);
+      raw->io.run();
+    });
+  }
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
+}
+
+Endpoint HttpServer::local() const {
+  error_code error;
+  const auto endpoint = impl_->acceptor.local_endpoint(error);
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+std::uint64_t HttpServer::connections() const noexcept {
+  return impl_->sessions.count();
+}
+
+void HttpServer::every(std::chrono::milliseconds period, std::function<void()> call) {
+  asio::post(impl_->acceptor.get_executor(), [raw = impl_.get(), period, call = std::move(call)]() mutable {
+    raw->repeated.push_back(std::make_unique<Impl::Repeated>(raw->io, period, std::move(call)));
+    raw->repeated.back()->arm();
+  });
+}
+
+void HttpServer::stop(std::chrono::milliseconds limit) {
+  if (impl_->threads.empty()) return;
+  asio::post(impl_->acceptor.get_executor(), [raw = impl_.get()] {
+    error_code ignored;
+    raw->acceptor.close(ignored);
+    raw->back_off.cancel();
+  });
+  impl_->sessions.close_all();
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (impl_->sessions.count() != 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  impl_->io.stop();
+  for (std::thread& thread : impl_->threads) thread.join();
+  impl_->threads.clear();
+}
+
+}  // namespace tributary::manager

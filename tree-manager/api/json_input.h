@@ -1,0 +1,41 @@
+#pragma once
+// Reading a request's JSON: every member is asked for by name with its bounds, the first mistake sticks, and what was
+// not asked for is an error.
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+class JsonInput {
+ public:
+  /// An object, or nothing (an empty body stands for an empty object).
+  explicit JsonInput(const std::string& body);
+
+  [[nodiscard]] std::uint64_t number(const char* name, std::uint64_t low, std::uint64_t high,
+                                     std::optional<std::uint64_t> fallback = std::nullopt);
+  [[nodiscard]] std::optional<std::uint64_t> optional_number(const char* name, std::uint64_t low, std::uint64_t high);
+  [[nodiscard]] std::string text(const char* name, std::optional<std::string> fallback = std::nullopt);
+  [[nodiscard]] std::vector<std::string> texts(const char* name, bool required = true);
+  /// The members of an object within; empty when it is absent.
+  [[nodiscard]] JsonInput object(const char* name);
+  /// Errc::bad_argument with the first mistake, or with a member that nobody asked for.
+  [[nodiscard]] Status finish();
+
+ private:
+  JsonInput() = default;
+  const nlohmann::json* find(const char* name, bool required);
+  void complain(std::string why);
+
+  nlohmann::json object_ = nlohmann::json::object();
+  std::string path_;
+  std::vector<std::string> known_;
+  std::optional<std::string> wrong_;
+};
+
+}  // namespace tributary::manager

@@ -1,0 +1,134 @@
+#include "tree-manager/api/json_output.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::manager {
+namespace {
+
+using nlohmann::json;
+
+double seconds(std::int64_t milliseconds) {
+  return static_cast<double>(milliseconds) / 1000;
+}
+
+const char* state_of(const AggregatorRecord& record) {
+  if (record.expired) return "expired";
+  return record.draining ? "draining" : "active";
+}
+
+/// Recursion is bounded: a tree has at most kTreeLevelsMax levels.
+json node_json(const LaneTree& tree, std::uint32_t index, const std::vector<std::string>& hosts) {
+  const TreeNode& node = tree.nodes[index];
+  json children = json::array();
+  for (const TreeChild& child : node.children) {
+    if (child.kind == ChildKind::rank) {
+      children.push_back({{"rank", child.index}, {"host", hosts[child.index]}});
+    } else {
+      children.push_back(node_json(tree, child.index, hosts));
+    }
+  }
+  return {{"aggregator", node.aggregator},
+          {"host", node.host},
+          {"data", to_string(node.data)},
+          {"level", node.level},
+          {"children", std::move(children)}};
+}
+
+json lane_json(const LaneTree& tree, std::size_t lane, const std::vector<std::string>& hosts) {
+  return {{"lane", lane},
+          {"levels", tree.levels},
+          {"aggregators", tree.nodes.size()},
+          {"root", node_json(tree, tree.root, hosts)}};
+}
+
+json lanes_json(const std::vector<LaneTree>& lanes, const std::vector<std::string>& hosts) {
+  json list = json::array();
+  for (std::size_t lane = 0; lane < lanes.size(); ++lane) list.push_back(lane_json(lanes[lane], lane, hosts));
+  return list;
+}
+
+}  // namespace
+
+json to_json(const AggregatorView& view) {
+  const AggregatorRecord& r = view.record;
+  return {{"name", r.name},
+          {"state", state_of(r)},
+          {"host", r.host},
+          {"placed", view.placed},
+          {"data", to_string(r.data)},
+          {"http", to_string(r.http)},
+          {"memory_bytes", r.memory_bytes},
+          {"memory_reserved_bytes", view.memory_reserved_bytes},
+          {"children_max", r.children_max},
+          {"line_rate_bits_per_second", r.line_rate_bits_per_second},
+          {"version", r.version},
+          {"incarnation", r.incarnation},
+          {"registered_at", r.registered_at},
+          {"lease_seconds_left", seconds(view.lease_milliseconds_left)},
+          {"load",
+           {{"memory_in_use_bytes", view.load.memory_in_use_bytes},
+            {"lanes_active", view.load.lanes_active},
+            {"sessions", view.load.sessions},
+            {"contribution_bytes_total", view.load.contribution_bytes_total}}}};
+}
+
+json to_json(const GroupView& view, bool details) {
+  const GroupRecord& r = *view.record;
+  std::uint32_t levels = 0;
+  for (const LaneTree& lane : r.lanes) levels = std::max(levels, lane.levels);
+  json result = {{"group", r.id},
+                 {"job", r.job},
+                 {"epoch", r.epoch},
+                 {"ranks", r.hosts.size()},
+                 {"path", r.lanes.empty() ? "fallback" : "in-network"},
+                 {"lanes", r.lanes.size()},
+                 {"lanes_wanted", r.lanes_wanted},
+                 {"levels", levels},
+                 {"window", r.window},
+                 {"segment_bytes", r.segment_bytes},
+                 {"reason", r.reason},
+                 {"created_at", r.created_at},
+                 {"lease_seconds_left", seconds(view.lease_milliseconds_left)}};
+  if (!details) return result;
+  json failed = json::array();
+  for (const FailedAggregator& it : r.failed) {
+    failed.push_back({{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}});
+  }
+  result["hosts"] = r.hosts;
+  result["failed"] = std::move(failed);
+  result["trees"] = lanes_json(r.lanes, r.hosts);
+  return result;
+}
+
+json to_json(const GroupGrant& grant) {
+  json result = to_json(grant.descriptor);
+  result["retry_after_seconds"] = grant.retry_after_seconds;
+  return result;
+}
+
+json to_json(const GroupLeaseView& lease) {
+  return {{"lease_seconds", lease.lease_seconds},
+          {"epoch", lease.epoch},
+          {"rebuild_advised", lease.rebuild_advised},
+          {"reason", lease.reason}};
+}
+
+json to_json(const PlanView& view, const std::vector<std::string>& hosts) {
+  return {{"trees", lanes_json(view.plan.lanes, hosts)},
+          {"reason", view.plan.reason},
+          {"estimated_seconds", view.plan.estimated_seconds},
+          {"window", view.window},
+          {"segment_bytes", view.segment_bytes}};
+}
+
+json trees_json(const GroupRecord& group) {
+  json list = lanes_json(group.lanes, group.hosts);
+  for (json& lane : list) {
+    lane["group"] = group.id;
+    lane["job"] = group.job;
+    lane["epoch"] = group.epoch;
+  }
+  return list;
+}
+
+}  // namespace tributary::manager

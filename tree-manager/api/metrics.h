@@ -1,0 +1,36 @@
+#pragma once
+// What /metrics shows: the cluster's state at the moment of the scrape, and counts of requests.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tree-manager/service/cluster.h"
+
+namespace tributary::manager {
+
+class ApiMetrics {
+ public:
+  explicit ApiMetrics(Cluster& cluster) : cluster_(cluster) {}
+  /// `route` is the pattern, never the path: the number of label values stays bounded.
+  void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
+  void show_connections(std::function<std::uint64_t()> count);
+  /// Prometheus' text format, version 0.0.4.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  struct Requests {
+    std::uint64_t count = 0;
+    double seconds = 0;
+  };
+  Cluster& cluster_;
+  std::function<std::uint64_t()> connections_;
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, unsigned>, Requests> requests_;  // by route and status
+};
+
+}  // namespace tributary::manager

@@ -1,0 +1,72 @@
+#include "tree-manager/api/replies.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::manager {
+namespace {
+
+const char* code_of(unsigned status) {
+  switch (status) {
+    case 400:
+      return "bad_request";
+    case 401:
+      return "unauthorized";
+    case 403:
+      return "forbidden";
+    case 404:
+      return "not_found";
+    case 405:
+      return "method_not_allowed";
+    case 409:
+      return "conflict";
+    case 413:
+    case 431:
+      return "too_large";
+    case 503:
+      return "busy";
+    case 507:
+      return "insufficient_storage";
+    default:
+      return status < 500 ? "bad_request" : "internal";
+  }
+}
+
+unsigned status_of(Errc code) {
+  switch (code) {
+    case Errc::bad_argument:
+    case Errc::bad_config:
+      return 400;
+    case Errc::denied:
+      return 403;
+    case Errc::peer_gone:
+      return 404;
+    case Errc::mismatch:
+      return 409;
+    case Errc::retry:
+      return 503;
+    case Errc::exhausted:
+      return 507;
+    default:
+      return 500;
+  }
+}
+
+}  // namespace
+
+HttpReply json_reply(const nlohmann::json& body, unsigned status) {
+  // Texts from outside were checked to be UTF-8 when they came in; whatever slips through is shown, not thrown.
+  HttpReply reply{
+      .status = status, .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), .headers = {}};
+  reply.body += '\n';
+  return reply;
+}
+
+HttpReply error_reply(unsigned status, const std::string& message) {
+  return json_reply({{"error", {{"code", code_of(status)}, {"message", message}}}}, status);
+}
+
+HttpReply error_reply(const Error& error) {
+  return error_reply(status_of(error.code), error.message);
+}
+
+}  // namespace tributary::manager

@@ -1,0 +1,15 @@
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tree-manager/api/http_message.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+[[nodiscard]] HttpReply json_reply(const nlohmann::json& body, unsigned status = 200);
+/// {"error": {"code", "message"}}
+[[nodiscard]] HttpReply error_reply(unsigned status, const std::string& message);
+[[nodiscard]] HttpReply error_reply(const Error& error);
+
+}  // namespace tributary::manager

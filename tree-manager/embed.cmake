@@ -1,0 +1,16 @@
+# cmake -DOUT=file.cc -DNAMES=a;b -DFILES=x;y -P embed.cmake: the files as string views of these names. As character
+# codes, because a compiler need not take string literals of more than 64 KiB.
+set(text "#include \"tree-manager/api/embedded.h\"\n\nnamespace tributary::manager {\nnamespace {\n\n")
+set(views "")
+list(LENGTH NAMES count)
+math(EXPR last "${count} - 1")
+foreach(i RANGE ${last})
+  list(GET NAMES ${i} name)
+  list(GET FILES ${i} file)
+  file(READ "${file}" hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," codes "${hex}")
+  string(APPEND text "constexpr char ${name}Bytes[] = {${codes}};\n")
+  string(APPEND views "const std::string_view ${name}{${name}Bytes, sizeof ${name}Bytes};\n")
+endforeach()
+string(APPEND text "\n}  // namespace\n\n${views}\n}  // namespace tributary::manager\n")
+file(WRITE "${OUT}" "${text}")

@@ -1,0 +1,266 @@
+// tributary-manager: reads its settings, opens its state, serves until it is told to stop.
+#include <fcntl.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tree-manager/api/api.h"
+#include "tree-manager/api/http_server.h"
+#include "tree-manager/service_notify.h"
+#include "tree-manager/settings/settings.h"
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::manager;
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 64;
+constexpr int kExitConfiguration = 78;
+constexpr std::chrono::milliseconds kTickPeriod{200};
+constexpr std::chrono::milliseconds kStopLimit{2000};
+
+struct Options {
+  std::string config;
+  std::string listen;
+  std::string state_directory;
+  std::string topology;
+  std::string ready_file;
+  std::string log_level;
+  bool check = false;
+  bool print_config = false;
+};
+
+int complain(const Error& error) {
+  std::fprintf(stderr, "tributary-manager: %s\n", error.message.c_str());
+  return error.code == Errc::bad_config || error.code == Errc::bad_argument ? kExitConfiguration : kExitFailed;
+}
+
+void describe(CLI::App& app, Options& options) {
+  app.add_option("--config", options.config, "Configuration file (YAML); without it, all defaults");
+  app.add_option("--listen", options.listen, "host:port to serve on, over the file; port 0 chooses one");
+  app.add_option("--state-dir", options.state_directory, "Directory of database, key and tokens, over the file");
+  app.add_option("--topology", options.topology, "Topology file, over the configuration file");
+  app.add_option("--ready-file", options.ready_file, "Written when the manager serves: JSON with the chosen port");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error, over the file");
+  app.add_flag("--check", options.check, "Validate configuration and topology, and exit");
+  app.add_flag("--print-config", options.print_config,
+               "Print the effective configuration with every default, and exit");
+  app.set_version_flag("--version", std::string("tributary-manager ") + TRIBUTARY_VERSION);
+}
+
+/// The file's settings, and over them the flags'.
+Result<Settings> settings_from(const Options& options) {
+  Settings settings;
+  if (!options.config.empty()) {
+    auto loaded = load_settings(options.config);
+    if (!loaded) return loaded;
+    settings = std::move(*loaded);
+  }
+  if (!options.listen.empty()) {
+    auto endpoint = parse_endpoint(options.listen);
+    if (!endpoint) return fail(Errc::bad_config, "--listen: " + endpoint.error().message);
+    settings.listen = std::move(*endpoint);
+  }
+  if (!options.log_level.empty()) {
+    auto parsed = parse_settings("log_level: " + options.log_level, "--log-level");
+    if (!parsed) return parsed;
+    settings.log_level = parsed->log_level;
+  }
+  if (!options.state_directory.empty()) settings.state_directory = options.state_directory;
+  if (!options.topology.empty()) settings.topology = options.topology;
+  if (!options.ready_file.empty()) settings.ready_file = options.ready_file;
+  if (settings.aggregator_token_file.empty())
+    settings.aggregator_token_file = settings.path_in_state("aggregator.token");
+  if (settings.job_token_file.empty()) settings.job_token_file = settings.path_in_state("job.token");
+  return settings;
+}
+
+Result<std::optional<Topology>> topology_of(const Settings& settings) {
+  if (settings.topology.empty()) return std::nullopt;
+  auto topology = load_topology(settings.topology);
+  if (!topology) return std::unexpected(topology.error());
+  return std::optional(std::move(*topology));
+}
+
+ClusterSettings cluster_settings(const Settings& from) {
+  const auto seconds = [](std::chrono::milliseconds value) {
+    return std::chrono::duration_cast<std::chrono::seconds>(value);
+  };
+  return {.aggregator_lease = seconds(from.aggregator_lease),
+          .group_lease = seconds(from.group_lease),
+          .token_life = seconds(from.token_life),
+          .failed_exclusion = seconds(from.failed_exclusion),
+          .retry_after = seconds(from.retry_after),
+          .window = static_cast<std::uint32_t>(from.window),
+          .segment_bytes = static_cast<std::uint32_t>(from.segment_bytes),
+          .aggregators_max = static_cast<std::uint32_t>(from.aggregators_max),
+          .groups_max = static_cast<std::uint32_t>(from.groups_max),
+          .ranks_max = static_cast<std::uint32_t>(from.ranks_max)};
+}
+
+HttpServerSettings server_settings(const Settings& from) {
+  return {.listen = from.listen,
+          .threads = static_cast<std::uint32_t>(from.threads),
+          .connections_max = static_cast<std::uint32_t>(from.connections_max),
+          .request_limit = from.request_limit,
+          .idle_limit = from.idle_limit};
+}
+
+/// The state directory, made if need be and locked: two managers on one directory would hand out the same memory twice.
+Status claim_directory(const std::string& path) {
+  std::error_code error;
+  const bool made = std::filesystem::create_directories(path, error);
+  if (error) {
+    return fail(Errc::bad_config, "the state directory " + path + " cannot be made: " + error.message() +
+                                      "; make it for the manager's user, or set another with --state-dir");
+  }
+  if (made) ::chmod(path.c_str(), 0700);
+  const std::string lock = path + "/lock";
+  const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return fail(Errc::bad_config, "the state directory " + path + " cannot be written: " + std::strerror(errno) +
+                                      "; check that it belongs to the manager's user");
+  }
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};  // held, and the file open, until the process ends
+  ::close(fd);
+  return fail(Errc::io, "another tributary-manager uses the state directory " + path +
+                            "; stop it, or give this one another with --state-dir");
+}
+
+/// Told once, to whoever started us: on standard output, in the ready file, and to systemd.
+Status announce(const Settings& settings, const Endpoint& local) {
+  const nlohmann::json line = {{"ready", true},
+                               {"listen", to_string(local)},
+                               {"port", local.port},
+                               {"pid", ::getpid()},
+                               {"state_directory", settings.state_directory},
+                               {"aggregator_token_file", settings.aggregator_token_file},
+                               {"job_token_file", settings.job_token_file}};
+  const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+  notify_service_manager("READY=1");
+  if (settings.ready_file.empty()) return {};
+  const std::string draft = settings.ready_file + ".new";
+  std::FILE* file = std::fopen(draft.c_str(), "w");
+  const bool good = file != nullptr && std::fputs(text.c_str(), file) >= 0;
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (good && closed && std::rename(draft.c_str(), settings.ready_file.c_str()) == 0) return {};
+  return fail(Errc::bad_config,
+              "the ready file " + settings.ready_file + " cannot be written: " + std::strerror(errno));
+}
+
+void reload(const Options& options, Cluster& cluster) {
+  notify_service_manager("RELOADING=1");
+  const auto settings = settings_from(options);
+  if (!settings) {
+    spdlog::error("nothing was reloaded: {}", settings.error().message);
+  } else {
+    spdlog::set_level(spdlog::level::from_str(settings->log_level));
+    auto topology = topology_of(*settings);
+    if (!topology) {
+      spdlog::error("the topology was not reloaded: {}", topology.error().message);
+    } else if (*topology) {
+      cluster.reload_topology(std::move(**topology));
+    }
+    spdlog::info("reloaded; log level {}", settings->log_level);
+  }
+  notify_service_manager("READY=1");
+}
+
+sigset_t signals_of_interest() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  return set;
+}
+
+void serve_until_stopped(const Options& options, Cluster& cluster) {
+  const sigset_t signals = signals_of_interest();
+  while (true) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0) continue;
+    if (signal != SIGHUP) break;
+    reload(options, cluster);
+  }
+  notify_service_manager("STOPPING=1");
+}
+
+int run(const Options& options, const Settings& settings) {
+  // Blocked before the first thread starts, so that all threads leave them to sigwait.
+  const sigset_t signals = signals_of_interest();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  auto topology = topology_of(settings);
+  if (!topology) return complain(topology.error());
+  if (auto ok = claim_directory(settings.state_directory); !ok) return complain(ok.error());
+  const auto secrets = load_or_make_secrets({.signing_key = settings.path_in_state("signing.key"),
+                                             .aggregator_token = settings.aggregator_token_file,
+                                             .job_token = settings.job_token_file});
+  if (!secrets) return complain(secrets.error());
+  const auto store =
+      open_sqlite({.path = settings.path_in_state("manager.db"), .bytes_max = settings.database_bytes_max});
+  if (!store) return complain(store.error());
+  const SystemClock clock;
+  auto cluster = Cluster::open(cluster_settings(settings), **store, secrets->key, clock, std::move(*topology));
+  if (!cluster) return complain(cluster.error());
+
+  Api api(**cluster, {.aggregator_token = secrets->aggregator_token,
+                      .job_token = secrets->job_token,
+                      .reads_need_token = settings.reads_need_token});
+  auto server = HttpServer::start(server_settings(settings), api);
+  if (!server) return complain(server.error());
+  api.show_connections([&server] { return (*server)->connections(); });
+  (*server)->every(kTickPeriod, [&cluster] { (*cluster)->tick(); });
+  spdlog::info("serving on {}, state in {}", to_string((*server)->local()), settings.state_directory);
+  if (auto ok = announce(settings, (*server)->local()); !ok) return complain(ok.error());
+
+  serve_until_stopped(options, **cluster);
+  spdlog::info("stopping: running groups go on without the manager");
+  (*server)->stop(kStopLimit);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    CLI::App app("Tributary's manager: knows topology, aggregators and groups, builds trees, hands out credentials");
+    Options options;
+    describe(app, options);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return app.exit(error) == 0 ? 0 : kExitUsage;
+    }
+    const auto settings = settings_from(options);
+    if (!settings) return complain(settings.error());
+    if (options.print_config) {
+      std::fputs(print(*settings).c_str(), stdout);
+      return 0;
+    }
+    if (options.check) {
+      if (const auto topology = topology_of(*settings); !topology) return complain(topology.error());
+      std::puts("tributary-manager: the configuration is valid");
+      return 0;
+    }
+    spdlog::set_default_logger(spdlog::stderr_logger_mt("manager"));
+    spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l manager: %v");
+    spdlog::set_level(spdlog::level::from_str(settings->log_level));
+    return run(options, *settings);
+  } catch (const std::exception& error) {
+    return complain({Errc::io, std::string("it could not start: ") + error.what()});
+  }
+}

@@ -1,0 +1,247 @@
+#include "tree-manager/settings/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "tree-manager/topology/units.h"
+#include "tree-manager/topology/yaml_fields.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::manager {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// One setting: its name in the file, what it means, and how its text is read and written.
+struct Field {
+  std::string name;
+  std::string range;
+  std::string help;
+  std::function<Status(Settings&, std::string_view)> read;
+  std::function<std::string(const Settings&)> write;
+};
+
+std::unexpected<Error> out_of_range(std::string_view text, const std::string& range) {
+  return fail(Errc::bad_config, "'" + std::string(text) + "' is out of range; accepted: " + range);
+}
+
+Field text_field(const char* name, const char* range, const char* help, std::string Settings::* member) {
+  return {name, range, help,
+          [member](Settings& settings, std::string_view text) -> Status {
+            settings.*member = text;
+            return {};
+          },
+          [member](const Settings& settings) {
+            const std::string& value = settings.*member;
+            return value.empty() ? std::string("\"\"") : value;
+          }};
+}
+
+Field choice_field(const char* name, std::vector<std::string> choices, const char* help,
+                   std::string Settings::* member) {
+  std::string range;
+  for (const std::string& choice : choices) range += (range.empty() ? "" : ", ") + choice;
+  return {name, range, help,
+          [member, choices, range](Settings& settings, std::string_view text) -> Status {
+            if (std::find(choices.begin(), choices.end(), text) == choices.end()) return out_of_range(text, range);
+            settings.*member = text;
+            return {};
+          },
+          [member](const Settings& settings) { return settings.*member; }};
+}
+
+Field flag_field(const char* name, const char* help, bool Settings::* member) {
+  return {name, "true or false", help,
+          [member](Settings& settings, std::string_view text) -> Status {
+            if (text != "true" && text != "false") return out_of_range(text, "true or false");
+            settings.*member = text == "true";
+            return {};
+          },
+          [member](const Settings& settings) { return std::string(settings.*member ? "true" : "false"); }};
+}
+
+Field number_field(const char* name, std::uint64_t low, std::uint64_t high, const char* help,
+                   std::uint64_t Settings::* member) {
+  return {name, std::to_string(low) + " to " + std::to_string(high), help,
+          [=](Settings& settings, std::string_view text) -> Status {
+            const auto value = parse_whole_number(text, low, high);
+            if (!value) return std::unexpected(value.error());
+            settings.*member = *value;
+            return {};
+          },
+          [member](const Settings& settings) { return std::to_string(settings.*member); }};
+}
+
+Field bytes_field(const char* name, std::uint64_t low, std::uint64_t high, const char* help,
+                  std::uint64_t Settings::* member) {
+  const std::string range = bytes_text(low) + " to " + bytes_text(high);
+  return {name, range, help,
+          [=](Settings& settings, std::string_view text) -> Status {
+            const auto value = parse_bytes(text);
+            if (!value) return std::unexpected(value.error());
+            if (*value < low || *value > high) return out_of_range(text, range);
+            settings.*member = *value;
+            return {};
+          },
+          [member](const Settings& settings) { return bytes_text(settings.*member); }};
+}
+
+Field duration_field(const char* name, Milliseconds low, Milliseconds high, const char* help,
+                     Milliseconds Settings::* member) {
+  const std::string range = duration_text(low) + " to " + duration_text(high);
+  return {name, range, help,
+          [=](Settings& settings, std::string_view text) -> Status {
+            const auto value = parse_duration(text);
+            if (!value) return std::unexpected(value.error());
+            if (*value < low || *value > high) return out_of_range(text, range);
+            settings.*member = *value;
+            return {};
+          },
+          [member](const Settings& settings) { return duration_text(settings.*member); }};
+}
+
+Field listen_field() {
+  return {"listen", "host:port, or [IPv6]:port; port 0 chooses one",
+          "Where the REST API, the metrics and the web page are served.",
+          [](Settings& settings, std::string_view text) -> Status {
+            auto endpoint = parse_endpoint(text);
+            if (!endpoint) return fail(Errc::bad_config, endpoint.error().message);
+            settings.listen = std::move(*endpoint);
+            return {};
+          },
+          [](const Settings& settings) { return "\"" + to_string(settings.listen) + "\""; }};
+}
+
+std::vector<Field> network_fields() {
+  using namespace std::chrono_literals;
+  return {
+      listen_field(),
+      flag_field("reads_need_token", "Whether reading, too, needs one of the tokens.", &Settings::reads_need_token),
+      number_field("threads", 1, 64, "Threads that serve requests.", &Settings::threads),
+      number_field("connections_max", 1, 65536, "HTTP connections at a time; more are turned away.",
+                   &Settings::connections_max),
+      duration_field("request_limit", 100ms, 10min, "A request must have come in whole within this.",
+                     &Settings::request_limit),
+      duration_field("idle_limit", 100ms, 1h, "A connection without a request is closed after this.",
+                     &Settings::idle_limit),
+      text_field("ready_file", "a path, or empty",
+                 "Written when the manager serves: a line of JSON with the chosen port.", &Settings::ready_file),
+      choice_field("log_level", {"trace", "debug", "info", "warn", "error"},
+                   "What is logged, on standard error. Reloaded by SIGHUP.", &Settings::log_level),
+  };
+}
+
+std::vector<Field> state_fields() {
+  return {
+      text_field("state_directory", "a path",
+                 "Holds the database, the signing key and the tokens; made with mode 0700.",
+                 &Settings::state_directory),
+      text_field("aggregator_token_file", "a path, or empty for aggregator.token in the state directory",
+                 "The token aggregators register with; made at the first start, mode 0600.",
+                 &Settings::aggregator_token_file),
+      text_field("job_token_file", "a path, or empty for job.token in the state directory",
+                 "The token jobs ask for groups with; made at the first start, mode 0600.", &Settings::job_token_file),
+      bytes_field("database_bytes_max", 0, 1ULL << 40, "Limit of the database's size; 0B: the disk's.",
+                  &Settings::database_bytes_max),
+  };
+}
+
+std::vector<Field> cluster_fields() {
+  using namespace std::chrono_literals;
+  return {
+      text_field("topology", "a path, or empty",
+                 "Topology file (YAML). Empty: every host reaches every other at one rate, or what was put over the "
+                 "API. Reloaded by SIGHUP.",
+                 &Settings::topology),
+      duration_field("aggregator_lease", 1s, 1h, "An aggregator that has not renewed within this gets no new trees.",
+                     &Settings::aggregator_lease),
+      duration_field("group_lease", 1s, 1h, "A group that has not renewed within this loses its reservation.",
+                     &Settings::group_lease),
+      duration_field("token_life", 5s, 24h,
+                     "How long a rank may use its credentials to join. Clocks of managers and aggregators must agree "
+                     "better than this.",
+                     &Settings::token_life),
+      duration_field("failed_exclusion", 1s, 24h,
+                     "How long a group avoids an aggregator that it saw fail and that did not restart.",
+                     &Settings::failed_exclusion),
+      duration_field("retry_after", 1s, 1h, "When a group without trees should ask again.", &Settings::retry_after),
+      number_field("window", 1, kWindowMax,
+                   "Segments that a child may have outstanding, where a job does not ask for another.",
+                   &Settings::window),
+      bytes_field("segment_bytes", kSegmentBytesMin, kSegmentBytesMax,
+                  "Size of a segment, a multiple of 64 B, where a job does not ask for another.",
+                  &Settings::segment_bytes),
+      number_field("aggregators_max", 1, 1U << 20, "Registrations beyond this are refused.",
+                   &Settings::aggregators_max),
+      number_field("groups_max", 1, 1U << 20, "Groups beyond this are refused.", &Settings::groups_max),
+      number_field("ranks_max", 1, kRanksMax, "Ranks of one group.", &Settings::ranks_max),
+  };
+}
+
+const std::vector<Field>& fields() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> list = network_fields();
+    for (auto&& more : {state_fields(), cluster_fields()}) list.insert(list.end(), more.begin(), more.end());
+    return list;
+  }();
+  return all;
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(const std::string& text, const std::string& file) {
+  const auto root = parse_yaml(text, file);
+  if (!root) return std::unexpected(root.error());
+  Settings settings;
+  if (root->IsNull()) return settings;  // an empty file: all defaults
+  YamlErrors errors(file);
+  YamlMap map(*root, "", errors);
+  for (const Field& field : fields()) {
+    (void)map.parsed<bool>(field.name, true, [&](std::string_view value) -> Result<bool> {
+      if (auto ok = field.read(settings, value); !ok) return std::unexpected(ok.error());
+      return true;
+    });
+  }
+  map.finish();
+  if (auto ok = errors.status(); !ok) return std::unexpected(ok.error());
+  if (auto ok = check(settings); !ok) return fail(Errc::bad_config, file + ": " + ok.error().message);
+  return settings;
+}
+
+Result<Settings> load_settings(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (!in || !(text << in.rdbuf())) {
+    return fail(Errc::bad_config,
+                "the configuration file " + path + " cannot be read; check the path and its permissions");
+  }
+  return parse_settings(text.str(), path);
+}
+
+Status check(const Settings& settings) {
+  if (settings.segment_bytes % 64 != 0) return fail(Errc::bad_config, "segment_bytes: it must be a multiple of 64 B");
+  if (settings.state_directory.empty()) return fail(Errc::bad_config, "state_directory: a path is needed");
+  for (const auto& [name, lease] :
+       {std::pair{"aggregator_lease", settings.aggregator_lease}, std::pair{"group_lease", settings.group_lease},
+        std::pair{"token_life", settings.token_life}, std::pair{"retry_after", settings.retry_after},
+        std::pair{"failed_exclusion", settings.failed_exclusion}}) {
+    if (lease.count() % 1000 != 0) return fail(Errc::bad_config, std::string(name) + ": it must be whole seconds");
+  }
+  return {};
+}
+
+std::string print(const Settings& settings) {
+  static const Settings defaults;
+  std::ostringstream out;
+  out << "# tributary-manager: every setting, with its meaning, what it accepts and its default\n";
+  for (const Field& field : fields()) {
+    out << "\n# " << field.help << "\n# accepts: " << field.range << "; default: " << field.write(defaults) << "\n"
+        << field.name << ": " << field.write(settings) << "\n";
+  }
+  return out.str();
+}
+
+}  // namespace tributary::manager

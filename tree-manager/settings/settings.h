@@ -1,0 +1,50 @@
+#pragma once
+// The settings of tributary-manager: one field each with unit, default, range and a line of help, in one table
+// (settings.cc) from which files are read, printed and explained.
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+struct Settings {
+  Endpoint listen{"0.0.0.0", 7470};
+  std::string state_directory = "/var/lib/tributary-manager";
+  std::string topology;               // path; empty: flat, or what was put over the API
+  std::string aggregator_token_file;  // empty: <state_directory>/aggregator.token
+  std::string job_token_file;         // empty: <state_directory>/job.token
+  std::string ready_file;             // empty: none
+  std::string log_level = "info";
+  bool reads_need_token = false;
+  std::uint64_t threads = 2;
+  std::uint64_t connections_max = 1024;
+  std::chrono::milliseconds request_limit{10'000};
+  std::chrono::milliseconds idle_limit{60'000};
+  std::chrono::milliseconds aggregator_lease{10'000};
+  std::chrono::milliseconds group_lease{15'000};
+  std::chrono::milliseconds token_life{120'000};
+  std::chrono::milliseconds failed_exclusion{300'000};
+  std::chrono::milliseconds retry_after{2'000};
+  std::uint64_t window = 32;  // segments
+  std::uint64_t segment_bytes = 64U << 10;
+  std::uint64_t aggregators_max = 16384;
+  std::uint64_t groups_max = 65536;
+  std::uint64_t ranks_max = 1U << 17;
+  std::uint64_t database_bytes_max = 0;  // 0: none but the disk
+
+  [[nodiscard]] std::string path_in_state(const std::string& name) const { return state_directory + "/" + name; }
+};
+
+/// From YAML. Errc::bad_config with file, line, key and what is accepted.
+[[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& file);
+[[nodiscard]] Result<Settings> load_settings(const std::string& path);
+/// What no single field can show: limits that contradict each other.
+[[nodiscard]] Status check(const Settings& settings);
+/// YAML that load_settings reads back, each field with its meaning, unit, range and default.
+[[nodiscard]] std::string print(const Settings& settings);
+
+}  // namespace tributary::manager
