@@ -65,12 +65,17 @@ bool Communicator::may_start(const Operation& o) const {
   return goes_in_network(o) ? fallback_unfinished_ == 0 : unfinished_ == 0;
 }
 
+// An operation may end within start_operation(), and its end advances again: the loop takes care of that, not the
+// stack.
 void Communicator::advance() {
-  while (Operation* next = operation(next_to_start_)) {
-    if (!may_start(*next)) return;
+  if (advancing_) return;
+  advancing_ = true;
+  for (Operation* next = operation(next_to_start_); next != nullptr && may_start(*next);
+       next = operation(next_to_start_)) {
     ++next_to_start_;
     start_operation(*next);
   }
+  advancing_ = false;
 }
 
 void Communicator::start_operation(Operation& o) {
@@ -124,9 +129,7 @@ void Communicator::finish(Operation& o, const Status& status) {
   forget_finished();  // `o` may be gone now
   if (done) done(status);
   advance();
-  if (finalize_sent_ || !on_finalized_ || !idle()) return;
-  finalize_sent_ = true;
-  tell_rank_0({.type = FrameType::finalize});
+  finalize_when_idle();
 }
 
 void Communicator::forget_finished() {
@@ -275,6 +278,11 @@ void Communicator::check_stall(TimePoint now) {
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .body = waits_for(o)});
     }
   }
+  // Rank 0 names those that do not come, a little earlier.
+  if (finalize_sent_ && !finalized_ && now - finalize_sent_at_ >= settings_.timeout) {
+    return begin_failing(
+        {Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer to finalize within the time-out"});
+  }
   if (const std::string message = messages_.overdue(std::max(now - settings_.timeout, TimePoint{}));
       !message.empty() && now - progress_at_ >= settings_.timeout) {
     tell_rank_0({.type = FrameType::abort,
@@ -296,9 +304,12 @@ void Communicator::tick(TimePoint now) {
   if (now >= ready_deadline_) {
     std::string who = "rank 0 did not answer at " + to_string(settings_.id.root);
     if (settings_.rank == 0) {
-      who = "these ranks did not come:";
+      who = "these ranks did not come: ";
+      bool first = true;
       for (std::uint32_t r = 1; r < settings_.nranks; ++r) {
-        if (!control_[r]) who += " " + std::to_string(r);
+        if (control_[r]) continue;
+        who += (first ? "rank " : ", rank ") + std::to_string(r);
+        first = false;
       }
     } else if (mesh_) {
       who = "rank 0 did not say how to begin";
@@ -316,11 +327,17 @@ void Communicator::tick(TimePoint now) {
 }
 
 void Communicator::finalize(std::function<void(const Status&)> on_done) {
+  now_ = transport_.now();
   if (error_) return on_done(std::unexpected(*error_));
   if (finalized_) return on_done({});
   on_finalized_ = std::move(on_done);
-  if (!idle() || finalize_sent_) return;
+  finalize_when_idle();
+}
+
+void Communicator::finalize_when_idle() {
+  if (finalize_sent_ || !on_finalized_ || !idle()) return;
   finalize_sent_ = true;
+  finalize_sent_at_ = now_;
   tell_rank_0({.type = FrameType::finalize});
 }
 

@@ -154,6 +154,7 @@ class Communicator final : public transport::Acceptor,
 
   // operations (communicator.cc)
   void advance();
+  void finalize_when_idle();
   [[nodiscard]] bool goes_in_network(const Operation& operation) const;
   [[nodiscard]] bool may_start(const Operation& operation) const;
   void next_remainder();
@@ -194,6 +195,7 @@ class Communicator final : public transport::Acceptor,
   transport::TimePoint reconnect_at_ = transport::TimePoint::max();
   std::function<void(const Status&)> on_finalized_;
   bool finalize_sent_ = false;
+  transport::TimePoint finalize_sent_at_{};
   bool finalized_ = false;
 
   // operations, in order; those that have ended leave from the front
@@ -202,6 +204,7 @@ class Communicator final : public transport::Acceptor,
   std::uint64_t first_number_ = 0;                    // of operations_.front()
   std::uint64_t next_number_ = 0;                     // of the next call
   std::uint64_t next_to_start_ = 0;
+  bool advancing_ = false;
   std::uint32_t fallback_unfinished_ = 0;  // started, fallback or direct
   std::uint32_t unfinished_ = 0;           // started, any
   struct Remainder {

@@ -27,7 +27,8 @@ std::string host_of(const std::string& peer) {
 void Communicator::start(std::function<void(const Status&)> on_ready) {
   now_ = transport_.now();
   on_ready_ = std::move(on_ready);
-  ready_deadline_ = now_ + settings_.timeout;
+  // Rank 0 gives up first, so that the others hear from it who is missing.
+  ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout * 9 / 10 : settings_.timeout);
   endpoints_.resize(settings_.nranks);
   hosts_.resize(settings_.nranks);
   if (settings_.rank == 0) {
@@ -139,6 +140,7 @@ void Communicator::welcome_all() {
               : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
   c.inquiry_limit = settings_.timeout / 5;
+  c.finalize_limit = settings_.timeout * 9 / 10;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
   c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings_.timeout / 3);
   coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service_, std::move(c));

@@ -144,12 +144,13 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     Signature& s = call.signature;
     s.collective = static_cast<Collective>(below(settings.direct ? 12 : 6) % kCollectiveCount);
     if (below(3) == 0) s.collective = Collective::all_reduce;
+    if (settings.only) s.collective = *settings.only;
     s.dtype = kDTypes[below(std::size(kDTypes))];
     const bool narrow = s.dtype == DType::float16 || s.dtype == DType::bfloat16 || s.dtype == DType::uint8;
     // Sums of few small integers are exact in 8 bits of significand; products are not, and averages are only where they
     // divide.
     constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::sum, ReduceOp::prod};
-    s.op = kOps[below(narrow || nranks > 8 ? 4 : 5)];
+    s.op = kOps[below(narrow || nranks > 6 ? 4 : 5)];  // 13 to the 6th is below 2^24
     if (s.dtype == DType::int64 && below(3) == 0) s.op = ReduceOp::avg;
     s.root = static_cast<std::uint32_t>(below(nranks));
     const std::uint64_t kind = below(6);
@@ -162,7 +163,8 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
         s.collective == Collective::all_gather || s.collective == Collective::all_to_all) {
       s.root = 0;
     }
-    call.in_place = s.collective != Collective::all_to_all && s.collective != Collective::barrier && below(3) == 0;
+    call.in_place = s.collective != Collective::all_to_all && s.collective != Collective::barrier &&
+                    (settings.always_in_place || below(3) == 0);
   }
   return calls;
 }

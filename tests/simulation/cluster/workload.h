@@ -3,6 +3,7 @@
 // and the expected results by a plain loop.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -20,6 +21,8 @@ struct WorkloadSettings {
   std::uint32_t calls = 20;
   std::uint64_t count_max = 3000;
   bool direct = true;  // all_to_all, gather and scatter too
+  std::optional<Collective> only;
+  bool always_in_place = false;
 };
 
 [[nodiscard]] std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks,

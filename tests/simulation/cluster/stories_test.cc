@@ -1,0 +1,150 @@
+// A quiet cluster, the failure of one aggregator, and the death of one rank: the stories that docs/protocol.md tells,
+// one at a time.
+#include <gtest/gtest.h>
+
+#include "cluster.h"
+
+namespace tributary::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Cluster, ReducesThroughATreeWhenNothingFails) {
+  for (std::uint32_t levels = 1; levels <= 3; ++levels) {
+    Cluster cluster({.seed = levels});
+    cluster.manager().levels = levels;
+    cluster.add_group(5, 2, {.calls = 30});
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      EXPECT_FALSE(rank->failure()) << cluster.describe();
+      EXPECT_EQ(rank->communicator().info().failovers, 0U);
+    }
+  }
+}
+
+TEST(Cluster, GoesOnWhenAnAggregatorIsKilledInMidOperation) {
+  Cluster cluster({.seed = 7});
+  cluster.manager().levels = 2;
+  cluster.add_group(4, 1, {.calls = 200});
+  cluster.network().call_at(cluster.network().now() + 8ms, [&] {
+    for (auto& a : cluster.aggregators()) a->kill();
+  });
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) {
+    EXPECT_FALSE(rank->failure()) << cluster.describe();
+    EXPECT_GT(rank->communicator().info().bytes_in_network, 0U);
+    EXPECT_GT(rank->communicator().info().bytes_fallback, 0U);
+  }
+}
+
+// Invariant 3. The aggregator dies while it sends results down, again and again at another moment: some ranks are left
+// with half a payload. In place the result's destination is the input, so a result must not touch it before it is
+// whole.
+TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
+  std::uint64_t half_written = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
+    settings.network.split_percent = 90;
+    settings.network.link.jitter = 100us;
+    Cluster cluster(settings);
+    cluster.manager().levels = 1;
+    cluster.add_group(3, 1, {.calls = 40, .count_max = 8000, .only = Collective::all_reduce, .always_in_place = true});
+    cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
+    ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    half_written += cluster.network().statistics().half_written;
+  }
+  EXPECT_GT(half_written, 10U) << "the test did not meet what it is about";
+}
+
+// Invariant 6: the data plane does not need the manager; new groups start on fallback and move over when it is back.
+TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
+  Cluster cluster({.seed = 3});
+  cluster.manager().reachable = false;
+  cluster.add_group(4, 2, {.calls = 400});
+  for (auto& rank : cluster.groups()[0]) rank->think_max = 20ms;
+  cluster.network().call_at(cluster.network().now() + 1s, [&] { cluster.manager().reachable = true; });
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) {
+    EXPECT_FALSE(rank->failure()) << cluster.describe();
+    const auto info = rank->communicator().info();
+    EXPECT_GT(info.bytes_fallback, 0U);
+    EXPECT_GT(info.bytes_in_network, 0U);
+    EXPECT_EQ(info.returns, 1U);
+  }
+}
+
+// Invariant 7: a rank that is lost, or hangs, is an error on every other rank within the time-out, with its name, the
+// operation and the segment.
+TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
+  for (const bool hangs : {false, true}) {
+    for (const bool trees : {false, true}) {
+      Cluster cluster({.seed = 5});
+      cluster.manager().reachable = trees;
+      cluster.manager().levels = 2;
+      cluster.add_group(5, 1, {.calls = 1000, .direct = false});
+      auto& ranks = cluster.groups()[0];
+      const auto lost_at = cluster.network().now() + 12ms;
+      cluster.network().call_at(lost_at, [&] { hangs ? cluster.network().pause(ranks[3]->host()) : ranks[3]->kill(); });
+      std::vector<transport::TimePoint> told(ranks.size());
+      ASSERT_TRUE(cluster.network().run_until(
+          [&] {
+            bool all = true;
+            for (std::size_t r = 0; r < ranks.size(); ++r) {
+              if (r == 3) continue;
+              if (!ranks[r]->failure())
+                all = false;
+              else if (told[r] == transport::TimePoint{})
+                told[r] = cluster.network().now();
+            }
+            return all;
+          },
+          lost_at + 100s))
+          << cluster.describe();
+      for (std::size_t r = 0; r < ranks.size(); ++r) {
+        if (r == 3) continue;
+        const std::string& message = ranks[r]->failure()->message;
+        EXPECT_NE(message.find("rank 3 on host g0r3"), std::string::npos) << message;
+        EXPECT_NE(message.find("operation "), std::string::npos) << message;
+        EXPECT_NE(message.find("segment "), std::string::npos) << message;
+        EXPECT_EQ(ranks[r]->failure()->code, hangs ? Errc::timed_out : Errc::peer_gone);
+        EXPECT_LE(told[r] - lost_at, cluster.settings().timeout) << message;
+      }
+    }
+  }
+}
+
+// Ranks that disagree get an error that says who asked for what, in the tree and without one, whatever it is that
+// differs.
+TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
+  const Signature base{
+      .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 700};
+  std::vector<Signature> others(5, base);
+  others[0].count = 699;
+  others[1].dtype = DType::int32;
+  others[2].op = ReduceOp::max;
+  others[3] = {.collective = Collective::broadcast, .dtype = DType::float32, .root = 1, .count = 700};
+  others[4] = {.collective = Collective::barrier};
+  for (const bool trees : {false, true}) {
+    for (const Signature& other : others) {
+      Cluster cluster({.seed = 11});
+      cluster.manager().reachable = trees;
+      cluster.add_group(4, 1, {.calls = 6, .only = Collective::all_reduce});
+      for (std::uint32_t r = 0; r < 4; ++r) cluster.groups()[0][r]->other_calls[2] = {r == 2 ? other : base, false};
+      ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+      ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+      for (auto& rank : cluster.groups()[0]) {
+        ASSERT_TRUE(rank->failure()) << to_string(other) << "\n" << cluster.describe();
+        EXPECT_EQ(rank->failure()->code, Errc::mismatch) << rank->failure()->message;
+        EXPECT_NE(rank->failure()->message.find("rank 2 called " + to_string(other)), std::string::npos)
+            << rank->failure()->message;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tributary::simulation
