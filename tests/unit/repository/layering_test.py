@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Dependencies point one way, and what must be without I/O stays so: fails on an #include that says otherwise.
+
+    layering_test.py REPOSITORY
+
+A layer is a folder; the longest one that a file lies in counts. What a layer may include is itself and what LAYERS says. docs/architecture.md
+draws the same.
+"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+import tracked
+
+PROTOCOL = {"protocol"}
+DATA_PLANE = {"protocol", "kernels", "transport"}
+MANAGER = {"protocol", "tree-manager/topology", "tree-manager/planner", "tree-manager/store", "tree-manager/service"}
+CLIENT = {*DATA_PLANE, "client/bootstrap", "client/collectives", "client/collectives/schedule", "client/core", "client/recovery"}
+
+# layer: the layers that it may include
+LAYERS: dict[str, set[str]] = {
+    "protocol": set(),
+    "kernels": PROTOCOL,
+    "transport": PROTOCOL,
+    "aggregator/engine": {"protocol", "kernels"},
+    "aggregator/worker": {*DATA_PLANE, "aggregator/engine"},
+    "aggregator": {*DATA_PLANE, "aggregator/engine", "aggregator/worker", "tree-manager/api-client"},
+    "tree-manager/api-client": PROTOCOL,
+    "tree-manager/topology": PROTOCOL,
+    "tree-manager/planner": {*PROTOCOL, "tree-manager/topology"},
+    "tree-manager/store": {*PROTOCOL, "tree-manager/topology", "tree-manager/planner"},
+    "tree-manager/service": MANAGER,
+    "tree-manager": MANAGER,
+    "client/include": set(),
+    "client/collectives/schedule": PROTOCOL,
+    "client/bootstrap": CLIENT,
+    "client/collectives": CLIENT,
+    "client/recovery": CLIENT,
+    "client/core": CLIENT,
+    "client/api": {*CLIENT, "client/include", "tree-manager/api-client"},
+    "client/cli": {"protocol", "kernels", "client/include", "tree-manager/api-client"},
+    "client/plugins": {"client/include"},
+}
+
+# How the layers are written in an #include: the public headers are found under "tributary/".
+PUBLIC = {
+    "tributary/protocol/": "protocol",
+    "tributary/kernels/": "kernels",
+    "tributary/transport/": "transport",
+    "tributary/manager_client/": "tree-manager/api-client",
+    "tributary/tributary.h": "client/include",  # and tributary.hpp
+}
+
+# layer: headers of others, by pattern, that it must do without, and why
+BARRED: list[tuple[str, str, str]] = [
+    ("aggregator/engine", r"(thread|mutex|shared_mutex|atomic|condition_variable|future|chrono|random|fstream|iostream|filesystem|csignal)$"
+                          r"|(sys|netinet|arpa|linux|boost|spdlog)/|(unistd|pthread|fcntl|poll|errno)\.h$",
+     "the engine is sans-I/O: no socket, clock, thread, lock or file"),
+    ("protocol", r"(thread|mutex|chrono|fstream|iostream|filesystem)$|(sys|netinet|arpa|boost|spdlog)/|unistd\.h$", "protocol does no I/O"),
+    ("client/include", r"(boost|spdlog|nlohmann|openssl|yaml-cpp|CLI)/", "the public headers need nothing but the standard library"),
+    ("aggregator", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
+    ("client", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
+]
+# Headers that cost seconds of compile time in every file that sees them: in .cc files alone.
+HEAVY = re.compile(r"^(nlohmann/json\.hpp|boost/(beast|asio)\.hpp|boost/beast/.*)$")
+HEAVY_ALLOWED = ("tree-manager/api/",)  # private headers of one small library
+
+SOURCES = {".h", ".hpp", ".c", ".cc", ".cu", ".cuh"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+FREE = ("tests/", "bench/")
+
+
+def layer_of(path: str) -> str | None:
+    """The longest layer that `path` lies in."""
+    within = [layer for layer in LAYERS if path.startswith(layer + "/")]
+    return max(within, key=len, default=None)
+
+
+def target_of(include: str) -> str | None:
+    """The layer that an #include names; None: a file beside the includer, or one of a library."""
+    for prefix, layer in PUBLIC.items():
+        if include.startswith(prefix):
+            return layer
+    return layer_of(include)
+
+
+def complaints(path: str, text: str) -> list[str]:
+    """What is wrong with one file's includes."""
+    layer = layer_of(path)
+    if layer is None:
+        return []
+    found = []
+    for quote, include in INCLUDE.findall(text):
+        target = target_of(include)
+        if target is not None and target != layer and target not in LAYERS[layer]:
+            found.append(f"{path} includes {include}: {layer} must not depend on {target}")
+        if quote == '"' and "../" in include:
+            found.append(f"{path} includes {include}: name files from the root of the repository or of a public include folder")
+        if path.endswith((".h", ".hpp")) and "-inl" not in path and HEAVY.match(include) and not path.startswith(HEAVY_ALLOWED):
+            found.append(f"{path} includes {include}: a heavy header, for .cc files alone (nlohmann/json_fwd.hpp declares)")
+        for where, pattern, why in BARRED:
+            if path.startswith(where + "/") and re.match(pattern, include):
+                found.append(f"{path} includes {include}: {why}")
+    return found
+
+
+class Rules(unittest.TestCase):
+    """That the check sees what it is for."""
+
+    def bad(self, path: str, include: str) -> None:
+        self.assertTrue(complaints(path, f"#include {include}\n"), f"{path} may include {include}")
+
+    def good(self, path: str, include: str) -> None:
+        self.assertEqual(complaints(path, f"#include {include}\n"), [])
+
+    def test_dependencies_point_one_way(self) -> None:
+        self.good("aggregator/worker/worker.cc", '"tributary/transport/channel.h"')
+        self.good("client/api/comm.cc", '"tributary/manager_client/manager_client.h"')
+        self.good("tree-manager/planner/tree.cc", '"tributary/protocol/descriptor.h"')
+        self.bad("protocol/src/frame.cc", '"tributary/kernels/reduce.h"')
+        self.bad("kernels/cpu/reduce.cc", '"tributary/transport/channel.h"')
+        self.bad("transport/tcp/socket.cc", '"client/core/communicator.h"')
+        self.bad("tree-manager/planner/tree.cc", '"tributary/transport/tcp.h"')
+        self.bad("tree-manager/topology/topology.cc", '"tree-manager/service/cluster.h"')
+        self.bad("client/core/communicator.cc", '"tributary/manager_client/manager_client.h"')
+        self.bad("client/core/communicator.cc", '"client/api/comm.h"')
+        self.bad("aggregator/daemon/settings.cc", '"client/api/settings.h"')
+        self.bad("client/plugins/torch/csrc/work.cc", '"client/core/communicator.h"')
+
+    def test_the_engine_is_without_io(self) -> None:
+        self.good("aggregator/engine/lane.cc", "<array>")
+        self.bad("aggregator/engine/lane.cc", '"tributary/transport/channel.h"')
+        for header in ("<thread>", "<chrono>", "<mutex>", "<sys/socket.h>", "<boost/asio.hpp>"):
+            self.bad("aggregator/engine/lane.cc", header)
+
+    def test_heavy_headers_stay_out_of_headers(self) -> None:
+        self.good("client/recovery/control.cc", "<nlohmann/json.hpp>")
+        self.good("protocol/include/tributary/protocol/descriptor.h", "<nlohmann/json_fwd.hpp>")
+        self.bad("protocol/include/tributary/protocol/descriptor.h", "<nlohmann/json.hpp>")
+
+
+class Repository(unittest.TestCase):
+    root = Path()
+
+    def test_includes(self) -> None:
+        paths = [path for path in tracked.files(self.root) if path.suffix in SOURCES and not str(path).startswith(FREE)]
+        self.assertGreater(len(paths), 50, "no sources found: is this the root of the repository?")
+        found = [line for path in paths for line in complaints(path.as_posix(), (self.root / path).read_text(errors="replace"))]
+        self.assertEqual(found, [], "\n" + "\n".join(found))
+
+
+if __name__ == "__main__":
+    Repository.root = Path(sys.argv.pop(1)).resolve()
+    unittest.main(verbosity=1)

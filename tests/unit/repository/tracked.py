@@ -1,0 +1,20 @@
+"""The files of the repository: those that git tracks, or all but build outputs where there is no git."""
+
+import subprocess
+from pathlib import Path
+
+NOT_SOURCE = {".git", "build", ".cache", ".venv", "__pycache__"}
+
+
+def files(root: Path) -> list[Path]:
+    """Relative paths, sorted. Also those that git would track once they are added."""
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={root}", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        check=False,
+    ) if (root / ".git").exists() else None
+    if listed is not None and listed.returncode == 0:
+        paths = {Path(name) for name in listed.stdout.decode().split("\0") if name}
+    else:
+        paths = {path.relative_to(root) for path in root.rglob("*") if not NOT_SOURCE & set(path.relative_to(root).parts)}
+    return sorted(path for path in paths if (root / path).is_file())
