@@ -179,14 +179,27 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
       return on_progress(rank, message);
     case FrameType::abort:
       return abort(static_cast<Errc>(message.value), message.body);
-    case FrameType::finalize:
-      if (!finalized_[rank]) ++finalized_count_;
-      finalized_[rank] = true;
-      if (finalized_count_ == settings_.nranks) output_.broadcast({.type = FrameType::finalize});
-      return;
+    case FrameType::finalize: return on_finalize(rank);
     default:
       return;
   }
+}
+
+void Coordinator::on_finalize(std::uint32_t rank) {
+  if (!finalized_[rank]) ++finalized_count_;
+  finalized_[rank] = true;
+  if (finalized_count_ == 1) finalize_deadline_ = now_ + settings_.finalize_limit;
+  if (finalized_count_ < settings_.nranks) return;
+  finalize_deadline_ = TimePoint::max();
+  output_.broadcast({.type = FrameType::finalize});
+}
+
+std::string Coordinator::not_finalized() const {
+  std::string names;
+  for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
+    if (!finalized_[r]) names += (names.empty() ? "" : ", ") + rank_name(r);
+  }
+  return names;
 }
 
 void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
@@ -306,6 +319,7 @@ void Coordinator::renew(TimePoint now) {
 void Coordinator::tick(TimePoint now) {
   now_ = now;
   if (state_ == State::stopped) return;
+  if (now >= finalize_deadline_) return abort(Errc::timed_out, not_finalized() + ": did not finalize within the time-out, as other ranks did");
   if (stalled_operation_ && now >= decide_at_) return decide();
   if (service_ == nullptr) return;
   if (group_ != 0 && now >= renew_at_) renew(now);

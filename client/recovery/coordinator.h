@@ -31,6 +31,7 @@ struct CoordinatorSettings {
   transport::Duration retry_first = std::chrono::milliseconds(200);
   transport::Duration retry_last = std::chrono::seconds(5);
   transport::Duration inquiry_limit = std::chrono::seconds(1);
+  transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first rank that finalizes to the last
 };
 
 class CoordinatorOutput {
@@ -69,6 +70,8 @@ class Coordinator {
   void on_holdings(std::uint32_t rank, const ControlMessage& message);
   void on_stalled(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_progress(std::uint32_t rank, const ControlMessage& message);
+  void on_finalize(std::uint32_t rank);
+  [[nodiscard]] std::string not_finalized() const;
   void inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for);
   void decide();
   [[nodiscard]] bool tree_hangs() const;
@@ -103,6 +106,7 @@ class Coordinator {
   std::vector<Holdings> holdings_;
   std::vector<bool> finalized_;
   std::uint32_t finalized_count_ = 0;
+  transport::TimePoint finalize_deadline_ = transport::TimePoint::max();
   // an inquiry under way
   std::optional<std::uint64_t> stalled_operation_;
   bool suspicion_ = false;  // early: only a hanging tree or a mismatch is acted on
