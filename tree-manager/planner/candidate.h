@@ -37,14 +37,16 @@ struct Candidate {
   std::vector<CandidateNode> nodes;
   std::uint32_t depth = 0;
   std::uint32_t mixed = 0;  // aggregators with both ranks and aggregators as children
+  // Set by CostModel::estimate.
   double seconds = 0;
+  std::uint64_t traffic = 0;  // over links between switches, in kFullRate units
 };
 
 /// Builds candidates over one layout; keeps its buffers between them.
 class CandidateBuilder {
  public:
   explicit CandidateBuilder(const Sites& sites) : sites_(sites) {}
-  /// False when these choices lead to no tree. `out.seconds` is not set.
+  /// False when these choices lead to no tree. The estimate is not set.
   [[nodiscard]] bool build(const CandidateShape& shape, std::uint64_t weight, Candidate& out);
 
  private:
@@ -78,7 +80,7 @@ class CostModel {
  public:
   CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request);
   /// Of this lane alone, with `weight` on every edge.
-  [[nodiscard]] double seconds(const Candidate& candidate, std::uint64_t weight);
+  void estimate(Candidate& candidate, std::uint64_t weight);
   /// Makes the lane part of what is allotted, in `sites`.
   void commit(const Candidate& candidate, std::uint64_t weight);
 

@@ -59,10 +59,12 @@ void CostModel::put(const Candidate& candidate, std::uint64_t weight) {
   }
 }
 
-double CostModel::seconds(const Candidate& candidate, std::uint64_t weight) {
+void CostModel::estimate(Candidate& candidate, std::uint64_t weight) {
   put(candidate, weight);
+  candidate.traffic = 0;
   double slowest = members_floor_;
   for (const std::uint32_t domain : uplinks_.which) {
+    candidate.traffic += uplinks_.load[domain];
     slowest = std::max(slowest, seconds_per_byte(sites_.uplink_load[domain] + uplinks_.load[domain],
                                                  domains_.domains()[domain].uplink_bits_per_second));
   }
@@ -77,8 +79,8 @@ double CostModel::seconds(const Candidate& candidate, std::uint64_t weight) {
     slowest = std::max(slowest, seconds_per_byte(at.load + weight * flows, at.line_rate_bits_per_second));
     fill = std::max(fill, seconds_per_byte(kFullRate * flows, at.line_rate_bits_per_second));
   }
-  return static_cast<double>(request_.operation_bytes) * slowest +
-         candidate.depth * (kLevelSeconds + fill * request_.segment_bytes);
+  candidate.seconds = static_cast<double>(request_.operation_bytes) * slowest +
+                      candidate.depth * (kLevelSeconds + fill * request_.segment_bytes);
 }
 
 void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {

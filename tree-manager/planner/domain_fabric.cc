@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "tree-manager/planner/candidate.h"
@@ -17,7 +18,9 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-constexpr double kSameCost = 1e-6;  // relative; below it the simpler tree wins
+// Estimates are not that exact: among trees this close to the fastest, the one that burdens the fabric least wins, then
+// the simplest.
+constexpr double kSameCost = 0.02;
 
 class LanePlanner {
  public:
@@ -60,39 +63,48 @@ class LanePlanner {
     return mask;
   }
 
-  bool best_within(std::uint32_t scope, std::uint64_t weight) {
-    const Site& site = sites_.sites[scope];
-    if (site.aggregators_begin == site.aggregators_end) return false;
+  /// Every combination of choices, estimated.
+  void try_all(std::uint32_t scope, std::uint64_t weight) {
     const std::uint32_t levels = reducing_levels(scope);
-    bool any = false;
     for (const std::uint32_t fan_in : fan_ins_) {
       for (std::uint32_t mask = levels;; mask = (mask - 1) & levels) {  // every subset, the full one first
         for (const bool own_first : {true, false}) {
-          any |= consider({.scope = scope,
-                           .levels_mask = mask,
-                           .fan_in = fan_in,
-                           .own_first = own_first,
-                           .levels_max = request_.levels_max,
-                           .levels = request_.levels},
-                          weight, any);
+          consider({.scope = scope,
+                    .levels_mask = mask,
+                    .fan_in = fan_in,
+                    .own_first = own_first,
+                    .levels_max = request_.levels_max,
+                    .levels = request_.levels},
+                   weight);
         }
         if (mask == 0) break;
       }
     }
-    return any;
   }
 
-  bool consider(const CandidateShape& shape, std::uint64_t weight, bool have_best) {
-    if (!builder_.build(shape, weight, trial_)) return false;
-    trial_.seconds = cost_.seconds(trial_, weight);
-    if (!have_best || better(trial_, best_)) std::swap(trial_, best_);
-    return true;
+  void consider(const CandidateShape& shape, std::uint64_t weight) {
+    if (!builder_.build(shape, weight, best_)) return;
+    cost_.estimate(best_, weight);
+    tried_.push_back({shape, best_.seconds, {best_.traffic, best_.mixed, best_.depth, best_.nodes.size()}});
   }
 
-  static bool better(const Candidate& a, const Candidate& b) {
-    if (a.seconds < b.seconds * (1 - kSameCost)) return true;
-    if (a.seconds > b.seconds * (1 + kSameCost)) return false;
-    return std::tuple(a.mixed, a.depth, a.nodes.size()) < std::tuple(b.mixed, b.depth, b.nodes.size());
+  /// Leaves the best tree within the scope in best_.
+  bool best_within(std::uint32_t scope, std::uint64_t weight) {
+    const Site& site = sites_.sites[scope];
+    if (site.aggregators_begin == site.aggregators_end) return false;
+    tried_.clear();
+    try_all(scope, weight);
+    if (tried_.empty()) return false;
+    const auto fastest = std::min_element(tried_.begin(), tried_.end(),
+                                          [](const Tried& a, const Tried& b) { return a.seconds < b.seconds; });
+    const double seconds_max = fastest->seconds * (1 + kSameCost);
+    const Tried* best = &*fastest;
+    for (const Tried& it : tried_) {
+      if (it.seconds <= seconds_max && it.burden < best->burden) best = &it;
+    }
+    const bool built = builder_.build(best->shape, weight, best_);
+    cost_.estimate(best_, weight);
+    return built;
   }
 
   [[nodiscard]] LaneTree materialise() const {
@@ -114,13 +126,19 @@ class LanePlanner {
     return tree;
   }
 
+  struct Tried {
+    CandidateShape shape;
+    double seconds = 0;
+    std::tuple<std::uint64_t, std::uint32_t, std::uint32_t, std::size_t> burden;  // traffic, mixed, depth, aggregators
+  };
+
   const PlanRequest& request_;
   Sites& sites_;
   CandidateBuilder builder_;
   CostModel cost_;
   std::vector<std::uint32_t> fan_ins_;
   Candidate best_;
-  Candidate trial_;
+  std::vector<Tried> tried_;
 };
 
 using LoadByName = std::unordered_map<std::string, std::uint64_t>;
