@@ -77,52 +77,56 @@ struct Ordered {
   }
 };
 
+/// The small floats: a group of four float32 vectors from two wire vectors, or from one of bytes. kOrder: see
+/// lanes-inl.h.
+template <Order kOrder>
 struct Float16 {
   using Lane = float;
   static constexpr std::size_t kElementBytes = 2;
   static constexpr std::size_t kGroupVectors = 2;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_float16(load_vector<std::uint16_t>(from), a, b);
-    widen_float16(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+    widen_float16<kOrder>(load_vector<std::uint16_t>(from), a, b);
+    widen_float16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
   }
 
-  template <bool kStream>
+  template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint16_t, kStream>(narrow_float16<Overflow::to_infinity>(a, b), to);
-    store_vector<std::uint16_t, kStream>(narrow_float16<Overflow::to_infinity>(c, d), to + vector_bytes());
+    store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(a, b), to);
+    store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(c, d), to + vector_bytes());
   }
 };
 
+template <Order kOrder>
 struct BFloat16 {
   using Lane = float;
   static constexpr std::size_t kElementBytes = 2;
   static constexpr std::size_t kGroupVectors = 2;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_bfloat16(load_vector<std::uint16_t>(from), a, b);
-    widen_bfloat16(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+    widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from), a, b);
+    widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
   }
 
-  template <bool kStream>
+  template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint16_t, kStream>(narrow_bfloat16<Overflow::to_infinity>(a, b), to);
-    store_vector<std::uint16_t, kStream>(narrow_bfloat16<Overflow::to_infinity>(c, d), to + vector_bytes());
+    store_vector<std::uint16_t, kStream>(narrow_bfloat16<kOverflow, kOrder>(a, b), to);
+    store_vector<std::uint16_t, kStream>(narrow_bfloat16<kOverflow, kOrder>(c, d), to + vector_bytes());
   }
 };
 
-template <class Format>
+template <class Format, Order kOrder>
 struct Float8 {
   using Lane = float;
   static constexpr std::size_t kElementBytes = 1;
   static constexpr std::size_t kGroupVectors = 1;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_float8<Format>(load_vector<std::uint8_t>(from), a, b, c, d);
+    widen_float8<Format, kOrder>(load_vector<std::uint8_t>(from), a, b, c, d);
   }
 
-  template <bool kStream>
+  template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint8_t, kStream>(narrow_float8<Format, Overflow::to_infinity>(a, b, c, d), to);
+    store_vector<std::uint8_t, kStream>(narrow_float8<Format, kOverflow, kOrder>(a, b, c, d), to);
   }
 };

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tributary/kernels/convert.h"
+#include "tributary/kernels/counters.h"
 #include "tributary/kernels/target.h"
 #include "tributary/protocol/types.h"
 
@@ -23,7 +25,48 @@ struct ReduceTable {
   ReduceFunction functions[kDTypeCount][kReduceOpCount];
 };
 
-/// The table of a target, which must be among available_targets().
+struct ConvertArgs {
+  const void* in;
+  void* out;
+  std::size_t count;
+  ConvertCounters* counters;  // null for the functions that do not count
+  bool stream;                // write the result past the caches
+};
+using ConvertFunction = void (*)(const ConvertArgs&) noexcept;
+
+/// The formats other than float32 that convert knows.
+inline constexpr std::size_t kSmallFormatCount = 4;
+inline constexpr DType kSmallFormats[kSmallFormatCount] = {DType::float16, DType::bfloat16, DType::float8_e4m3,
+                                                           DType::float8_e5m2};
+
+struct SmallFormatKernels {
+  ConvertFunction narrow[2][2];   // from float32; by Overflow, then by whether it counts
+  ConvertFunction widen[2];       // to float32; by whether it counts
+  ConvertFunction accumulate[2];  // onto float32; by whether it counts
+};
+
+struct QuantizeArgs {
+  const void* in;
+  void* out;
+  float* scales;  // written by quantize, read by the others
+  std::size_t count;
+  std::size_t block;
+  ConvertCounters* counters;  // may be null
+  bool stream;
+};
+using QuantizeFunction = void (*)(const QuantizeArgs&) noexcept;
+using CountFunction = void (*)(const void* data, std::size_t count, NonFinite& found) noexcept;
+
+struct ConvertTable {
+  SmallFormatKernels small[kSmallFormatCount];
+  QuantizeFunction quantize;
+  QuantizeFunction dequantize;
+  QuantizeFunction dequantize_accumulate;
+  CountFunction count_non_finite[kDTypeCount];  // null for integers
+};
+
+/// The tables of a target, which must be among available_targets().
 [[nodiscard]] const ReduceTable& reduce_table(Target target) noexcept;
+[[nodiscard]] const ConvertTable& convert_table(Target target) noexcept;
 
 }  // namespace tributary::kernels

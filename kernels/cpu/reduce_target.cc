@@ -2,6 +2,7 @@
 #include "cpu/target-inl.h"
 //
 #include "cpu/kernel_table.h"
+#include "tributary/kernels/convert.h"
 
 HWY_BEFORE_NAMESPACE();
 #if TRIBUTARY_BF16_INSTRUCTIONS
@@ -11,11 +12,9 @@ namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// In order of dependency.
-#include "cpu/lanes-inl.h"
+#include "cpu/formats-inl.h"
 //
 #include "cpu/arithmetic-inl.h"
-#include "cpu/elements-inl.h"
 
 // ---- Operations on accumulator lanes: combine two values, and finish the last one before it is rounded.
 
@@ -183,6 +182,9 @@ inline constexpr ReduceFunction greatest =
 template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
+using E4M3Native = Float8<E4M3, Order::native>;
+using E5M2Native = Float8<E5M2, Order::native>;
+
 #define TRIBUTARY_INTEGER(T) {plain<T, Sum>, plain<T, Product>, plain<T, Minimum>, plain<T, Maximum>, plain<T, Average>}
 #define TRIBUTARY_FLOAT(F, T, largest, quiet) \
   {plain<F, Sum>, plain<F, Product>, least<T, largest, quiet>, greatest<T, largest, quiet>, plain<F, Average>}
@@ -201,12 +203,12 @@ const ReduceTable kReduceTable = {{
     TRIBUTARY_INTEGER(std::uint32_t),
     TRIBUTARY_INTEGER(std::int64_t),
     TRIBUTARY_INTEGER(std::uint64_t),
-    TRIBUTARY_SMALL(Float16, std::int16_t, 0x7C00, 0x0200),
-    TRIBUTARY_SMALL(BFloat16, std::int16_t, 0x7F80, 0x0040),
+    TRIBUTARY_SMALL(Float16<Order::native>, std::int16_t, 0x7C00, 0x0200),
+    TRIBUTARY_SMALL(BFloat16<Order::native>, std::int16_t, 0x7F80, 0x0040),
     TRIBUTARY_FLOAT(float, std::int32_t, 0x7F800000, 0x00400000),
     TRIBUTARY_FLOAT(double, std::int64_t, 0x7FF0000000000000, 0x0008000000000000),
-    TRIBUTARY_SMALL(Float8<E4M3>, std::int8_t, 0x7E, 0),
-    TRIBUTARY_SMALL(Float8<E5M2>, std::int8_t, 0x7C, 0x02),
+    TRIBUTARY_SMALL(E4M3Native, std::int8_t, 0x7E, 0),
+    TRIBUTARY_SMALL(E5M2Native, std::int8_t, 0x7C, 0x02),
 }};
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET

@@ -1,5 +1,8 @@
 #include "cpu/scalar_tables.h"
 
+#include <utility>
+
+#include "reference/convert.h"
 #include "reference/reduce.h"
 
 namespace tributary::kernels::scalar {
@@ -17,8 +20,63 @@ constexpr ReduceTable make_table(std::index_sequence<kIndex...>) noexcept {
             run<static_cast<DType>(kIndex), ReduceOp::avg>}...}};
 }
 
+template <DType kDType, Overflow kOverflow>
+void narrow(const ConvertArgs& args) noexcept {
+  reference::convert(DType::float32, kDType, args.in, args.out, args.count,
+                     {.overflow = kOverflow, .counters = args.counters});
+}
+
+template <DType kDType>
+void widen(const ConvertArgs& args) noexcept {
+  reference::convert(kDType, DType::float32, args.in, args.out, args.count, {.counters = args.counters});
+}
+
+template <DType kDType>
+void accumulate(const ConvertArgs& args) noexcept {
+  reference::convert_accumulate(kDType, args.in, static_cast<float*>(args.out), args.count,
+                                {.counters = args.counters});
+}
+
+/// The reference counts when it is given counters, so that both columns of the table are the same function.
+template <DType kDType>
+constexpr SmallFormatKernels small_format = {
+    .narrow = {{narrow<kDType, Overflow::to_infinity>, narrow<kDType, Overflow::to_infinity>},
+               {narrow<kDType, Overflow::saturate>, narrow<kDType, Overflow::saturate>}},
+    .widen = {widen<kDType>, widen<kDType>},
+    .accumulate = {accumulate<kDType>, accumulate<kDType>},
+};
+
+void quantize(const QuantizeArgs& args) noexcept {
+  reference::quantize(static_cast<const float*>(args.in), static_cast<std::int8_t*>(args.out), args.scales, args.count,
+                      args.block, args.counters);
+}
+void dequantize(const QuantizeArgs& args) noexcept {
+  reference::dequantize(static_cast<const std::int8_t*>(args.in), args.scales, static_cast<float*>(args.out),
+                        args.count, args.block);
+}
+void dequantize_accumulate(const QuantizeArgs& args) noexcept {
+  reference::dequantize_accumulate(static_cast<const std::int8_t*>(args.in), args.scales, static_cast<float*>(args.out),
+                                   args.count, args.block);
+}
+
+template <DType kDType>
+void count_non_finite(const void* data, std::size_t count, NonFinite& found) noexcept {
+  reference::count_non_finite(kDType, data, count, found);
+}
+
+template <std::size_t... kIndex>
+constexpr ConvertTable make_convert_table(std::index_sequence<kIndex...>) noexcept {
+  return {.small = {small_format<kSmallFormats[0]>, small_format<kSmallFormats[1]>, small_format<kSmallFormats[2]>,
+                    small_format<kSmallFormats[3]>},
+          .quantize = quantize,
+          .dequantize = dequantize,
+          .dequantize_accumulate = dequantize_accumulate,
+          .count_non_finite = {count_non_finite<static_cast<DType>(kIndex)>...}};
+}
+
 }  // namespace
 
+constinit const ConvertTable kConvertTable = make_convert_table(std::make_index_sequence<kDTypeCount>{});
 constinit const ReduceTable kReduceTable = make_table(std::make_index_sequence<kDTypeCount>{});
 
 }  // namespace tributary::kernels::scalar

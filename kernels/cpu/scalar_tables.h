@@ -5,5 +5,6 @@
 namespace tributary::kernels::scalar {
 
 extern const ReduceTable kReduceTable;
+extern const ConvertTable kConvertTable;
 
 }  // namespace tributary::kernels::scalar

@@ -17,23 +17,29 @@ namespace tributary::kernels {
 #if defined(__x86_64__)
 namespace sse4 {
 extern const ReduceTable kReduceTable;
-}
+extern const ConvertTable kConvertTable;
+}  // namespace sse4
 namespace avx2 {
 extern const ReduceTable kReduceTable;
-}
+extern const ConvertTable kConvertTable;
+}  // namespace avx2
 namespace avx3 {
 extern const ReduceTable kReduceTable;
-}
+extern const ConvertTable kConvertTable;
+}  // namespace avx3
 namespace avx3_bf16 {
 extern const ReduceTable kReduceTable;
-}
+extern const ConvertTable kConvertTable;
+}  // namespace avx3_bf16
 #elif defined(__aarch64__)
 namespace neon {
 extern const ReduceTable kReduceTable;
-}
+extern const ConvertTable kConvertTable;
+}  // namespace neon
 namespace sve {
 extern const ReduceTable kReduceTable;
-}
+extern const ConvertTable kConvertTable;
+}  // namespace sve
 #endif
 
 namespace {
@@ -136,6 +142,28 @@ const ReduceTable& reduce_table(Target target) noexcept {
 #endif
     default:
       return scalar::kReduceTable;
+  }
+}
+
+const ConvertTable& convert_table(Target target) noexcept {
+  switch (target) {
+#if defined(__x86_64__)
+    case Target::sse4:
+      return sse4::kConvertTable;
+    case Target::avx2:
+      return avx2::kConvertTable;
+    case Target::avx3:
+      return avx3::kConvertTable;
+    case Target::avx3_bf16:
+      return avx3_bf16::kConvertTable;
+#elif defined(__aarch64__)
+    case Target::neon:
+      return neon::kConvertTable;
+    case Target::sve:
+      return sve::kConvertTable;
+#endif
+    default:
+      return scalar::kConvertTable;
   }
 }
 

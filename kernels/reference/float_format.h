@@ -3,6 +3,7 @@
 // check by eye.
 #include <cstdint>
 
+#include "tributary/kernels/convert.h"
 #include "tributary/protocol/types.h"
 
 namespace tributary::kernels::reference {
@@ -26,12 +27,6 @@ struct FloatFormat {
   [[nodiscard]] constexpr std::uint32_t quiet_nan() const noexcept {
     return has_infinity ? exponent_mask() | (1U << (mantissa_bits - 1)) : sign_bit() - 1;
   }
-};
-
-/// What becomes of a finite value whose rounding is beyond the largest finite one, and of an infinity.
-enum class Overflow : std::uint8_t {
-  to_infinity,  // infinity; NaN where the format has none
-  saturate,     // the largest finite value of that sign
 };
 
 /// float16, bfloat16, float8_e4m3 or float8_e5m2.

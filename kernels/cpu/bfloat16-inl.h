@@ -1,0 +1,85 @@
+// bfloat16: the upper half of a float32. Included once per target.
+
+/// The even elements of a vector of 16-bit ones, each in the upper half of its 32-bit lane, over zeros.
+HWY_INLINE Vec<std::uint32_t> even_to_upper_half(Vec<std::uint16_t> wire) {
+#if HWY_ARCH_X86
+  // A byte shuffle rather than a shift: on Zen 4 shifts share their pipes with float additions, which are what a sum is
+  // bound by. With a shift, 64 bytes cost three cycles, with the shuffle two.
+  alignas(16) static constexpr std::uint8_t kSource[16] = {0x80, 0x80, 0, 1, 0x80, 0x80, 4,  5,
+                                                           0x80, 0x80, 8, 9, 0x80, 0x80, 12, 13};
+  const Tag<std::uint8_t> bytes;
+  return as<std::uint32_t>(hn::TableLookupBytesOr0(as<std::uint8_t>(wire), hn::LoadDup128(bytes, kSource)));
+#else
+  return hn::ShiftLeft<16>(as<std::uint32_t>(wire));
+#endif
+}
+
+template <Order kOrder>
+HWY_INLINE void widen_bfloat16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<float>& second) {
+  if constexpr (kOrder == Order::native) {
+    first = as<float>(even_to_upper_half(wire));
+    second = as<float>(hn::And(as<std::uint32_t>(wire), set<std::uint32_t>(0xFFFF0000U)));
+  } else {
+    Vec<std::uint32_t> first_words, second_words;
+    split_words<kOrder>(wire, first_words, second_words);
+    first = as<float>(hn::ShiftLeft<16>(first_words));
+    second = as<float>(hn::ShiftLeft<16>(second_words));
+  }
+}
+
+/// The rounded value in the upper half of each lane; what is below it is left over. A NaN is only made quiet: rounding
+/// its payload could carry. (Not by Ne(value, value): in Highway 1.0.3 that is an ordered comparison on AVX2 and
+/// AVX-512, false for NaN.)
+template <Overflow kOverflow>
+HWY_INLINE Vec<std::uint32_t> round_to_bfloat16(Vec<float> value) {
+  using U = std::uint32_t;
+  const auto bits = as<U>(value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), set<U>(1));
+  auto rounded = hn::Add(hn::Add(bits, set<U>(0x7FFF)), odd);
+  if constexpr (kOverflow == Overflow::saturate) {
+    const auto magnitude = as<std::int32_t>(hn::And(rounded, set<U>(0x7FFFFFFF)));
+    const auto largest = hn::Or(hn::And(bits, set<U>(0x80000000U)), set<U>(0x7F7F0000));
+    const auto beyond = hn::Gt(magnitude, set<std::int32_t>(0x7F7FFFFF));
+    rounded = as<U>(hn::IfThenElse(beyond, as<std::int32_t>(largest), as<std::int32_t>(rounded)));
+  }
+  const auto quiet = as<float>(hn::Or(bits, set<U>(0x00400000)));
+  return as<U>(hn::IfThenElse(hn::IsNaN(value), quiet, as<float>(rounded)));
+}
+
+template <Overflow kOverflow, Order kOrder>
+HWY_INLINE Vec<std::uint16_t> narrow_bfloat16_by_integers(Vec<float> first, Vec<float> second) {
+  const auto first_words = hn::ShiftRight<16>(round_to_bfloat16<kOverflow>(first));
+  const auto second_rounded = round_to_bfloat16<kOverflow>(second);
+  if constexpr (kOrder == Order::native) {
+    return as<std::uint16_t>(hn::Or(first_words, hn::And(second_rounded, set<std::uint32_t>(0xFFFF0000U))));
+  } else {
+    return join_words<kOrder>(first_words, hn::ShiftRight<16>(second_rounded));
+  }
+}
+
+#if TRIBUTARY_BF16_INSTRUCTIONS
+/// VCVTNE2PS2BF16 rounds as we do but for subnormal values, which it takes for zero whatever the control register says.
+/// Results that are zero are looked at again, and subnormals left to the integers: the bits must not depend on the
+/// target.
+template <Overflow kOverflow, Order kOrder>
+HWY_INLINE Vec<std::uint16_t> narrow_bfloat16(Vec<float> first, Vec<float> second) {
+  if constexpr (kOverflow == Overflow::saturate) return narrow_bfloat16_by_integers<kOverflow, kOrder>(first, second);
+  constexpr int kSubnormal = 0x20;
+  const auto rounded = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(second.raw, first.raw));
+  if (HWY_UNLIKELY(_mm512_testn_epi16_mask(rounded, _mm512_set1_epi16(0x7FFF)) != 0)) {
+    const unsigned subnormal =
+        _mm512_fpclass_ps_mask(first.raw, kSubnormal) | unsigned{_mm512_fpclass_ps_mask(second.raw, kSubnormal)};
+    if (subnormal != 0) return narrow_bfloat16_by_integers<kOverflow, kOrder>(first, second);
+  }
+  if constexpr (kOrder == Order::sequential) return Vec<std::uint16_t>{rounded};
+  alignas(64) static constexpr std::uint16_t kInterleaved[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                                                 21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                                                 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return Vec<std::uint16_t>{_mm512_permutexvar_epi16(_mm512_load_si512(kInterleaved), rounded)};
+}
+#else
+template <Overflow kOverflow, Order kOrder>
+HWY_INLINE Vec<std::uint16_t> narrow_bfloat16(Vec<float> first, Vec<float> second) {
+  return narrow_bfloat16_by_integers<kOverflow, kOrder>(first, second);
+}
+#endif

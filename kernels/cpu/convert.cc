@@ -1,0 +1,92 @@
+#include "tributary/kernels/convert.h"
+
+#include <algorithm>
+#include <cassert>
+#include <iterator>
+
+#include "cpu/cache.h"
+#include "cpu/kernel_table.h"
+
+namespace tributary::kernels {
+namespace {
+
+const ConvertTable& active_table() noexcept {
+  static const ConvertTable& table = convert_table(active_target());
+  return table;
+}
+
+/// Null for a dtype that is not one of the small formats.
+const SmallFormatKernels* kernels_of(DType dtype) noexcept {
+  const auto* const found = std::ranges::find(kSmallFormats, dtype);
+  return found == std::end(kSmallFormats) ? nullptr : &active_table().small[found - kSmallFormats];
+}
+
+/// As for reduce: once it is certain that the result does not stay in the last cache, and no sooner.
+bool should_stream(std::size_t bytes) noexcept {
+  return bytes > last_cache_bytes() / 2;
+}
+
+}  // namespace
+
+bool can_convert(DType from, DType to) noexcept {
+  const auto is_small = [](DType dtype) { return std::ranges::find(kSmallFormats, dtype) != std::end(kSmallFormats); };
+  return (from == DType::float32 && is_small(to)) || (is_small(from) && to == DType::float32);
+}
+
+void convert(DType from, DType to, const void* in, void* out, std::size_t count,
+             const ConvertOptions& options) noexcept {
+  assert(can_convert(from, to));
+  const bool narrows = from == DType::float32;
+  const bool counts = options.counters != nullptr;
+  const SmallFormatKernels* const kernels = kernels_of(narrows ? to : from);
+  if (kernels == nullptr) return;
+  const ConvertFunction function =
+      narrows ? kernels->narrow[static_cast<std::size_t>(options.overflow)][counts] : kernels->widen[counts];
+  function({.in = in,
+            .out = out,
+            .count = count,
+            .counters = options.counters,
+            .stream = should_stream(count * (size_of(from) + size_of(to)))});
+}
+
+void convert_accumulate(DType from, const void* in, float* accumulator, std::size_t count,
+                        const ConvertOptions& options) noexcept {
+  assert(can_convert(from, DType::float32));
+  const SmallFormatKernels* const kernels = kernels_of(from);
+  if (kernels == nullptr) return;
+  kernels->accumulate[options.counters != nullptr](
+      {.in = in, .out = accumulator, .count = count, .counters = options.counters, .stream = false});
+}
+
+void quantize(const float* in, std::int8_t* out, float* scales, std::size_t count, std::size_t block,
+              ConvertCounters* counters) noexcept {
+  assert(is_scale_block(block));
+  active_table().quantize(
+      {.in = in, .out = out, .scales = scales, .count = count, .block = block, .counters = counters, .stream = false});
+}
+
+// The kernels share one set of arguments; these two only read the scales.
+void dequantize(const std::int8_t* in, const float* scales, float* out, std::size_t count, std::size_t block) noexcept {
+  assert(is_scale_block(block));
+  active_table().dequantize({.in = in,
+                             .out = out,
+                             .scales = const_cast<float*>(scales),
+                             .count = count,
+                             .block = block,
+                             .counters = nullptr,
+                             .stream = should_stream(count * (sizeof(float) + 1))});
+}
+
+void dequantize_accumulate(const std::int8_t* in, const float* scales, float* accumulator, std::size_t count,
+                           std::size_t block) noexcept {
+  assert(is_scale_block(block));
+  active_table().dequantize_accumulate({.in = in,
+                                        .out = accumulator,
+                                        .scales = const_cast<float*>(scales),
+                                        .count = count,
+                                        .block = block,
+                                        .counters = nullptr,
+                                        .stream = false});
+}
+
+}  // namespace tributary::kernels

@@ -1,0 +1,37 @@
+#include "tributary/kernels/counters.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cpu/kernel_table.h"
+#include "tributary/kernels/reduce.h"
+
+namespace tributary::kernels {
+namespace {
+
+/// Of the result: it is counted while it is still in a first cache of 32 KiB.
+constexpr std::size_t kCountedBytes = std::size_t{8} << 10;
+
+}  // namespace
+
+void count_non_finite(DType dtype, const void* data, std::size_t count, NonFinite& found) noexcept {
+  static const ConvertTable& table = convert_table(active_target());
+  const CountFunction function = table.count_non_finite[static_cast<std::size_t>(dtype)];
+  if (function != nullptr) function(data, count, found);
+}
+
+void reduce_counted(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
+                    std::uint32_t divisor, NonFinite& found) noexcept {
+  const std::size_t size = size_of(dtype);
+  const std::size_t step = kCountedBytes / size;
+  std::array<const void*, kReduceInputsMax> pieces;
+  for (std::size_t first = 0; first < count; first += step) {
+    const std::size_t length = std::min(step, count - first);
+    for (std::size_t k = 0; k < inputs.size(); ++k) pieces[k] = static_cast<const std::byte*>(inputs[k]) + first * size;
+    void* const piece = static_cast<std::byte*>(out) + first * size;
+    reduce(dtype, op, {pieces.data(), inputs.size()}, piece, length, divisor);
+    count_non_finite(dtype, piece, length, found);
+  }
+}
+
+}  // namespace tributary::kernels
