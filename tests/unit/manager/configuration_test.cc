@@ -1,0 +1,225 @@
+// Everything that is read from text: quantities, names, topologies, settings. What matters is what a wrong text is
+// answered with.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "fabrics.h"
+#include "tree-manager/planner/domains.h"
+#include "tree-manager/settings/settings.h"
+#include "tree-manager/topology/name_range.h"
+#include "tree-manager/topology/units.h"
+
+namespace tributary::manager {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+template <class T>
+std::string complaint(const Result<T>& result) {
+  return result ? "no complaint" : result.error().message;
+}
+
+TEST(Units, ReadWhatTheyWrite) {
+  EXPECT_EQ(*parse_rate("100Gbit/s"), 100'000'000'000U);
+  EXPECT_EQ(*parse_rate("2.5 Gbit/s"), 2'500'000'000U);
+  EXPECT_EQ(*parse_bytes("64KiB"), 65536U);
+  EXPECT_EQ(*parse_bytes("1kB"), 1000U);
+  EXPECT_EQ(*parse_duration("2min"), 120'000ms);
+  for (const std::uint64_t value : {0ULL, 1ULL, 999ULL, 1000ULL, 65536ULL, 1'500'000ULL, 100'000'000'000ULL}) {
+    EXPECT_EQ(*parse_rate(rate_text(value)), value);
+    EXPECT_EQ(*parse_bytes(bytes_text(value)), value);
+    EXPECT_EQ(parse_duration(duration_text(std::chrono::milliseconds(value)))->count(), static_cast<std::int64_t>(value));
+  }
+}
+
+TEST(Units, SayWhatIsAcceptedWhenTheUnitIsMissingOrWrong) {
+  EXPECT_EQ(complaint(parse_rate("100")),
+            "'100' has no unit; write a number with bit/s, kbit/s, Mbit/s, Gbit/s or Tbit/s, for example 100Gbit/s");
+  EXPECT_THAT(complaint(parse_rate("100GB/s")), HasSubstr("has the unit 'GB/s', which is not known here"));
+  EXPECT_THAT(complaint(parse_bytes("64k")), HasSubstr("'k'"));
+  EXPECT_THAT(complaint(parse_duration("10 minutes")), HasSubstr("ms, s, min or h"));
+  for (const char* text : {"", "Gbit/s", "-1Gbit/s", "1e3Gbit/s", "nanGbit/s", "infGbit/s", "99999999Tbit/s", "0.0000001bit/s", "1 2Gbit/s"}) {
+    EXPECT_FALSE(parse_rate(text).has_value()) << text;
+  }
+}
+
+TEST(Names, AreExpandedFromRanges) {
+  EXPECT_THAT(*expand_names("node-[1-3]"), ElementsAre("node-1", "node-2", "node-3"));
+  EXPECT_THAT(*expand_names("n[08-10].rack"), ElementsAre("n08.rack", "n09.rack", "n10.rack"));
+  EXPECT_THAT(*expand_names("plain"), ElementsAre("plain"));
+  for (const char* text : {"", "a b", "a[", "a[]", "a[1]", "a[3-1]", "a[x-y]", "a[1-9999999]", "a[-1-2]", "a[1-2][1-2]", "a\x01"}) {
+    EXPECT_FALSE(expand_names(text).has_value()) << text;
+  }
+  EXPECT_FALSE(check_name(std::string(64, 'x')).has_value());
+  EXPECT_TRUE(check_name(std::string(63, 'x')).has_value());
+}
+
+struct Wrong {
+  const char* text;
+  const char* complaint;
+};
+
+TEST(Topology, NamesFileLineKeyAndWhatIsAccepted) {
+  const std::string good = "switches: [{name: s, level: 1}]\nhosts: [a, b]\n";
+  const Wrong cases[] = {
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 100}\n", "t.yaml:4: links[0].rate: '100' has no unit"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 1Gbit/s, colour: red}\n", "t.yaml:4: links[0].colour: unknown key; known here: from, to, rate"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlink: []\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n", "t.yaml:3: link: unknown key; known here: fabric, switches, hosts, links, aggregators"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: b, to: s, rate: 1Gbit/s}]\n", "t.yaml:3: links[0].from: no host or switch has the name 'b'"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a, a]\nlinks: []\n", "t.yaml:2: hosts[1]: the name 'a' is used twice"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a, b]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n", "t.yaml:2: hosts: host 'b' has no link"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a, b]\nlinks: [{from: a, to: b, rate: 1Gbit/s}]\n", "t.yaml:3: links[0]: a link between two hosts"},
+      {"switches: [{name: s, level: 1}, {name: t, level: 1}]\nhosts: []\nlinks: [{from: s, to: t, rate: 1Gbit/s}]\n", "t.yaml:3: links[0]: a link between two switches of level 1"},
+      {"switches: [{name: s, level: 1}, {name: t, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n", "t.yaml:3: links: switch 't' is not connected with switch 's'"},
+      {"switches: [{name: s, level: 9}]\nhosts: []\nlinks: []\n", "t.yaml:1: switches[0].level: '9' is not a whole number from 1 to 6"},
+      {"switches: [{name: s}]\nhosts: []\nlinks: []\n", "t.yaml:1: switches[0]: 'level' is missing"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s}]\n", "t.yaml:3: links[0]: 'rate' is missing"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 0bit/s}]\n", "t.yaml:3: links[0].rate: a rate of 0"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\naggregators: [{name: x, host: y}]\n", "t.yaml:4: aggregators[0].host: no host has the name 'y'"},
+      {"switches: []\nhosts: []\nlinks: []\n", "a fat-tree has at least one switch"},
+      {"fabric: torus\n", "t.yaml:1: fabric: 'torus' is no fabric known here; accepted: flat, fat-tree"},
+      {"fabric: flat\nswitches: []\n", "t.yaml:2: switches: unknown key; known here: fabric, assumed_rate, aggregators"},
+      {"fabric: flat\nassumed_rate: 10\n", "t.yaml:2: assumed_rate: '10' has no unit"},
+      {"- a\n", "t.yaml:1: a mapping"},
+      {"hosts: [a\n", "this is no YAML"},
+      {"hosts: 3\nswitches: x\nlinks: y\n", "t.yaml:2: switches: a list"},
+      {"fabric: flat\nfabric: flat\n", "this key stands here twice"},
+  };
+  for (const Wrong& it : cases) EXPECT_THAT(complaint(parse_topology(it.text, "t.yaml")), HasSubstr(it.complaint)) << it.text;
+  EXPECT_TRUE(parse_topology(good + "links: [{from: [a, b], to: s, rate: 1Gbit/s}]\n", "t.yaml").has_value());
+  EXPECT_THAT(complaint(load_topology("/nonexistent.yaml")), HasSubstr("/nonexistent.yaml cannot be read"));
+}
+
+TEST(Topology, SurvivesAnyText) {
+  std::mt19937 random(7);
+  const std::string seed = leaf_spine_yaml(2, 2, 1);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = seed;
+    for (int edits = static_cast<int>(random() % 6) + 1; edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 3) {
+        case 0:
+          text[at] = static_cast<char>(random());
+          break;
+        case 1:
+          text.erase(at, random() % 8);
+          break;
+        default:
+          text.insert(at, 1, "[]{}:,-&*!|>'\"%@\n"[random() % 17]);
+      }
+      if (text.empty()) text = "x";
+    }
+    const auto topology = parse_topology(text, "t.yaml");
+    if (topology) (void)make_fabric(*topology);
+  }
+}
+
+TEST(Domains, AreLeavesPodsAndTheWhole) {
+  const auto topology = parse_topology(leaf_spine_yaml(3, 2, 2), "t.yaml");
+  ASSERT_TRUE(topology.has_value());
+  const DomainTree tree(*topology);
+  ASSERT_THAT(tree.domains(), SizeIs(4));
+  for (std::uint32_t leaf = 0; leaf < 3; ++leaf) {
+    EXPECT_EQ(tree.domains()[leaf].level, 1U);
+    EXPECT_EQ(tree.domains()[leaf].parent, tree.root());
+    EXPECT_EQ(tree.domains()[leaf].uplink_bits_per_second, 2 * 400'000'000'000U) << "to both spines";
+  }
+  EXPECT_EQ(tree.domains()[tree.root()].level, 2U);
+  EXPECT_EQ(tree.place("agg-spine-1").domain, tree.root());
+  EXPECT_EQ(tree.place("node-0").domain, tree.place("agg-leaf-0").domain);
+  EXPECT_NE(tree.place("node-0").domain, tree.place("node-2").domain);
+  EXPECT_EQ(tree.place("stranger").domain, kNoDomain);
+}
+
+TEST(Domains, JoinTheLeavesOfAHostWithSeveralRails) {
+  const auto topology = parse_topology(
+      "switches: [{name: rail-1, level: 1}, {name: rail-2, level: 1}, {name: other, level: 1}, {name: top, level: 2}]\n"
+      "hosts: [a, b, c]\nlinks:\n  - {from: [a, b], to: [rail-1, rail-2], rate: 100Gbit/s}\n  - {from: c, to: other, rate: 100Gbit/s}\n"
+      "  - {from: [rail-1, rail-2, other], to: top, rate: 400Gbit/s}\n",
+      "t.yaml");
+  ASSERT_TRUE(topology.has_value()) << topology.error().message;
+  const DomainTree tree(*topology);
+  EXPECT_THAT(tree.domains(), SizeIs(3));
+  EXPECT_EQ(tree.place("a").domain, tree.place("b").domain);
+  EXPECT_EQ(tree.place("a").rate_bits_per_second, 200'000'000'000U);
+  EXPECT_EQ(tree.domains()[tree.place("a").domain].uplink_bits_per_second, 800'000'000'000U);
+}
+
+TEST(Domains, PutEveryHostOfAFlatFabricInOnePlace) {
+  const DomainTree tree{Topology{}};
+  EXPECT_EQ(tree.place("anybody").domain, tree.root());
+}
+
+TEST(Settings, ReadWhatTheyPrint) {
+  Settings settings;
+  settings.listen = {"::1", 1234};
+  settings.group_lease = 33s;
+  settings.segment_bytes = 128U << 10;
+  settings.reads_need_token = true;
+  const std::string text = print(settings);
+  const auto again = parse_settings(text, "s.yaml");
+  ASSERT_TRUE(again.has_value()) << again.error().message;
+  EXPECT_EQ(print(*again), text);
+  EXPECT_THAT(text, AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# accepts: 1s to 1h; default: 15s"), HasSubstr("listen: \"[::1]:1234\"")));
+}
+
+TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
+  const auto settings = parse_settings("# nothing\n", "s.yaml");
+  ASSERT_TRUE(settings.has_value());
+  EXPECT_EQ(print(*settings), print(Settings{}));
+}
+
+TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
+  const Wrong cases[] = {
+      {"listen: 1.2.3.4:80\ngroup_leas: 3s\n", "s.yaml:2: group_leas: unknown key; known here: listen,"},
+      {"\ngroup_lease: 3\n", "s.yaml:2: group_lease: '3' has no unit; write a number with ms, s, min or h, for example 10s"},
+      {"group_lease: 3KiB\n", "s.yaml:1: group_lease: '3KiB' has the unit 'KiB'"},
+      {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h' is out of range; accepted: 1s to 1h"},
+      {"group_lease: 1500ms\n", "s.yaml: group_lease: it must be whole seconds"},
+      {"segment_bytes: 100kB\n", "segment_bytes: it must be a multiple of 64 B"},
+      {"window: 257\n", "s.yaml:1: window: '257' is not a whole number from 1 to 256"},
+      {"listen: 7470\n", "s.yaml:1: listen: '7470' is no address: the port is missing"},
+      {"log_level: loud\n", "s.yaml:1: log_level: 'loud' is out of range; accepted: trace, debug, info, warn, error"},
+      {"reads_need_token: yes\n", "accepted: true or false"},
+      {"threads: [1]\n", "s.yaml:1: threads: a single value is expected here"},
+      {"threads: 1\nthreads: 2\n", "s.yaml:2: threads: this key stands here twice"},
+      {"just text\n", "s.yaml:1: a mapping"},
+      {"a: [\n", "this is no YAML"},
+  };
+  for (const Wrong& it : cases) {
+    EXPECT_THAT(complaint(parse_settings(it.text, "s.yaml")), HasSubstr(it.complaint)) << it.text;
+  }
+  EXPECT_THAT(complaint(load_settings("/nonexistent.yaml")), StartsWith("the configuration file /nonexistent.yaml cannot be read"));
+}
+
+TEST(SampleFiles, AreValid) {
+  const std::string folder = TRIBUTARY_CONFIG_FOLDER;
+  EXPECT_EQ(complaint(load_settings(folder + "/manager.yaml")), "no complaint");
+  EXPECT_EQ(complaint(load_topology(folder + "/topology.yaml")), "no complaint");
+  const auto demo = load_topology(folder + "/topology-demo.yaml");
+  ASSERT_TRUE(demo.has_value()) << demo.error().message;
+  const auto hosts = std::vector<std::string>{"node-1", "node-2", "node-3", "node-4"};
+  std::vector<PlanAggregator> aggregators;
+  for (const AggregatorSite& site : demo->aggregators) {
+    aggregators.push_back(aggregator_on(site.host));
+    aggregators.back().name = site.name;
+  }
+  const Plan plan = make_fabric(*demo)->plan(
+      {.hosts = hosts, .aggregators = aggregators, .lanes = 2, .window = 32, .segment_bytes = 65536}, {});
+  ASSERT_THAT(plan.lanes, SizeIs(2)) << plan.reason;
+  for (const LaneTree& lane : plan.lanes) {
+    EXPECT_EQ(lane.levels, 2U);
+    EXPECT_EQ(lane.nodes[lane.root].aggregator, "spine-agg");
+    EXPECT_THAT(lane.nodes, SizeIs(3));
+  }
+}
+
+}  // namespace
+}  // namespace tributary::manager

@@ -1,0 +1,242 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "temporary_folder.h"
+#include "tree-manager/store/records.h"
+#include "tree-manager/store/sqlite.h"
+#include "tree-manager/store/store.h"
+
+namespace tributary::manager {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+AggregatorRecord aggregator(const std::string& name, std::uint64_t incarnation) {
+  return {.name = name,
+          .incarnation = incarnation,
+          .host = "h-" + name,
+          .data = {"10.0.0.1", 7471},
+          .http = {"10.0.0.1", 7472},
+          .memory_bytes = (1ULL << 40) + incarnation,
+          .children_max = 17,
+          .line_rate_bits_per_second = 100'000'000'000,
+          .version = "0.1.0",
+          .draining = incarnation % 2 == 1,
+          .expired = incarnation % 3 == 1,
+          .registered_at = 1'700'000'000};
+}
+
+GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
+  GroupRecord record{.id = id,
+                     .job = "job \"ä\" " + std::to_string(id),
+                     .hosts = {"a", "b", "c"},
+                     .lanes_wanted = 1,
+                     .window = 32,
+                     .segment_bytes = 65536,
+                     .levels_wanted = 2,
+                     .epoch = epoch,
+                     .lanes = {},
+                     .reason = "because",
+                     .failed = {{"x", 7, 1'700'000'000}},
+                     .created_at = 1'700'000'001};
+  LaneTree lane;
+  lane.nodes = {{.aggregator = "leaf", .incarnation = 3, .host = "h", .data = {"::1", 1}, .parent = 1},
+                {.aggregator = "root", .incarnation = 4, .host = "i", .data = {"host", 2}}};
+  lane.leaf_of_rank = {0, 1, 0};
+  EXPECT_TRUE(lane.finish().has_value());
+  record.lanes = {lane};
+  return record;
+}
+
+std::unique_ptr<Store> open_or_die(const SqliteSettings& settings) {
+  auto store = open_sqlite(settings);
+  if (!store) throw std::runtime_error(store.error().message);
+  return std::move(*store);
+}
+
+TEST(Records, ReadWhatTheyWrite) {
+  EXPECT_EQ(*aggregator_from_text(to_text(aggregator("a", 5))), aggregator("a", 5));
+  EXPECT_EQ(*group_from_text(to_text(group(1ULL << 52, 9))), group(1ULL << 52, 9));
+  for (const char* text : {"", "{}", "[]", "null", "{\"name\":3}"}) {
+    EXPECT_FALSE(aggregator_from_text(text).has_value());
+    EXPECT_FALSE(group_from_text(text).has_value());
+  }
+}
+
+TEST(Store, KeepsWhatWasPutAndForgetsWhatWasRemoved) {
+  const TemporaryFolder folder;
+  const SqliteSettings settings{.path = folder.file("m.db")};
+  {
+    const auto store = open_or_die(settings);
+    ASSERT_TRUE(store->put(aggregator("a", 1)).has_value());
+    ASSERT_TRUE(store->put(aggregator("b", 2)).has_value());
+    ASSERT_TRUE(store->put(aggregator("a", 3)).has_value());
+    ASSERT_TRUE(store->remove_aggregator("b").has_value());
+    ASSERT_TRUE(store->put(group(10, 1)).has_value());
+    ASSERT_TRUE(store->put(group(11, 1)).has_value());
+    ASSERT_TRUE(store->put(group(10, 2)).has_value());
+    ASSERT_TRUE(store->remove_group(11).has_value());
+    ASSERT_TRUE(store->put_value("k", "v1").has_value());
+    ASSERT_TRUE(store->put_value("k", "v2").has_value());
+  }
+  const auto snapshot = open_or_die(settings)->load();
+  ASSERT_TRUE(snapshot.has_value());
+  EXPECT_THAT(snapshot->aggregators, ElementsAre(aggregator("a", 3)));
+  EXPECT_THAT(snapshot->groups, ElementsAre(group(10, 2)));
+  EXPECT_EQ(snapshot->values.at("k"), "v2");
+}
+
+TEST(Store, SaysWhatIsWrongWithTheFile) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(open_sqlite({.path = folder.file("no/such/folder/m.db")}).error().message, HasSubstr("cannot be opened for writing"));
+  EXPECT_THAT(open_sqlite({.path = folder.path()}).error().message, HasSubstr("is a directory"));
+  std::ofstream(folder.file("text.db")) << std::string(5000, 'x');
+  EXPECT_THAT(open_sqlite({.path = folder.file("text.db")}).error().message, HasSubstr("is no SQLite database or is damaged"));
+}
+
+TEST(Store, RefusesADatabaseOfANewerManager) {
+  const TemporaryFolder folder;
+  { (void)open_or_die({.path = folder.file("m.db")}); }
+  {
+    auto connection = SqliteConnection::open(folder.file("m.db"), 1000);
+    ASSERT_TRUE(connection.has_value());
+    ASSERT_TRUE(connection->execute("PRAGMA user_version=1000;").has_value());
+  }
+  EXPECT_THAT(open_sqlite({.path = folder.file("m.db")}).error().message, HasSubstr("made by a newer manager"));
+}
+
+TEST(Store, SaysThatARecordIsDamaged) {
+  const TemporaryFolder folder;
+  const auto store = open_or_die({.path = folder.file("m.db")});
+  auto connection = SqliteConnection::open(folder.file("m.db"), 1000);
+  ASSERT_TRUE(connection->execute("INSERT INTO groups VALUES (1, 'nonsense');").has_value());
+  const auto snapshot = store->load();
+  ASSERT_FALSE(snapshot.has_value());
+  EXPECT_THAT(snapshot.error().message, HasSubstr("a group that cannot be read"));
+}
+
+TEST(Store, ChangesNothingWhenItIsFullAndGoesOnWhenThereIsRoomAgain) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.db");
+  const auto store = open_or_die({.path = path, .bytes_max = 100'000});
+  std::set<std::uint64_t> put;
+  Status last;
+  for (std::uint64_t id = 1; id < 10'000 && (last = store->put(group(id, 1))); ++id) put.insert(id);
+  ASSERT_FALSE(last.has_value());
+  EXPECT_EQ(last.error().code, Errc::exhausted);
+  EXPECT_THAT(last.error().message, HasSubstr("has no room"));
+  EXPECT_GT(put.size(), 10U);
+  EXPECT_EQ(store->load()->groups.size(), put.size());
+  for (const std::size_t half = put.size() / 2; put.size() > half;) {
+    ASSERT_TRUE(store->remove_group(*put.begin()).has_value()) << "removing needs no room";
+    put.erase(put.begin());
+  }
+  EXPECT_TRUE(store->put(group(20'000, 1)).has_value());
+  EXPECT_EQ(store->load()->groups.size(), put.size() + 1);
+}
+
+/// What the writer does, in an order that its number alone decides: so the reader knows what must be there.
+struct Workload {
+  std::map<std::uint64_t, std::uint32_t> groups;  // id -> epoch
+  std::map<std::string, std::uint64_t> aggregators;
+
+  static std::string name(std::uint64_t step) { return "a" + std::to_string(step % 7); }
+  void apply(std::uint64_t step) {
+    switch (step % 4) {
+      case 0:
+      case 1:
+        groups[step % 11] = static_cast<std::uint32_t>(step);
+        break;
+      case 2:
+        aggregators[name(step)] = step;
+        break;
+      default:
+        if (step % 8 == 3) {
+          groups.erase(step % 11);
+        } else {
+          aggregators.erase(name(step));
+        }
+    }
+  }
+  static Status write(Store& store, std::uint64_t step) {
+    switch (step % 4) {
+      case 0:
+      case 1:
+        return store.put(group(step % 11, static_cast<std::uint32_t>(step)));
+      case 2:
+        return store.put(aggregator(name(step), step));
+      default:
+        return step % 8 == 3 ? store.remove_group(step % 11) : store.remove_aggregator(name(step));
+    }
+  }
+  static Workload of(const Snapshot& snapshot) {
+    Workload seen;
+    for (const GroupRecord& it : snapshot.groups) seen.groups[it.id] = it.epoch;
+    for (const AggregatorRecord& it : snapshot.aggregators) seen.aggregators[it.name] = it.incarnation;
+    return seen;
+  }
+  friend bool operator==(const Workload&, const Workload&) = default;
+};
+
+/// Writes from `step` on, and tells `acknowledge` each step that is done. Ends only by being killed.
+[[noreturn]] void write_until_killed(const std::string& path, std::uint64_t step, int acknowledge) {
+  auto store = open_sqlite({.path = path});
+  if (!store) ::_exit(3);
+  for (;; ++step) {
+    if (!Workload::write(**store, step)) ::_exit(4);
+    if (::write(acknowledge, &step, sizeof step) != sizeof step) ::_exit(5);
+  }
+}
+
+TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.db");
+  std::mt19937 random(11);
+  Workload expected;
+  std::uint64_t next = 0;
+  for (int round = 0; round < 25; ++round) {
+    int pipe_ends[2];
+    ASSERT_EQ(::pipe(pipe_ends), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::close(pipe_ends[0]);
+      write_until_killed(path, next, pipe_ends[1]);
+    }
+    ::close(pipe_ends[1]);
+    // The moment is drawn in acknowledged changes and then in microseconds within the one that follows.
+    std::uint64_t last = 0;
+    bool any = false;
+    const std::uint64_t changes = random() % 60;
+    for (std::uint64_t i = 0; i < changes && ::read(pipe_ends[0], &last, sizeof last) == sizeof last; ++i) any = true;
+    ::usleep(static_cast<useconds_t>(random() % 3000));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself with " << WEXITSTATUS(status);
+    for (std::uint64_t step = 0; ::read(pipe_ends[0], &step, sizeof step) == sizeof step; last = step) any = true;
+    ::close(pipe_ends[0]);
+
+    for (; any && next <= last; ++next) expected.apply(next);
+    const auto snapshot = open_or_die({.path = path})->load();
+    ASSERT_TRUE(snapshot.has_value()) << snapshot.error().message;
+    const Workload seen = Workload::of(*snapshot);
+    // The change in progress may have been made whole, or not at all.
+    Workload one_more = expected;
+    one_more.apply(next);
+    ASSERT_TRUE(seen == expected || seen == one_more) << "round " << round << ", step " << next;
+    if (seen == one_more && !(seen == expected)) expected.apply(next++);
+  }
+  EXPECT_GT(next, 50U);
+}
+
+}  // namespace
+}  // namespace tributary::manager
