@@ -112,6 +112,14 @@ bool TcpConnection::connected_to_itself() const {
 void TcpConnection::connected() {
   readable_ = writable_ = true;
   addresses_.clear();
+  // Registered anew: Asio goes on to be woken for writability once it was waited for, even if nobody waits any more.
+  const int socket = descriptor_.release();
+  error_code error;
+  descriptor_.assign(socket, error);
+  if (error) {
+    ::close(socket);
+    return tell_closed({Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error.message() + "."});
+  }
   arm_hang_up();
   if (detached_) {  // close_after_flush() was called meanwhile, and its timer runs
     state_ = State::flushing;

@@ -91,6 +91,7 @@ void TcpConnection::turn() {
   }
   if (state_ == State::flushing || state_ == State::lingering) discard_turn();
   if (state_ == State::open || state_ == State::flushing) write_turn();
+  if (state_ == State::open && !readable_ && !stalled_) arm_read();
 }
 
 // ---- ending

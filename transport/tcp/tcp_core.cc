@@ -1,9 +1,12 @@
 #include "tcp/tcp_core.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 
 namespace tributary::transport {
 namespace {
+
+constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 
 class Polling {
  public:
@@ -27,8 +30,11 @@ std::size_t TcpCore::poll(Duration wait) {
   const Polling polling(polling_);
   callbacks_ = 0;
   flush_dirty();
-  run_ready();
-  if (callbacks_ == 0 && wait > Duration::zero()) wait_for_work(Clock::now() + wait);
+  if (wait > Duration::zero()) {
+    wait_for_work(Clock::now() + std::min(wait, kWaitMax));
+  } else {
+    run_ready();
+  }
   return callbacks_;
 }
 
@@ -43,8 +49,8 @@ void TcpCore::wait_for_work(TimePoint deadline) {
   TimePoint now = Clock::now();
   const TimePoint spin_until = std::min(deadline, now + settings_.busy_poll);
   while (callbacks_ == 0 && !shut_ && now < deadline) {
-    if (idle() && now >= spin_until) {
-      io_.run_one_until(deadline);
+    if (idle() && now >= spin_until && !has_posted_.load(std::memory_order_relaxed)) {
+      io_.run_one_until(deadline);  // what else is ready stays in Asio's queue, and is taken from there without a call
       run_posted();
       run_due();
     } else {

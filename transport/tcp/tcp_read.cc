@@ -22,7 +22,7 @@ void TcpConnection::resume() {
 void TcpConnection::read_turn() {
   std::size_t budget = core_.settings().poll_bytes_max;
   while (serving() && !stalled_ && serve_staged()) {
-    if (!readable_) return arm_read();
+    if (!readable_) return;  // turn() waits for more once it has written what this has brought about
     if (budget == 0) return core_.make_due(self());
     receive(budget);
   }

@@ -405,7 +405,7 @@ TEST_F(TcpTransportTest, WakesAWaitingPollByAPostFromAnotherThread) {
   const TimePoint before = Clock::now();
   std::atomic<bool> ran = false;
   std::jthread poster([&] { server_.post([&] { ran = true; }); });
-  while (!ran) server_.poll(30s);
+  while (!ran) server_.poll(Duration::max());
   EXPECT_LT(Clock::now() - before, 10s);
 }
 

@@ -33,7 +33,7 @@ class Channel;
 /// Answer to "where does this frame's payload go".
 struct Accept {
   std::span<std::byte> payload;
-};                 // exactly payload_bytes long; ours to write until on_frame or on_closed
+};  // exactly payload_bytes long; ours to write until on_frame or on_closed
 struct NotYet {};  // stop reading; asked again after Channel::resume()
 struct Reject {
   Error error;
@@ -80,6 +80,8 @@ class Channel {
   /// Closes when all that is queued has been handed to the network, or after `limit`. No callback follows; the handler
   /// may go away, the borrowed payloads of queued send()s may not until the channel is destroyed.
   virtual void close_after_flush(Duration limit) = 0;
+  /// Since close() or on_closed; after close_after_flush() not before it has ended, so that its owner knows when to
+  /// destroy the channel.
   [[nodiscard]] virtual bool closed() const noexcept = 0;
   /// For messages: the other side's address.
   [[nodiscard]] virtual std::string peer() const = 0;

@@ -47,8 +47,8 @@ struct TcpStatistics {
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TcpSettings& settings = {});
-  /// Closes its channels; they may be destroyed later, without a callback. May wait for a name look-up that is under
-  /// way.
+  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
+  /// name look-up that is under way.
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
