@@ -1,0 +1,126 @@
+#include "tensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "reference/float_format.h"
+#include "reference/reduce.h"
+
+namespace tributary::test {
+namespace {
+
+/// Integers up to this, and so all sums up to it, are exact.
+int exact_limit(DType dtype) {
+  switch (dtype) {
+    case DType::float8_e5m2:
+      return 8;
+    case DType::float8_e4m3:
+      return 16;
+    case DType::int8:
+      return 127;
+    case DType::uint8:
+    case DType::bfloat16:
+      return 255;
+    case DType::float16:
+      return 2048;
+    default:
+      return 1'000'000;
+  }
+}
+
+bool has_sign(DType dtype) {
+  return dtype != DType::uint8 && dtype != DType::uint32 && dtype != DType::uint64;
+}
+
+template <class T>
+void store(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+void store_element(DType dtype, std::byte* at, int value) {
+  switch (dtype) {
+    case DType::int8:
+      return store(at, static_cast<std::int8_t>(value));
+    case DType::uint8:
+      return store(at, static_cast<std::uint8_t>(value));
+    case DType::int32:
+      return store(at, static_cast<std::int32_t>(value));
+    case DType::uint32:
+      return store(at, static_cast<std::uint32_t>(value));
+    case DType::int64:
+      return store(at, static_cast<std::int64_t>(value));
+    case DType::uint64:
+      return store(at, static_cast<std::uint64_t>(value));
+    case DType::float32:
+      return store(at, static_cast<float>(value));
+    case DType::float64:
+      return store(at, static_cast<double>(value));
+    default: {
+      const std::uint32_t bits =
+          kernels::reference::encode(kernels::reference::format_of(dtype), static_cast<float>(value));
+      if (size_of(dtype) == 1) return store(at, static_cast<std::uint8_t>(bits));
+      return store(at, static_cast<std::uint16_t>(bits));
+    }
+  }
+}
+
+int value_at(DType dtype, ReduceOp op, std::size_t index, int rank) {
+  const int mixed = static_cast<int>((index * 7 + index / 64 + static_cast<std::size_t>(rank) * 13) % 1'000'003);
+  if (op == ReduceOp::prod) return (mixed & 1) != 0 ? 2 : (has_sign(dtype) && (mixed & 2) != 0 ? -1 : 1);
+  const int range = op == ReduceOp::min || op == ReduceOp::max ? exact_limit(dtype) : exact_limit(dtype) / 5;
+  const int value = mixed % (range + 1);
+  return has_sign(dtype) && (mixed & 4) != 0 ? -value : value;
+}
+
+}  // namespace
+
+Bytes reducible(DType dtype, ReduceOp op, std::size_t count, int rank) {
+  Bytes bytes(count * size_of(dtype));
+  for (std::size_t i = 0; i < count; ++i)
+    store_element(dtype, &bytes[i * size_of(dtype)], value_at(dtype, op, i, rank));
+  return bytes;
+}
+
+Bytes any_bytes(std::size_t bytes, int rank, int salt) {
+  Bytes result(bytes);
+  std::uint64_t state = static_cast<std::uint64_t>(rank) * 1'000'003 + static_cast<std::uint64_t>(salt) + 1;
+  for (std::byte& b : result) {
+    state = state * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX generator
+    b = static_cast<std::byte>(state >> 56U);
+  }
+  return result;
+}
+
+Bytes reduced(DType dtype, ReduceOp op, const std::vector<Bytes>& by_rank) {
+  std::vector<const void*> inputs;
+  for (const Bytes& one : by_rank) inputs.push_back(one.data());
+  Bytes out(by_rank.at(0).size());
+  kernels::reference::reduce(dtype, op, inputs, out.data(), out.size() / size_of(dtype),
+                             op == ReduceOp::avg ? static_cast<std::uint32_t>(by_rank.size()) : 1);
+  return out;
+}
+
+Bytes part(const Bytes& all, std::size_t from, std::size_t count) {
+  const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from);
+  return {begin, begin + static_cast<std::ptrdiff_t>(count)};
+}
+
+Bytes joined(const std::vector<Bytes>& parts) {
+  Bytes all;
+  for (const Bytes& one : parts) all.insert(all.end(), one.begin(), one.end());
+  return all;
+}
+
+std::string difference(std::span<const std::byte> expected, std::span<const std::byte> actual) {
+  if (expected.size() != actual.size()) {
+    return std::to_string(expected.size()) + " bytes expected, " + std::to_string(actual.size()) + " bytes found";
+  }
+  const auto at = std::mismatch(expected.begin(), expected.end(), actual.begin());
+  if (at.first == expected.end()) return {};
+  return "byte " + std::to_string(at.first - expected.begin()) + " of " + std::to_string(expected.size()) + " is " +
+         std::to_string(std::to_integer<int>(*at.second)) + " instead of " +
+         std::to_string(std::to_integer<int>(*at.first));
+}
+
+}  // namespace tributary::test

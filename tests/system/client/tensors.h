@@ -1,0 +1,32 @@
+#pragma once
+// Tensors of every dtype whose reductions are exact, so that results can be compared bit by bit whatever the order.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary::test {
+
+using Bytes = std::vector<std::byte>;
+
+/// `count` elements of `rank`, which differ from rank to rank and from element to element as far as the dtype allows:
+/// such that sums, averages' sums and products of up to five ranks are exact in any order.
+[[nodiscard]] Bytes reducible(DType dtype, ReduceOp op, std::size_t count, int rank);
+
+/// Any bytes at all, for what is only moved.
+[[nodiscard]] Bytes any_bytes(std::size_t bytes, int rank, int salt = 0);
+
+/// The reduction of all ranks' arrays, in rank order, by the scalar reference; an average over all of them.
+[[nodiscard]] Bytes reduced(DType dtype, ReduceOp op, const std::vector<Bytes>& by_rank);
+
+/// Bytes [from, from + count) of `all`.
+[[nodiscard]] Bytes part(const Bytes& all, std::size_t from, std::size_t count);
+[[nodiscard]] Bytes joined(const std::vector<Bytes>& parts);
+
+/// Empty when equal, else where they differ first.
+[[nodiscard]] std::string difference(std::span<const std::byte> expected, std::span<const std::byte> actual);
+
+}  // namespace tributary::test
