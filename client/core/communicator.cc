@@ -158,7 +158,8 @@ void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const
     case PeerClass::collective:
       return runner_->received(peer, receive, payload);
     case PeerClass::message:
-      return messages_.received(peer, receive);
+      messages_.received(peer, receive);
+      return finalize_when_idle();
     case PeerClass::repair:
       if (repair_) repair_->received(peer, receive, payload);
       return;
@@ -170,7 +171,8 @@ void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint
     case PeerClass::collective:
       return runner_->sent();
     case PeerClass::message:
-      return messages_.sent(peer, cookie);
+      messages_.sent(peer, cookie);
+      return finalize_when_idle();
     case PeerClass::repair:
       if (repair_) repair_->sent();
       return;
