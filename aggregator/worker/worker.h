@@ -101,6 +101,8 @@ class Worker final : public transport::Acceptor {
   void tick(transport::TimePoint now);
   /// Ends every lane with `reason`: their groups go on without them. Refuses joins from now on.
   void drain(const std::string& reason);
+  /// Takes lanes again.
+  void undrain() { draining_.clear(); }
 
   [[nodiscard]] const WorkerMetrics& metrics() const noexcept { return metrics_; }
   [[nodiscard]] std::vector<LaneStatus> lanes() const;

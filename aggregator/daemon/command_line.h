@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "aggregator/daemon/settings.h"
+
+namespace tributary::aggregator {
+
+/// Exit codes: docs of the command line, and sysexits.h.
+enum class Exit : int { good = 0, failed = 1, usage = 64, configuration = 78 };
+
+struct CommandLine {
+  std::string config;
+  bool check = false;
+  bool print_config = false;
+  std::vector<Override> overrides;
+};
+
+/// What was asked for; or, for --help, --version and mistakes, the exit code, when all that is to be said was said.
+[[nodiscard]] std::variant<CommandLine, Exit> read_command_line(int argc, const char* const* argv);
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,273 @@
+#include "aggregator/daemon/daemon.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "aggregator/daemon/files.h"
+#include "aggregator/daemon/units.h"
+
+namespace tributary::aggregator {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A loop comes round at least every tick (50 ms); seconds of silence are no heavy load but a thread that hangs.
+constexpr auto kStuckAfter = std::chrono::seconds(10);
+constexpr auto kSnapshotLimit = milliseconds(1000);
+constexpr auto kShutdownPoll = milliseconds(10);
+constexpr auto kGoodbyeShare = 4;  // of drain_limit: what a manager that does not answer may cost
+
+milliseconds in_milliseconds(Settings::Duration duration) {
+  return std::chrono::duration_cast<milliseconds>(duration);
+}
+
+/// Neighbouring lanes of a group go to different workers, and groups start anywhere.
+std::size_t mix(std::uint64_t group, std::uint32_t lane) noexcept {
+  std::uint64_t x = group * 0x9E3779B97F4A7C15ULL;
+  x ^= x >> 32U;
+  return static_cast<std::size_t>(x + lane);
+}
+
+void warn_about_memory(std::uint64_t memory) {
+  const auto pages = ::sysconf(_SC_PHYS_PAGES);
+  const auto page = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0) return;
+  const std::uint64_t physical = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+  if (memory <= physical) return;
+  spdlog::warn("memory is {}, but this host has {} MiB: set it lower, or lanes may be promised what is not there",
+               bytes_text(memory), physical >> 20U);
+}
+
+}  // namespace
+
+Daemon::Daemon(const Settings& settings) : settings_(settings), budget_(settings.memory) {}
+
+Daemon::~Daemon() {
+  http_.reset();
+  if (shutdown_.joinable()) shutdown_.join();
+  manager_.reset();
+  front_door_.reset();
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
+  if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
+  std::unique_ptr<Daemon> daemon(new Daemon(settings));
+  if (auto ok = daemon->load_identity(); !ok) return std::unexpected(ok.error());
+  warn_about_memory(settings.memory);
+  daemon->start_workers();
+  if (auto ok = daemon->open_front_door(); !ok) return std::unexpected(ok.error());
+  if (auto ok = daemon->open_http(); !ok) return std::unexpected(ok.error());
+  daemon->start_manager_link();
+  return daemon;
+}
+
+Status Daemon::load_identity() {
+  const auto identity = read_identity(settings_.state_file);
+  if (!identity) return std::unexpected(identity.error());
+  if (!*identity) return {};
+  if ((*identity)->name != settings_.name) {
+    spdlog::info("the key in {} was kept for aggregator {}; this is {}, so it is not used", settings_.state_file,
+                 (*identity)->name, settings_.name);
+    return {};
+  }
+  spdlog::info("credentials are verified with the key kept in {} until the manager answers", settings_.state_file);
+  return keys_.set((*identity)->name, (*identity)->manager_key);
+}
+
+transport::TcpSettings Daemon::transport_settings() const {
+  transport::TcpSettings tcp;
+  tcp.connections_max = settings_.connections_max;
+  tcp.user_timeout = settings_.user_timeout;
+  tcp.keepalive = settings_.keepalive;
+  tcp.busy_poll = settings_.busy_poll;
+  return tcp;
+}
+
+void Daemon::start_workers() {
+  const WorkerSettings worker{.name = settings_.name,
+                              .join_limit = settings_.join_limit,
+                              .form_limit = settings_.form_limit,
+                              .flush_limit = settings_.flush_limit};
+  for (std::uint32_t i = 0; i < settings_.workers; ++i) {
+    workers_.push_back(std::make_unique<WorkerThread>(i, budget_, worker, transport_settings()));
+  }
+}
+
+WorkerThread& Daemon::worker_of(std::uint64_t group, std::uint32_t lane) noexcept {
+  return *workers_[mix(group, lane) % workers_.size()];
+}
+
+Status Daemon::open_front_door() {
+  transport::TcpSettings tcp = transport_settings();
+  tcp.connections_max = 2 * settings_.unjoined_max + 64;  // those that wait, those that are refused, and some to spare
+  tcp.busy_poll = {};
+  auto door = FrontDoor::open({.listen = settings_.listen,
+                               .name = settings_.name,
+                               .unjoined_max = settings_.unjoined_max,
+                               .join_limit = settings_.join_limit,
+                               .transport = tcp},
+                              keys_, [this](int socket, VerifiedJoin join) {
+                                worker_of(join.claims.group, join.claims.lane).take(socket, std::move(join));
+                              });
+  if (!door) {
+    return fail(
+        Errc::io,
+        door.error().message +
+            " End the process that holds it, or set listen (--listen) to another address; port 0 chooses a free one.");
+  }
+  front_door_ = std::move(*door);
+  return {};
+}
+
+Status Daemon::open_http() {
+  auto server = HttpServer::start({.listen = settings_.http_listen, .connections_max = settings_.http_connections_max},
+                                  [this](std::string_view path) { return page(path); });
+  if (!server) {
+    return fail(Errc::io, server.error().message +
+                              ". End the process that holds it, or set http_listen (--http) to another address; port 0 "
+                              "chooses a free one.");
+  }
+  http_ = std::move(*server);
+  return {};
+}
+
+void Daemon::start_manager_link() {
+  const bool advertised = !settings_.advertise.empty();
+  const ManagerLinkSettings link{
+      .url = settings_.manager,
+      .token_file = settings_.token_file,
+      .state_file = settings_.state_file,
+      .registration = {.name = settings_.name,
+                       .host = settings_.host_id,
+                       .data = {advertised ? settings_.advertise : settings_.listen.host, data_endpoint().port},
+                       .http = {advertised ? settings_.advertise : settings_.http_listen.host, http_endpoint().port},
+                       .memory_bytes = settings_.memory,
+                       .children_max = settings_.children_max,
+                       .line_rate_bits_per_second = settings_.line_rate,
+                       .version = TRIBUTARY_VERSION},
+      .drain_grace = in_milliseconds(settings_.drain_grace)};
+  const std::string reason = "the manager drains it";
+  manager_ = std::make_unique<ManagerLink>(link, keys_,
+                                           ManagerLinkUser{.load = [this] { return load(); },
+                                                           .drain_begins = [this, reason] { set_draining(reason); },
+                                                           .drain_ends = [this, reason] { drain_workers(reason); },
+                                                           .drain_revoked = [this] { set_draining({}); }});
+}
+
+// ---- what is asked from outside
+
+manager_client::AggregatorLoad Daemon::load() const {
+  manager_client::AggregatorLoad load{.memory_in_use_bytes = budget_.in_use()};
+  for (const WorkerSnapshot& worker : snapshots_of(workers_, kSnapshotLimit)) {
+    load.lanes_active += static_cast<std::uint32_t>(worker.metrics.lanes_active);
+    load.sessions += static_cast<std::uint32_t>(worker.sessions);
+    load.contribution_bytes_total += worker.metrics.contribution_bytes;
+  }
+  return load;
+}
+
+std::vector<std::string> Daemon::stuck() const {
+  const auto limit = std::chrono::steady_clock::now() - kStuckAfter;
+  std::vector<std::string> names;
+  if (front_door_->last_turn() < limit) names.emplace_back("front door");
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (workers_[i]->last_turn() < limit) names.push_back("worker " + std::to_string(i));
+  }
+  return names;
+}
+
+DaemonStatus Daemon::status() const {
+  DaemonStatus status{.name = settings_.name,
+                      .version = TRIBUTARY_VERSION,
+                      .host_id = settings_.host_id,
+                      .workers = snapshots_of(workers_, kSnapshotLimit),
+                      .workers_total = settings_.workers,
+                      .memory_bytes_max = budget_.bytes_max(),
+                      .memory_bytes_reserved = budget_.in_use(),
+                      .front_door = front_door_->counts(),
+                      .has_key = keys_.current() != nullptr,
+                      .stuck = stuck(),
+                      .now = std::chrono::steady_clock::now()};
+  if (manager_) status.manager = manager_->state();
+  const std::lock_guard lock(draining_mutex_);
+  status.draining = draining_;
+  return status;
+}
+
+HttpAnswer Daemon::page(std::string_view path) const {
+  constexpr auto kJson = "application/json";
+  if (path == "/metrics")
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(status())};
+  if (path == "/lanes") return {.content_type = kJson, .body = lanes_json(status())};
+  if (path == "/healthz") {
+    const DaemonStatus now = status();
+    return {.status = healthy(now) ? 200U : 503U, .content_type = kJson, .body = health_json(now)};
+  }
+  return {.status = 404, .body = "there are /metrics, /healthz and /lanes\n"};
+}
+
+std::string Daemon::ready_json() const {
+  const auto endpoint = [](const Endpoint& at) { return nlohmann::json{{"host", at.host}, {"port", at.port}}; };
+  return nlohmann::json{{"name", settings_.name},
+                        {"pid", ::getpid()},
+                        {"data", endpoint(data_endpoint())},
+                        {"http", endpoint(http_endpoint())}}
+             .dump() +
+         "\n";
+}
+
+// ---- draining
+
+void Daemon::set_draining(const std::string& reason) {
+  {
+    const std::lock_guard lock(draining_mutex_);
+    if (shutting_down_) return;
+    draining_ = reason;
+    front_door_->close_to_joins(reason);
+  }
+  if (!reason.empty()) return;
+  for (const auto& worker : workers_) worker->undrain();
+}
+
+void Daemon::drain_workers(const std::string& reason) {
+  for (const auto& worker : workers_) worker->drain(reason);
+}
+
+void Daemon::begin_shutdown(const std::string& reason) {
+  {
+    const std::lock_guard lock(draining_mutex_);
+    if (std::exchange(shutting_down_, true)) return;
+    draining_ = reason;
+    front_door_->close_to_joins(reason);
+  }
+  shutdown_ = std::jthread([this, reason] {
+    shut_down_within_limit(reason);
+    shut_down_.store(true, std::memory_order_release);
+  });
+}
+
+// First the manager, so that nobody is sent here any more when the groups ask it for other trees.
+void Daemon::shut_down_within_limit(const std::string& reason) {
+  const auto deadline = std::chrono::steady_clock::now() + settings_.drain_limit;
+  manager_->take_leave(in_milliseconds(settings_.drain_limit) / kGoodbyeShare);
+  drain_workers(reason);
+  while (!all_sessions_ended()) {
+    if (std::chrono::steady_clock::now() >= deadline) {
+      spdlog::warn("some children did not take their last words within {}: they find a broken connection",
+                   duration_text(settings_.drain_limit));
+      return;
+    }
+    std::this_thread::sleep_for(kShutdownPoll);
+  }
+}
+
+bool Daemon::all_sessions_ended() const {
+  const auto snapshots = snapshots_of(workers_, kSnapshotLimit);
+  return snapshots.size() == workers_.size() &&
+         std::ranges::all_of(snapshots, [](const WorkerSnapshot& worker) { return worker.sessions == 0; });
+}
+
+}  // namespace tributary::aggregator

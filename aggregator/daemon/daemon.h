@@ -1,0 +1,81 @@
+#pragma once
+// The aggregator process: which threads there are, what they share, how they start and end.
+//
+//   front door   accepts, reads one join frame each, verifies, hands the socket over
+//   worker 0..n  serves lanes; nothing of a lane is ever touched by another thread
+//   manager link registers, renews, learns the key; may block
+//   http         asks the workers for copies, and writes pages
+//   main         signals, the watchdog, the end
+//
+// They share the memory budget and the key ring; all else goes by posted calls.
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aggregator/daemon/front_door.h"
+#include "aggregator/daemon/http_server.h"
+#include "aggregator/daemon/key_ring.h"
+#include "aggregator/daemon/manager_link.h"
+#include "aggregator/daemon/settings.h"
+#include "aggregator/daemon/status.h"
+#include "aggregator/daemon/worker_thread.h"
+
+namespace tributary::aggregator {
+
+class Daemon {
+ public:
+  /// Everything is up when it returns; the manager need not be. `settings` are resolved. Errc::bad_config for what the
+  /// configuration's owner must put right, Errc::io for addresses that cannot be listened on.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(const Settings& settings);
+  /// Breaks what is still open.
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  [[nodiscard]] Endpoint data_endpoint() const { return front_door_->local(); }
+  [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
+  [[nodiscard]] std::string ready_json() const;
+
+  /// Tells the manager, moves every group to its fallback, waits for the last words; returns at once. At most
+  /// drain_limit later shut_down() is true.
+  void begin_shutdown(const std::string& reason);
+  [[nodiscard]] bool shut_down() const noexcept { return shut_down_.load(std::memory_order_acquire); }
+
+  /// Threads whose loop has not come round for too long.
+  [[nodiscard]] std::vector<std::string> stuck() const;
+
+ private:
+  explicit Daemon(const Settings& settings);
+  [[nodiscard]] Status load_identity();
+  void start_workers();
+  [[nodiscard]] Status open_front_door();
+  [[nodiscard]] Status open_http();
+  void start_manager_link();
+
+  [[nodiscard]] WorkerThread& worker_of(std::uint64_t group, std::uint32_t lane) noexcept;
+  [[nodiscard]] transport::TcpSettings transport_settings() const;
+  [[nodiscard]] DaemonStatus status() const;
+  [[nodiscard]] HttpAnswer page(std::string_view path) const;
+  [[nodiscard]] manager_client::AggregatorLoad load() const;
+  void set_draining(const std::string& reason);
+  void drain_workers(const std::string& reason);
+  void shut_down_within_limit(const std::string& reason);
+  [[nodiscard]] bool all_sessions_ended() const;
+
+  const Settings settings_;
+  KeyRing keys_;
+  MemoryBudget budget_;
+  mutable std::mutex draining_mutex_;  // guards draining_ and shutting_down_
+  std::string draining_;
+  bool shutting_down_ = false;
+  std::atomic<bool> shut_down_{false};
+  std::vector<std::unique_ptr<WorkerThread>> workers_;
+  std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to
+  std::unique_ptr<ManagerLink> manager_;   // asks the workers
+  std::unique_ptr<HttpServer> http_;       // asks all of the above
+  std::jthread shutdown_;
+};
+
+}  // namespace tributary::aggregator

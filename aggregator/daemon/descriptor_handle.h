@@ -1,0 +1,25 @@
+#pragma once
+#include <unistd.h>
+
+#include <utility>
+
+namespace tributary::aggregator {
+
+/// A file descriptor on its way from one thread to another: closed if it does not arrive.
+class DescriptorHandle {
+ public:
+  explicit DescriptorHandle(int fd) noexcept : fd_(fd) {}
+  ~DescriptorHandle() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  DescriptorHandle(const DescriptorHandle&) = delete;
+  DescriptorHandle& operator=(const DescriptorHandle&) = delete;
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  explicit operator bool() const noexcept { return fd_ >= 0; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace tributary::aggregator

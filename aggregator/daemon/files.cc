@@ -1,0 +1,133 @@
+#include "aggregator/daemon/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "aggregator/daemon/descriptor_handle.h"
+
+namespace tributary::aggregator {
+namespace {
+
+constexpr std::size_t kTokenBytesMax = 4096;
+constexpr std::size_t kIdentityBytesMax = 4096;
+
+std::unexpected<Error> system_error() {
+  return fail(Errc::io, std::strerror(errno));
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+/// The permission bits of `path`; 0 when there is no such file.
+mode_t mode_of(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
+}
+
+std::string octal(mode_t mode) {
+  std::string text = "0000";
+  for (std::size_t i = 0; i < 3; ++i) text[3 - i] = static_cast<char>('0' + ((mode >> (3 * i)) & 7U));
+  return text;
+}
+
+std::string without_line_ends(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+std::unexpected<Error> broken_identity(const std::string& path) {
+  return fail(Errc::bad_config, "the state file " + path +
+                                    " is damaged; remove it, and the aggregator asks its manager for the key anew");
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
+  const DescriptorHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return system_error();
+  std::string text;
+  std::string piece(4096, '\0');
+  while (text.size() <= bytes_max) {
+    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error();
+    if (got == 0) return text;
+    text.append(piece, 0, static_cast<std::size_t>(got));
+  }
+  return fail(Errc::io, "it is longer than " + std::to_string(bytes_max) + " bytes");
+}
+
+Status write_file(const std::string& path, const std::string& text, mode_t mode) {
+  const std::string draft = path + ".new";
+  ::unlink(draft.c_str());
+  bool written = false;
+  {
+    const DescriptorHandle file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    written = file && write_all(file.get(), text) && ::fsync(file.get()) == 0;
+  }
+  if (written && ::rename(draft.c_str(), path.c_str()) == 0) return {};
+  const auto error = system_error();
+  ::unlink(draft.c_str());
+  return error;
+}
+
+Result<std::string> read_token(const std::string& path) {
+  if (path.empty()) return std::string{};
+  const auto text = read_file(path, kTokenBytesMax);
+  if (!text) {
+    return fail(Errc::bad_config, "the token file " + path + " cannot be read: " + text.error().message +
+                                      "; copy it from the manager (its state directory's 'token') and let this "
+                                      "process's user read it, or correct token_file");
+  }
+  if (const mode_t mode = mode_of(path); (mode & 037U) != 0) {
+    return fail(Errc::bad_config, "the token file " + path + " has mode " + octal(mode) +
+                                      ": others may use the secret; run: chmod 600 " + path);
+  }
+  std::string token = without_line_ends(*text);
+  if (token.empty()) {
+    return fail(Errc::bad_config, "the token file " + path + " is empty; copy it from the manager once more");
+  }
+  return token;
+}
+
+Result<std::optional<Identity>> read_identity(const std::string& path) {
+  const mode_t mode = path.empty() ? 0 : mode_of(path);
+  if (path.empty() || (mode == 0 && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT)) return std::nullopt;
+  const auto text = read_file(path, kIdentityBytesMax);
+  if (!text) {
+    return fail(Errc::bad_config, "the state file " + path + " cannot be read: " + text.error().message +
+                                      "; let this process's user read and write it, or correct state_file");
+  }
+  if ((mode & 022U) != 0) {
+    return fail(Errc::bad_config,
+                "the state file " + path + " has mode " + octal(mode) +
+                    ": others may change the key that credentials are verified with; run: chmod 600 " + path);
+  }
+  const std::string lines = without_line_ends(*text);
+  const std::size_t space = lines.find(' ');
+  if (space == std::string::npos || space == 0 || space > kNameBytesMax) return broken_identity(path);
+  const auto key = from_base64(std::string_view(lines).substr(space + 1));
+  if (!key || key->size() != kPublicKeyBytes) return broken_identity(path);
+  Identity identity{.name = lines.substr(0, space)};
+  std::ranges::copy(*key, identity.manager_key.begin());
+  return identity;
+}
+
+Status write_identity(const std::string& path, const Identity& identity) {
+  if (path.empty()) return {};
+  return write_file(path, identity.name + " " + to_base64(identity.manager_key) + "\n", 0600);
+}
+
+}  // namespace tributary::aggregator

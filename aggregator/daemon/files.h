@@ -1,0 +1,34 @@
+#pragma once
+// The few small files of the daemon: the secret for the manager, the manager's public key, the ready file.
+#include <sys/types.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "tributary/protocol/credential.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::aggregator {
+
+/// The whole content; Errc::io says why not: the system's reason, or that it is longer than bytes_max.
+[[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
+/// Written whole under another name and then renamed, so that nobody ever reads a part of it. Errc::io with the reason.
+[[nodiscard]] Status write_file(const std::string& path, const std::string& text, mode_t mode);
+
+/// The secret that the manager asks of aggregators; an empty path gives an empty one. Errc::bad_config when it cannot
+/// be read, is empty, or can be used by others, with what to do.
+[[nodiscard]] Result<std::string> read_token(const std::string& path);
+
+/// What must be known to verify credentials while the manager is down.
+struct Identity {
+  std::string name;  // of this aggregator, as the manager accepted it
+  PublicKey manager_key{};
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+/// None when there is no such file, or no path. Errc::bad_config when it is broken, or others may write it: whoever can
+/// change the key can sign credentials.
+[[nodiscard]] Result<std::optional<Identity>> read_identity(const std::string& path);
+[[nodiscard]] Status write_identity(const std::string& path, const Identity& identity);
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,250 @@
+#include "aggregator/daemon/front_door.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace tributary::aggregator {
+
+using transport::Accept;
+using transport::Placement;
+using transport::Reject;
+
+namespace {
+
+constexpr auto kTickPeriod = std::chrono::milliseconds(50);
+constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax;
+
+std::int64_t unix_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+enum class Count : std::uint8_t {
+  accepted,
+  handed_over,
+  denied,
+  malformed,
+  timed_out,
+  displaced,
+  not_open,
+  gone,
+  unjoined
+};
+constexpr std::size_t kCounts = 9;
+
+}  // namespace
+
+/// A connection that has not joined yet.
+class FrontDoor::Visitor final : public transport::ChannelHandler {
+ public:
+  Visitor(Reception& reception, std::unique_ptr<transport::Channel> channel, transport::TimePoint deadline)
+      : reception_(reception), channel_(std::move(channel)), deadline_(deadline) {}
+
+  Placement on_header(transport::Channel&, const FrameHeader& header) override;
+  void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte> payload) override;
+  void on_closed(transport::Channel&, const Error& error) override;
+
+  /// Says why, and closes.
+  void refuse(Count count, const std::string& reason);
+  [[nodiscard]] transport::Channel& channel() noexcept { return *channel_; }
+  [[nodiscard]] transport::TimePoint deadline() const noexcept { return deadline_; }
+
+ private:
+  Reception& reception_;
+  std::vector<std::byte> join_;
+  std::unique_ptr<transport::Channel> channel_;
+  const transport::TimePoint deadline_;
+
+ public:
+  std::list<Visitor>::iterator self;  // in the reception's list, waiting or leaving
+};
+
+/// All that lives on the front door's thread.
+class FrontDoor::Reception final : public transport::Acceptor {
+ public:
+  Reception(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over)
+      : settings_(settings), keys_(keys), hand_over_(std::move(hand_over)), transport_(settings.transport) {}
+
+  Result<Endpoint> listen() {
+    auto listener = transport_.listen(settings_.listen, *this);
+    if (!listener) return std::unexpected(listener.error());
+    listener_ = std::move(*listener);
+    return listener_->local();
+  }
+  void run(const std::stop_token& stop);
+  void wake() {
+    transport_.post([] {});
+  }
+
+  transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
+  void on_join(Visitor& visitor, std::span<const std::byte> payload);
+  /// It has joined, gone, or been refused: destroyed when this turn's callbacks are over and its last words are out.
+  void leaves(Visitor& visitor) { leaving_.splice(leaving_.end(), waiting_, visitor.self); }
+  /// Last words are a courtesy: under a flood of refusals nobody waits for them to be read.
+  [[nodiscard]] bool has_time_for_last_words() const noexcept { return leaving_.size() <= settings_.unjoined_max; }
+
+  void count(Count what) noexcept { at(what).fetch_add(1, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t counted(Count what) const noexcept {
+    return counts_[static_cast<std::size_t>(what)].load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] const FrontDoorSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] transport::TimePoint now() const { return transport_.now(); }
+
+  std::atomic<std::chrono::steady_clock::duration> last_turn{std::chrono::steady_clock::now().time_since_epoch()};
+  void set_closed(std::string reason) {
+    const std::lock_guard lock(closed_mutex_);
+    closed_because_ = std::move(reason);
+  }
+
+ private:
+  std::atomic<std::uint64_t>& at(Count what) noexcept { return counts_[static_cast<std::size_t>(what)]; }
+  [[nodiscard]] std::string closed_because() {
+    const std::lock_guard lock(closed_mutex_);
+    return closed_because_;
+  }
+  void displace_oldest();
+  void tick();
+
+  const FrontDoorSettings settings_;
+  const KeyRing& keys_;
+  const HandOver hand_over_;
+  std::array<std::atomic<std::uint64_t>, kCounts> counts_{};
+  std::mutex closed_mutex_;  // guards closed_because_
+  std::string closed_because_;
+  transport::TcpTransport transport_;
+  std::list<Visitor> waiting_;  // in the order they came, so that deadlines ascend
+  std::list<Visitor> leaving_;
+  std::unique_ptr<transport::Listener> listener_;
+};
+
+Placement FrontDoor::Visitor::on_header(transport::Channel&, const FrameHeader& header) {
+  if (header.type != FrameType::join || header.payload_bytes > kJoinBytesMax) {
+    return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before a join"}};
+  }
+  join_.resize(header.payload_bytes);
+  return Accept{join_};
+}
+
+void FrontDoor::Visitor::on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte> payload) {
+  reception_.on_join(*this, payload);
+}
+
+void FrontDoor::Visitor::on_closed(transport::Channel&, const Error& error) {
+  reception_.leaves(*this);
+  reception_.count(error.code == Errc::peer_gone ? Count::gone : Count::malformed);
+}
+
+void FrontDoor::Visitor::refuse(Count count, const std::string& reason) {
+  reception_.leaves(*this);
+  reception_.count(count);
+  if (!reception_.has_time_for_last_words()) return channel_->close();
+  FrameHeader header;
+  header.type = FrameType::refuse;
+  const std::string_view text = std::string_view(reason).substr(0, payload_bytes_max(FrameType::refuse));
+  channel_->send_copy(header, std::as_bytes(std::span(text)));
+  channel_->close_after_flush(reception_.settings().flush_limit);
+}
+
+transport::ChannelHandler* FrontDoor::Reception::on_accept(std::unique_ptr<transport::Channel> channel) {
+  count(Count::accepted);
+  if (waiting_.size() >= settings_.unjoined_max) displace_oldest();
+  Visitor& visitor = waiting_.emplace_back(*this, std::move(channel), now() + settings_.join_limit);
+  visitor.self = std::prev(waiting_.end());
+  return &visitor;
+}
+
+// An honest child sends its join with its first packets, so under a flood of silent connections the oldest is the least
+// likely to be one.
+void FrontDoor::Reception::displace_oldest() {
+  count(Count::displaced);
+  waiting_.pop_front();
+}
+
+void FrontDoor::Reception::on_join(Visitor& visitor, std::span<const std::byte> payload) {
+  if (const std::string reason = closed_because(); !reason.empty()) {
+    return visitor.refuse(Count::not_open, "aggregator " + settings_.name + " takes no new lanes: " + reason);
+  }
+  const auto key = keys_.current();
+  if (!key) {
+    return visitor.refuse(Count::not_open, "aggregator " + settings_.name +
+                                               " has not reached its manager yet, so it cannot verify credentials");
+  }
+  auto verified = verify_join(key->verifier, key->name, payload, unix_seconds());
+  if (!verified) {
+    const bool malformed = verified.error().code == Errc::corrupt;
+    return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);
+  }
+  const auto socket = transport_.release(visitor.channel());
+  if (!socket) {
+    return visitor.refuse(Count::malformed, "frames came with the join, before this aggregator said ready");
+  }
+  leaves(visitor);
+  count(Count::handed_over);
+  hand_over_(*socket, std::move(*verified));
+}
+
+void FrontDoor::Reception::tick() {
+  const transport::TimePoint time = now();
+  while (!waiting_.empty() && time >= waiting_.front().deadline()) {
+    waiting_.front().refuse(Count::timed_out, "no join came in time");
+  }
+  leaving_.remove_if([](Visitor& visitor) { return visitor.channel().closed(); });
+  at(Count::unjoined).store(waiting_.size(), std::memory_order_relaxed);
+}
+
+void FrontDoor::Reception::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "front-door");
+  transport::TimePoint next_tick = now() + kTickPeriod;
+  while (!stop.stop_requested()) {
+    transport_.poll(std::max(transport::Duration::zero(), next_tick - now()));
+    const transport::TimePoint time = now();
+    last_turn.store(time.time_since_epoch(), std::memory_order_relaxed);
+    if (time < next_tick) continue;
+    tick();
+    next_tick = time + kTickPeriod;
+  }
+}
+
+FrontDoor::FrontDoor(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over)
+    : reception_(std::make_unique<Reception>(settings, keys, std::move(hand_over))) {}
+
+Result<std::unique_ptr<FrontDoor>> FrontDoor::open(const FrontDoorSettings& settings, const KeyRing& keys,
+                                                   HandOver hand_over) {
+  std::unique_ptr<FrontDoor> door(new FrontDoor(settings, keys, std::move(hand_over)));
+  auto local = door->reception_->listen();
+  if (!local) return std::unexpected(local.error());
+  door->local_ = std::move(*local);
+  door->thread_ = std::jthread([&reception = *door->reception_](const std::stop_token& stop) { reception.run(stop); });
+  return door;
+}
+
+FrontDoor::~FrontDoor() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  reception_->wake();
+  thread_.join();
+}
+
+void FrontDoor::close_to_joins(std::string reason) {
+  reception_->set_closed(std::move(reason));
+}
+
+FrontDoorCounts FrontDoor::counts() const {
+  const auto of = [this](Count what) { return reception_->counted(what); };
+  return {.accepted = of(Count::accepted),
+          .handed_over = of(Count::handed_over),
+          .denied = of(Count::denied),
+          .malformed = of(Count::malformed),
+          .timed_out = of(Count::timed_out),
+          .displaced = of(Count::displaced),
+          .not_open = of(Count::not_open),
+          .gone = of(Count::gone),
+          .unjoined = of(Count::unjoined)};
+}
+
+std::chrono::steady_clock::time_point FrontDoor::last_turn() const noexcept {
+  return std::chrono::steady_clock::time_point(reception_->last_turn.load(std::memory_order_relaxed));
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,72 @@
+#pragma once
+// Where connections come in. Each has a bounded time to send one join frame; its credential is verified here, and the
+// socket goes to the worker that serves the lane. Nobody who cannot show a credential costs a worker anything.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "aggregator/daemon/key_ring.h"
+#include "aggregator/worker/worker.h"
+#include "tributary/transport/tcp.h"
+
+namespace tributary::aggregator {
+
+struct FrontDoorSettings {
+  Endpoint listen;
+  std::string name;  // for messages, until the key ring says what the manager calls us
+  std::uint32_t unjoined_max = 256;
+  transport::Duration join_limit = std::chrono::seconds(5);
+  transport::Duration flush_limit = std::chrono::seconds(2);  // for the reason of a refusal
+  transport::TcpSettings transport;
+};
+
+/// Read from any thread.
+struct FrontDoorCounts {
+  std::uint64_t accepted = 0;     // connections
+  std::uint64_t handed_over = 0;  // joins that a worker got
+  std::uint64_t denied = 0;       // credential forged, expired, for somebody else
+  std::uint64_t malformed = 0;    // no frame of ours, or no join frame, or one too early
+  std::uint64_t timed_out = 0;    // no join in time
+  std::uint64_t displaced = 0;    // closed because unjoined_max newer ones came
+  std::uint64_t not_open = 0;     // refused while draining, or before there was a key
+  std::uint64_t gone = 0;         // closed by the other side before a join
+  std::uint64_t unjoined = 0;     // now
+};
+
+class FrontDoor {
+ public:
+  /// Who gets a connection: any thread may be behind it.
+  using HandOver = std::function<void(int socket, VerifiedJoin join)>;
+
+  /// Listens, and serves on a thread of its own. Errc::io names the address and the reason, and says what to do.
+  [[nodiscard]] static Result<std::unique_ptr<FrontDoor>> open(const FrontDoorSettings& settings, const KeyRing& keys,
+                                                               HandOver hand_over);
+  ~FrontDoor();
+  FrontDoor(const FrontDoor&) = delete;
+  FrontDoor& operator=(const FrontDoor&) = delete;
+
+  // ---- any thread
+  [[nodiscard]] Endpoint local() const { return local_; }
+  /// From now on every join is refused with this reason; an empty one opens the door again.
+  void close_to_joins(std::string reason);
+  [[nodiscard]] FrontDoorCounts counts() const;
+  [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
+
+ private:
+  class Visitor;
+  class Reception;
+  FrontDoor(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over);
+
+  std::unique_ptr<Reception> reception_;
+  Endpoint local_;
+  std::jthread thread_;  // last: it runs the reception
+};
+
+}  // namespace tributary::aggregator

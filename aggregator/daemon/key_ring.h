@@ -1,0 +1,40 @@
+#pragma once
+// What joins are verified with: the manager's key, and the name that credentials are made out to. The control thread
+// changes it, the front door reads it.
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "tributary/protocol/credential.h"
+
+namespace tributary::aggregator {
+
+class KeyRing {
+ public:
+  struct Key {
+    std::string name;
+    PublicKey public_key;
+    TokenVerifier verifier;
+  };
+
+  /// None before the manager was reached for the first time: then nobody can be let in. Any thread.
+  [[nodiscard]] std::shared_ptr<const Key> current() const {
+    const std::lock_guard lock(mutex_);
+    return key_;
+  }
+  /// For joins from now on; a join that is being verified goes on with the key that it took. Any thread.
+  [[nodiscard]] Status set(const std::string& name, const PublicKey& public_key) {
+    auto verifier = TokenVerifier::create(public_key);
+    if (!verifier) return std::unexpected(verifier.error());
+    auto key = std::make_shared<const Key>(Key{name, public_key, std::move(*verifier)});
+    const std::lock_guard lock(mutex_);
+    key_ = std::move(key);
+    return {};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Key> key_;
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,176 @@
+// tributary-aggregator: reads its configuration, starts the daemon, and turns signals into calls.
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include "aggregator/daemon/command_line.h"
+#include "aggregator/daemon/daemon.h"
+#include "aggregator/daemon/files.h"
+#include "aggregator/daemon/notify.h"
+
+namespace tributary::aggregator {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr microseconds kTurn = std::chrono::milliseconds(50);
+
+void set_up_log(LogLevel level) {
+  auto logger = spdlog::stderr_color_mt("tributary-aggregator");
+  logger->set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%^%l%$] %v");
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+  spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
+}
+
+/// In every thread that is started from here on; the main thread takes them one by one.
+sigset_t block_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+/// Every child is a descriptor, and the usual soft limit of 1024 is for programs that use select().
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+Result<Settings> settings_of(const CommandLine& line) {
+  auto settings = load_settings(line.config, line.overrides);
+  if (!settings) return settings;
+  resolve_host_defaults(*settings);
+  return settings;
+}
+
+Status check_usable(const Settings& settings) {
+  if (settings.manager.empty()) {
+    return fail(Errc::bad_config,
+                "no manager is set: give manager in the configuration, or --manager http://host:port; "
+                "without one nobody can show a credential");
+  }
+  if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
+  if (auto identity = read_identity(settings.state_file); !identity) return std::unexpected(identity.error());
+  return {};
+}
+
+Exit complain(const Error& error) {
+  std::cerr << "tributary-aggregator: " << error.message << "\n";
+  return error.code == Errc::bad_config ? Exit::configuration : Exit::failed;
+}
+
+void reload(const CommandLine& line) {
+  const auto settings = load_settings(line.config, line.overrides);
+  if (!settings)
+    return spdlog::error("SIGHUP: the configuration is wrong, and nothing was changed: {}", settings.error().message);
+  spdlog::set_level(static_cast<spdlog::level::level_enum>(settings->log_level));
+  spdlog::info("SIGHUP: log_level is {}", to_string(settings->log_level));
+}
+
+int wait_for_signal(const sigset_t& signals, microseconds limit) {
+  const timespec time{.tv_sec = limit.count() / 1'000'000, .tv_nsec = (limit.count() % 1'000'000) * 1000};
+  return ::sigtimedwait(&signals, nullptr, &time);
+}
+
+void end_at_once() {
+  spdlog::warn("a second signal: ends at once");
+  spdlog::shutdown();
+  std::_Exit(static_cast<int>(Exit::failed));
+}
+
+/// Tells the service manager as often as it wants that all threads come round.
+class Watchdog {
+ public:
+  void turn(const Daemon& daemon) {
+    if (!period_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_) return;
+    next_ = now + *period_ / 3;
+    const auto stuck = daemon.stuck();
+    if (stuck.empty()) return notify_service_manager("WATCHDOG=1");
+    for (const std::string& thread : stuck) spdlog::error("{} hangs: the watchdog will end this process", thread);
+  }
+
+ private:
+  std::optional<microseconds> period_ = watchdog_period();
+  std::chrono::steady_clock::time_point next_{};
+};
+
+Exit serve(Daemon& daemon, const CommandLine& line, const sigset_t& signals) {
+  Watchdog watchdog;
+  bool ending = false;
+  while (!daemon.shut_down()) {
+    watchdog.turn(daemon);
+    const int signal = wait_for_signal(signals, kTurn);
+    if (signal == SIGHUP) reload(line);
+    if (signal != SIGTERM && signal != SIGINT) continue;
+    if (std::exchange(ending, true)) end_at_once();
+    spdlog::info("{}: draining; once more ends at once", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    notify_service_manager("STOPPING=1\nSTATUS=draining");
+    daemon.begin_shutdown("it shuts down");
+  }
+  return Exit::good;
+}
+
+Exit run(const CommandLine& line, const Settings& settings) {
+  set_up_log(settings.log_level);
+  const sigset_t signals = block_signals();
+  raise_descriptor_limit();
+  auto daemon = Daemon::start(settings);
+  if (!daemon) return complain(daemon.error());
+  if (!settings.ready_file.empty()) {
+    if (auto ok = write_file(settings.ready_file, (*daemon)->ready_json(), 0644); !ok) {
+      return complain(
+          {Errc::bad_config, "the ready file " + settings.ready_file + " cannot be written: " + ok.error().message});
+    }
+  }
+  spdlog::info("tributary-aggregator {} {} takes children on {}, HTTP on {}, with {} workers", TRIBUTARY_VERSION,
+               settings.name, to_string((*daemon)->data_endpoint()), to_string((*daemon)->http_endpoint()),
+               settings.workers);
+  notify_service_manager("READY=1\nSTATUS=serving");
+  const Exit exit = serve(**daemon, line, signals);
+  daemon->reset();
+  spdlog::info("ended");
+  return exit;
+}
+
+Exit main_of(int argc, const char* const* argv) {
+  const auto asked = read_command_line(argc, argv);
+  if (const Exit* exit = std::get_if<Exit>(&asked)) return *exit;
+  const auto& line = std::get<CommandLine>(asked);
+  const auto settings = settings_of(line);
+  if (!settings) return complain(settings.error());
+  if (line.print_config) {
+    std::cout << print_settings(*settings);
+    if (!line.check) return Exit::good;
+  }
+  if (auto ok = check_usable(*settings); !ok) return complain(ok.error());
+  if (line.check) {
+    std::cerr << "tributary-aggregator: the configuration is good\n";
+    return Exit::good;
+  }
+  return run(line, *settings);
+}
+
+}  // namespace
+}  // namespace tributary::aggregator
+
+int main(int argc, char** argv) {
+  try {
+    return static_cast<int>(tributary::aggregator::main_of(argc, argv));
+  } catch (const std::exception& error) {  // no thread, no memory
+    std::cerr << "tributary-aggregator: cannot start: " << error.what() << "\n";
+    return static_cast<int>(tributary::aggregator::Exit::failed);
+  }
+}

@@ -1,0 +1,227 @@
+#include "aggregator/daemon/manager_link.h"
+
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "aggregator/daemon/files.h"
+
+namespace tributary::aggregator {
+
+using manager_client::AggregatorState;
+using manager_client::ManagerClient;
+
+namespace {
+
+// A failure that goes on is told again this often, so that a log of one hour shows it, and does not consist of it.
+constexpr auto kComplainEvery = std::chrono::minutes(1);
+
+/// What the reader of the log can do about it.
+std::string advice_for(Errc code) {
+  switch (code) {
+    case Errc::denied:
+      return "; copy the manager's token file to token_file once more";
+    case Errc::mismatch:
+      return "; give this aggregator a name of its own, or end the other one";
+    case Errc::bad_argument:
+      return "; correct the configuration and start again";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+ManagerLink::ManagerLink(ManagerLinkSettings settings, KeyRing& keys, ManagerLinkUser user)
+    : settings_(std::move(settings)),
+      keys_(keys),
+      user_(std::move(user)),
+      name_(settings_.registration.name),
+      retry_(settings_.retry_min),
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+ManagerLink::~ManagerLink() {
+  stop();
+}
+
+void ManagerLink::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (client_) client_->cancel();
+  }
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+ManagerLinkState ManagerLink::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+void ManagerLink::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "manager-link");
+  while (!stop.stop_requested()) {
+    const Clock::time_point next = Clock::now() + step();
+    const Clock::time_point until = grace_end_ ? std::min(next, *grace_end_) : next;
+    std::unique_lock lock(mutex_);
+    wake_.wait_until(lock, stop, until, [] { return false; });
+  }
+}
+
+ManagerLink::Milliseconds ManagerLink::step() {
+  end_grace_when_due();
+  return registered_ ? renew() : register_here();
+}
+
+Result<std::shared_ptr<ManagerClient>> ManagerLink::connect(Milliseconds request_limit) const {
+  auto token = read_token(settings_.token_file);
+  if (!token) return std::unexpected(token.error());
+  auto client = ManagerClient::create({.url = settings_.url,
+                                       .token = std::move(*token),
+                                       .connect_limit = std::min(settings_.connect_limit, request_limit),
+                                       .request_limit = request_limit,
+                                       .answer_bytes_max = 1U << 20});
+  if (!client) return std::unexpected(client.error());
+  return std::make_shared<ManagerClient>(std::move(*client));
+}
+
+void ManagerLink::use(std::shared_ptr<ManagerClient> client) {
+  const std::lock_guard lock(mutex_);
+  client_ = std::move(client);
+  if (stopping_) client_->cancel();
+}
+
+ManagerLink::Milliseconds ManagerLink::register_here() {
+  auto client = connect(settings_.request_limit);
+  if (!client) return failed("register with", client.error());
+  use(*client);
+  const auto answer = (*client)->register_aggregator(settings_.registration);
+  if (!answer) return failed("register with", answer.error());
+  learn(*answer);
+  answered();
+  spdlog::info("registered with the manager at {} as {}, incarnation {}, lease {} s", settings_.url, name_,
+               incarnation_, answer->lease_seconds);
+  return lease_ / 3;
+}
+
+void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
+  name_ = answer.name;
+  incarnation_ = answer.incarnation;
+  lease_ = std::chrono::seconds(std::max(1U, answer.lease_seconds));
+  registered_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    state_.incarnation = incarnation_;
+    ++state_.registrations;
+  }
+  const auto known = keys_.current();
+  if (known && known->name == answer.name && known->public_key == answer.public_key) return;
+  if (known && known->public_key != answer.public_key) {
+    spdlog::warn("the manager at {} has another key than before: joins are verified with the new one from now on",
+                 settings_.url);
+  }
+  if (auto ok = keys_.set(answer.name, answer.public_key); !ok) {
+    spdlog::error("the manager at {} gave a key that is none: {}", settings_.url, ok.error().message);
+    return;
+  }
+  if (auto ok = write_identity(settings_.state_file, {answer.name, answer.public_key}); !ok) {
+    spdlog::warn("the manager's key was not kept in {}: {}; a start while the manager is down will refuse all joins",
+                 settings_.state_file, ok.error().message);
+  }
+}
+
+ManagerLink::Milliseconds ManagerLink::renew() {
+  const auto load = user_.load();
+  std::shared_ptr<ManagerClient> client;
+  {
+    const std::lock_guard lock(mutex_);
+    client = client_;
+  }
+  const auto state = client->renew_aggregator(name_, incarnation_, load);
+  if (!state) {
+    // Lost from here on, as far as anybody knows; a renewal that comes late is answered with unknown.
+    return std::min(failed("renew the lease at", state.error()), lease_ / 3);
+  }
+  answered();
+  obey(*state);
+  return registered_ ? lease_ / 3 : Milliseconds(0);
+}
+
+void ManagerLink::obey(AggregatorState state) {
+  if (state == AggregatorState::unknown) {
+    registered_ = false;
+    spdlog::warn("the manager at {} does not know {} (incarnation {}) any more: registering anew", settings_.url, name_,
+                 incarnation_);
+    const std::lock_guard lock(mutex_);
+    state_.registered = false;
+    return;
+  }
+  const bool drains = state == AggregatorState::draining;
+  bool drained_before = false;
+  {
+    const std::lock_guard lock(mutex_);
+    drained_before = std::exchange(state_.draining, drains);
+    ++state_.renewals;
+  }
+  if (drains == drained_before) return;
+  if (drains) {
+    spdlog::info("the manager drains {}: no new lanes, and those there are end within {} ms", name_,
+                 settings_.drain_grace.count());
+    grace_end_ = Clock::now() + settings_.drain_grace;
+    user_.drain_begins();
+  } else {
+    spdlog::info("the manager drains {} no more: lanes are welcome", name_);
+    grace_end_.reset();
+    user_.drain_revoked();
+  }
+}
+
+void ManagerLink::end_grace_when_due() {
+  if (!grace_end_ || Clock::now() < *grace_end_) return;
+  grace_end_.reset();
+  user_.drain_ends();
+}
+
+ManagerLink::Milliseconds ManagerLink::failed(const std::string& doing, const Error& error) {
+  bool is_news = false;
+  {
+    const std::lock_guard lock(mutex_);
+    ++state_.failures;
+    is_news = state_.last_error != error.message;
+    state_.last_error = error.message;
+    if (error.code == Errc::aborted) return {};
+  }
+  if (is_news || Clock::now() - last_complaint_ > kComplainEvery) {
+    last_complaint_ = Clock::now();
+    const bool has_key = keys_.current() != nullptr;
+    spdlog::warn("could not {} the manager: {}{} - trying on; {}", doing, error.message, advice_for(error.code),
+                 has_key ? "lanes are served meanwhile" : "joins are refused until its key is known");
+  }
+  const Milliseconds wait = retry_;
+  retry_ = std::min(2 * retry_, settings_.retry_max);
+  return wait;
+}
+
+void ManagerLink::answered() {
+  retry_ = settings_.retry_min;
+  const std::lock_guard lock(mutex_);
+  if (!state_.last_error.empty() && state_.registered) spdlog::info("the manager at {} answers again", settings_.url);
+  state_.last_error.clear();
+  state_.last_answer = Clock::now();
+  state_.registered = registered_;
+}
+
+void ManagerLink::take_leave(Milliseconds limit) {
+  stop();
+  if (!registered_) return;
+  registered_ = false;
+  auto client = connect(std::min(limit, settings_.request_limit));  // the other one is cancelled for good
+  if (!client) return;
+  if (auto ok = (*client)->unregister_aggregator(name_); !ok && ok.error().code != Errc::peer_gone) {
+    spdlog::warn("could not tell the manager that {} goes: {}; its lease ends by itself", name_, ok.error().message);
+  }
+}
+
+}  // namespace tributary::aggregator

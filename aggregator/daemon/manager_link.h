@@ -1,0 +1,105 @@
+#pragma once
+// The aggregator's side of its manager: registers, renews the lease, learns the key, obeys draining, takes its leave.
+// All on one thread that may block, so nothing here is near the data.
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "aggregator/daemon/key_ring.h"
+#include "tributary/manager_client/manager_client.h"
+
+namespace tributary::aggregator {
+
+struct ManagerLinkSettings {
+  std::string url;
+  std::string token_file;  // read again before every registration, so that a wrong one can be put right
+  std::string state_file;
+  manager_client::AggregatorRegistration registration;
+  std::chrono::milliseconds retry_min{500};
+  std::chrono::milliseconds retry_max{15'000};
+  std::chrono::milliseconds connect_limit{2'000};
+  std::chrono::milliseconds request_limit{5'000};
+  std::chrono::milliseconds drain_grace{30'000};
+};
+
+/// Called on the link's thread.
+struct ManagerLinkUser {
+  std::function<manager_client::AggregatorLoad()> load;
+  /// The manager plans no more trees over this aggregator: groups will move over by themselves.
+  std::function<void()> drain_begins;
+  /// The grace is over: end what is left.
+  std::function<void()> drain_ends;
+  std::function<void()> drain_revoked;
+};
+
+struct ManagerLinkState {
+  bool registered = false;
+  bool draining = false;  // because the manager says so
+  std::uint64_t incarnation = 0;
+  std::uint64_t registrations = 0;
+  std::uint64_t renewals = 0;
+  std::uint64_t failures = 0;  // calls that failed
+  std::string last_error;      // empty when the last call was answered
+  std::optional<std::chrono::steady_clock::time_point> last_answer;
+};
+
+class ManagerLink {
+ public:
+  /// Starts the thread. `keys` must outlive this.
+  ManagerLink(ManagerLinkSettings settings, KeyRing& keys, ManagerLinkUser user);
+  /// Does not unregister.
+  ~ManagerLink();
+  ManagerLink(const ManagerLink&) = delete;
+  ManagerLink& operator=(const ManagerLink&) = delete;
+
+  [[nodiscard]] ManagerLinkState state() const;
+  /// Ends the renewals and tells the manager that this aggregator goes; at most `limit`. Then the thread has ended.
+  void take_leave(std::chrono::milliseconds limit);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::milliseconds;
+
+  void run(const std::stop_token& stop);
+  /// One call to the manager; when to make the next one.
+  [[nodiscard]] Milliseconds step();
+  [[nodiscard]] Milliseconds register_here();
+  [[nodiscard]] Milliseconds renew();
+  void learn(const manager_client::RegistrationAnswer& answer);
+  void obey(manager_client::AggregatorState state);
+  void end_grace_when_due();
+  [[nodiscard]] Milliseconds failed(const std::string& doing, const Error& error);
+  void answered();
+  [[nodiscard]] Result<std::shared_ptr<manager_client::ManagerClient>> connect(Milliseconds request_limit) const;
+  void use(std::shared_ptr<manager_client::ManagerClient> client);
+
+  const ManagerLinkSettings settings_;
+  KeyRing& keys_;
+  const ManagerLinkUser user_;
+
+  // the thread's own
+  std::string name_;
+  std::uint64_t incarnation_ = 0;
+  bool registered_ = false;
+  Milliseconds lease_{10'000};
+  Milliseconds retry_{};
+  std::optional<Clock::time_point> grace_end_;
+  Clock::time_point last_complaint_{};
+
+  /// Ends the thread, and the call that it is in.
+  void stop();
+
+  mutable std::mutex mutex_;  // guards state_, client_ and stopping_
+  bool stopping_ = false;
+  ManagerLinkState state_;
+  std::shared_ptr<manager_client::ManagerClient> client_;  // to cancel the call that is under way
+  std::condition_variable_any wake_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,153 @@
+// The metrics page. Names are tributary_aggregator_<what>_<unit>; counters end in _total.
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <sstream>
+
+#include "aggregator/daemon/status.h"
+
+namespace tributary::aggregator {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+class Page {
+ public:
+  void begin(MetricType type, const std::string& name, const std::string& help) {
+    families_.push_back({.name = "tributary_aggregator_" + name, .help = help, .type = type});
+  }
+  template <class T>
+  void add(T value, Labels labels = {}) {
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    const auto number = static_cast<double>(value);
+    families_.back().type == MetricType::Counter ? metric.counter.value = number : metric.gauge.value = number;
+    families_.back().metric.push_back(std::move(metric));
+  }
+  template <class T>
+  void gauge(const std::string& name, const std::string& help, T value) {
+    begin(MetricType::Gauge, name, help);
+    add(value);
+  }
+  template <class T>
+  void counter(const std::string& name, const std::string& help, T value) {
+    begin(MetricType::Counter, name, help);
+    add(value);
+  }
+  [[nodiscard]] std::string text() const {
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, families_);
+    return out.str();
+  }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+struct WorkerCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t WorkerMetrics::* value;
+};
+constexpr std::array kWorkerCounters = {
+    WorkerCounter{"joins_accepted_total", "Children that joined a lane.", &WorkerMetrics::joins_accepted},
+    WorkerCounter{"joins_refused_total", "Verified joins that were refused, as for want of memory.",
+                  &WorkerMetrics::joins_refused},
+    WorkerCounter{"lanes_formed_total", "Lanes whose children and parent all were there.",
+                  &WorkerMetrics::lanes_formed},
+    WorkerCounter{"lanes_failed_total", "Lanes that broke; their groups went on by fallback.",
+                  &WorkerMetrics::lanes_failed},
+    WorkerCounter{"lanes_ended_total", "Lanes that all children left in good order.", &WorkerMetrics::lanes_ended},
+    WorkerCounter{"contributions_total", "Contributions from children.", &WorkerMetrics::contributions},
+    WorkerCounter{"contribution_bytes_total", "Their payload.", &WorkerMetrics::contribution_bytes},
+    WorkerCounter{"results_total", "Results to children.", &WorkerMetrics::results},
+    WorkerCounter{"result_bytes_total", "Their payload.", &WorkerMetrics::result_bytes},
+    WorkerCounter{"segments_completed_total", "Segments whose result went to every child.",
+                  &WorkerMetrics::segments_completed},
+    WorkerCounter{"frames_dropped_total", "Duplicates and frames of another epoch: harmless.",
+                  &WorkerMetrics::frames_dropped},
+    WorkerCounter{"frames_refused_total", "Frames that broke the protocol and ended their connection.",
+                  &WorkerMetrics::frames_refused},
+    WorkerCounter{"faults_total", "Operations that ranks disagreed on.", &WorkerMetrics::faults},
+};
+
+struct TransportCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t transport::TcpStatistics::* value;
+};
+constexpr std::array kTransportCounters = {
+    TransportCounter{"tcp_sent_bytes_total", "With headers.", &transport::TcpStatistics::bytes_sent},
+    TransportCounter{"tcp_received_bytes_total", "With headers.", &transport::TcpStatistics::bytes_received},
+    TransportCounter{"tcp_write_calls_total", "Calls to the system.", &transport::TcpStatistics::write_calls},
+    TransportCounter{"tcp_read_calls_total", "Calls to the system.", &transport::TcpStatistics::read_calls},
+};
+
+Labels of_worker(std::size_t index) {
+  return {{"worker", std::to_string(index)}};
+}
+
+void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
+  for (const WorkerCounter& counter : kWorkerCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.*counter.value, of_worker(i));
+  }
+  for (const TransportCounter& counter : kTransportCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].transport.*counter.value, of_worker(i));
+  }
+  page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
+  for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));
+  page.begin(MetricType::Gauge, "sessions_open", "Children's connections now.");
+  for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].sessions, of_worker(i));
+}
+
+void add_front_door(Page& page, const FrontDoorCounts& counts) {
+  page.counter("connections_accepted_total", "Connections that were taken.", counts.accepted);
+  page.counter("connections_joined_total", "Connections that showed a valid credential.", counts.handed_over);
+  page.gauge("connections_unjoined", "Connections that have not shown a credential yet, now.", counts.unjoined);
+  page.begin(MetricType::Counter, "connections_rejected_total", "Connections that did not get in, by reason.");
+  const auto add = [&](const char* reason, std::uint64_t value) { page.add(value, {{"reason", reason}}); };
+  add("denied", counts.denied);
+  add("malformed", counts.malformed);
+  add("timed_out", counts.timed_out);
+  add("displaced", counts.displaced);
+  add("not_open", counts.not_open);
+  add("gone", counts.gone);
+}
+
+void add_manager(Page& page, const DaemonStatus& status) {
+  const ManagerLinkState& manager = status.manager;
+  page.gauge("manager_registered", "1 while the manager knows this aggregator, as far as known here.",
+             manager.registered ? 1 : 0);
+  page.gauge("manager_key_known", "1 when credentials can be verified.", status.has_key ? 1 : 0);
+  page.counter("manager_registrations_total", "Registrations that the manager accepted.", manager.registrations);
+  page.counter("manager_renewals_total", "Lease renewals that the manager answered.", manager.renewals);
+  page.counter("manager_failures_total", "Calls to the manager that failed.", manager.failures);
+  if (!manager.last_answer) return;
+  const std::chrono::duration<double> age = status.now - *manager.last_answer;
+  page.gauge("manager_last_answer_age_seconds", "Since the manager last answered.", age.count());
+}
+
+}  // namespace
+
+std::string metrics_text(const DaemonStatus& status) {
+  Page page;
+  page.begin(MetricType::Gauge, "info", "Always 1; the labels tell.");
+  page.add(1, {{"name", status.name}, {"version", status.version}, {"host_id", status.host_id}});
+  page.gauge("memory_limit_bytes", "What lanes may reserve together.", status.memory_bytes_max);
+  page.gauge("memory_reserved_bytes", "What lanes have reserved.", status.memory_bytes_reserved);
+  page.gauge("draining", "1 when no new lanes are taken because this aggregator drains.",
+             status.draining.empty() ? 0 : 1);
+  page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
+  add_workers(page, status.workers);
+  add_front_door(page, status.front_door);
+  add_manager(page, status);
+  return page.text();
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,15 @@
+#pragma once
+// The service manager's protocol (sd_notify(3)): one datagram to the socket that NOTIFY_SOCKET names.
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace tributary::aggregator {
+
+/// "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..."; several, separated by line ends. Nothing happens, and nothing
+/// is said, without a service manager.
+void notify_service_manager(std::string_view message) noexcept;
+/// How often the service manager wants a WATCHDOG=1, if it does.
+[[nodiscard]] std::optional<std::chrono::microseconds> watchdog_period();
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,83 @@
+#pragma once
+// All that can be set about an aggregator: one typed struct, and one table that says of every field how it is written,
+// what it may be, and what it is for.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::aggregator {
+
+enum class LogLevel : std::uint8_t { trace, debug, info, warn, error };
+
+/// The defaults are here; help, bounds and spelling are in settings_fields.cc.
+struct Settings {
+  using Duration = std::chrono::microseconds;
+  std::string name;     // empty: the host's name
+  std::string host_id;  // empty: the host's name
+  std::string manager;  // URL; the one setting without a default that works
+  std::string token_file;
+  std::string state_file;
+  std::string ready_file;
+  Endpoint listen{"0.0.0.0", 7471};
+  Endpoint http_listen{"0.0.0.0", 7472};
+  std::string advertise;
+  std::uint32_t workers = 0;  // 0: min(4, cores)
+  std::uint64_t memory = 4ULL << 30;
+  std::uint32_t children_max = 64;
+  std::uint64_t line_rate = 0;  // 0: the topology's
+  std::uint32_t unjoined_max = 256;
+  std::uint32_t connections_max = 16384;
+  std::uint32_t http_connections_max = 32;
+  Duration join_limit = std::chrono::seconds(5);
+  Duration form_limit = std::chrono::seconds(30);
+  Duration flush_limit = std::chrono::seconds(5);
+  Duration drain_limit = std::chrono::seconds(10);
+  Duration drain_grace = std::chrono::seconds(30);
+  Duration user_timeout = std::chrono::seconds(20);
+  Duration keepalive = std::chrono::seconds(10);
+  Duration busy_poll{};
+  LogLevel log_level = LogLevel::info;
+};
+
+struct Field {
+  std::string_view key;
+  std::string allowed;  // what may be written, with unit and bounds
+  std::string_view help;
+  std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config: what is wrong with the text
+  std::function<std::string(const Settings&)> write;        // what read() reads back
+};
+/// Every setting, in the order of the documentation.
+[[nodiscard]] std::span<const Field> fields();
+
+/// From a flag, in place of what the file says. `what` names it in the error.
+struct Override {
+  std::string key;
+  std::string value;
+  std::string what;  // "--workers"
+};
+
+/// The defaults, then the file, then the overrides. Errc::bad_config lists every mistake, one a line, with file, line,
+/// key, value, and what is allowed.
+[[nodiscard]] Result<Settings> read_settings(std::string_view yaml, std::string_view file,
+                                             const std::vector<Override>& overrides);
+/// The same from a file; an empty path is no file at all. Errc::bad_config says what to do when it cannot be read.
+[[nodiscard]] Result<Settings> load_settings(const std::string& path, const std::vector<Override>& overrides);
+
+/// Fills in what stands for "of this host": name, host_id, workers, state_file.
+void resolve_host_defaults(Settings& settings);
+
+/// The effective configuration as a file that read_settings() reads back: every setting with its meaning, what it may
+/// be, and its default.
+[[nodiscard]] std::string print_settings(const Settings& settings);
+
+[[nodiscard]] std::string_view to_string(LogLevel level) noexcept;
+
+}  // namespace tributary::aggregator

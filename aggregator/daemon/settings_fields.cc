@@ -1,0 +1,207 @@
+// The table of the settings.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "aggregator/daemon/settings.h"
+#include "aggregator/daemon/units.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::aggregator {
+namespace {
+
+constexpr std::array<std::string_view, 5> kLevels = {"trace", "debug", "info", "warn", "error"};
+constexpr std::size_t kPathBytesMax = 4096;
+
+std::unexpected<Error> wrong(std::string why) {
+  return fail(Errc::bad_config, std::move(why));
+}
+
+template <class T, class Text>
+Status in_bounds(T value, T low, T high, const Text& text_of) {
+  if (value < low) return wrong("it is below " + text_of(low));
+  if (value > high) return wrong("it is above " + text_of(high));
+  return {};
+}
+
+std::string count_text(std::uint32_t value) {
+  return std::to_string(value);
+}
+
+/// A quantity whose parser knows its units.
+template <class T, class Parse, class Text>
+Field quantity(std::string_view key, T Settings::* member, T low, T high, Parse parse, Text text,
+               std::string_view help) {
+  return {.key = key,
+          .allowed = text(low) + " to " + text(high),
+          .help = help,
+          .read = [=](Settings& settings, std::string_view written) -> Status {
+            const auto value = parse(written);
+            if (!value) return std::unexpected(value.error());
+            if (auto ok = in_bounds(*value, low, high, text); !ok) return ok;
+            settings.*member = *value;
+            return {};
+          },
+          .write = [=](const Settings& settings) { return text(settings.*member); }};
+}
+
+Field bytes(std::string_view key, std::uint64_t Settings::* member, std::uint64_t low, std::uint64_t high,
+            std::string_view help) {
+  return quantity(key, member, low, high, parse_bytes, bytes_text, help);
+}
+Field rate(std::string_view key, std::uint64_t Settings::* member, std::uint64_t high, std::string_view help) {
+  return quantity(key, member, std::uint64_t{0}, high, parse_rate, rate_text, help);
+}
+Field duration(std::string_view key, Settings::Duration Settings::* member, Settings::Duration low,
+               Settings::Duration high, std::string_view help) {
+  return quantity(key, member, low, high, parse_duration, duration_text, help);
+}
+
+Result<std::uint32_t> parse_count(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return wrong("it is no whole number");
+  return value;
+}
+Field count(std::string_view key, std::uint32_t Settings::* member, std::uint32_t low, std::uint32_t high,
+            std::string_view help) {
+  return quantity(key, member, low, high, parse_count, count_text, help);
+}
+
+Field text(std::string_view key, std::string Settings::* member, std::string allowed, std::string_view help,
+           std::function<Status(std::string_view)> check) {
+  return {.key = key,
+          .allowed = std::move(allowed),
+          .help = help,
+          .read = [member, check = std::move(check)](Settings& settings, std::string_view written) -> Status {
+            if (auto ok = check(written); !ok) return ok;
+            settings.*member = std::string(written);
+            return {};
+          },
+          .write = [member](const Settings& settings) { return settings.*member; }};
+}
+
+Status check_name(std::string_view name) {
+  if (name.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+           c == ':' || c == '.';
+  };
+  if (!std::ranges::all_of(name, plain))
+    return wrong("it holds something else than letters, digits, '-', '_', '.' and ':'");
+  return {};
+}
+Status check_path(std::string_view path) {
+  if (path.size() > kPathBytesMax) return wrong("it is longer than any path");
+  return {};
+}
+Status check_url(std::string_view url) {
+  if (url.empty() || (url.starts_with("http://") && url.size() > 7)) return {};
+  return wrong(url.starts_with("https://") ? "https is not spoken; put a proxy on this host"
+                                           : "it does not begin with http://");
+}
+Status check_advertise(std::string_view host) {
+  if (host.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
+  if (host.find_first_of(" \t[]/") != std::string_view::npos) return wrong("it is no host name or address");
+  return {};
+}
+
+Field name(std::string_view key, std::string Settings::* member, std::string_view help) {
+  return text(key, member, "1 to 63 letters, digits, '-', '_', '.', ':'; or empty", help, check_name);
+}
+Field path(std::string_view key, std::string Settings::* member, std::string_view help) {
+  return text(key, member, "a path; or empty", help, check_path);
+}
+
+Field endpoint(std::string_view key, Endpoint Settings::* member, std::string_view help) {
+  return {.key = key,
+          .allowed = "host:port or [IPv6]:port; [::] is every address of both families; port 0 chooses a free one",
+          .help = help,
+          .read = [member](Settings& settings, std::string_view written) -> Status {
+            auto value = parse_endpoint(written);
+            if (!value) return wrong(value.error().message);
+            settings.*member = std::move(*value);
+            return {};
+          },
+          .write = [member](const Settings& settings) { return to_string(settings.*member); }};
+}
+
+Field log_level() {
+  return {.key = "log_level",
+          .allowed = "trace, debug, info, warn or error",
+          .help = "The least important lines that are written. Read again on SIGHUP.",
+          .read = [](Settings& settings, std::string_view written) -> Status {
+            const auto at = std::ranges::find(kLevels, written);
+            if (at == kLevels.end()) return wrong("it is no level");
+            settings.log_level = static_cast<LogLevel>(at - kLevels.begin());
+            return {};
+          },
+          .write = [](const Settings& settings) { return std::string(to_string(settings.log_level)); }};
+}
+
+std::vector<Field> make_fields() {
+  using namespace std::chrono_literals;
+  using S = Settings;
+  return {
+      name("name", &S::name, "This aggregator's name: credentials are made out to it. Empty: the host's name."),
+      name("host_id", &S::host_id, "Its place in the topology: the name of its host there. Empty: the host's name."),
+      text("manager", &S::manager, "http://host:port", "The manager. It need not be up: the aggregator keeps trying.",
+           check_url),
+      path(
+          "token_file", &S::token_file,
+          "Holds the secret that the manager asks of aggregators (it makes one at its first start); mode 0600 or 0640. "
+          "Empty: none."),
+      path("state_file", &S::state_file,
+           "Keeps the manager's public key, so that an aggregator that starts while the manager is down can verify "
+           "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
+      path("ready_file", &S::ready_file,
+           "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
+      endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),
+      endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
+      text(
+          "advertise", &S::advertise, "a host name or address of at most 63 bytes; or empty",
+          "The host that ranks are told to connect to. Empty: that of listen, or, where that is every address, the one "
+          "from which the manager is reached.",
+          check_advertise),
+      count("workers", &S::workers, 0, 256,
+            "Threads that serve lanes, each with connections of its own. 0: as many as cores, but at most 4."),
+      bytes("memory", &S::memory, 1ULL << 20, 1ULL << 44,
+            "What all lanes together may reserve. A lane that does not fit is refused."),
+      count("children_max", &S::children_max, 1, kChildrenMax,
+            "Children that the manager may give this aggregator in one lane."),
+      rate("line_rate", &S::line_rate, 1'000'000'000'000'000,
+           "Of the network interface, for the planner. 0bit/s: what the topology says."),
+      count("unjoined_max", &S::unjoined_max, 1, 65536,
+            "Connections that have not shown a credential yet. One more, and the oldest of them is closed."),
+      count("connections_max", &S::connections_max, 16, 1U << 20, "Connections of each worker."),
+      count("http_connections_max", &S::http_connections_max, 1, 4096, "HTTP connections at once; more are closed."),
+      duration("join_limit", &S::join_limit, 100ms, 5min, "From connecting to a whole join frame."),
+      duration("form_limit", &S::form_limit, 1s, 60min,
+               "From a lane's first join to its last; then the lane fails and its group falls back."),
+      duration("flush_limit", &S::flush_limit, 100ms, 5min, "For the last words to a child that does not read."),
+      duration("drain_limit", &S::drain_limit, 100ms, 10min,
+               "After SIGTERM: for telling the manager and all children; then the process ends."),
+      duration("drain_grace", &S::drain_grace, 0s, 60min,
+               "When the manager drains this aggregator: so long groups may move over by themselves before their lanes "
+               "are ended."),
+      duration("user_timeout", &S::user_timeout, 0s, 60min,
+               "Unacknowledged bytes for so long: the peer is gone. 0s: the kernel's minutes."),
+      duration("keepalive", &S::keepalive, 0s, 60min, "A silent connection is probed after so long. 0s: never."),
+      duration("busy_poll", &S::busy_poll, 0s, 1s,
+               "A worker spins for so long before it sleeps: lower latency for a core. 0s: never."),
+      log_level(),
+  };
+}
+
+}  // namespace
+
+std::span<const Field> fields() {
+  static const std::vector<Field> kFields = make_fields();
+  return kFields;
+}
+
+std::string_view to_string(LogLevel level) noexcept {
+  return kLevels[static_cast<std::size_t>(level)];
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,75 @@
+#include "aggregator/daemon/status.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::aggregator {
+
+using nlohmann::json;
+
+bool healthy(const DaemonStatus& status) noexcept {
+  return status.stuck.empty();
+}
+
+namespace {
+
+std::string why_no_joins(const DaemonStatus& status) {
+  if (!status.draining.empty()) return status.draining;
+  if (!status.has_key) return "the manager was not reached yet, so credentials cannot be verified";
+  return {};
+}
+
+json lane_json(const LaneStatus& lane, std::size_t worker) {
+  return {{"group", lane.group},
+          {"epoch", lane.epoch},
+          {"lane", lane.lane},
+          {"job", lane.job},
+          {"children", lane.children},
+          {"joined", lane.joined},
+          {"ready", lane.ready},
+          {"root", lane.root},
+          {"segments_completed", lane.segments_completed},
+          {"memory_bytes", lane.memory_bytes},
+          {"worker", worker}};
+}
+
+/// Job names come from users, and need not be UTF-8.
+std::string text_of(const json& document) {
+  return document.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string health_json(const DaemonStatus& status) {
+  std::uint64_t lanes = 0;
+  std::uint64_t sessions = 0;
+  for (const WorkerSnapshot& worker : status.workers) {
+    lanes += worker.metrics.lanes_active;
+    sessions += worker.sessions;
+  }
+  const std::string reason = why_no_joins(status);
+  return text_of({{"status", !healthy(status) ? "stuck" : (status.draining.empty() ? "ok" : "draining")},
+                  {"name", status.name},
+                  {"version", status.version},
+                  {"host_id", status.host_id},
+                  {"takes_joins", reason.empty()},
+                  {"reason", reason},
+                  {"stuck", status.stuck},
+                  {"lanes", lanes},
+                  {"sessions", sessions},
+                  {"memory_bytes", status.memory_bytes_max},
+                  {"memory_reserved_bytes", status.memory_bytes_reserved},
+                  {"manager",
+                   {{"registered", status.manager.registered},
+                    {"incarnation", status.manager.incarnation},
+                    {"error", status.manager.last_error}}}});
+}
+
+std::string lanes_json(const DaemonStatus& status) {
+  json lanes = json::array();
+  for (std::size_t worker = 0; worker < status.workers.size(); ++worker) {
+    for (const LaneStatus& lane : status.workers[worker].lanes) lanes.push_back(lane_json(lane, worker));
+  }
+  return text_of({{"aggregator", status.name}, {"lanes", std::move(lanes)}});
+}
+
+}  // namespace tributary::aggregator

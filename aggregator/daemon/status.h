@@ -1,0 +1,40 @@
+#pragma once
+// What the aggregator tells about itself over HTTP: pure functions from one moment's state to text.
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "aggregator/daemon/front_door.h"
+#include "aggregator/daemon/manager_link.h"
+#include "aggregator/daemon/worker_thread.h"
+
+namespace tributary::aggregator {
+
+/// One moment of the whole process.
+struct DaemonStatus {
+  std::string name;
+  std::string version;
+  std::string host_id;
+  std::vector<WorkerSnapshot> workers;  // of those that answered
+  std::uint32_t workers_total = 0;
+  std::uint64_t memory_bytes_max = 0;
+  std::uint64_t memory_bytes_reserved = 0;
+  FrontDoorCounts front_door;
+  ManagerLinkState manager;
+  bool has_key = false;
+  std::string draining;            // the reason; empty: not
+  std::vector<std::string> stuck;  // threads whose loop has not come round for too long
+  std::chrono::steady_clock::time_point now;
+};
+
+/// Prometheus' text format.
+[[nodiscard]] std::string metrics_text(const DaemonStatus& status);
+/// JSON: "status" is ok, draining or stuck; whether joins are taken, and why not.
+[[nodiscard]] std::string health_json(const DaemonStatus& status);
+/// The process serves, whatever its manager does: a monitor should leave it alone.
+[[nodiscard]] bool healthy(const DaemonStatus& status) noexcept;
+/// JSON: every lane.
+[[nodiscard]] std::string lanes_json(const DaemonStatus& status);
+
+}  // namespace tributary::aggregator

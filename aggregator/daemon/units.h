@@ -1,0 +1,26 @@
+#pragma once
+// Quantities as people write them in a configuration: a number and a unit, "4GiB", "100Gbit/s", "10s". A bare number is
+// no quantity: nobody should have to guess.
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::aggregator {
+
+/// From B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of 1000). Errc::bad_config says what is wrong
+/// and which units there are.
+[[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text);
+/// Bits per second from bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (powers of 1000).
+[[nodiscard]] Result<std::uint64_t> parse_rate(std::string_view text);
+/// From us, ms, s, min.
+[[nodiscard]] Result<std::chrono::microseconds> parse_duration(std::string_view text);
+
+/// In the largest unit that is exact: what the parsers read back.
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+[[nodiscard]] std::string rate_text(std::uint64_t bits_per_second);
+[[nodiscard]] std::string duration_text(std::chrono::microseconds duration);
+
+}  // namespace tributary::aggregator

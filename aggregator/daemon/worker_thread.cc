@@ -1,0 +1,88 @@
+#include "aggregator/daemon/worker_thread.h"
+
+#include <pthread.h>
+
+namespace tributary::aggregator {
+namespace {
+
+// Often enough for time-outs of seconds; a tick walks all sessions, so it is not for every turn.
+constexpr auto kTickPeriod = std::chrono::milliseconds(50);
+
+}  // namespace
+
+WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
+                           const transport::TcpSettings& transport_settings)
+    : transport_(transport_settings),
+      worker_(transport_, budget, std::move(settings)),
+      last_turn_(std::chrono::steady_clock::now().time_since_epoch()),
+      thread_([this, index](const std::stop_token& stop) {
+        ::pthread_setname_np(::pthread_self(), ("worker-" + std::to_string(index)).c_str());
+        run(stop);
+      }) {}
+
+WorkerThread::~WorkerThread() {
+  thread_.request_stop();
+  transport_.post([] {});  // wakes it
+  thread_.join();
+}
+
+void WorkerThread::run(const std::stop_token& stop) {
+  transport::TimePoint next_tick = transport_.now() + kTickPeriod;
+  while (!stop.stop_requested()) {
+    const transport::TimePoint before = transport_.now();
+    transport_.poll(std::max(transport::Duration::zero(), next_tick - before));
+    const transport::TimePoint now = transport_.now();
+    last_turn_.store(now.time_since_epoch(), std::memory_order_relaxed);
+    if (now < next_tick) continue;
+    worker_.tick(now);
+    next_tick = now + kTickPeriod;
+  }
+}
+
+void WorkerThread::take(int socket, VerifiedJoin join) {
+  auto handle = std::make_shared<DescriptorHandle>(socket);
+  transport_.post([this, handle, join = std::move(join)] {
+    worker_.take(join,
+                 [&](transport::ChannelHandler& handler) { return transport_.adopt(handle->release(), handler); });
+  });
+}
+
+void WorkerThread::drain(std::string reason) {
+  transport_.post([this, reason = std::move(reason)] { worker_.drain(reason); });
+}
+
+void WorkerThread::undrain() {
+  transport_.post([this] { worker_.undrain(); });
+}
+
+std::future<WorkerSnapshot> WorkerThread::snapshot() {
+  auto promise = std::make_shared<std::promise<WorkerSnapshot>>();
+  auto future = promise->get_future();
+  transport_.post([this, promise] { promise->set_value(copy()); });
+  return future;
+}
+
+WorkerSnapshot WorkerThread::copy() const {
+  return {.metrics = worker_.metrics(),
+          .lanes = worker_.lanes(),
+          .sessions = worker_.sessions(),
+          .transport = transport_.statistics()};
+}
+
+std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {
+  return std::chrono::steady_clock::time_point(last_turn_.load(std::memory_order_relaxed));
+}
+
+std::vector<WorkerSnapshot> snapshots_of(const std::vector<std::unique_ptr<WorkerThread>>& workers,
+                                         std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  std::vector<std::future<WorkerSnapshot>> asked;
+  for (const auto& worker : workers) asked.push_back(worker->snapshot());
+  std::vector<WorkerSnapshot> answers;
+  for (auto& future : asked) {
+    if (future.wait_until(deadline) == std::future_status::ready) answers.push_back(future.get());
+  }
+  return answers;
+}
+
+}  // namespace tributary::aggregator

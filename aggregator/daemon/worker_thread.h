@@ -1,0 +1,60 @@
+#pragma once
+// One worker on a thread of its own, with a transport of its own. Other threads talk to it by posting; it answers with
+// copies.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "aggregator/daemon/descriptor_handle.h"
+#include "aggregator/worker/worker.h"
+#include "tributary/transport/tcp.h"
+
+namespace tributary::aggregator {
+
+/// One moment of one worker, copied on its own thread.
+struct WorkerSnapshot {
+  WorkerMetrics metrics;
+  std::vector<LaneStatus> lanes;
+  std::uint64_t sessions = 0;
+  transport::TcpStatistics transport;
+};
+
+class WorkerThread {
+ public:
+  /// Starts the thread. `budget` must outlive this.
+  WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
+               const transport::TcpSettings& transport_settings);
+  /// Ends the thread; connections that are still open break.
+  ~WorkerThread();
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
+
+  // ---- any thread; all return at once
+  /// Serves a connection whose join was verified.
+  void take(int socket, VerifiedJoin join);
+  void drain(std::string reason);
+  void undrain();
+  [[nodiscard]] std::future<WorkerSnapshot> snapshot();
+  /// When its loop last came round: a healthy worker's is never older than a few turns.
+  [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
+
+ private:
+  void run(const std::stop_token& stop);
+  [[nodiscard]] WorkerSnapshot copy() const;
+
+  transport::TcpTransport transport_;
+  Worker worker_;
+  std::atomic<std::chrono::steady_clock::duration> last_turn_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+/// One from each, or fewer if some worker does not answer within `limit`.
+[[nodiscard]] std::vector<WorkerSnapshot> snapshots_of(const std::vector<std::unique_ptr<WorkerThread>>& workers,
+                                                       std::chrono::milliseconds limit);
+
+}  // namespace tributary::aggregator
