@@ -1,0 +1,85 @@
+#include "aggregator/daemon/status.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::aggregator {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+DaemonStatus two_workers() {
+  DaemonStatus status{.name = "leaf-1",
+                      .version = "1.2.3",
+                      .host_id = "node-1",
+                      .workers_total = 2,
+                      .memory_bytes_max = 1000,
+                      .memory_bytes_reserved = 300,
+                      .has_key = true};
+  status.workers.resize(2);
+  status.workers[1].metrics.contributions = 42;
+  status.workers[1].metrics.lanes_active = 1;
+  status.workers[1].sessions = 3;
+  status.workers[1].lanes.push_back({.group = 7,
+                                     .epoch = 2,
+                                     .lane = 1,
+                                     .job = "train\xff",
+                                     .children = 3,
+                                     .joined = 3,
+                                     .ready = true,
+                                     .root = true,
+                                     .segments_completed = 9,
+                                     .memory_bytes = 300});
+  return status;
+}
+
+TEST(Status, MetricsCarryTheWorkerAndTheAgreedNames) {
+  const std::string text = metrics_text(two_workers());
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_contributions_total{worker=\"0\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_contributions_total{worker=\"1\"} 42\n"));
+  EXPECT_THAT(text, HasSubstr("# TYPE tributary_aggregator_contributions_total counter\n"));
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_memory_reserved_bytes 300\n"));
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_info{name=\"leaf-1\",version=\"1.2.3\",host_id=\"node-1\"} 1\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_THAT(line.substr(0, line.starts_with('#') ? 30 : 21), HasSubstr("tributary_aggregator_"));
+  }
+}
+
+TEST(Status, LanesAreJsonWhateverTheJobIsCalled) {
+  const json lanes = json::parse(lanes_json(two_workers())).at("lanes");
+  ASSERT_EQ(lanes.size(), 1U);
+  EXPECT_EQ(lanes[0].at("group"), 7);
+  EXPECT_EQ(lanes[0].at("worker"), 1);
+  EXPECT_EQ(lanes[0].at("ready"), true);
+  EXPECT_EQ(lanes[0].at("memory_bytes"), 300);
+}
+
+TEST(Status, HealthTellsWhetherAndWhyNotJoinsAreTaken) {
+  DaemonStatus status = two_workers();
+  json health = json::parse(health_json(status));
+  EXPECT_EQ(health.at("status"), "ok");
+  EXPECT_EQ(health.at("takes_joins"), true);
+  EXPECT_EQ(health.at("sessions"), 3);
+
+  status.has_key = false;
+  health = json::parse(health_json(status));
+  EXPECT_EQ(health.at("status"), "ok") << "an absent manager is no illness of this process";
+  EXPECT_EQ(health.at("takes_joins"), false);
+
+  status.draining = "it shuts down";
+  health = json::parse(health_json(status));
+  EXPECT_EQ(health.at("status"), "draining");
+  EXPECT_EQ(health.at("reason"), "it shuts down");
+
+  EXPECT_TRUE(healthy(status));
+  status.stuck = {"worker 1"};
+  EXPECT_FALSE(healthy(status));
+  EXPECT_EQ(json::parse(health_json(status)).at("status"), "stuck");
+}
+
+}  // namespace
+}  // namespace tributary::aggregator
