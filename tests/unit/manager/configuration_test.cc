@@ -35,7 +35,8 @@ TEST(Units, ReadWhatTheyWrite) {
   for (const std::uint64_t value : {0ULL, 1ULL, 999ULL, 1000ULL, 65536ULL, 1'500'000ULL, 100'000'000'000ULL}) {
     EXPECT_EQ(*parse_rate(rate_text(value)), value);
     EXPECT_EQ(*parse_bytes(bytes_text(value)), value);
-    EXPECT_EQ(parse_duration(duration_text(std::chrono::milliseconds(value)))->count(), static_cast<std::int64_t>(value));
+    EXPECT_EQ(parse_duration(duration_text(std::chrono::milliseconds(value)))->count(),
+              static_cast<std::int64_t>(value));
   }
 }
 
@@ -45,7 +46,8 @@ TEST(Units, SayWhatIsAcceptedWhenTheUnitIsMissingOrWrong) {
   EXPECT_THAT(complaint(parse_rate("100GB/s")), HasSubstr("has the unit 'GB/s', which is not known here"));
   EXPECT_THAT(complaint(parse_bytes("64k")), HasSubstr("'k'"));
   EXPECT_THAT(complaint(parse_duration("10 minutes")), HasSubstr("ms, s, min or h"));
-  for (const char* text : {"", "Gbit/s", "-1Gbit/s", "1e3Gbit/s", "nanGbit/s", "infGbit/s", "99999999Tbit/s", "0.0000001bit/s", "1 2Gbit/s"}) {
+  for (const char* text : {"", "Gbit/s", "-1Gbit/s", "1e3Gbit/s", "nanGbit/s", "infGbit/s", "99999999Tbit/s",
+                           "0.0000001bit/s", "1 2Gbit/s"}) {
     EXPECT_FALSE(parse_rate(text).has_value()) << text;
   }
 }
@@ -54,7 +56,8 @@ TEST(Names, AreExpandedFromRanges) {
   EXPECT_THAT(*expand_names("node-[1-3]"), ElementsAre("node-1", "node-2", "node-3"));
   EXPECT_THAT(*expand_names("n[08-10].rack"), ElementsAre("n08.rack", "n09.rack", "n10.rack"));
   EXPECT_THAT(*expand_names("plain"), ElementsAre("plain"));
-  for (const char* text : {"", "a b", "a[", "a[]", "a[1]", "a[3-1]", "a[x-y]", "a[1-9999999]", "a[-1-2]", "a[1-2][1-2]", "a\x01"}) {
+  for (const char* text :
+       {"", "a b", "a[", "a[]", "a[1]", "a[3-1]", "a[x-y]", "a[1-9999999]", "a[-1-2]", "a[1-2][1-2]", "a\x01"}) {
     EXPECT_FALSE(expand_names(text).has_value()) << text;
   }
   EXPECT_FALSE(check_name(std::string(64, 'x')).has_value());
@@ -69,30 +72,45 @@ struct Wrong {
 TEST(Topology, NamesFileLineKeyAndWhatIsAccepted) {
   const std::string good = "switches: [{name: s, level: 1}]\nhosts: [a, b]\n";
   const Wrong cases[] = {
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 100}\n", "t.yaml:4: links[0].rate: '100' has no unit"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 1Gbit/s, colour: red}\n", "t.yaml:4: links[0].colour: unknown key; known here: from, to, rate"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlink: []\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n", "t.yaml:3: link: unknown key; known here: fabric, switches, hosts, links, aggregators"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: b, to: s, rate: 1Gbit/s}]\n", "t.yaml:3: links[0].from: no host or switch has the name 'b'"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 100}\n",
+       "t.yaml:4: links[0].rate: '100' has no unit"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks:\n  - {from: a, to: s, rate: 1Gbit/s, colour: red}\n",
+       "t.yaml:4: links[0].colour: unknown key; known here: from, to, rate"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlink: []\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n",
+       "t.yaml:3: link: unknown key; known here: fabric, switches, hosts, links, aggregators"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: b, to: s, rate: 1Gbit/s}]\n",
+       "t.yaml:3: links[0].from: no host or switch has the name 'b'"},
       {"switches: [{name: s, level: 1}]\nhosts: [a, a]\nlinks: []\n", "t.yaml:2: hosts[1]: the name 'a' is used twice"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a, b]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n", "t.yaml:2: hosts: host 'b' has no link"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a, b]\nlinks: [{from: a, to: b, rate: 1Gbit/s}]\n", "t.yaml:3: links[0]: a link between two hosts"},
-      {"switches: [{name: s, level: 1}, {name: t, level: 1}]\nhosts: []\nlinks: [{from: s, to: t, rate: 1Gbit/s}]\n", "t.yaml:3: links[0]: a link between two switches of level 1"},
-      {"switches: [{name: s, level: 1}, {name: t, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n", "t.yaml:3: links: switch 't' is not connected with switch 's'"},
-      {"switches: [{name: s, level: 9}]\nhosts: []\nlinks: []\n", "t.yaml:1: switches[0].level: '9' is not a whole number from 1 to 6"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a, b]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n",
+       "t.yaml:2: hosts: host 'b' has no link"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a, b]\nlinks: [{from: a, to: b, rate: 1Gbit/s}]\n",
+       "t.yaml:3: links[0]: a link between two hosts"},
+      {"switches: [{name: s, level: 1}, {name: t, level: 1}]\nhosts: []\nlinks: [{from: s, to: t, rate: 1Gbit/s}]\n",
+       "t.yaml:3: links[0]: a link between two switches of level 1"},
+      {"switches: [{name: s, level: 1}, {name: t, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\n",
+       "t.yaml:3: links: switch 't' is not connected with switch 's'"},
+      {"switches: [{name: s, level: 9}]\nhosts: []\nlinks: []\n",
+       "t.yaml:1: switches[0].level: '9' is not a whole number from 1 to 6"},
       {"switches: [{name: s}]\nhosts: []\nlinks: []\n", "t.yaml:1: switches[0]: 'level' is missing"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s}]\n", "t.yaml:3: links[0]: 'rate' is missing"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 0bit/s}]\n", "t.yaml:3: links[0].rate: a rate of 0"},
-      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\naggregators: [{name: x, host: y}]\n", "t.yaml:4: aggregators[0].host: no host has the name 'y'"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s}]\n",
+       "t.yaml:3: links[0]: 'rate' is missing"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 0bit/s}]\n",
+       "t.yaml:3: links[0].rate: a rate of 0"},
+      {"switches: [{name: s, level: 1}]\nhosts: [a]\nlinks: [{from: a, to: s, rate: 1Gbit/s}]\naggregators: [{name: x, "
+       "host: y}]\n",
+       "t.yaml:4: aggregators[0].host: no host has the name 'y'"},
       {"switches: []\nhosts: []\nlinks: []\n", "a fat-tree has at least one switch"},
       {"fabric: torus\n", "t.yaml:1: fabric: 'torus' is no fabric known here; accepted: flat, fat-tree"},
-      {"fabric: flat\nswitches: []\n", "t.yaml:2: switches: unknown key; known here: fabric, assumed_rate, aggregators"},
+      {"fabric: flat\nswitches: []\n",
+       "t.yaml:2: switches: unknown key; known here: fabric, assumed_rate, aggregators"},
       {"fabric: flat\nassumed_rate: 10\n", "t.yaml:2: assumed_rate: '10' has no unit"},
       {"- a\n", "t.yaml:1: a mapping"},
       {"hosts: [a\n", "this is no YAML"},
       {"hosts: 3\nswitches: x\nlinks: y\n", "t.yaml:2: switches: a list"},
       {"fabric: flat\nfabric: flat\n", "this key stands here twice"},
   };
-  for (const Wrong& it : cases) EXPECT_THAT(complaint(parse_topology(it.text, "t.yaml")), HasSubstr(it.complaint)) << it.text;
+  for (const Wrong& it : cases)
+    EXPECT_THAT(complaint(parse_topology(it.text, "t.yaml")), HasSubstr(it.complaint)) << it.text;
   EXPECT_TRUE(parse_topology(good + "links: [{from: [a, b], to: s, rate: 1Gbit/s}]\n", "t.yaml").has_value());
   EXPECT_THAT(complaint(load_topology("/nonexistent.yaml")), HasSubstr("/nonexistent.yaml cannot be read"));
 }
@@ -141,7 +159,8 @@ TEST(Domains, AreLeavesPodsAndTheWhole) {
 TEST(Domains, JoinTheLeavesOfAHostWithSeveralRails) {
   const auto topology = parse_topology(
       "switches: [{name: rail-1, level: 1}, {name: rail-2, level: 1}, {name: other, level: 1}, {name: top, level: 2}]\n"
-      "hosts: [a, b, c]\nlinks:\n  - {from: [a, b], to: [rail-1, rail-2], rate: 100Gbit/s}\n  - {from: c, to: other, rate: 100Gbit/s}\n"
+      "hosts: [a, b, c]\nlinks:\n  - {from: [a, b], to: [rail-1, rail-2], rate: 100Gbit/s}\n  - {from: c, to: other, "
+      "rate: 100Gbit/s}\n"
       "  - {from: [rail-1, rail-2, other], to: top, rate: 400Gbit/s}\n",
       "t.yaml");
   ASSERT_TRUE(topology.has_value()) << topology.error().message;
@@ -167,7 +186,8 @@ TEST(Settings, ReadWhatTheyPrint) {
   const auto again = parse_settings(text, "s.yaml");
   ASSERT_TRUE(again.has_value()) << again.error().message;
   EXPECT_EQ(print(*again), text);
-  EXPECT_THAT(text, AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# accepts: 1s to 1h; default: 15s"), HasSubstr("listen: \"[::1]:1234\"")));
+  EXPECT_THAT(text, AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# accepts: 1s to 1h; default: 15s"),
+                          HasSubstr("listen: \"[::1]:1234\"")));
 }
 
 TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
@@ -179,7 +199,8 @@ TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
 TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
   const Wrong cases[] = {
       {"listen: 1.2.3.4:80\ngroup_leas: 3s\n", "s.yaml:2: group_leas: unknown key; known here: listen,"},
-      {"\ngroup_lease: 3\n", "s.yaml:2: group_lease: '3' has no unit; write a number with ms, s, min or h, for example 10s"},
+      {"\ngroup_lease: 3\n",
+       "s.yaml:2: group_lease: '3' has no unit; write a number with ms, s, min or h, for example 10s"},
       {"group_lease: 3KiB\n", "s.yaml:1: group_lease: '3KiB' has the unit 'KiB'"},
       {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h' is out of range; accepted: 1s to 1h"},
       {"group_lease: 1500ms\n", "s.yaml: group_lease: it must be whole seconds"},
@@ -196,7 +217,8 @@ TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
   for (const Wrong& it : cases) {
     EXPECT_THAT(complaint(parse_settings(it.text, "s.yaml")), HasSubstr(it.complaint)) << it.text;
   }
-  EXPECT_THAT(complaint(load_settings("/nonexistent.yaml")), StartsWith("the configuration file /nonexistent.yaml cannot be read"));
+  EXPECT_THAT(complaint(load_settings("/nonexistent.yaml")),
+              StartsWith("the configuration file /nonexistent.yaml cannot be read"));
 }
 
 TEST(SampleFiles, AreValid) {

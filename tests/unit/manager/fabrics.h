@@ -8,8 +8,8 @@
 
 namespace tributary::manager {
 
-/// Leaves with `hosts_per_leaf` worker hosts and one aggregator host each, all leaves to all spines, one aggregator host
-/// per spine. Hosts: "node-<n>", "agg-leaf-<l>", "agg-spine-<s>".
+/// Leaves with `hosts_per_leaf` worker hosts and one aggregator host each, all leaves to all spines, one aggregator
+/// host per spine. Hosts: "node-<n>", "agg-leaf-<l>", "agg-spine-<s>".
 inline std::string leaf_spine_yaml(int leaves, int hosts_per_leaf, int spines) {
   const auto range = [](const std::string& name, int low, int high) {
     return "\"" + name + "-[" + std::to_string(low) + "-" + std::to_string(high) + "]\"";
@@ -32,7 +32,11 @@ inline std::string leaf_spine_yaml(int leaves, int hosts_per_leaf, int spines) {
 }
 
 inline PlanAggregator aggregator_on(const std::string& host, std::uint64_t memory_bytes = 1ULL << 30) {
-  return {.name = "on-" + host, .incarnation = 1, .host = host, .data = {"10.0.0.1", 7471}, .memory_free_bytes = memory_bytes};
+  return {.name = "on-" + host,
+          .incarnation = 1,
+          .host = host,
+          .data = {"10.0.0.1", 7471},
+          .memory_free_bytes = memory_bytes};
 }
 
 inline std::vector<PlanAggregator> leaf_spine_aggregators(int leaves, int spines) {

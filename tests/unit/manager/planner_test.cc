@@ -24,7 +24,9 @@ std::unique_ptr<const Fabric> fabric_of(const std::string& yaml) {
   return make_fabric(*topology);
 }
 
-std::unique_ptr<const Fabric> flat_fabric() { return make_fabric(Topology{}); }
+std::unique_ptr<const Fabric> flat_fabric() {
+  return make_fabric(Topology{});
+}
 
 PlanRequest request_of(const std::vector<std::string>& hosts, const std::vector<PlanAggregator>& aggregators,
                        std::uint32_t lanes = 1) {
@@ -49,7 +51,8 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
       if (!aggregator.unusable.empty()) return "an unusable aggregator is used";
       if (node.children.empty()) return "an aggregator without children";
       if (node.children.size() > std::min(aggregator.children_max, kChildrenMax)) return "too many children";
-      memory[node.aggregator] += lane_memory_bytes(static_cast<std::uint32_t>(node.children.size()), request.window, request.segment_bytes);
+      memory[node.aggregator] +=
+          lane_memory_bytes(static_cast<std::uint32_t>(node.children.size()), request.window, request.segment_bytes);
       std::uint32_t last = 0;
       for (std::uint32_t place = 0; place < node.children.size(); ++place) {
         const TreeChild& child = node.children[place];
@@ -57,15 +60,18 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
         last = child.lowest_rank;
         if (child.kind == ChildKind::rank) {
           ++seen[child.index];
-          if (lane.leaf_of_rank[child.index] != n || lane.child_of_rank[child.index] != place) return "a rank is misplaced";
+          if (lane.leaf_of_rank[child.index] != n || lane.child_of_rank[child.index] != place)
+            return "a rank is misplaced";
         } else {
           ++children_seen[child.index];
-          if (lane.nodes[child.index].parent != n || lane.nodes[child.index].child != place) return "a node is misplaced";
+          if (lane.nodes[child.index].parent != n || lane.nodes[child.index].child != place)
+            return "a node is misplaced";
         }
       }
     }
     if (std::any_of(seen.begin(), seen.end(), [](int times) { return times != 1; })) return "a rank is not there once";
-    if (std::count(children_seen.begin(), children_seen.end(), 1) + 1 != static_cast<int>(lane.nodes.size())) return "no single root";
+    if (std::count(children_seen.begin(), children_seen.end(), 1) + 1 != static_cast<int>(lane.nodes.size()))
+      return "no single root";
     if (lane.levels > std::min(request.levels_max, kTreeLevelsMax)) return "too many levels";
     if (request.levels != 0 && lane.levels != request.levels) return "not the levels that were asked for";
   }
@@ -214,7 +220,8 @@ TEST(Planner, SaysWhyThereIsNoTree) {
   EXPECT_THAT(fabric->plan(request_of(hosts, {}), {}).reason, HasSubstr("no aggregator is registered"));
   EXPECT_THAT(fabric->plan(request_of(nodes(1), leaf_spine_aggregators(2, 1)), {}).reason, HasSubstr("one rank"));
 
-  std::vector<PlanAggregator> aggregators{aggregator_on("agg-leaf-0"), aggregator_on("nowhere"), aggregator_on("agg-leaf-1", 1000)};
+  std::vector<PlanAggregator> aggregators{aggregator_on("agg-leaf-0"), aggregator_on("nowhere"),
+                                          aggregator_on("agg-leaf-1", 1000)};
   aggregators[0].unusable = "draining";
   const std::string reason = fabric->plan(request_of(hosts, aggregators), {}).reason;
   EXPECT_THAT(reason, HasSubstr("of 3 registered aggregators"));
@@ -390,7 +397,8 @@ TEST(Planner, TakesAHundredThousandHosts) {
   const Plan plan = fabric->plan(request, {});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   RecordProperty("plan_milliseconds", static_cast<int>(seconds * 1000));
-  std::printf("100,000 hosts, one lane: %.0f ms, %u levels\n", seconds * 1000, plan.lanes.empty() ? 0 : plan.lanes[0].levels);
+  std::printf("100,000 hosts, one lane: %.0f ms, %u levels\n", seconds * 1000,
+              plan.lanes.empty() ? 0 : plan.lanes[0].levels);
   ASSERT_THAT(plan.lanes, SizeIs(1)) << plan.reason;
   EXPECT_EQ(violation(request, plan), "");
 }

@@ -96,15 +96,19 @@ TEST(Store, KeepsWhatWasPutAndForgetsWhatWasRemoved) {
 
 TEST(Store, SaysWhatIsWrongWithTheFile) {
   const TemporaryFolder folder;
-  EXPECT_THAT(open_sqlite({.path = folder.file("no/such/folder/m.db")}).error().message, HasSubstr("cannot be opened for writing"));
+  EXPECT_THAT(open_sqlite({.path = folder.file("no/such/folder/m.db")}).error().message,
+              HasSubstr("cannot be opened for writing"));
   EXPECT_THAT(open_sqlite({.path = folder.path()}).error().message, HasSubstr("is a directory"));
   std::ofstream(folder.file("text.db")) << std::string(5000, 'x');
-  EXPECT_THAT(open_sqlite({.path = folder.file("text.db")}).error().message, HasSubstr("is no SQLite database or is damaged"));
+  EXPECT_THAT(open_sqlite({.path = folder.file("text.db")}).error().message,
+              HasSubstr("is no SQLite database or is damaged"));
 }
 
 TEST(Store, RefusesADatabaseOfANewerManager) {
   const TemporaryFolder folder;
-  { (void)open_or_die({.path = folder.file("m.db")}); }
+  {
+    (void)open_or_die({.path = folder.file("m.db")});
+  }
   {
     auto connection = SqliteConnection::open(folder.file("m.db"), 1000);
     ASSERT_TRUE(connection.has_value());

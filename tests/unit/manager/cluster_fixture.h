@@ -1,0 +1,119 @@
+#pragma once
+// A cluster whose time and store the test owns.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "fabrics.h"
+#include "tree-manager/service/cluster.h"
+
+namespace tributary::manager {
+
+class ManualClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return TimePoint(std::chrono::milliseconds(milliseconds_)); }
+  [[nodiscard]] std::int64_t unix_milliseconds() const override { return 1'800'000'000'000 + milliseconds_; }
+  void advance(std::chrono::milliseconds by) { milliseconds_ += by.count(); }
+
+ private:
+  std::int64_t milliseconds_ = 1'000'000;
+};
+
+/// A store in memory that can be full.
+class MemoryStore final : public Store {
+ public:
+  bool full = false;
+  int writes = 0;
+  std::map<std::string, AggregatorRecord> aggregators;
+  std::map<std::uint64_t, GroupRecord> groups;
+  std::map<std::string, std::string> values;
+
+  Result<Snapshot> load() override {
+    Snapshot snapshot;
+    for (const auto& [name, record] : aggregators) snapshot.aggregators.push_back(record);
+    for (const auto& [id, record] : groups) snapshot.groups.push_back(record);
+    snapshot.values = values;
+    return snapshot;
+  }
+  Status put(const AggregatorRecord& record) override {
+    return write([&] { aggregators[record.name] = record; });
+  }
+  Status put(const GroupRecord& record) override {
+    return write([&] { groups[record.id] = record; });
+  }
+  Status put_value(const std::string& key, const std::string& value) override {
+    return write([&] { values[key] = value; });
+  }
+  Status remove_aggregator(const std::string& name) override {
+    return write([&] { aggregators.erase(name); });
+  }
+  Status remove_group(std::uint64_t id) override {
+    return write([&] { groups.erase(id); });
+  }
+
+ private:
+  template <class Change>
+  Status write(const Change& change) {
+    if (full) return fail(Errc::exhausted, "the test's store has no room");
+    ++writes;
+    change();
+    return {};
+  }
+};
+
+class ClusterFixture : public ::testing::Test {
+ protected:
+  static constexpr std::uint64_t kMemory = 1ULL << 30;
+
+  ClusterFixture() : key_(std::move(*SigningKey::generate())) {}
+
+  /// With two leaves of two nodes and a spine, unless `yaml` says otherwise; "" is the default topology.
+  void open(const std::string& yaml = leaf_spine_yaml(2, 2, 1)) {
+    cluster_.reset();
+    std::optional<Topology> topology;
+    if (!yaml.empty()) topology = *parse_topology(yaml, "test.yaml");
+    auto opened = Cluster::open(settings_, store_, key_, clock_, std::move(topology));
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    cluster_ = std::move(*opened);
+  }
+  Result<Registered> enlist(const std::string& name, const std::string& host, std::uint64_t memory = kMemory) {
+    return cluster_->register_aggregator({.name = name,
+                                          .host = host,
+                                          .data = {"10.0.0.1", static_cast<std::uint16_t>(7000 + ports_++)},
+                                          .http = {"10.0.0.1", 7472},
+                                          .memory_bytes = memory,
+                                          .children_max = kChildrenMax,
+                                          .version = "test"});
+  }
+  void enlist_all() {
+    ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());
+    ASSERT_TRUE(enlist("leaf-b", "agg-leaf-1").has_value());
+    ASSERT_TRUE(enlist("spine", "agg-spine-0").has_value());
+  }
+  Result<GroupGrant> ask(std::uint32_t lanes = 1, int ranks = 4) {
+    return cluster_->create_group({.job = "job", .hosts = nodes(ranks), .lanes = lanes});
+  }
+  [[nodiscard]] std::uint64_t reserved() const { return cluster_->stats().memory_reserved_bytes; }
+  [[nodiscard]] bool uses(std::uint64_t group, const std::string& aggregator) const {
+    for (const LaneTree& lane : cluster_->group(group)->record->lanes) {
+      for (const TreeNode& node : lane.nodes) {
+        if (node.aggregator == aggregator) return true;
+      }
+    }
+    return false;
+  }
+  void advance(std::chrono::milliseconds by) {
+    clock_.advance(by);
+    cluster_->tick();
+  }
+
+  ClusterSettings settings_;
+  MemoryStore store_;
+  ManualClock clock_;
+  SigningKey key_;
+  std::unique_ptr<Cluster> cluster_;
+  int ports_ = 0;
+};
+
+}  // namespace tributary::manager
