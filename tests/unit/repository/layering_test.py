@@ -40,7 +40,8 @@ LAYERS: dict[str, set[str]] = {
     "client/recovery": CLIENT,
     "client/core": CLIENT,
     "client/api": {*CLIENT, "client/include", "tree-manager/api-client"},
-    "client/cli": {"protocol", "kernels", "client/include", "tree-manager/api-client"},
+    # topology: ranges of host names are written alike on the command line and in the topology file
+    "client/cli": {"protocol", "kernels", "client/include", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
 }
 
