@@ -200,9 +200,9 @@ void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const
                  .body = "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " +
                          std::to_string(settings_.rank) + ", which called recv for " + text(expected.signature)});
   } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
-    const MismatchReport report{expected.operation, settings_.rank, peer, expected.signature, arrived.signature()};
-    tell_rank_0(
-        {.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+    report_mismatch(expected.operation, expected.signature, peer, arrived.signature());
+  } else if (arrived.operation < expected.operation) {
+    check_unwanted_frames();
   } else {
     // The peer is past this operation without what we wait for: the inquiry will show what it called instead.
     tell_rank_0(
@@ -210,6 +210,26 @@ void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const
          .operation = expected.operation,
          .body = "rank " + std::to_string(peer) + " went on to operation " + std::to_string(arrived.operation)});
   }
+}
+
+void Communicator::report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer,
+                                   const Signature& theirs) {
+  const MismatchReport report{number, settings_.rank, peer, mine, theirs};
+  tell_rank_0(
+      {.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+}
+
+// A frame of an operation that has ended here was not wanted for it: with two roots, for example, both send, and are
+// done when their data is on its way. Nobody waits for such a frame, so it has to be looked for.
+void Communicator::check_unwanted_frames() {
+  if (!mesh_) return;
+  mesh_->visit_held_back(PeerClass::collective, [this](std::uint32_t peer, const FrameHeader& header) {
+    const std::uint64_t number = header.operation;
+    if (number >= next_to_start_ || next_number_ - number > recent_.size()) return;
+    const Operation* o = operation(number);
+    if (o != nullptr && o->state != Operation::State::done) return;
+    report_mismatch(number, recent_[number % recent_.size()], peer, header.signature());
+  });
 }
 
 std::string Communicator::waits_for(const Operation& o) const {
@@ -326,6 +346,7 @@ void Communicator::tick(TimePoint now) {
     return begin_failing({Errc::timed_out, text});
   }
   check_stall(now);
+  check_unwanted_frames();
 }
 
 void Communicator::finalize(std::function<void(const Status&)> on_done) {

@@ -164,6 +164,8 @@ class Communicator final : public transport::Acceptor,
   void forget_finished();
   [[nodiscard]] transport::Duration suspect_after() const;
   void check_stall(transport::TimePoint now);
+  void check_unwanted_frames();
+  void report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer, const Signature& theirs);
   void on_inquiry(const ControlMessage& message);
   [[nodiscard]] std::string waits_for(const Operation& operation) const;
   [[nodiscard]] Operation* operation(std::uint64_t number);

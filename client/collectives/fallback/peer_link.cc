@@ -33,8 +33,8 @@ void PeerLink::adopt(std::unique_ptr<transport::Channel> channel) {
 
 void PeerLink::post(const PostedReceive& receive) {
   posted_.push_back(receive);
-  if (waiting_ && channel_ && !closed_) {
-    waiting_ = false;
+  if (held_back_ && channel_ && !closed_) {
+    held_back_.reset();
     channel_->resume();
   }
 }
@@ -67,7 +67,7 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
     return Accept{text_};
   }
   if (posted_.empty() || mismatched_) {
-    waiting_ = true;
+    held_back_ = header;
     return NotYet{};
   }
   const PostedReceive& expected = posted_.front();
@@ -77,7 +77,7 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
   if (!fits) {
     // Not the connection's fault: the communicator finds out who called what, and ends with that.
     mismatched_ = true;
-    waiting_ = true;
+    held_back_ = header;
     user_.peer_mismatch(peer_, class_, expected, header);
     return NotYet{};
   }

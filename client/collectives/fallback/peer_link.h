@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,8 @@ class PeerLink final : public transport::ChannelHandler {
   void send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void close();
   [[nodiscard]] bool connected() const noexcept { return open_; }
+  /// The frame that waits in the network until its receive is posted.
+  [[nodiscard]] const std::optional<FrameHeader>& held_back() const noexcept { return held_back_; }
   [[nodiscard]] std::size_t receives_posted() const noexcept { return posted_.size(); }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
@@ -89,7 +92,7 @@ class PeerLink final : public transport::ChannelHandler {
   std::deque<PostedReceive> posted_;
   std::deque<Pending> pending_;
   bool open_ = false;     // past the challenge
-  bool waiting_ = false;  // told the channel NotYet
+  std::optional<FrameHeader> held_back_;  // told the channel NotYet
   bool mismatched_ = false;
   bool closed_ = false;
   std::unique_ptr<transport::Channel> channel_;

@@ -35,6 +35,14 @@ transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t 
   return &target;
 }
 
+void PeerMesh::visit_held_back(PeerClass peer_class,
+                               const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const {
+  const auto& links = links_[static_cast<std::size_t>(peer_class)];
+  for (std::uint32_t peer = 0; peer < links.size(); ++peer) {
+    if (links[peer] && links[peer]->held_back()) visit(peer, *links[peer]->held_back());
+  }
+}
+
 void PeerMesh::close() {
   closed_ = true;
   for (auto& links : links_) {

@@ -24,6 +24,8 @@ class PeerMesh {
   [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer,
                                                   std::unique_ptr<transport::Channel>& channel);
   void close();
+  /// Calls `visit(peer, header)` for each frame of this class that waits for its receive.
+  void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;
 
  private:
   [[nodiscard]] std::unique_ptr<PeerLink>& slot(PeerClass peer_class, std::uint32_t peer) {
