@@ -1,0 +1,229 @@
+#include "client/cli/cluster/local_cluster.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "client/cli/cluster/machine.h"
+#include "tributary/manager_client/manager_client.h"
+
+namespace tributary::cli {
+namespace {
+
+using manager_client::ManagerClient;
+using std::chrono::steady_clock;
+
+constexpr auto kStopLimit = std::chrono::seconds(5);
+constexpr auto kPollPeriod = std::chrono::milliseconds(10);
+constexpr std::chrono::milliseconds kRequestLimit{3000};
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return {};
+  return fail(Errc::io, path + " cannot be written: " + std::strerror(errno) + "; is the disk full?");
+}
+
+std::string read_token(const std::string& path) {
+  std::ifstream in(path);
+  std::string token;
+  in >> token;
+  return token;
+}
+
+Result<ManagerClient> client_for(const std::string& url, std::string token) {
+  return ManagerClient::create(
+      {.url = url, .token = std::move(token), .connect_limit = kRequestLimit, .request_limit = kRequestLimit});
+}
+
+}  // namespace
+
+LocalCluster::LocalCluster(LocalClusterSettings settings, const Guardian* guardian)
+    : settings_(std::move(settings)), guardian_(guardian) {}
+
+Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings settings, const Guardian* guardian) {
+  std::unique_ptr<LocalCluster> cluster(new LocalCluster(std::move(settings), guardian));
+  auto layout = lay_out_cluster(cluster->settings_.shape);
+  if (!layout) return std::unexpected(layout.error());
+  cluster->layout_ = std::move(*layout);
+  if (auto ok = cluster->prepare_manager(); !ok) return std::unexpected(ok.error());
+  for (const PlacedAggregator& placed : cluster->layout_.aggregators) {
+    if (auto ok = cluster->prepare_aggregator(placed); !ok) return std::unexpected(ok.error());
+  }
+  if (auto ok = cluster->spawn(cluster->manager_); !ok) return std::unexpected(ok.error());
+  // Aggregators keep trying until there are a manager and its tokens, but it is quicker to wait for them.
+  const auto deadline = steady_clock::now() + cluster->settings_.start_limit;
+  while (!std::filesystem::exists(cluster->settings_.folder + "/manager.ready") && steady_clock::now() < deadline) {
+    if (auto ok = cluster->check_daemons(); !ok) return std::unexpected(ok.error());
+    std::this_thread::sleep_for(kPollPeriod);
+  }
+  for (Daemon& aggregator : cluster->aggregators_) {
+    if (auto ok = cluster->spawn(aggregator); !ok) return std::unexpected(ok.error());
+  }
+  if (auto ok = cluster->wait_until_serving(); !ok) return std::unexpected(ok.error());
+  return cluster;
+}
+
+LocalCluster::~LocalCluster() {
+  const auto deadline = steady_clock::now() + kStopLimit;
+  for (Daemon& aggregator : aggregators_) {
+    if (aggregator.process) aggregator.process->signal(SIGTERM);
+  }
+  for (Daemon& aggregator : aggregators_) stop(aggregator, deadline);
+  if (manager_.process) manager_.process->signal(SIGTERM);
+  stop(manager_, deadline);
+}
+
+Status LocalCluster::prepare_manager() {
+  const std::string& folder = settings_.folder;
+  const auto program = find_program("tributary-manager");
+  if (!program) return std::unexpected(program.error());
+  const auto port = free_port();  // not 0: a restarted manager must be found where it was
+  if (!port) return std::unexpected(port.error());
+  const std::string listen = "127.0.0.1:" + std::to_string(*port);
+  url_ = "http://" + listen;
+  if (auto ok = write_file(folder + "/topology.yaml", layout_.topology); !ok) return ok;
+  if (auto ok = write_file(folder + "/manager.yaml",
+                           "listen: \"" + listen + "\"\nstate_directory: " + folder +
+                               "/manager-state\ntopology: " + folder + "/topology.yaml\nready_file: " + folder +
+                               "/manager.ready\nlog_level: " + settings_.log_level + "\n" + settings_.manager_settings);
+      !ok) {
+    return ok;
+  }
+  manager_ = {"manager", {*program, "--config", folder + "/manager.yaml"}, folder + "/manager.log", nullptr, false};
+  return {};
+}
+
+Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
+  const auto program = find_program("tributary-aggregator");
+  if (!program) return std::unexpected(program.error());
+  const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::string file = settings_.folder + "/" + placed.name;
+  const std::string text = "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
+                           "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
+                           ".key\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nworkers: " +
+                           std::to_string(std::min(settings_.lanes, cores)) + "\nlog_level: " + settings_.log_level +
+                           "\n" + settings_.aggregator_settings;
+  if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
+  aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
+  return {};
+}
+
+Status LocalCluster::spawn(Daemon& daemon) {
+  const int log = open(daemon.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (log < 0) return fail(Errc::io, daemon.log + " cannot be written: " + std::strerror(errno));
+  Environment environment = current_environment();
+  // Ours, not those of whoever calls us: a daemon under systemd is not what this one is.
+  for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "STATE_DIRECTORY"}) environment.erase(name);
+  auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log});
+  close(log);
+  if (!process) return std::unexpected(process.error());
+  daemon.process = std::make_unique<ChildProcess>(std::move(*process));
+  daemon.reported = false;
+  if (guardian_ != nullptr) guardian_->watch(daemon.process->pid());
+  return {};
+}
+
+std::string LocalCluster::job_token_file() const {
+  return settings_.folder + "/manager-state/job.token";
+}
+std::string LocalCluster::aggregator_token_file() const {
+  return settings_.folder + "/manager-state/aggregator.token";
+}
+
+void LocalCluster::add_to(Environment& environment, std::uint32_t rank) const {
+  environment["TRIBUTARY_MANAGER"] = url_;
+  environment["TRIBUTARY_TOKEN_FILE"] = job_token_file();
+  environment["TRIBUTARY_HOST_ID"] = layout_.host_of_rank[rank];
+}
+
+bool LocalCluster::all_serving() const {
+  auto client = client_for(url_, {});
+  if (!client) return false;
+  const auto answer = client->get("/v1/aggregators");
+  if (!answer || !answer->contains("aggregators")) return false;
+  std::size_t active = 0;
+  for (const auto& entry : answer->at("aggregators")) active += entry.value("state", "") == "active" ? 1U : 0U;
+  return active == aggregators_.size();
+}
+
+Status LocalCluster::check_daemons() {
+  if (settings_.interrupted && settings_.interrupted()) return fail(Errc::aborted, "interrupted");
+  const auto check = [](Daemon& daemon) -> Status {
+    if (!daemon.process || !daemon.process->poll()) return {};
+    return fail(Errc::io, daemon.name + " " + to_string(*daemon.process->status()) + " instead of serving:\n" +
+                              tail_of(daemon.log));
+  };
+  if (auto ok = check(manager_); !ok) return ok;
+  for (Daemon& aggregator : aggregators_) {
+    if (auto ok = check(aggregator); !ok) return ok;
+  }
+  return {};
+}
+
+Status LocalCluster::wait_until_serving() {
+  const auto deadline = steady_clock::now() + settings_.start_limit;
+  while (!all_serving()) {
+    if (auto ok = check_daemons(); !ok) return ok;
+    if (steady_clock::now() > deadline) {
+      return fail(Errc::timed_out, "the service was not ready within " +
+                                       std::to_string(settings_.start_limit.count() / 1000) +
+                                       " s; the manager says:\n" + tail_of(manager_.log));
+    }
+    std::this_thread::sleep_for(kPollPeriod);
+  }
+  return {};
+}
+
+Result<std::uint32_t> LocalCluster::planned_levels(std::uint32_t lanes) const {
+  auto client = client_for(url_, read_token(job_token_file()));
+  if (!client) return std::unexpected(client.error());
+  const auto answer = client->request("POST", "/v1/plan", {{"ranks", layout_.host_of_rank}, {"lanes", lanes}});
+  if (!answer) return std::unexpected(answer.error());
+  std::uint32_t levels = 0;
+  for (const auto& tree : answer->at("trees")) levels = std::max(levels, tree.value("levels", 0U));
+  if (levels == 0) return fail(Errc::exhausted, answer->value("reason", "the manager has no tree for these ranks"));
+  return levels;
+}
+
+void LocalCluster::kill(std::size_t which) {
+  Daemon& victim = daemon(which);
+  if (!victim.process) return;
+  victim.process->kill();
+  victim.reported = true;
+  if (guardian_ != nullptr) guardian_->forget(victim.process->pid());
+}
+
+Status LocalCluster::restart(std::size_t which) {
+  Daemon& one = daemon(which);
+  if (one.process && !one.process->poll()) return fail(Errc::bad_argument, one.name + " is running");
+  return spawn(one);
+}
+
+std::vector<std::string> LocalCluster::ended() {
+  std::vector<std::string> sentences;
+  const auto look = [&](Daemon& daemon) {
+    if (!daemon.process || daemon.reported || !daemon.process->poll()) return;
+    daemon.reported = true;
+    sentences.push_back(daemon.name + " " + to_string(*daemon.process->status()));
+  };
+  look(manager_);
+  for (Daemon& aggregator : aggregators_) look(aggregator);
+  return sentences;
+}
+
+void LocalCluster::stop(Daemon& daemon, steady_clock::time_point deadline) {
+  if (!daemon.process) return;
+  if (!daemon.process->wait_until(deadline)) daemon.process->kill();
+  if (guardian_ != nullptr) guardian_->forget(daemon.process->pid());
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,94 @@
+#pragma once
+// A manager and its aggregators as processes of this machine, for as long as this object lives.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/cluster/child_process.h"
+#include "client/cli/cluster/cluster_layout.h"
+#include "client/cli/cluster/guardian.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::cli {
+
+struct LocalClusterSettings {
+  ClusterShape shape;
+  std::uint32_t lanes = 1;          // each aggregator gets so many workers, at most one per core
+  std::string folder;               // exists; configuration, state and logs go there
+  std::string log_level = "info";   // of the daemons
+  std::string manager_settings;     // further lines for the manager's configuration file
+  std::string aggregator_settings;  // and for every aggregator's
+  std::chrono::milliseconds start_limit{30'000};
+  std::function<bool()> interrupted;  // asked while waiting; may be empty
+};
+
+/// Start, kill and restart from the main thread (see ChildProcess). Whatever still runs in the end is asked to stop,
+/// and killed when it does not.
+class LocalCluster {
+ public:
+  /// Returns when the manager serves and has registered every aggregator. Errc::aborted when interrupted; other errors
+  /// quote the log of the daemon that did not start.
+  [[nodiscard]] static Result<std::unique_ptr<LocalCluster>> start(LocalClusterSettings settings,
+                                                                   const Guardian* guardian);
+  LocalCluster(const LocalCluster&) = delete;
+  LocalCluster& operator=(const LocalCluster&) = delete;
+  ~LocalCluster();
+
+  [[nodiscard]] const ClusterLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] const std::string& manager_url() const noexcept { return url_; }
+  [[nodiscard]] std::string job_token_file() const;
+  [[nodiscard]] std::string aggregator_token_file() const;
+  /// Adds what a rank needs to find the service and to say where it stands.
+  void add_to(Environment& environment, std::uint32_t rank) const;
+  /// How many levels a tree over all ranks would have now. An error says why there would be none.
+  [[nodiscard]] Result<std::uint32_t> planned_levels(std::uint32_t lanes) const;
+
+  static constexpr std::size_t kManager = SIZE_MAX;  // in place of an aggregator's index
+  [[nodiscard]] std::size_t aggregators() const noexcept { return aggregators_.size(); }
+  [[nodiscard]] const std::string& name_of(std::size_t which) const noexcept { return daemon(which).name; }
+  [[nodiscard]] pid_t pid_of(std::size_t which) const noexcept { return daemon(which).process->pid(); }
+  /// SIGKILL: no goodbye. Returns when the process is gone.
+  void kill(std::size_t which);
+  /// Starts a daemon that was killed or has ended, with the state and the name that it had. The manager comes back on
+  /// the same port. Does not wait until it serves.
+  [[nodiscard]] Status restart(std::size_t which);
+  /// The manager answers and every aggregator is registered and active.
+  [[nodiscard]] Status wait_until_serving();
+  /// A sentence for each daemon that has ended unasked since the last call.
+  [[nodiscard]] std::vector<std::string> ended();
+
+ private:
+  struct Daemon {
+    std::string name;
+    std::vector<std::string> command;
+    std::string log;
+    std::unique_ptr<ChildProcess> process;
+    bool reported = false;
+  };
+
+  LocalCluster(LocalClusterSettings settings, const Guardian* guardian);
+  [[nodiscard]] Status prepare_manager();
+  [[nodiscard]] Status prepare_aggregator(const PlacedAggregator& placed);
+  [[nodiscard]] Status spawn(Daemon& daemon);
+  [[nodiscard]] bool all_serving() const;
+  [[nodiscard]] Status check_daemons();
+  void stop(Daemon& daemon, std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] const Daemon& daemon(std::size_t which) const noexcept {
+    return which == kManager ? manager_ : aggregators_[which];
+  }
+  [[nodiscard]] Daemon& daemon(std::size_t which) noexcept {
+    return which == kManager ? manager_ : aggregators_[which];
+  }
+
+  const LocalClusterSettings settings_;
+  const Guardian* const guardian_;
+  ClusterLayout layout_;
+  std::string url_;
+  Daemon manager_;
+  std::vector<Daemon> aggregators_;
+};
+
+}  // namespace tributary::cli

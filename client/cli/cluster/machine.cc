@@ -1,0 +1,86 @@
+#include "client/cli/cluster/machine.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+namespace tributary::cli {
+namespace {
+
+constexpr std::uint16_t kPortMin = 15000;
+constexpr std::uint16_t kPortMax = 32000;  // Linux gives out 32768 to 60999
+constexpr int kPortAttempts = 200;
+// From the folder of a program, or up to four above it: where installation and build keep theirs.
+constexpr int kFoldersAbove = 4;
+constexpr const char* kPlaces[] = {"", "bin", "client/cli", "tree-manager", "aggregator", "aggregator/daemon"};
+
+bool can_listen(std::uint16_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool good = bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 && listen(fd, 1) == 0;
+  close(fd);
+  return good;
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& name) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return fail(Errc::io, "/proc/self/exe cannot be read: " + error.message());
+  std::filesystem::path folder = self.parent_path();
+  for (int up = 0; up <= kFoldersAbove && folder.has_relative_path(); ++up, folder = folder.parent_path()) {
+    for (const char* place : kPlaces) {
+      const std::filesystem::path path = folder / place / name;
+      if (std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0) return path.string();
+    }
+  }
+  return fail(Errc::bad_config, name + " is neither beside " + self.string() +
+                                    " nor in its build directory; build or install it, or use --aggregators 0");
+}
+
+Result<std::uint16_t> free_port() {
+  std::random_device random;
+  std::uniform_int_distribution<int> ports(kPortMin, kPortMax);
+  for (int attempt = 0; attempt < kPortAttempts; ++attempt) {
+    const auto port = static_cast<std::uint16_t>(ports(random));
+    if (can_listen(port)) return port;
+  }
+  return fail(Errc::exhausted,
+              "no free TCP port was found between " + std::to_string(kPortMin) + " and " + std::to_string(kPortMax));
+}
+
+Result<std::string> make_private_folder() {
+  const char* base = std::getenv("TMPDIR");
+  std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/tributary-XXXXXX";
+  if (mkdtemp(path.data()) != nullptr) return path;
+  return fail(Errc::io, "no folder could be made as " + path + ": " + std::strerror(errno) +
+                            "; set TMPDIR to a folder that can be written");
+}
+
+std::string tail_of(const std::string& file, std::size_t lines) {
+  std::ifstream in(file);
+  std::deque<std::string> last;
+  for (std::string line; std::getline(in, line);) {
+    last.push_back("   | " + line + "\n");
+    if (last.size() > lines) last.pop_front();
+  }
+  std::string text;
+  for (const std::string& line : last) text += line;
+  return text;
+}
+
+}  // namespace tributary::cli

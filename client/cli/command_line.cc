@@ -1,0 +1,214 @@
+#include "client/cli/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+
+#include "client/cli/cluster/cluster_layout.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/manager/listings.h"
+#include "client/cli/perf/byte_size.h"
+#include "client/cli/perf/perf_command.h"
+#include "client/cli/run/run_command.h"
+#include "client/include/tributary/tributary.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::cli {
+namespace {
+
+/// What the chosen command will do, once the whole line has been read.
+using Action = std::function<int()>;
+
+template <class T, class Parse>
+CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const std::string& help, Parse parse) {
+  return app
+      .add_option_function<std::string>(
+          names,
+          [&into, parse, names](const std::string& text) {
+            const auto value = parse(text);
+            if (!value) throw CLI::ValidationError(names, value.error().message);
+            into = *value;
+          },
+          help)
+      ->type_name("");
+}
+
+template <class T, class Find, class Name>
+CLI::Option* add_named(CLI::App& app, const std::string& names, T& into, const std::string& help, std::uint8_t number,
+                       Find find, Name name) {
+  std::string all;
+  for (std::uint8_t i = 0; i < number; ++i) all += (i == 0 ? "" : ", ") + std::string(name(static_cast<T>(i)));
+  return add_parsed(app, names, into, help + ": " + all, [find, all](const std::string& text) -> Result<T> {
+    if (const auto value = find(text)) return *value;
+    return fail(Errc::bad_argument, "'" + text + "' is none of " + all);
+  });
+}
+
+void describe_run(CLI::App& app, const std::vector<std::string>& command, Action& action) {
+  auto* sub = app.add_subcommand("run", "Run a command on a cluster of its own on this machine");
+  sub->footer("Example: tributary run --ranks 4 --levels 2 -- tributary perf all_reduce -b 8 -e 64M -f 4");
+  const auto options = std::make_shared<RunOptions>();
+  sub->add_option("--ranks,-n", options->ranks, "How many copies of the command")
+      ->required()
+      ->check(CLI::Range(1U, kLocalRanksMax));
+  sub->add_option("--aggregators", options->aggregators, "How many aggregators; 0: no service, the ranks by themselves")
+      ->check(CLI::Range(0U, kLocalAggregatorsMax));
+  sub->add_option("--levels", options->levels, "Levels of the trees")->check(CLI::Range(1U, kLevelsMax));
+  sub->add_option("--lanes", options->lanes, "Lanes of each group")->check(CLI::Range(1U, kLanesMax));
+  sub->add_flag("--prefix", options->prefix, "Put the rank before every line of output");
+  sub->add_flag("--keep", options->keep, "Keep configuration, state and logs of the daemons");
+  sub->add_flag("--verbose,-v", options->verbose, "Say what is started; the daemons' logs are more detailed");
+  sub->add_option("--grace", options->grace_seconds,
+                  "Seconds that the other ranks have to end by themselves after one "
+                  "has failed")
+      ->check(CLI::Range(0.0, 3600.0));
+  sub->callback([options, &command, &action] {
+    if (command.empty())
+      throw CLI::ValidationError("run", "the command is missing: tributary run --ranks N -- COMMAND...");
+    options->command = command;
+    action = [options] { return run(*options); };
+  });
+}
+
+void describe_perf(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("perf", "Measure and check a collective; one rank per process");
+  sub->footer(
+      "Launched by tributary run, mpirun, srun or torchrun. Sizes are bytes, with K, M or G for powers of 1024.");
+  const auto options = std::make_shared<PerfOptions>();
+  BenchSettings& bench = options->bench;
+  add_named(*sub, "collective", bench.collective, "What to measure", kPerfCollectiveCount, perf_collective_from_string,
+            [](PerfCollective c) { return to_string(c); })
+      ->required();
+  add_parsed(*sub, "-b,--minbytes", options->bytes_min, "The first size (32M)", parse_byte_size);
+  add_parsed(*sub, "-e,--maxbytes", options->bytes_max, "The last size (32M)", parse_byte_size);
+  add_parsed(*sub, "-i,--stepbytes", options->bytes_step, "From size to size, without -f (1M)", parse_byte_size);
+  sub->add_option("-f,--stepfactor", options->factor, "From size to size, as a factor")
+      ->check(CLI::Range(2U, 1U << 20));
+  sub->add_option("-n,--iters", bench.iterations, "Operations that are timed (20)")->check(CLI::Range(1U, 1U << 30));
+  sub->add_option("-w,--warmup", bench.warmup, "Operations before them (5)")->check(CLI::Range(0U, 1U << 30));
+  add_named(*sub, "-d,--datatype", bench.dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
+            [](DType d) { return to_string(d); });
+  add_named(*sub, "-o,--op", bench.op, "Reduction (sum)", kReduceOpCount, reduce_op_from_string,
+            [](ReduceOp o) { return to_string(o); });
+  sub->add_option("-r,--root", bench.root, "Root of the rooted collectives (0)")->check(CLI::Range(0U, kRanksMax - 1));
+  sub->add_option("-c,--check", bench.check, "1: check every result (1)");
+  sub->add_option("--json", options->json_file,
+                  "Write the results there, too; -: to standard output, instead of the table");
+  sub->add_option("--id-file", options->id_file,
+                  "Ranks meet by this file, on a file system that all of them see, rather "
+                  "than at MASTER_ADDR:MASTER_PORT");
+  sub->add_option("--meet-limit", options->meet_seconds, "Seconds that ranks have to meet (60)")
+      ->check(CLI::Range(0.1, 86400.0));
+  sub->callback([options, sub, &action] {
+    if (sub->count("--minbytes") != 0 && sub->count("--maxbytes") == 0 && options->bytes_max < options->bytes_min)
+      options->bytes_max = options->bytes_min;
+    if (options->bytes_min > options->bytes_max) throw CLI::ValidationError("-b", "it is larger than -e");
+    if (options->factor != 0 && options->bytes_min == 0) throw CLI::ValidationError("-b", "no factor leads on from 0");
+    if (options->factor == 0 && options->bytes_step == 0)
+      throw CLI::ValidationError("-i", "no size follows with a step of 0");
+    action = [options] { return perf(*options); };
+  });
+}
+
+/// What every command that asks the manager takes.
+std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub) {
+  const auto options = std::make_shared<ManagerOptions>();
+  sub.add_option("--manager", options->url, "The manager's URL, http://HOST:7470 (TRIBUTARY_MANAGER)");
+  sub.add_option("--token-file", options->token_file, "A file that holds one of its tokens (TRIBUTARY_TOKEN_FILE)");
+  sub.add_option("--time-limit", options->seconds_max, "Seconds that the manager has to answer (10)")
+      ->check(CLI::Range(0.05, 3600.0));
+  add_parsed(sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
+    if (text == "table" || text == "json") return text == "json";
+    return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");
+  });
+  return options;
+}
+
+void describe_listing(CLI::App& app, const char* name, const char* help, int (*list)(const ManagerOptions&),
+                      Action& action) {
+  auto* sub = app.add_subcommand(name, help);
+  const auto options = add_manager_options(*sub);
+  sub->callback([=, &action] { action = [=] { return list(*options); }; });
+}
+
+void describe_listing_of(CLI::App& app, const char* name, const char* help, const char* one, const char* one_help,
+                         int (*list)(const ManagerOptions&, const std::string&), Action& action) {
+  auto* sub = app.add_subcommand(name, help);
+  const auto options = add_manager_options(*sub);
+  const auto which = std::make_shared<std::string>();
+  sub->add_option(one, *which, one_help);
+  sub->callback([=, &action] { action = [=] { return list(*options, *which); }; });
+}
+
+void describe_drain(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("drain", "Take an aggregator out of use without disturbing anybody");
+  sub->footer("Needs the aggregator token: --token-file, aggregator.token in the manager's state directory.");
+  const auto options = add_manager_options(*sub);
+  const auto name = std::make_shared<std::string>();
+  const auto undo = std::make_shared<bool>(false);
+  sub->add_option("name", *name, "The aggregator")->required();
+  sub->add_flag("--undo", *undo, "Put it into use again");
+  sub->callback([=, &action] { action = [=] { return drain(*options, *name, *undo); }; });
+}
+
+void describe_plan(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("plan", "Show the trees that ranks on these hosts would get now; changes nothing");
+  sub->footer("Needs one of the manager's tokens (--token-file).");
+  const auto options = add_manager_options(*sub);
+  const auto wanted = std::make_shared<PlanOptions>();
+  sub->add_option("hosts", wanted->hosts, "Host names by rank, or ranges as node-[1-4]")->required();
+  sub->add_option("--ranks-per-host", wanted->ranks_per_host, "Each host stands for so many ranks in a row (1)")
+      ->check(CLI::Range(1U, 4096U));
+  sub->add_option("--lanes", wanted->lanes, "Lanes (1)")->check(CLI::Range(1U, kLanesMax));
+  sub->add_option("--levels", wanted->levels, "Exactly so many levels")->check(CLI::Range(1U, kTreeLevelsMax));
+  sub->add_option("--window", wanted->window, "Segments in flight")->check(CLI::Range(1U, kWindowMax));
+  sub->add_option("--segment-bytes", wanted->segment_bytes, "Size of a segment")
+      ->check(CLI::Range(kSegmentBytesMin, kSegmentBytesMax));
+  sub->callback([=, &action] { action = [=] { return plan(*options, *wanted); }; });
+}
+
+/// Takes what follows the first "--" away: it is the command of `run`, and none of it is ours to understand.
+std::vector<std::string> take_command(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "run") return {};
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  if (mark == arguments.end()) return {};
+  std::vector<std::string> command(mark + 1, arguments.end());
+  arguments.erase(mark, arguments.end());
+  return command;
+}
+
+void describe(CLI::App& app, const std::vector<std::string>& command, Action& action) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tributary " + std::to_string(TRIBUTARY_VERSION_MAJOR) + "." +
+                                        std::to_string(TRIBUTARY_VERSION_MINOR) + "." +
+                                        std::to_string(TRIBUTARY_VERSION_PATCH));
+  app.footer("Exit codes: 0 good, 1 failed, 64 usage, 69 the service is not reachable, 78 configuration.");
+  describe_run(app, command, action);
+  describe_perf(app, action);
+  describe_listing(app, "status", "Whether the service works, and how much of it is used", status, action);
+  describe_listing_of(app, "aggregators", "The aggregators, or one of them", "name", "Its name", aggregators, action);
+  describe_listing_of(app, "groups", "The groups, or one of them with its trees", "group", "Its number", groups,
+                      action);
+  describe_listing_of(app, "trees", "The trees of all groups, or of one", "--group", "Its number", trees, action);
+  describe_listing(app, "topology", "The fabric as the manager knows it", topology, action);
+  describe_drain(app, action);
+  describe_plan(app, action);
+}
+
+}  // namespace
+
+int run_command_line(std::vector<std::string> arguments) {
+  const std::vector<std::string> command = take_command(arguments);
+  CLI::App app("Tributary: in-network reduction as a service", "tributary");
+  Action action;
+  describe(app, command, action);
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitGood : kExitUsage;
+  }
+  return action();
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,30 @@
+#pragma once
+// How the listings reach the manager, and how they say that they could not.
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "tributary/manager_client/manager_client.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::cli {
+
+struct ManagerOptions {
+  std::string url;         // empty: TRIBUTARY_MANAGER
+  std::string token_file;  // empty: TRIBUTARY_TOKEN_FILE; without either no token is sent
+  bool json = false;
+  double seconds_max = 10;
+};
+
+/// Errc::bad_config: no manager is named, the URL is none, or the token file cannot be read.
+[[nodiscard]] Result<manager_client::ManagerClient> connect(const ManagerOptions& options);
+
+/// The URL that connect() uses.
+[[nodiscard]] std::string manager_url(const ManagerOptions& options);
+
+/// Gets a document and prints it: as it came, or as `table` shows it. Returns what the process is to end with.
+using GetDocument = std::function<Result<nlohmann::json>(manager_client::ManagerClient&)>;
+using ShowDocument = std::function<std::string(const nlohmann::json&)>;
+[[nodiscard]] int show(const ManagerOptions& options, const GetDocument& get, const ShowDocument& table);
+
+}  // namespace tributary::cli

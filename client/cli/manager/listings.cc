@@ -1,0 +1,228 @@
+#include "client/cli/manager/listings.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/exit_code.h"
+#include "client/cli/manager/table.h"
+#include "client/cli/manager/tree_drawing.h"
+#include "tree-manager/topology/name_range.h"
+
+namespace tributary::cli {
+namespace {
+
+using manager_client::ManagerClient;
+using nlohmann::json;
+
+std::uint64_t number(const json& from, const char* member) {
+  return from.at(member).get<std::uint64_t>();
+}
+std::string text(const json& from, const char* member) {
+  return from.at(member).get<std::string>();
+}
+std::string count_text(const json& from, const char* member) {
+  return std::to_string(number(from, member));
+}
+std::string lease_text(const json& from) {
+  return fmt::format("{:.0f} s", std::max(0.0, from.at("lease_seconds_left").get<double>()));
+}
+
+GetDocument get(std::string path) {
+  return [path = std::move(path)](ManagerClient& client) { return client.get(path); };
+}
+
+int usage(const std::string& message) {
+  std::fprintf(stderr, "tributary: %s\n", message.c_str());
+  return kExitUsage;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.size() <= 20 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// What several documents of the manager say together.
+Result<json> summary(ManagerClient& client, const std::string& url) {
+  json parts;
+  for (const char* part : {"version", "aggregators", "groups", "topology"}) {
+    auto answer = client.get(std::string("/v1/") + part);
+    if (!answer) return std::unexpected(answer.error());
+    parts[part] = std::move(*answer);
+  }
+  json aggregators = {{"active", 0}, {"draining", 0}, {"expired", 0}};
+  std::uint64_t memory = 0, reserved = 0, in_network = 0, ranks = 0, lanes = 0;
+  for (const json& one : parts["aggregators"].at("aggregators")) {
+    aggregators[text(one, "state")] = aggregators.value(text(one, "state"), 0) + 1;
+    if (text(one, "state") == "expired") continue;
+    memory += number(one, "memory_bytes");
+    reserved += number(one, "memory_reserved_bytes");
+  }
+  const json& groups = parts["groups"].at("groups");
+  for (const json& one : groups) {
+    in_network += text(one, "path") == "in-network" ? 1U : 0U;
+    ranks += number(one, "ranks");
+    lanes += number(one, "lanes");
+  }
+  aggregators["memory_bytes"] = memory;
+  aggregators["memory_reserved_bytes"] = reserved;
+  const json& topology = parts["topology"];
+  return json{
+      {"manager", url},
+      {"version", text(parts["version"], "version")},
+      {"protocol_version", number(parts["version"], "protocol_version")},
+      {"aggregators", std::move(aggregators)},
+      {"groups",
+       {{"in_network", in_network}, {"fallback", groups.size() - in_network}, {"ranks", ranks}, {"lanes", lanes}}},
+      {"topology",
+       {{"fabric", text(topology, "fabric")},
+        {"source", text(topology, "source")},
+        {"hosts", topology.at("hosts").size()},
+        {"switches", topology.at("switches").size()}}}};
+}
+
+std::string status_text(const json& s) {
+  const json& a = s.at("aggregators");
+  const json& g = s.at("groups");
+  const json& t = s.at("topology");
+  return fmt::format("manager      {}, version {}, protocol {}\n", text(s, "manager"), text(s, "version"),
+                     number(s, "protocol_version")) +
+         fmt::format("aggregators  {} active, {} draining, {} expired; {} of {} reserved\n", number(a, "active"),
+                     number(a, "draining"), number(a, "expired"), bytes_text(number(a, "memory_reserved_bytes")),
+                     bytes_text(number(a, "memory_bytes"))) +
+         fmt::format("groups       {} in-network, {} on fallback; {} ranks, {} lanes\n", number(g, "in_network"),
+                     number(g, "fallback"), number(g, "ranks"), number(g, "lanes")) +
+         fmt::format("topology     {} ({}): {} hosts, {} switches\n", text(t, "fabric"), text(t, "source"),
+                     number(t, "hosts"), number(t, "switches"));
+}
+
+std::string aggregators_text(const json& document) {
+  Table table(
+      {"NAME", "STATE", "HOST", "DATA", "RESERVED", "MEMORY", "LANES", "SESSIONS", "SUMMED", "LEASE", "VERSION"});
+  const json one = json::array({document});
+  for (const json& a : document.contains("aggregators") ? document.at("aggregators") : one) {
+    const json& load = a.at("load");
+    table.add({text(a, "name"), text(a, "state"), text(a, "host") + (a.at("placed").get<bool>() ? "" : " (unknown)"),
+               text(a, "data"), bytes_text(number(a, "memory_reserved_bytes")), bytes_text(number(a, "memory_bytes")),
+               count_text(load, "lanes_active"), count_text(load, "sessions"),
+               bytes_text(number(load, "contribution_bytes_total")), lease_text(a), text(a, "version")});
+  }
+  return table.text();
+}
+
+std::string groups_text(const json& document) {
+  Table table({"GROUP", "JOB", "EPOCH", "RANKS", "PATH", "LANES", "LEVELS", "WINDOW", "SEGMENT", "LEASE", "REASON"});
+  for (const json& g : document.at("groups")) {
+    table.add({count_text(g, "group"), text(g, "job"), count_text(g, "epoch"), count_text(g, "ranks"), text(g, "path"),
+               count_text(g, "lanes") + "/" + count_text(g, "lanes_wanted"), count_text(g, "levels"),
+               count_text(g, "window"), bytes_text(number(g, "segment_bytes")), lease_text(g), text(g, "reason")});
+  }
+  return table.text();
+}
+
+std::string group_text(const json& g) {
+  std::string out = groups_text({{"groups", json::array({g})}});
+  for (const json& failed : g.at("failed"))
+    out += fmt::format("avoids {}, which it saw fail\n", printable(text(failed, "name")));
+  const std::string drawing = draw_trees(g.at("trees"));
+  return drawing.empty() ? out : out + "\n" + drawing;
+}
+
+std::string topology_text(const json& t) {
+  std::string out = fmt::format("fabric {}, from {}\n", text(t, "fabric"), text(t, "source"));
+  if (t.contains("assumed_rate_bits_per_second") && text(t, "fabric") == "flat")
+    out += fmt::format("every host at {}\n", rate_text(number(t, "assumed_rate_bits_per_second")));
+  if (!t.at("switches").empty()) {
+    Table switches({"SWITCH", "LEVEL"});
+    for (const json& one : t.at("switches")) switches.add({text(one, "name"), count_text(one, "level")});
+    out += "\n" + switches.text();
+  }
+  if (!t.at("links").empty()) {
+    Table links({"FROM", "TO", "RATE"});
+    for (const json& one : t.at("links"))
+      links.add({text(one, "from"), text(one, "to"), rate_text(number(one, "rate_bits_per_second"))});
+    out += "\n" + links.text();
+  }
+  if (!t.at("aggregators").empty()) {
+    Table sites({"AGGREGATOR", "HOST"});
+    for (const json& one : t.at("aggregators")) sites.add({text(one, "name"), text(one, "host")});
+    out += "\n" + sites.text();
+  }
+  return out;
+}
+
+std::string plan_text(const json& p) {
+  std::string out = draw_trees(p.at("trees"));
+  if (const std::string reason = text(p, "reason"); !reason.empty()) out += printable(reason) + "\n";
+  if (p.at("trees").empty()) return out + "these ranks would run on the fallback\n";
+  return out + fmt::format("\nan all-reduce of 25 MiB is estimated to take {:.2f} ms; window {} x {}\n",
+                           p.at("estimated_seconds").get<double>() * 1e3, number(p, "window"),
+                           bytes_text(number(p, "segment_bytes")));
+}
+
+Result<std::vector<std::string>> hosts_by_rank(const PlanOptions& plan) {
+  std::vector<std::string> ranks;
+  for (const std::string& range : plan.hosts) {
+    const auto names = manager::expand_names(range);
+    if (!names) return std::unexpected(names.error());
+    for (const std::string& name : *names) ranks.insert(ranks.end(), plan.ranks_per_host, name);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+int status(const ManagerOptions& options) {
+  return show(options, [&](ManagerClient& client) { return summary(client, manager_url(options)); }, status_text);
+}
+
+int aggregators(const ManagerOptions& options, const std::string& name) {
+  if (name.empty()) return show(options, get("/v1/aggregators"), aggregators_text);
+  if (const auto ok = manager::check_name(name); !ok) return usage("aggregators: " + ok.error().message);
+  return show(options, get("/v1/aggregators/" + name), aggregators_text);
+}
+
+int groups(const ManagerOptions& options, const std::string& group) {
+  if (group.empty()) return show(options, get("/v1/groups"), groups_text);
+  if (!is_number(group)) return usage("groups: '" + group + "' is no group's number");
+  return show(options, get("/v1/groups/" + group), group_text);
+}
+
+int trees(const ManagerOptions& options, const std::string& group) {
+  if (!group.empty() && !is_number(group)) return usage("trees: '" + group + "' is no group's number");
+  const auto text = [](const json& document) {
+    const std::string drawing = draw_trees(document.at("trees"));
+    return drawing.empty() ? std::string("no trees\n") : drawing;
+  };
+  return show(options, get("/v1/trees" + (group.empty() ? "" : "?group=" + group)), text);
+}
+
+int topology(const ManagerOptions& options) {
+  return show(options, get("/v1/topology"), topology_text);
+}
+
+int drain(const ManagerOptions& options, const std::string& name, bool undo) {
+  if (const auto ok = manager::check_name(name); !ok) return usage("drain: " + ok.error().message);
+  const auto ask = [&](ManagerClient& client) {
+    return client.request("POST", "/v1/aggregators/" + name + (undo ? "/undrain" : "/drain"), nullptr);
+  };
+  return show(options, ask, [&](const json&) {
+    return undo ? name + " takes part in new trees again\n"
+                : name + " gets no new trees; groups that use it are asked to move away\n";
+  });
+}
+
+int plan(const ManagerOptions& options, const PlanOptions& plan) {
+  const auto ranks = hosts_by_rank(plan);
+  if (!ranks) return usage("plan: " + ranks.error().message);
+  json body = {{"ranks", *ranks}, {"lanes", plan.lanes}};
+  if (plan.levels != 0) body["levels"] = plan.levels;
+  if (plan.window != 0) body["window"] = plan.window;
+  if (plan.segment_bytes != 0) body["segment_bytes"] = plan.segment_bytes;
+  return show(options, [&](ManagerClient& client) { return client.request("POST", "/v1/plan", body); }, plan_text);
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,84 @@
+#pragma once
+// Measures and checks one collective at one size, on every rank.
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/perf/collective.h"
+#include "client/cli/perf/pattern.h"
+#include "tributary/protocol/error.h"
+
+namespace tributary::cli {
+
+struct BenchSettings {
+  PerfCollective collective = PerfCollective::all_reduce;
+  DType dtype = DType::float32;
+  ReduceOp op = ReduceOp::sum;
+  std::uint32_t root = 0;
+  std::uint32_t iterations = 20;
+  std::uint32_t warmup = 5;
+  bool check = true;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+};
+
+struct Measurement {
+  double microseconds = 0;  // of one operation, averaged over operations and ranks
+  double algorithm_gbytes_per_second = 0;
+  double bus_gbytes_per_second = 0;
+  std::optional<std::uint64_t> wrong;  // elements, over all ranks; none: not checked
+};
+
+struct BenchRow {
+  std::uint64_t bytes = 0;
+  std::uint64_t count = 0;  // as passed to the call
+  Measurement out_of_place;
+  std::optional<Measurement> in_place;  // none: there is no such form
+  std::uint64_t bytes_in_network = 0;   // of this rank, as the library counts them
+  std::uint64_t bytes_fallback = 0;
+};
+
+/// The library's error as ours: its sentence, and what the caller does about it.
+[[nodiscard]] Error error_of(tributary_status status, const tributary_comm* comm);
+
+class Bench {
+ public:
+  /// `bytes_max`: of the largest size that will be run. Errc::exhausted: there is no memory for it.
+  [[nodiscard]] static Result<Bench> create(const BenchSettings& settings, std::uint64_t bytes_max,
+                                            tributary_comm* comm);
+  /// Every rank calls it with the same size.
+  [[nodiscard]] Result<BenchRow> run(std::uint64_t bytes);
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  using Buffer = std::unique_ptr<std::byte, Free>;
+  /// Where the parts of one call lie.
+  struct Place {
+    std::byte* send = nullptr;
+    std::byte* recv = nullptr;
+  };
+
+  Bench(const BenchSettings& settings, tributary_comm* comm);
+  [[nodiscard]] static Buffer allocate(std::uint64_t bytes);
+  [[nodiscard]] Place place(const PerfCounts& counts, bool in_place) const;
+  [[nodiscard]] PerfCall call_at(const Place& place, const PerfCounts& counts) const;
+  void fill_input(const Place& place, const PerfCounts& counts) const;
+  [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts) const;
+  [[nodiscard]] Result<Measurement> measure(const PerfCounts& counts, bool in_place);
+  [[nodiscard]] Status repeat(const PerfCall& call, std::uint32_t times);
+  [[nodiscard]] Status average(Measurement& measurement);
+
+  BenchSettings settings_;
+  tributary_comm* comm_;
+  Pattern pattern_;
+  std::vector<std::byte> own_;                   // this rank's contribution
+  std::vector<std::byte> reduced_;               // reducing collectives
+  std::vector<std::vector<std::byte>> of_rank_;  // what others send, by rank; empty where it does not matter
+  Buffer first_, second_;
+};
+
+}  // namespace tributary::cli

@@ -1,0 +1,61 @@
+#pragma once
+// The collectives as the benchmark sees them: how many elements go in and come out for a size, what buses they load,
+// and how they are called.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "client/include/tributary/tributary.h"
+
+namespace tributary::cli {
+
+enum class PerfCollective : std::uint8_t {
+  all_reduce,
+  reduce,
+  broadcast,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  gather,
+  scatter,
+  sendrecv,
+  barrier,
+};
+inline constexpr std::uint8_t kPerfCollectiveCount = 10;
+
+[[nodiscard]] std::string_view to_string(PerfCollective collective) noexcept;
+[[nodiscard]] std::optional<PerfCollective> perf_collective_from_string(std::string_view name) noexcept;
+
+[[nodiscard]] bool reduces(PerfCollective collective) noexcept;
+[[nodiscard]] bool has_root(PerfCollective collective) noexcept;
+[[nodiscard]] bool can_be_in_place(PerfCollective collective) noexcept;
+
+/// In elements. `count` is what the call takes; the larger of send and recv is the size that is reported. As in
+/// nccl-tests a size is divided among the ranks where each has a part.
+struct PerfCounts {
+  std::size_t count = 0;
+  std::size_t send = 0;
+  std::size_t recv = 0;
+};
+[[nodiscard]] PerfCounts counts_of(PerfCollective collective, std::size_t elements, std::uint32_t ranks) noexcept;
+
+/// Bus bandwidth over algorithm bandwidth: what the busiest link must carry, per byte of the size, with nothing but
+/// links between the ranks. Source: nccl-tests, doc/PERFORMANCE.md.
+[[nodiscard]] double bus_factor(PerfCollective collective, std::uint32_t ranks) noexcept;
+
+struct PerfCall {
+  PerfCollective collective = PerfCollective::all_reduce;
+  const void* send = nullptr;
+  void* recv = nullptr;
+  std::size_t count = 0;
+  tributary_dtype dtype = TRIBUTARY_FLOAT32;
+  tributary_op op = TRIBUTARY_SUM;
+  int root = 0;
+  int rank = 0;
+  int ranks = 1;
+};
+/// Returns when it has ended. sendrecv: to the next rank, from the one before.
+[[nodiscard]] tributary_status run(const PerfCall& call, tributary_comm* comm);
+
+}  // namespace tributary::cli

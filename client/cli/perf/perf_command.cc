@@ -1,0 +1,185 @@
+#include "client/cli/perf/perf_command.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/exit_code.h"
+#include "client/cli/perf/id_exchange.h"
+#include "client/cli/perf/launch.h"
+#include "client/cli/perf/report.h"
+
+namespace tributary::cli {
+namespace {
+
+/// Dropped after an error: then nobody is to wait for this rank. Else it is released and destroyed.
+struct AbortComm {
+  void operator()(tributary_comm* comm) const noexcept { tributary_comm_abort(comm); }
+};
+using Comm = std::unique_ptr<tributary_comm, AbortComm>;
+
+struct PlaceRecord {
+  std::array<char, 56> host{};
+  std::int64_t pid = 0;
+};
+static_assert(sizeof(PlaceRecord) == 64);
+
+std::string without_blanks(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) <= ' ') c = '_';
+  }
+  return text.substr(0, 128);
+}
+
+class Perf {
+ public:
+  Perf(PerfOptions options, Launch launch) : options_(std::move(options)), launch_(std::move(launch)) {
+    options_.bench.rank = launch_.rank;
+    options_.bench.ranks = launch_.ranks;
+    report_.settings = options_.bench;
+    report_.launcher = launch_.launcher;
+  }
+
+  Result<int> run() {
+    if (options_.bench.root >= launch_.ranks) {
+      return fail(Errc::bad_argument, "--root " + std::to_string(options_.bench.root) + ": there are " +
+                                          std::to_string(launch_.ranks) + " ranks");
+    }
+    auto comm = meet();
+    if (!comm) return std::unexpected(comm.error());
+    if (auto ok = tell_places(comm->get()); !ok) return std::unexpected(ok.error());
+    if (auto ok = read_info(comm->get(), report_.at_start); !ok) return std::unexpected(ok.error());
+    show(header_text(report_, options_.bytes_min, options_.bytes_max, step_text()));
+    if (auto ok = run_sizes(comm->get()); !ok) return std::unexpected(ok.error());
+    if (auto ok = read_info(comm->get(), report_.at_end); !ok) return std::unexpected(ok.error());
+    if (const auto s = tributary_comm_destroy(comm->release()); s != TRIBUTARY_OK)
+      return std::unexpected(error_of(s, nullptr));
+    show(footer_text(report_));
+    if (auto ok = write_json(); !ok) return std::unexpected(ok.error());
+    return wrong_elements(report_) == 0 ? kExitGood : kExitFailed;
+  }
+
+ private:
+  [[nodiscard]] Result<Comm> meet() const {
+    tributary_unique_id id{};
+    if (auto ok = share_id(id); !ok) return std::unexpected(ok.error());
+    tributary_comm* comm = nullptr;
+    const auto status =
+        tributary_comm_init_rank(&comm, static_cast<int>(launch_.ranks), &id, static_cast<int>(launch_.rank));
+    if (launch_.rank == 0 && !options_.id_file.empty()) unlink(options_.id_file.c_str());  // everybody has read it
+    if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, nullptr));
+    return Comm(comm);
+  }
+
+  Status share_id(tributary_unique_id& id) const {
+    static_assert(sizeof id.bytes == sizeof(IdBytes));
+    IdBytes bytes{};
+    if (launch_.rank == 0) {
+      if (const auto s = tributary_get_unique_id(&id); s != TRIBUTARY_OK) return std::unexpected(error_of(s, nullptr));
+      std::memcpy(bytes.data(), id.bytes, bytes.size());
+    }
+    if (launch_.ranks == 1) return {};
+    const auto limit = std::chrono::milliseconds(static_cast<std::int64_t>(options_.meet_seconds * 1000));
+    if (!options_.id_file.empty() && launch_.rank == 0) return write_id_file(bytes, options_.id_file);
+    if (options_.id_file.empty() && launch_.master_host.empty()) {
+      return fail(Errc::bad_config,
+                  "where rank 0 runs is not known: pass MASTER_ADDR (and MASTER_PORT) to every rank, "
+                  "or name a file that all of them see with --id-file");
+    }
+    const IdMeeting meeting{.rank = launch_.rank,
+                            .ranks = launch_.ranks,
+                            .host = launch_.master_host,
+                            .port = launch_.master_port,
+                            .job = without_blanks(launch_.job),
+                            .limit = limit};
+    if (launch_.rank == 0) return hand_out_id(bytes, meeting);
+    const auto got = options_.id_file.empty() ? fetch_id(meeting) : read_id_file(options_.id_file, limit);
+    if (!got) return std::unexpected(got.error());
+    std::memcpy(id.bytes, got->data(), got->size());
+    return {};
+  }
+
+  Status tell_places(tributary_comm* comm) {
+    PlaceRecord own;
+    gethostname(own.host.data(), own.host.size() - 1);
+    own.pid = getpid();
+    std::vector<PlaceRecord> all(launch_.ranks);
+    const auto s = tributary_all_gather(&own, all.data(), sizeof own, TRIBUTARY_UINT8, comm, nullptr);
+    if (s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm));
+    for (PlaceRecord& one : all) {
+      one.host.back() = '\0';
+      report_.places.push_back({one.host.data(), one.pid});
+    }
+    return {};
+  }
+
+  static Status read_info(tributary_comm* comm, tributary_info& info) {
+    info.struct_bytes = sizeof info;
+    const auto s = tributary_comm_info(comm, &info);
+    if (s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm));
+    return {};
+  }
+
+  [[nodiscard]] std::string step_text() const {
+    if (options_.factor != 0) return std::to_string(options_.factor) + " (factor)";
+    return std::to_string(options_.bytes_step) + " (bytes)";
+  }
+
+  Status run_sizes(tributary_comm* comm) {
+    auto bench = Bench::create(options_.bench, options_.bytes_max, comm);
+    if (!bench) return std::unexpected(bench.error());
+    const bool sizeless = options_.bench.collective == PerfCollective::barrier;
+    for (std::uint64_t bytes = options_.bytes_min; bytes <= options_.bytes_max;) {
+      auto row = bench->run(bytes);
+      if (!row) return std::unexpected(row.error());
+      report_.rows.push_back(*row);
+      show(row_text(report_, *row));
+      if (sizeless) break;
+      bytes = options_.factor != 0 ? bytes * options_.factor : bytes + options_.bytes_step;
+    }
+    return {};
+  }
+
+  void show(const std::string& text) const {
+    if (launch_.rank != 0 || options_.json_file == "-") return;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  [[nodiscard]] Status write_json() const {
+    if (launch_.rank != 0 || options_.json_file.empty()) return {};
+    const std::string text = to_json(report_).dump(1) + "\n";
+    if (options_.json_file == "-") {
+      if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return {};
+    } else {
+      std::ofstream out(options_.json_file, std::ios::trunc);
+      if (out << text && out.flush()) return {};
+    }
+    return fail(Errc::io, options_.json_file + " cannot be written: " + std::strerror(errno));
+  }
+
+  PerfOptions options_;
+  const Launch launch_;
+  PerfReport report_;
+};
+
+}  // namespace
+
+int perf(PerfOptions options) {
+  const auto complain = [](std::uint32_t rank, const Error& error) {
+    std::fprintf(stderr, "tributary perf: rank %u: %s\n", rank, error.message.c_str());
+    return exit_code_of(error.code);
+  };
+  const auto launch = detect_launch([](const char* name) -> const char* { return std::getenv(name); });
+  if (!launch) return complain(0, launch.error());
+  const auto code = Perf(std::move(options), *launch).run();
+  return code ? *code : complain(launch->rank, code.error());
+}
+
+}  // namespace tributary::cli

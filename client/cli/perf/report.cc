@@ -1,0 +1,179 @@
+#include "client/cli/perf/report.h"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tributary::cli {
+namespace {
+
+constexpr std::size_t kPlacesShown = 64;
+
+std::string path_text(const tributary_info& info) {
+  if (info.path != TRIBUTARY_PATH_IN_NETWORK) return fmt::format("fallback: {}", info.reason);
+  return fmt::format("in-network, {} {}, {} {}, window {} x {} B, epoch {}", info.levels,
+                     info.levels == 1 ? "level" : "levels", info.lanes, info.lanes == 1 ? "lane" : "lanes", info.window,
+                     info.segment_bytes, info.epoch);
+}
+
+/// Three digits that matter, in seven places.
+std::string number_text(double value) {
+  if (value >= 1000) return fmt::format("{:.0f}", value);
+  if (value >= 100) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.2f}", value);
+}
+
+std::string measurement_text(const std::optional<Measurement>& m) {
+  if (!m) return fmt::format(" {:>8} {:>7} {:>7} {:>6}", "N/A", "N/A", "N/A", "N/A");
+  return fmt::format(" {:>8} {:>7} {:>7} {:>6}", number_text(m->microseconds),
+                     number_text(m->algorithm_gbytes_per_second), number_text(m->bus_gbytes_per_second),
+                     m->wrong ? std::to_string(*m->wrong) : "N/A");
+}
+
+double average_bus_bandwidth(const PerfReport& report) {
+  double sum = 0;
+  int number = 0;
+  const auto add = [&](const Measurement& m) {
+    sum += m.bus_gbytes_per_second;
+    ++number;
+  };
+  for (const BenchRow& row : report.rows) {
+    add(row.out_of_place);
+    if (row.in_place) add(*row.in_place);
+  }
+  return number == 0 ? 0 : sum / number;
+}
+
+std::pair<std::uint64_t, std::uint64_t> bytes_by_path(const PerfReport& report) {
+  std::uint64_t in_network = 0, fallback = 0;
+  for (const BenchRow& row : report.rows) {
+    in_network += row.bytes_in_network;
+    fallback += row.bytes_fallback;
+  }
+  return {in_network, fallback};
+}
+
+const char* path_name(const tributary_info& info) {
+  return info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network" : "fallback";
+}
+
+nlohmann::json to_json(const std::optional<Measurement>& m) {
+  if (!m) return nullptr;
+  nlohmann::json result = {{"time_us", m->microseconds},
+                           {"algbw_gbytes_per_second", m->algorithm_gbytes_per_second},
+                           {"busbw_gbytes_per_second", m->bus_gbytes_per_second},
+                           {"wrong", nullptr}};
+  if (m->wrong) result["wrong"] = *m->wrong;
+  return result;
+}
+
+nlohmann::json to_json(const tributary_info& info) {
+  return {{"path", path_name(info)},
+          {"reason", info.reason},
+          {"epoch", info.epoch},
+          {"lanes", info.lanes},
+          {"levels", info.levels},
+          {"window", info.window},
+          {"segment_bytes", info.segment_bytes}};
+}
+
+nlohmann::json row_json(const BenchRow& row) {
+  return {{"size_bytes", row.bytes},
+          {"count", row.count},
+          {"out_of_place", to_json(std::optional(row.out_of_place))},
+          {"in_place", to_json(row.in_place)},
+          {"bytes_in_network", row.bytes_in_network},
+          {"bytes_fallback", row.bytes_fallback}};
+}
+
+}  // namespace
+
+std::uint64_t wrong_elements(const PerfReport& report) {
+  std::uint64_t sum = 0;
+  for (const BenchRow& row : report.rows) {
+    sum += row.out_of_place.wrong.value_or(0);
+    if (row.in_place) sum += row.in_place->wrong.value_or(0);
+  }
+  return sum;
+}
+
+std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
+                        const std::string& step) {
+  const BenchSettings& s = report.settings;
+  std::string text = fmt::format(
+      "# tributary {}.{}.{} {}, {} {} (launched by {})\n"
+      "# minBytes {} maxBytes {} step {} warmup iters {} iters {} validation {}\n"
+      "# path {}\n",
+      TRIBUTARY_VERSION_MAJOR, TRIBUTARY_VERSION_MINOR, TRIBUTARY_VERSION_PATCH, to_string(s.collective), s.ranks,
+      s.ranks == 1 ? "rank" : "ranks", report.launcher, bytes_min, bytes_max, step, s.warmup, s.iterations,
+      s.check ? 1 : 0, path_text(report.at_start));
+  for (std::size_t rank = 0; rank < std::min(report.places.size(), kPlacesShown); ++rank)
+    text += fmt::format("#   rank {:>5} pid {:>7} on {}\n", rank, report.places[rank].pid, report.places[rank].host);
+  if (report.places.size() > kPlacesShown)
+    text += fmt::format("#   and {} more\n", report.places.size() - kPlacesShown);
+  text += fmt::format("#\n# {:>12} {:>12} {:>11} {:>6} {:>5} {:^31} {:^31}\n", "", "", "", "", "", "out-of-place",
+                      "in-place");
+  text += fmt::format("# {:>12} {:>12} {:>11} {:>6} {:>5}", "size", "count", "type", "redop", "root");
+  for (int form = 0; form < 2; ++form)
+    text += fmt::format(" {:>8} {:>7} {:>7} {:>6}", "time", "algbw", "busbw", "#wrong");
+  text += fmt::format("\n# {:>12} {:>12} {:>11} {:>6} {:>5}", "(B)", "(elements)", "", "", "");
+  for (int form = 0; form < 2; ++form) text += fmt::format(" {:>8} {:>7} {:>7} {:>6}", "(us)", "(GB/s)", "(GB/s)", "");
+  return text + "\n";
+}
+
+std::string row_text(const PerfReport& report, const BenchRow& row) {
+  const BenchSettings& s = report.settings;
+  return fmt::format("  {:>12} {:>12} {:>11} {:>6} {:>5}{}{}\n", row.bytes, row.count, to_string(s.dtype),
+                     reduces(s.collective) ? to_string(s.op) : "none",
+                     has_root(s.collective) ? std::to_string(s.root) : "-1", measurement_text(row.out_of_place),
+                     measurement_text(row.in_place));
+}
+
+std::string footer_text(const PerfReport& report) {
+  const std::uint64_t wrong = wrong_elements(report);
+  const auto [in_network, fallback] = bytes_by_path(report);
+  const std::uint64_t all = in_network + fallback;
+  const double share = all == 0 ? 0 : 100.0 * static_cast<double>(in_network) / static_cast<double>(all);
+  std::string text;
+  text += report.settings.check ? fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED")
+                                : std::string("# Out of bounds values : not checked\n");
+  text += fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
+  text += fmt::format("# Bytes by path        : in-network {} ({:.1f} %), fallback {}\n", in_network, share, fallback);
+  if (report.at_end.failovers != 0) {
+    text += fmt::format("# Failovers            : {}, returns {}, longest pause {:.1f} ms; path now {}\n",
+                        report.at_end.failovers, report.at_end.returns,
+                        static_cast<double>(report.at_end.longest_pause_us) / 1000, path_text(report.at_end));
+  }
+  return text;
+}
+
+nlohmann::json to_json(const PerfReport& report) {
+  const BenchSettings& s = report.settings;
+  nlohmann::json places = nlohmann::json::array();
+  for (const RankPlace& place : report.places) places.push_back({{"host", place.host}, {"pid", place.pid}});
+  nlohmann::json rows = nlohmann::json::array();
+  for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
+  const auto [in_network, fallback] = bytes_by_path(report);
+  nlohmann::json result = {{"collective", to_string(s.collective)},
+                           {"ranks", s.ranks},
+                           {"dtype", to_string(s.dtype)},
+                           {"iterations", s.iterations},
+                           {"warmup", s.warmup},
+                           {"checked", s.check},
+                           {"launcher", report.launcher},
+                           {"places", std::move(places)},
+                           {"at_start", to_json(report.at_start)},
+                           {"at_end", to_json(report.at_end)},
+                           {"rows", std::move(rows)},
+                           {"wrong", wrong_elements(report)},
+                           {"average_busbw_gbytes_per_second", average_bus_bandwidth(report)},
+                           {"bytes_in_network", in_network},
+                           {"bytes_fallback", fallback},
+                           {"failovers", report.at_end.failovers},
+                           {"longest_pause_us", report.at_end.longest_pause_us}};
+  result["op"] = reduces(s.collective) ? nlohmann::json(to_string(s.op)) : nlohmann::json(nullptr);
+  result["root"] = has_root(s.collective) ? nlohmann::json(s.root) : nlohmann::json(nullptr);
+  return result;
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,35 @@
+#pragma once
+// What the benchmark shows: nccl-tests' columns for people, JSON for programs.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "client/cli/perf/bench.h"
+
+namespace tributary::cli {
+
+struct RankPlace {
+  std::string host;
+  std::int64_t pid = 0;
+};
+
+struct PerfReport {
+  BenchSettings settings;
+  std::string launcher;
+  std::vector<RankPlace> places;  // by rank
+  tributary_info at_start{};
+  tributary_info at_end{};
+  std::vector<BenchRow> rows;
+};
+
+/// Lines that begin with #, up to the columns' names.
+[[nodiscard]] std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
+                                      const std::string& step);
+[[nodiscard]] std::string row_text(const PerfReport& report, const BenchRow& row);
+[[nodiscard]] std::string footer_text(const PerfReport& report);
+[[nodiscard]] nlohmann::json to_json(const PerfReport& report);
+
+/// Over all rows, both forms.
+[[nodiscard]] std::uint64_t wrong_elements(const PerfReport& report);
+
+}  // namespace tributary::cli

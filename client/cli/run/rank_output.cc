@@ -1,0 +1,86 @@
+#include "client/cli/run/rank_output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace tributary::cli {
+namespace {
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t done = write(descriptor, text.data(), text.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<RankOutput> RankOutput::open(std::string prefix, int destination) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return fail(Errc::io, std::string("no pipe for a rank's output: ") + std::strerror(errno) +
+                              "; raise the limit of open files (ulimit -n), or leave --prefix out");
+  }
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return RankOutput(std::move(prefix), destination, ends[0], ends[1]);
+}
+
+RankOutput::RankOutput(std::string prefix, int destination, int read_end, int write_end)
+    : prefix_(std::move(prefix)), destination_(destination), read_end_(read_end), write_end_(write_end) {}
+
+RankOutput::RankOutput(RankOutput&& from) noexcept
+    : prefix_(std::move(from.prefix_)),
+      destination_(from.destination_),
+      read_end_(std::exchange(from.read_end_, -1)),
+      write_end_(std::exchange(from.write_end_, -1)),
+      pending_(std::move(from.pending_)) {}
+
+RankOutput::~RankOutput() {
+  close_write_end();
+  if (read_end_ >= 0) close(read_end_);
+}
+
+void RankOutput::close_write_end() noexcept {
+  if (write_end_ >= 0) close(std::exchange(write_end_, -1));
+}
+
+bool RankOutput::forward() {
+  std::array<char, 16384> buffer;
+  while (read_end_ >= 0) {
+    const ssize_t got = read(read_end_, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return true;
+    const bool ended = got <= 0;
+    if (!ended) pending_.append(buffer.data(), static_cast<std::size_t>(got));
+    if (ended) close(std::exchange(read_end_, -1));
+    if (!write_lines(ended)) return false;
+  }
+  return true;
+}
+
+bool RankOutput::write_lines(bool ended) {
+  std::string out;
+  std::string_view rest = pending_;
+  while (!rest.empty()) {
+    std::size_t length = rest.find('\n');
+    if (length == std::string_view::npos) {
+      if (!ended && rest.size() < kLineBytesMax) break;
+      length = rest.size();
+    }
+    out.append(prefix_).append(rest.substr(0, length)).push_back('\n');
+    rest.remove_prefix(std::min(length + 1, rest.size()));
+  }
+  pending_.erase(0, pending_.size() - rest.size());
+  return write_all(destination_, out);
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,39 @@
+#pragma once
+// Puts the rank before every line of its output.
+#include <string>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::cli {
+
+/// One stream of one rank: a pipe that the rank writes to, and the descriptor of ours that its lines go to. Lines go
+/// out whole, so that ranks do not mix within one; a line without an end does so when the stream ends, or when it is
+/// longer than kLineBytesMax.
+class RankOutput {
+ public:
+  static constexpr std::size_t kLineBytesMax = 64U << 10;
+
+  [[nodiscard]] static Result<RankOutput> open(std::string prefix, int destination);
+  RankOutput(RankOutput&& from) noexcept;
+  RankOutput& operator=(RankOutput&&) = delete;
+  ~RankOutput();
+
+  /// For the rank. Close it here once the rank has it.
+  [[nodiscard]] int write_end() const noexcept { return write_end_; }
+  void close_write_end() noexcept;
+  /// To be polled; -1 once the stream has ended.
+  [[nodiscard]] int read_end() const noexcept { return read_end_; }
+  /// Reads what is there. False when nobody reads our own output any more.
+  [[nodiscard]] bool forward();
+
+ private:
+  RankOutput(std::string prefix, int destination, int read_end, int write_end);
+  [[nodiscard]] bool write_lines(bool ended);
+  std::string prefix_;
+  int destination_;
+  int read_end_;
+  int write_end_;
+  std::string pending_;
+};
+
+}  // namespace tributary::cli

@@ -1,0 +1,140 @@
+#include "client/cli/run/rank_processes.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace tributary::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr auto kNever = steady_clock::time_point::max();
+
+}  // namespace
+
+RankProcesses::RankProcesses(RankProcessesSettings settings, const SignalQueue& signals, const Guardian& guardian)
+    : settings_(std::move(settings)), signals_(signals), guardian_(guardian), ranks_(settings_.ranks) {}
+
+Result<int> RankProcesses::run() {
+  for (std::uint32_t rank = 0; rank < settings_.ranks; ++rank) {
+    if (auto ok = start(rank); !ok) return std::unexpected(ok.error());  // those that run are killed
+  }
+  const auto has_output = [](const Rank& rank) {
+    return std::any_of(rank.outputs.begin(), rank.outputs.end(), [](const auto& o) { return o->read_end() >= 0; });
+  };
+  while (running_ > 0 || std::any_of(ranks_.begin(), ranks_.end(), has_output)) {
+    wait_for_something();
+    read_outputs();
+    take_signals();
+    look_at_ranks();
+    escalate();
+  }
+  return code_.value_or(0);
+}
+
+Status RankProcesses::start(std::uint32_t index) {
+  Rank& rank = ranks_[index];
+  SpawnRequest request{settings_.command, settings_.environment(index)};
+  if (settings_.prefix) {
+    for (const int destination : {STDOUT_FILENO, STDERR_FILENO}) {
+      auto output = RankOutput::open("[" + std::to_string(index) + "] ", destination);
+      if (!output) return std::unexpected(output.error());
+      rank.outputs.push_back(std::make_unique<RankOutput>(std::move(*output)));
+    }
+    request.output = rank.outputs[0]->write_end();
+    request.error = rank.outputs[1]->write_end();
+  }
+  auto process = ChildProcess::spawn(request);
+  if (!process) return std::unexpected(process.error());
+  rank.process = std::make_unique<ChildProcess>(std::move(*process));
+  guardian_.watch(rank.process->pid());
+  for (const auto& output : rank.outputs) output->close_write_end();
+  ++running_;
+  return {};
+}
+
+void RankProcesses::wait_for_something() {
+  std::vector<pollfd> list{{signals_.descriptor(), POLLIN, 0}};
+  for (const Rank& rank : ranks_) {
+    for (const auto& output : rank.outputs) {
+      if (output->read_end() >= 0) list.push_back({output->read_end(), POLLIN, 0});
+    }
+  }
+  const auto until = std::min(terminate_at_, kill_at_);
+  int timeout = -1;
+  if (until != kNever) {
+    const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now()).count();
+    timeout = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  }
+  static_cast<void>(poll(list.data(), list.size(), timeout));
+}
+
+void RankProcesses::read_outputs() {
+  for (const Rank& rank : ranks_) {
+    for (const auto& output : rank.outputs) {
+      if (!output->forward()) stop(128 + SIGPIPE, milliseconds(0));
+    }
+  }
+}
+
+void RankProcesses::take_signals() {
+  bool child_ended = false;
+  while (const auto number = signals_.take()) {
+    if (*number == SIGCHLD) {
+      child_ended = true;
+      continue;
+    }
+    ++stop_signals_;
+    stop(128 + *number, milliseconds(0));
+    if (stop_signals_ > 1) kill_at_ = steady_clock::now();  // somebody is impatient
+  }
+  if (child_ended && settings_.on_child_ended) settings_.on_child_ended();
+}
+
+void RankProcesses::look_at_ranks() {
+  for (std::uint32_t index = 0; index < settings_.ranks; ++index) {
+    ChildProcess& process = *ranks_[index].process;
+    if (process.status() || !process.poll()) continue;
+    guardian_.forget(process.pid());
+    --running_;
+    if (!process.status()->good()) note_failure(index, *process.status());
+  }
+}
+
+void RankProcesses::note_failure(std::uint32_t index, const ExitStatus& status) {
+  if (code_) return;
+  spdlog::error("rank {} {}", index, to_string(status));
+  stop(status.shell_code(), settings_.grace);
+}
+
+void RankProcesses::stop(int code, milliseconds from_now) {
+  if (!code_) code_ = code;
+  terminate_at_ = std::min(terminate_at_, steady_clock::now() + from_now);
+}
+
+void RankProcesses::escalate() {
+  const auto now = steady_clock::now();
+  if (running_ == 0) return;
+  if (now >= terminate_at_) {
+    terminate_at_ = kNever;
+    kill_at_ = std::min(kill_at_, now + settings_.grace);
+    signal_all(SIGTERM);
+  }
+  if (now >= kill_at_) {
+    kill_at_ = kNever;
+    signal_all(SIGKILL);
+  }
+}
+
+void RankProcesses::signal_all(int number) {
+  for (const Rank& rank : ranks_) {
+    if (rank.process) rank.process->signal(number);
+  }
+}
+
+}  // namespace tributary::cli

@@ -1,0 +1,61 @@
+#pragma once
+// The ranks of one command, from their start to the last one's end.
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/cli/cluster/child_process.h"
+#include "client/cli/cluster/guardian.h"
+#include "client/cli/run/rank_output.h"
+#include "client/cli/run/signal_queue.h"
+
+namespace tributary::cli {
+
+struct RankProcessesSettings {
+  std::uint32_t ranks = 1;
+  std::vector<std::string> command;
+  bool prefix = false;  // put the rank before each line
+  std::chrono::milliseconds grace{5000};
+  std::function<Environment(std::uint32_t rank)> environment;
+  std::function<void()> on_child_ended;  // of anybody's
+};
+
+/// After the first failure the others may go on for `grace`: they are told of it by the library, and their own last
+/// words say more than ours. Then SIGTERM, and after as long again SIGKILL.
+class RankProcesses {
+ public:
+  RankProcesses(RankProcessesSettings settings, const SignalQueue& signals, const Guardian& guardian);
+
+  /// The exit code: of the rank that failed first, 128 + number when a signal stopped us. Errors: no rank runs.
+  [[nodiscard]] Result<int> run();
+
+ private:
+  struct Rank {
+    std::unique_ptr<ChildProcess> process;
+    std::vector<std::unique_ptr<RankOutput>> outputs;
+  };
+  [[nodiscard]] Status start(std::uint32_t index);
+  void wait_for_something();
+  void read_outputs();
+  void take_signals();
+  void look_at_ranks();
+  void note_failure(std::uint32_t index, const ExitStatus& status);
+  void escalate();
+  void signal_all(int number);
+  void stop(int code, std::chrono::milliseconds from_now);
+
+  const RankProcessesSettings settings_;
+  const SignalQueue& signals_;
+  const Guardian& guardian_;
+  std::vector<Rank> ranks_;
+  std::uint32_t running_ = 0;
+  std::optional<int> code_;  // decided: the run has failed
+  int stop_signals_ = 0;
+  std::chrono::steady_clock::time_point terminate_at_ = std::chrono::steady_clock::time_point::max();
+  std::chrono::steady_clock::time_point kill_at_ = std::chrono::steady_clock::time_point::max();
+};
+
+}  // namespace tributary::cli

@@ -1,0 +1,24 @@
+#pragma once
+// tributary run: a whole cluster on this machine, for one command.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tributary::cli {
+
+struct RunOptions {
+  std::uint32_t ranks = 1;
+  std::int64_t aggregators = -1;  // -1: as many as the levels need; 0: no service at all
+  std::uint32_t levels = 0;       // 0: what suits ranks and aggregators
+  std::uint32_t lanes = 1;
+  bool prefix = false;
+  bool keep = false;
+  bool verbose = false;
+  double grace_seconds = 5;
+  std::vector<std::string> command;
+};
+
+/// Returns what the process is to end with.
+[[nodiscard]] int run(const RunOptions& options);
+
+}  // namespace tributary::cli
