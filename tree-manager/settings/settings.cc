@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <functional>
 #include <sstream>
 
@@ -212,13 +211,9 @@ Result<Settings> parse_settings(const std::string& text, const std::string& file
 }
 
 Result<Settings> load_settings(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return fail(Errc::bad_config,
-                "the configuration file " + path + " cannot be read; check the path and its permissions");
-  }
-  return parse_settings(text.str(), path);
+  const auto text = read_text_file(path, "configuration file");
+  if (!text) return std::unexpected(text.error());
+  return parse_settings(*text, path);
 }
 
 Status check(const Settings& settings) {

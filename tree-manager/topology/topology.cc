@@ -1,9 +1,7 @@
 #include "tree-manager/topology/topology.h"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 #include <unordered_map>
 
 #include "tree-manager/topology/name_range.h"
@@ -261,12 +259,9 @@ Result<Topology> parse_topology(const std::string& text, const std::string& file
 }
 
 Result<Topology> load_topology(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) {
-    return fail(Errc::bad_config, "the topology file " + path + " cannot be read; check the path and its permissions");
-  }
-  return parse_topology(text.str(), path);
+  const auto text = read_text_file(path, "topology file");
+  if (!text) return std::unexpected(text.error());
+  return parse_topology(*text, path);
 }
 
 nlohmann::json to_json(const Topology& topology) {

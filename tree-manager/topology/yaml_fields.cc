@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace tributary::manager {
@@ -16,6 +19,17 @@ void YamlErrors::add(const YAML::Node& at, const std::string& path, const std::s
 Status YamlErrors::status() const {
   if (first_) return std::unexpected(*first_);
   return {};
+}
+
+Result<std::string> read_text_file(const std::string& path, std::string_view what) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  std::error_code error;
+  if (!in || std::filesystem::is_directory(path, error)) {
+    return fail(Errc::bad_config,
+                "the " + std::string(what) + " " + path + " cannot be read; check the path and its permissions");
+  }
+  return text;
 }
 
 Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file) {

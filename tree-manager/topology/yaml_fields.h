@@ -27,6 +27,9 @@ class YamlErrors {
   std::optional<Error> first_;
 };
 
+/// A file's whole text. Errc::bad_config names `what` it is and says what to check.
+[[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::string_view what);
+
 /// The document's root; Errc::bad_config with the line for text that is no YAML.
 [[nodiscard]] Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file);
 
