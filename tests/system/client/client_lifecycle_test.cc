@@ -1,0 +1,337 @@
+// How communicators begin and end, well and badly.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "group.h"
+
+namespace tributary::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::size_t entries(const char* folder) {
+  std::size_t count = 0;
+  DIR* open = opendir(folder);
+  while (open != nullptr && readdir(open) != nullptr) ++count;
+  if (open != nullptr) closedir(open);
+  return count;
+}
+std::size_t threads_now() {
+  return entries("/proc/self/task");
+}
+std::size_t descriptors_now() {
+  return entries("/proc/self/fd");
+}
+
+tributary_status init(tributary_comm** comm, int nranks, const tributary_unique_id& id, int rank,
+                      Milliseconds timeout) {
+  const tributary_config config = config_with(timeout);
+  return tributary_comm_init_rank_config(comm, nranks, &id, rank, &config);
+}
+
+bool says(const std::string& text) {
+  return last_error().find(text) != std::string::npos;
+}
+
+TEST(Lifecycle, RankAndSizeAreTold) {
+  run_ranks(3, [](tributary_comm* comm, int rank) {
+    int value = -1;
+    EXPECT_EQ(tributary_comm_rank(comm, &value), TRIBUTARY_OK);
+    EXPECT_EQ(value, rank);
+    EXPECT_EQ(tributary_comm_size(comm, &value), TRIBUTARY_OK);
+    EXPECT_EQ(value, 3);
+    EXPECT_EQ(tributary_comm_size(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  });
+}
+
+TEST(Lifecycle, NothingLeaks) {
+  const auto once = [] {
+    run_ranks(3, [](tributary_comm* comm, int) {
+      std::vector<float> data(100'000, 1.0F);
+      tributary_request* forgotten = nullptr;  // never waited for: the communicator's end frees it
+      EXPECT_EQ(tributary_all_reduce(data.data(), data.data(), data.size(), TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm,
+                                     &forgotten),
+                TRIBUTARY_OK);
+      EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
+    });
+  };
+  once();  // what is made once per process is made now
+  const std::size_t threads = threads_now(), descriptors = descriptors_now();
+  for (int i = 0; i < 10; ++i) once();
+  EXPECT_EQ(threads_now(), threads);
+  EXPECT_EQ(descriptors_now(), descriptors);
+}
+
+TEST(Lifecycle, AnIdOfAnotherMakingIsDenied) {
+  const auto timeout = patience(Milliseconds(1500));
+  const tributary_unique_id id = make_id();
+  tributary_unique_id other = id;
+  other.bytes[20] = static_cast<unsigned char>(other.bytes[20] ^ 1U);  // one bit of the secret
+  in_threads(2, [&](int rank) {
+    tributary_comm* comm = nullptr;
+    const auto status = init(&comm, 2, rank == 0 ? id : other, rank, timeout);
+    EXPECT_EQ(comm, nullptr);
+    if (rank == 1) {
+      EXPECT_EQ(status, TRIBUTARY_ERROR_DENIED) << last_error();
+      EXPECT_TRUE(says("wrong unique id")) << last_error();
+    } else {
+      EXPECT_EQ(status, TRIBUTARY_ERROR_TIMED_OUT) << last_error();
+      EXPECT_TRUE(says("did not come: rank 1")) << last_error();
+    }
+  });
+}
+
+TEST(Lifecycle, BytesThatAreNoIdAreABadArgument) {
+  tributary_unique_id id{};
+  tributary_comm* comm = nullptr;
+  EXPECT_EQ(tributary_comm_init_rank(&comm, 2, &id, 1), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  EXPECT_TRUE(says("no unique id")) << last_error();
+}
+
+TEST(Lifecycle, AnIdServesOneCommunicator) {
+  const tributary_unique_id id = make_id();
+  tributary_comm *first = nullptr, *second = nullptr;
+  ASSERT_EQ(init(&first, 1, id, 0, Milliseconds(2000)), TRIBUTARY_OK) << last_error();
+  EXPECT_EQ(init(&second, 1, id, 0, Milliseconds(2000)), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  EXPECT_TRUE(says("used already")) << last_error();
+  EXPECT_EQ(tributary_comm_destroy(first), TRIBUTARY_OK);
+}
+
+TEST(Lifecycle, TheOldestOfManyUnusedIdsIsGivenUp) {
+  const std::size_t before = descriptors_now();
+  const tributary_unique_id first = make_id();
+  tributary_unique_id last{};
+  for (int i = 0; i < 64; ++i) last = make_id();
+  const std::size_t full = descriptors_now();
+  for (int i = 0; i < 64; ++i) last = make_id();
+  EXPECT_EQ(descriptors_now(), full) << "ids that nobody takes must not pile up";
+  EXPECT_GT(full, before);
+  tributary_comm* comm = nullptr;
+  EXPECT_EQ(init(&comm, 1, first, 0, Milliseconds(1000)), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  ASSERT_EQ(init(&comm, 1, last, 0, Milliseconds(1000)), TRIBUTARY_OK) << last_error();
+  EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK);
+}
+
+TEST(Lifecycle, TwoProcessesWithOneRankAreToldApart) {
+  const tributary_unique_id id = make_id();
+  std::atomic<int> joined{0}, denied{0};
+  std::promise<void> over;
+  const auto both_answered = over.get_future().share();
+  in_threads(4, [&](int index) {
+    const int rank = std::min(index, 2);  // two of them are rank 2; rank 1 waits until one of these was turned away
+    if (rank == 1) both_answered.wait();
+    tributary_comm* comm = nullptr;
+    const auto status = init(&comm, 3, id, rank, patience(Milliseconds(5000)));
+    if (status == TRIBUTARY_ERROR_DENIED) {
+      EXPECT_TRUE(says("same rank")) << last_error();
+      ++denied;
+      over.set_value();
+      return;
+    }
+    ASSERT_EQ(status, TRIBUTARY_OK) << last_error();
+    ++joined;
+    EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK);
+  });
+  EXPECT_EQ(joined, 3);
+  EXPECT_EQ(denied, 1);
+}
+
+TEST(Lifecycle, RanksThatDisagreeOnTheirNumberAreDenied) {
+  const tributary_unique_id id = make_id();
+  in_threads(2, [&](int rank) {
+    tributary_comm* comm = nullptr;
+    const auto status = init(&comm, rank == 0 ? 3 : 2, id, rank, patience(Milliseconds(1000)));
+    EXPECT_EQ(status, rank == 0 ? TRIBUTARY_ERROR_TIMED_OUT : TRIBUTARY_ERROR_DENIED) << last_error();
+    if (rank == 1) {
+      EXPECT_TRUE(says("of 3 ranks, rank 1 one of 2")) << last_error();
+    } else {
+      EXPECT_TRUE(says("rank 1, rank 2")) << last_error();
+    }
+  });
+}
+
+TEST(Lifecycle, ARankWithoutRank0TimesOut) {
+  const tributary_unique_id id = make_id();  // listens, but nobody takes it
+  tributary_comm* comm = nullptr;
+  const auto begin = Clock::now();
+  EXPECT_EQ(init(&comm, 2, id, 1, Milliseconds(500)), TRIBUTARY_ERROR_TIMED_OUT);
+  EXPECT_LT(Clock::now() - begin, patience(Milliseconds(2000)));
+  EXPECT_TRUE(says("rank 0")) << last_error();
+}
+
+TEST(Lifecycle, StrangersOnTheListenerDoNoHarm) {
+  const tributary_unique_id id = make_id();
+  in_threads(2, [&](int rank) {
+    tributary_comm* comm = nullptr;
+    ASSERT_EQ(init(&comm, 2, id, rank, Milliseconds(10'000)), TRIBUTARY_OK) << last_error();
+    EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK);
+    if (rank == 1) {  // a third one that knows the secret, too late
+      tributary_comm* late = nullptr;
+      EXPECT_EQ(init(&late, 2, id, 1, Milliseconds(2000)), TRIBUTARY_ERROR_DENIED) << last_error();
+    }
+    EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK) << last_error();
+    EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK);
+  });
+}
+
+TEST(Lifecycle, FinalizeWaitsForEveryRanksOperationsAndThenNothingStarts) {
+  std::atomic<bool> sent{false};
+  run_ranks(2, [&](tributary_comm* comm, int rank) {
+    float value = 1;
+    tributary_request* request = nullptr;
+    if (rank == 0) {
+      ASSERT_EQ(tributary_recv(&value, 1, TRIBUTARY_FLOAT32, 1, comm, &request), TRIBUTARY_OK);
+      ASSERT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
+      EXPECT_TRUE(sent);
+      EXPECT_EQ(tributary_wait(request, 0), TRIBUTARY_OK);
+    } else {
+      sent = true;
+      ASSERT_EQ(tributary_send(&value, 1, TRIBUTARY_FLOAT32, 0, comm, nullptr), TRIBUTARY_OK);
+      ASSERT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
+    }
+    EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << "a second time is no error";
+    EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_TRUE(says("finalized")) << last_error();
+  });
+}
+
+TEST(Lifecycle, ARankThatDoesNotFinalizeIsNamedWithinTheTimeOut) {
+  const auto timeout = patience(Milliseconds(1000));
+  std::promise<void> over;
+  const auto others_are_done = over.get_future().share();
+  std::atomic<int> left{2};
+  run_ranks_without_end(3,
+                        [&](tributary_comm* comm, int rank) {
+                          if (rank == 1) {
+                            others_are_done.wait();
+                            EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK)
+                                << "it had failed before, and there is nothing to wait for: " << last_error();
+                            return;
+                          }
+                          const auto begin = Clock::now();
+                          EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_ERROR_TIMED_OUT);
+                          EXPECT_LT(Clock::now() - begin, timeout + patience(Milliseconds(500)));
+                          EXPECT_TRUE(says("rank 1")) << last_error();
+                          if (--left == 0) over.set_value();
+                        },
+                        {.timeout = timeout});
+}
+
+TEST(Lifecycle, AbortEndsWhatIsOutstandingHereAndElsewhere) {
+  std::atomic<int> waiting{0};
+  run_ranks_without_end(3, [&](tributary_comm* comm, int rank) {
+    if (rank == 1) {
+      std::vector<float> data(1000);
+      tributary_request* request = nullptr;
+      ASSERT_EQ(tributary_recv(data.data(), data.size(), TRIBUTARY_FLOAT32, 0, comm, &request), TRIBUTARY_OK);
+      std::thread waiter(
+          [request] { EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_ERROR_ABORTED) << last_error(); });
+      while (waiting < 2) std::this_thread::yield();
+      EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK) << last_error();
+      waiter.join();
+      EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+      EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_ERROR_BAD_ARGUMENT);
+      EXPECT_TRUE(says("no live communicator")) << last_error();
+      return;
+    }
+    ++waiting;
+    EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_ABORTED) << last_error();
+    EXPECT_TRUE(says("rank 1 aborted")) << last_error();
+    EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK) << last_error();
+  });
+}
+
+TEST(Lifecycle, AbortByAnotherThreadFreesABlockingCall) {
+  run_ranks_without_end(2, [](tributary_comm* comm, int rank) {
+    if (rank == 0) {
+      std::promise<void> about_to_block;
+      std::thread blocked([&] {
+        about_to_block.set_value();
+        const auto status = tributary_barrier(comm, nullptr);
+        EXPECT_TRUE(status == TRIBUTARY_ERROR_ABORTED || status == TRIBUTARY_ERROR_BAD_ARGUMENT)
+            << status << last_error();
+      });
+      about_to_block.get_future().wait();
+      EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK);
+      blocked.join();
+    } else {
+      float value = 0;
+      EXPECT_EQ(tributary_recv(&value, 1, TRIBUTARY_FLOAT32, 0, comm, nullptr), TRIBUTARY_ERROR_ABORTED)
+          << last_error();
+      tributary_comm_destroy(comm);
+    }
+  });
+}
+
+TEST(Lifecycle, HandlesThatAreNotLiveAreBadArguments) {
+  const auto garbage = [](std::uintptr_t bits) { return reinterpret_cast<tributary_comm*>(bits); };
+  int rank = 0;
+  for (const std::uintptr_t bits : {0UL, 1UL, 0x7fff'dead'beefUL, ~0UL}) {
+    EXPECT_EQ(tributary_comm_rank(garbage(bits), &rank), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(tributary_comm_destroy(garbage(bits)), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(tributary_wait(reinterpret_cast<tributary_request*>(bits), 0), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_NE(tributary_last_error(garbage(bits)), nullptr);
+  }
+  run_ranks_without_end(1, [](tributary_comm* comm, int) {
+    tributary_request* request = nullptr;
+    EXPECT_EQ(tributary_barrier(comm, &request), TRIBUTARY_OK);
+    EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK);
+    EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_ERROR_BAD_ARGUMENT) << "requests end with their communicator";
+    EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  });
+}
+
+TEST(Lifecycle, AForkedChildMayNotUseItsParentsCommunicatorButCanMakeItsOwn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a forked child of a process with threads cannot start threads under ThreadSanitizer";
+#endif
+  run_ranks(1, [](tributary_comm* comm, int) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (tributary_barrier(comm, nullptr) != TRIBUTARY_ERROR_BAD_ARGUMENT) _exit(1);
+      if (!says("fork")) _exit(2);
+      if (tributary_comm_destroy(comm) != TRIBUTARY_ERROR_BAD_ARGUMENT) _exit(3);
+      tributary_unique_id id{};
+      tributary_comm* own = nullptr;
+      if (tributary_get_unique_id(&id) != TRIBUTARY_OK) _exit(4);
+      if (tributary_comm_init_rank(&own, 1, &id, 0) != TRIBUTARY_OK) _exit(5);
+      if (tributary_barrier(own, nullptr) != TRIBUTARY_OK) _exit(6);
+      _exit(tributary_comm_destroy(own) == TRIBUTARY_OK ? 0 : 7);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK) << "the child did the parent no harm";
+  });
+}
+
+TEST(Lifecycle, RegisteredMemoryIsCountedAndEndsWithItsCommunicator) {
+  run_ranks(1, [](tributary_comm* comm, int) {
+    std::vector<std::byte> memory(4096);
+    tributary_mem* mem = nullptr;
+    ASSERT_EQ(tributary_mem_register(comm, memory.data(), memory.size(), TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_OK)
+        << last_error();
+    EXPECT_EQ(tributary_mem_deregister(comm, mem), TRIBUTARY_OK);
+    EXPECT_EQ(tributary_mem_deregister(comm, mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(tributary_mem_register(comm, memory.data(), memory.size(), TRIBUTARY_MEM_CUDA, &mem),
+              TRIBUTARY_ERROR_UNSUPPORTED);
+    EXPECT_EQ(tributary_mem_register(comm, nullptr, 1, TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(tributary_mem_register(comm, memory.data(), 0, TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(tributary_mem_register(comm, memory.data(), SIZE_MAX, TRIBUTARY_MEM_HOST, &mem),
+              TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_EQ(tributary_mem_register_dmabuf(comm, memory.data(), 1, 0, 0, &mem), TRIBUTARY_ERROR_UNSUPPORTED);
+    EXPECT_EQ(tributary_mem_register(comm, memory.data(), memory.size(), TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_OK);
+  });
+}
+
+}  // namespace
+}  // namespace tributary::test

@@ -1,0 +1,128 @@
+// Ranks as processes: one is killed, or hangs, and every other one is told which, in time.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "group.h"
+
+namespace tributary::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A child of this process, of which only the lines that it prints are seen. Killed and waited for at the end.
+class RankProcess {
+ public:
+  RankProcess(int rank, int nranks, Milliseconds timeout, const std::string& scenario, const std::string& id) {
+    std::vector<std::string> arguments{TRIBUTARY_RANK_PROCESS, std::to_string(rank), std::to_string(nranks),
+                                       std::to_string(timeout.count()), scenario};
+    if (!id.empty()) arguments.push_back(id);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(ends[1], STDOUT_FILENO);
+      close(ends[0]);
+      close(ends[1]);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    out_ = fdopen(ends[0], "r");
+  }
+  ~RankProcess() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    if (out_ != nullptr) fclose(out_);
+  }
+  RankProcess(const RankProcess&) = delete;
+  RankProcess& operator=(const RankProcess&) = delete;
+
+  void signal(int number) const { kill(pid_, number); }
+  /// The rest of the next line that begins with `word`; none at the end of its output.
+  [[nodiscard]] std::optional<std::string> next(const std::string& word) {
+    char line[4096];
+    while (out_ != nullptr && std::fgets(line, sizeof line, out_) != nullptr) {
+      std::string text(line);
+      text.pop_back();  // the newline
+      if (text.starts_with(word)) return text.substr(std::min(text.size(), word.size() + 1));
+      if (text.starts_with("failed")) ADD_FAILURE() << text;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  FILE* out_ = nullptr;
+};
+
+struct Plan {
+  int nranks = 3;
+  int victim = 1;
+  int signal = SIGKILL;
+  std::string scenario = "reduce";
+  std::string victims_scenario = "reduce";
+};
+
+/// Runs the plan, and checks what the others say and when.
+void expect_error_on_all_others(const Plan& plan, tributary_status expected) {
+  const Milliseconds timeout = patience(Milliseconds(3000));
+  std::vector<std::unique_ptr<RankProcess>> ranks;
+  std::string id;
+  for (int rank = 0; rank < plan.nranks; ++rank) {
+    ranks.push_back(std::make_unique<RankProcess>(rank, plan.nranks, timeout,
+                                                  rank == plan.victim ? plan.victims_scenario : plan.scenario, id));
+    if (rank > 0) continue;
+    id = ranks[0]->next("id").value_or("");
+    ASSERT_FALSE(id.empty());
+  }
+  for (const auto& rank : ranks) ASSERT_TRUE(rank->next("ready").has_value());
+  ranks[static_cast<std::size_t>(plan.victim)]->signal(plan.signal);
+  const auto begin = Clock::now();
+  for (int rank = 0; rank < plan.nranks; ++rank) {
+    if (rank == plan.victim) continue;
+    const std::string end = ranks[static_cast<std::size_t>(rank)]->next("end").value_or("0 no end");
+    EXPECT_LT(Clock::now() - begin, timeout + patience(Milliseconds(1000))) << "rank " << rank;
+    EXPECT_EQ(end.substr(0, end.find(' ')), std::to_string(static_cast<int>(expected)))
+        << "rank " << rank << ": " << end;
+    EXPECT_NE(end.find("rank " + std::to_string(plan.victim)), std::string::npos) << "rank " << rank << ": " << end;
+  }
+}
+
+TEST(Processes, ARankKilledInTheMiddleIsNamedOnAllOthers) {
+  expect_error_on_all_others({.nranks = 4, .victim = 2}, TRIBUTARY_ERROR_PEER_GONE);
+}
+
+TEST(Processes, Rank0KilledInTheMiddleIsNamedOnAllOthers) {
+  expect_error_on_all_others({.victim = 0}, TRIBUTARY_ERROR_PEER_GONE);
+}
+
+TEST(Processes, ARankKilledWhileOthersWaitForItIsNamed) {
+  expect_error_on_all_others({.scenario = "barrier", .victims_scenario = "absent"}, TRIBUTARY_ERROR_PEER_GONE);
+}
+
+TEST(Processes, ARankThatHangsInTheMiddleIsNamedWithinTheTimeOut) {
+  expect_error_on_all_others({.nranks = 4, .victim = 2, .signal = SIGSTOP}, TRIBUTARY_ERROR_TIMED_OUT);
+}
+
+TEST(Processes, Rank0HangingIsNamedWithinTheTimeOut) {
+  expect_error_on_all_others({.victim = 0, .signal = SIGSTOP}, TRIBUTARY_ERROR_TIMED_OUT);
+}
+
+TEST(Processes, ARankThatDoesNotCallIsNamedWithinTheTimeOut) {
+  expect_error_on_all_others({.signal = 0, .scenario = "barrier", .victims_scenario = "absent"},
+                             TRIBUTARY_ERROR_TIMED_OUT);
+}
+
+}  // namespace
+}  // namespace tributary::test
