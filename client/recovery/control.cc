@@ -22,7 +22,11 @@ std::string encode(const LaneFailure& failure) {
 LaneFailure decode_lane_failure(const std::string& body) {
   const json object = parse(body);
   if (!object.is_object()) return {"", body};
-  return {object.value("aggregator", ""), object.value("reason", "")};
+  const auto text = [&object](const char* member) {
+    const auto found = object.find(member);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return {text("aggregator"), text("reason")};
 }
 
 std::string encode(const Holdings& holdings) {
