@@ -20,64 +20,86 @@ namespace {
 using test::GuardedArray;
 
 struct Case {
-  Target target;
   DType dtype;
   ReduceOp op;
-
-  [[nodiscard]] ReduceFunction function() const {
-    return reduce_table(target).functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)];
-  }
 };
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Target target : available_targets()) {
-    for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
-      for (std::uint8_t op = 0; op < kReduceOpCount; ++op) cases.push_back({target, DType{dtype}, ReduceOp{op}});
-    }
+  for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+    for (std::uint8_t op = 0; op < kReduceOpCount; ++op) cases.push_back({DType{dtype}, ReduceOp{op}});
   }
   return cases;
 }
 
 std::string name_of(const testing::TestParamInfo<Case>& info) {
-  return std::string(to_string(info.param.target)) + "_" + std::string(to_string(info.param.dtype)) + "_" +
-         std::string(to_string(info.param.op));
+  return std::string(to_string(info.param.dtype)) + "_" + std::string(to_string(info.param.op));
 }
 
-/// Inputs at chosen alignments, the reference's result, and a run of one kernel over them.
+/// Inputs at chosen alignments and the reference's result, against which every target's kernel is run.
 class Trial {
  public:
-  Trial(Case the_case, std::size_t inputs_count, std::size_t count, std::uint32_t divisor, std::size_t misalignment,
-        std::uint64_t seed)
-      : case_(the_case), count_(count), divisor_(the_case.op == ReduceOp::avg ? divisor : 1), expected_(bytes()) {
-    std::mt19937_64 random(seed);
-    for (std::size_t k = 0; k < inputs_count; ++k) {
-      inputs_.emplace_back(bytes(), (misalignment * (k + 1)) % 64);
-      inputs_.back().assign(test::values(case_.dtype, count, random));
+  struct Shape {
+    std::size_t inputs;
+    std::size_t count;
+    std::uint32_t divisor = 1;
+    std::size_t misalignment = 0;
+    std::uint64_t seed = 0;
+  };
+
+  Trial(Case the_case, Shape shape)
+      : case_(the_case), shape_(shape), bytes_(shape.count * size_of(the_case.dtype)), expected_(bytes_) {
+    if (case_.op != ReduceOp::avg) shape_.divisor = 1;
+    std::mt19937_64 random(shape.seed + 1000 * shape.inputs + shape.count);
+    for (std::size_t k = 0; k < shape.inputs; ++k) {
+      contents_.push_back(test::values(case_.dtype, shape.count, random));
+      inputs_.emplace_back(bytes_, (shape.misalignment * (k + 1)) % 64);
     }
-    reference::reduce(case_.dtype, case_.op, pointers(), expected_.data(), count, divisor_);
+    restore();
+    reference::reduce(case_.dtype, case_.op, pointers(), expected_.data(), shape.count, shape_.divisor);
   }
 
-  [[nodiscard]] std::size_t bytes() const { return count_ * size_of(case_.dtype); }
-  [[nodiscard]] GuardedArray& input(std::size_t k) { return inputs_[k]; }
+  /// Empty when every target gives the reference's bits and touches nothing beside them.
+  std::string run(bool stream = false) {
+    for (const Target target : available_targets()) {
+      GuardedArray out(bytes_, shape_.misalignment);
+      if (const std::string found = run_on(target, out, stream); !found.empty()) return found;
+    }
+    return {};
+  }
 
-  /// Empty when `out` holds the reference's bits afterwards and nothing beside it was touched.
-  std::string run(GuardedArray& out, bool stream) {
-    const std::vector<const void*> inputs = pointers();
-    case_.function()({.inputs = inputs.data(),
-                      .inputs_count = inputs.size(),
-                      .out = out.data(),
-                      .count = count_,
-                      .divisor = divisor_,
-                      .stream = stream});
-    if (!out.guards_intact()) return "bytes beside the result were written";
-    const std::string found = test::difference(case_.dtype, expected_.data(), out.data(), count_);
-    return found.empty()
-               ? found
-               : found + ", " + std::to_string(inputs.size()) + " inputs, divisor " + std::to_string(divisor_);
+  /// The same with the result written over one of the inputs.
+  std::string run_in_place(std::size_t input) {
+    for (const Target target : available_targets()) {
+      if (const std::string found = run_on(target, inputs_[input], false); !found.empty()) return found;
+      restore();
+    }
+    return {};
   }
 
  private:
+  std::string run_on(Target target, GuardedArray& out, bool stream) {
+    const std::vector<const void*> inputs = pointers();
+    const ReduceTable& table = reduce_table(target);
+    table.functions[static_cast<std::size_t>(case_.dtype)][static_cast<std::size_t>(case_.op)](
+        {.inputs = inputs.data(),
+         .inputs_count = inputs.size(),
+         .out = out.data(),
+         .count = shape_.count,
+         .divisor = shape_.divisor,
+         .stream = stream});
+    std::string found = test::difference(case_.dtype, expected_.data(), out.data(), shape_.count);
+    if (!out.guards_intact()) found += "bytes beside the result were written";
+    if (found.empty()) return found;
+    return std::string(to_string(target)) + (stream ? " streamed: " : ": ") + found + ", " +
+           std::to_string(inputs.size()) + " inputs, divisor " + std::to_string(shape_.divisor) + ", misalignment " +
+           std::to_string(shape_.misalignment);
+  }
+
+  void restore() {
+    for (std::size_t k = 0; k < inputs_.size(); ++k) inputs_[k].assign(contents_[k]);
+  }
+
   [[nodiscard]] std::vector<const void*> pointers() const {
     std::vector<const void*> pointers;
     for (const GuardedArray& input : inputs_) pointers.push_back(input.data());
@@ -85,15 +107,16 @@ class Trial {
   }
 
   Case case_;
-  std::size_t count_;
-  std::uint32_t divisor_;
+  Shape shape_;
+  std::size_t bytes_;
+  std::vector<std::vector<std::byte>> contents_;
   std::vector<GuardedArray> inputs_;
   std::vector<std::byte> expected_;
 };
 
-class ReduceOnTarget : public testing::TestWithParam<Case> {
+class ReduceOnEveryTarget : public testing::TestWithParam<Case> {
  protected:
-  // A group is at most four vectors of 64 bytes; SVE under an emulator can have vectors of 256.
+  // A group is at most four vectors of 64 bytes; those of SVE can be longer, which the last lengths reach.
   [[nodiscard]] static std::vector<std::size_t> lengths() {
     const std::size_t vector = 64 / size_of(GetParam().dtype);
     return {0,
@@ -114,80 +137,80 @@ class ReduceOnTarget : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(ReduceOnTarget, GivesTheReferencesBitsAtEveryLength) {
-  for (const std::size_t inputs : {1U, 2U, 3U, 8U}) {
+TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsAtEveryLength) {
+  for (const std::size_t inputs : {1U, 2U, 3U, 4U, 8U}) {
     for (const std::size_t length : lengths()) {
-      Trial trial(GetParam(), inputs, length, 3, 0, 1000 * inputs + length);
-      GuardedArray out(trial.bytes(), 0);
-      ASSERT_EQ(trial.run(out, false), "");
-      ASSERT_EQ(trial.run(out, true), "") << "streamed";
+      Trial trial(GetParam(), {.inputs = inputs, .count = length, .divisor = 3});
+      ASSERT_EQ(trial.run(), "");
+      ASSERT_EQ(trial.run(true), "");
     }
   }
 }
 
-TEST_P(ReduceOnTarget, GivesTheReferencesBitsAtEveryAlignment) {
+TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsAtEveryAlignment) {
   const std::size_t length = 700 / size_of(GetParam().dtype);
   for (std::size_t misalignment = 1; misalignment < 64; ++misalignment) {
-    Trial trial(GetParam(), 2, length, 2, misalignment, misalignment);
-    GuardedArray out(trial.bytes(), misalignment);
-    ASSERT_EQ(trial.run(out, false), "") << "misaligned by " << misalignment;
-    ASSERT_EQ(trial.run(out, true), "") << "streamed, misaligned by " << misalignment;
+    Trial trial(GetParam(), {.inputs = 2, .count = length, .divisor = 2, .misalignment = misalignment});
+    ASSERT_EQ(trial.run(), "");
+    ASSERT_EQ(trial.run(true), "");
   }
 }
 
-TEST_P(ReduceOnTarget, ReducesInPlaceOnAnyOneInput) {
-  const std::size_t length = 1000 / size_of(GetParam().dtype) + 1;
-  for (std::size_t place = 0; place < 3; ++place) {
-    Trial trial(GetParam(), 3, length, 5, 8, place);
-    EXPECT_EQ(trial.run(trial.input(place), false), "") << "in place on input " << place;
-  }
+TEST_P(ReduceOnEveryTarget, ReducesInPlaceOnAnyOneInput) {
+  Trial trial(GetParam(),
+              {.inputs = 3, .count = 1000 / size_of(GetParam().dtype) + 1, .divisor = 5, .misalignment = 8});
+  for (std::size_t input = 0; input < 3; ++input)
+    EXPECT_EQ(trial.run_in_place(input), "") << "in place on input " << input;
 }
 
-TEST_P(ReduceOnTarget, TakesAsManyInputsAsTheContractAllows) {
+TEST_P(ReduceOnEveryTarget, TakesAsManyInputsAsTheContractAllows) {
   for (const std::size_t inputs : {5U, 16U, 17U, 31U, 64U}) {
-    Trial trial(GetParam(), inputs, 333, static_cast<std::uint32_t>(inputs), 0, inputs);
-    GuardedArray out(trial.bytes(), 0);
-    EXPECT_EQ(trial.run(out, false), "");
+    Trial trial(GetParam(), {.inputs = inputs, .count = 333, .divisor = static_cast<std::uint32_t>(inputs)});
+    EXPECT_EQ(trial.run(), "");
   }
 }
 
-TEST_P(ReduceOnTarget, DividesByAnyNumberOfRanks) {
+TEST_P(ReduceOnEveryTarget, DividesByAnyNumberOfRanks) {
   if (GetParam().op != ReduceOp::avg) GTEST_SKIP() << "only avg divides";
   for (const std::uint32_t divisor :
        {1U,     2U,      3U,          5U,          7U,          8U,          10U,        127U,
         128U,   129U,    255U,        256U,        257U,        1000U,       65535U,     65536U,
         65537U, 100000U, 0x7FFFFFFFU, 0x80000000U, 0x80000001U, 0xFFFFFFFEU, 0xFFFFFFFFU}) {
-    Trial trial(GetParam(), 2, 2000, divisor, 0, divisor);
-    GuardedArray out(trial.bytes(), 0);
-    EXPECT_EQ(trial.run(out, false), "");
+    Trial trial(GetParam(), {.inputs = 2, .count = 1000, .divisor = divisor, .seed = divisor});
+    EXPECT_EQ(trial.run(), "");
   }
 }
 
-// All pairs of an 8-bit dtype, and of a 16-bit float every value against a few hundred: no rounding, overflow or
-// special is left out.
-TEST_P(ReduceOnTarget, GivesTheReferencesBitsForEveryPairOfSmallValues) {
-  const std::size_t size = size_of(GetParam().dtype);
+// All pairs of an 8-bit dtype, and of a 16-bit float every value against a few: no rounding, overflow or special is
+// left out.
+TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsForEveryPairOfSmallValues) {
+  const auto [dtype, op] = GetParam();
+  const std::size_t size = size_of(dtype);
   if (size > 2) GTEST_SKIP() << "too many values";
   const std::size_t codes = std::size_t{1} << (8 * size);
   std::vector<std::byte> first(codes * size), second(codes * size), expected(codes * size), actual(codes * size);
   const void* inputs[] = {first.data(), second.data()};
   for (std::size_t code = 0; code < codes; ++code) std::memcpy(first.data() + code * size, &code, size);
-  for (std::size_t other = 0; other < codes; other += size == 1 ? 1 : 1021) {
+  for (std::size_t other = 0; other < codes; other += size == 1 ? 1 : 6143) {
     for (std::size_t code = 0; code < codes; ++code) std::memcpy(second.data() + code * size, &other, size);
-    const std::uint32_t divisor = GetParam().op == ReduceOp::avg ? static_cast<std::uint32_t>(other % 300 + 1) : 1;
-    reference::reduce(GetParam().dtype, GetParam().op, inputs, expected.data(), codes, divisor);
-    GetParam().function()({.inputs = inputs,
-                           .inputs_count = 2,
-                           .out = actual.data(),
-                           .count = codes,
-                           .divisor = divisor,
-                           .stream = false});
-    ASSERT_EQ(test::difference(GetParam().dtype, expected.data(), actual.data(), codes), "")
-        << "second operand " << other;
+    const std::uint32_t divisor = op == ReduceOp::avg ? static_cast<std::uint32_t>(other % 300 + 1) : 1;
+    reference::reduce(dtype, op, inputs, expected.data(), codes, divisor);
+    for (const Target target : available_targets()) {
+      if (target == Target::scalar) continue;  // the reference itself
+      reduce_table(target).functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](
+          {.inputs = inputs,
+           .inputs_count = 2,
+           .out = actual.data(),
+           .count = codes,
+           .divisor = divisor,
+           .stream = false});
+      ASSERT_EQ(test::difference(dtype, expected.data(), actual.data(), codes), "")
+          << to_string(target) << ", second operand " << other;
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, ReduceOnTarget, testing::ValuesIn(all_cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(Kernels, ReduceOnEveryTarget, testing::ValuesIn(all_cases()), name_of);
 
 TEST(Reduce, RunsOnTheFastestTarget) {
   EXPECT_FALSE(available_targets().empty());
