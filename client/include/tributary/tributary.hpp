@@ -1,0 +1,496 @@
+// Tributary for C++17 and later: tributary.h with owners, types and exceptions. Header-only: all state is the C
+// library's.
+//
+//   tributary::Communicator comm(nranks, id, rank);
+//   comm.all_reduce(gradients, gradients, tributary::Op::sum);             // blocks; in place
+//   tributary::Request request = comm.start_all_reduce(in, out, tributary::Op::avg);
+//   ...
+//   request.wait();
+//
+// Errors are exceptions of type tributary::Error, which carry the C status and the whole sentence of
+// tributary_last_error. Threads: as in tributary.h. A Communicator may be used from several threads at once, but ended
+// by one, after all others are done with it; a Request belongs to one thread at a time.
+#ifndef TRIBUTARY_TRIBUTARY_HPP_
+#define TRIBUTARY_TRIBUTARY_HPP_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tributary/tributary.h"
+
+namespace tributary {
+inline namespace v0 {  // keeps these names apart, for the linker, from those inside the library
+
+/// What a call of the C API answered instead of TRIBUTARY_OK.
+class Error : public std::runtime_error {
+ public:
+  Error(tributary_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
+  [[nodiscard]] tributary_status status() const noexcept { return status_; }
+
+ private:
+  tributary_status status_;
+};
+
+namespace detail {
+
+/// Throws for anything but TRIBUTARY_OK, with the sentence of this thread's last error.
+inline void check(tributary_status status) {
+  if (status == TRIBUTARY_OK) return;
+  const char* sentence = tributary_last_error(nullptr);
+  throw Error(status, sentence != nullptr && *sentence != '\0' ? sentence : tributary_status_string(status));
+}
+
+template <class T, class = void>
+struct DTypeOf;  // no such element: see the specialisations below
+
+template <tributary_dtype dtype>
+struct DTypeIs {
+  static constexpr tributary_dtype value = dtype;
+};
+
+// By size and signedness, so that long and long long, or any char, are what they are on this machine.
+template <class T>
+struct DTypeOf<T, std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> {
+  static_assert(sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8, "Tributary has no 16-bit integers");
+  static constexpr tributary_dtype value = std::is_signed<T>::value ? (sizeof(T) == 1   ? TRIBUTARY_INT8
+                                                                       : sizeof(T) == 4 ? TRIBUTARY_INT32
+                                                                                        : TRIBUTARY_INT64)
+                                                                    : (sizeof(T) == 1   ? TRIBUTARY_UINT8
+                                                                       : sizeof(T) == 4 ? TRIBUTARY_UINT32
+                                                                                        : TRIBUTARY_UINT64);
+};
+template <>
+struct DTypeOf<float> : DTypeIs<TRIBUTARY_FLOAT32> {};
+template <>
+struct DTypeOf<double> : DTypeIs<TRIBUTARY_FLOAT64> {};
+
+}  // namespace detail
+
+/// 16- and 8-bit floating-point elements, as bits: C++17 has no types for them. Any class of the same size and format
+/// can be pointed at by way of these.
+struct Float16 {
+  std::uint16_t bits;
+};
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+struct Float8E4m3 {
+  std::uint8_t bits;
+};
+struct Float8E5m2 {
+  std::uint8_t bits;
+};
+
+namespace detail {
+template <>
+struct DTypeOf<Float16> : DTypeIs<TRIBUTARY_FLOAT16> {};
+template <>
+struct DTypeOf<Bfloat16> : DTypeIs<TRIBUTARY_BFLOAT16> {};
+template <>
+struct DTypeOf<Float8E4m3> : DTypeIs<TRIBUTARY_FLOAT8_E4M3> {};
+template <>
+struct DTypeOf<Float8E5m2> : DTypeIs<TRIBUTARY_FLOAT8_E5M2> {};
+}  // namespace detail
+
+/// The tributary_dtype of an element type: integers of 8, 32 and 64 bits, float, double, Float16, Bfloat16, Float8E4m3,
+/// Float8E5m2.
+template <class T>
+inline constexpr tributary_dtype dtype_of = detail::DTypeOf<std::remove_cv_t<T>>::value;
+
+enum class Op : int {
+  sum = TRIBUTARY_SUM,
+  prod = TRIBUTARY_PROD,
+  min = TRIBUTARY_MIN,
+  max = TRIBUTARY_MAX,
+  avg = TRIBUTARY_AVG,
+};
+
+/// `size` elements at `data`, owned by the caller. Where functions below take buffers, anything that std::data and
+/// std::size take will do: a View, std::vector, std::array, std::span, an array.
+template <class T>
+class View {
+ public:
+  constexpr View() noexcept = default;
+  constexpr View(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+  [[nodiscard]] constexpr T* data() const noexcept { return data_; }
+  [[nodiscard]] constexpr std::size_t size() const noexcept { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The 128 bytes by which ranks meet: made in the process of rank 0, which then listens, and carried to the others by
+/// any means.
+class UniqueId {
+ public:
+  static constexpr std::size_t kBytes = TRIBUTARY_UNIQUE_ID_BYTES;
+
+  /// In rank 0's process. Errors: bad_config (TRIBUTARY_IFNAME, configuration file), system (no address to listen at).
+  [[nodiscard]] static UniqueId create() {
+    UniqueId id;
+    detail::check(tributary_get_unique_id(&id.id_));
+    return id;
+  }
+  /// From kBytes bytes that bytes() gave in rank 0's process.
+  [[nodiscard]] static UniqueId from_bytes(const void* bytes) noexcept {
+    UniqueId id;
+    std::memcpy(id.id_.bytes, bytes, kBytes);
+    return id;
+  }
+  [[nodiscard]] const unsigned char* bytes() const noexcept { return id_.bytes; }
+  [[nodiscard]] const tributary_unique_id& c() const noexcept { return id_; }
+
+ private:
+  tributary_unique_id id_{};
+};
+
+/// An operation under way. The buffers given to its call belong to the library until it has ended. The destructor waits
+/// for the end, and ignores what it was.
+class Request {
+ public:
+  Request() noexcept = default;
+  explicit Request(tributary_request* request) noexcept : request_(request) {}
+  Request(Request&& other) noexcept : request_(std::exchange(other.request_, nullptr)) {}
+  Request& operator=(Request&& other) noexcept {
+    if (this != &other) {
+      end();
+      request_ = std::exchange(other.request_, nullptr);
+    }
+    return *this;
+  }
+  ~Request() { end(); }
+
+  /// Something is under way; false once its end was seen.
+  [[nodiscard]] bool valid() const noexcept { return request_ != nullptr; }
+
+  /// Blocks until the end; throws what the operation ended with. Without anything under way it does nothing.
+  void wait() {
+    if (request_ != nullptr) detail::check(tributary_wait(std::exchange(request_, nullptr), -1));
+  }
+
+  /// True: it has ended within `limit`, and well (else this throws); false: it goes on.
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds limit) {
+    if (request_ == nullptr) return true;
+    const auto nanoseconds = limit.count() > 0 ? static_cast<std::int64_t>(limit.count()) : 0;
+    const auto waited = tributary_wait(request_, nanoseconds);
+    if (waited != TRIBUTARY_ERROR_TIMED_OUT) {
+      request_ = nullptr;
+      detail::check(waited);
+      return true;
+    }
+    // Either `limit` has passed and the request lives, or the operation itself has timed out and the request is gone.
+    const Error timed_out(waited, tributary_last_error(nullptr));
+    int done = 0;
+    const auto tested = tributary_test(request_, &done);
+    if (tested == TRIBUTARY_OK && done == 0) return false;
+    request_ = nullptr;
+    if (tested == TRIBUTARY_ERROR_BAD_ARGUMENT) throw timed_out;
+    detail::check(tested);
+    return true;
+  }
+
+  /// True: it has ended, and well (else this throws); false: it goes on.
+  [[nodiscard]] bool test() {
+    if (request_ == nullptr) return true;
+    int done = 0;
+    const auto status = tributary_test(request_, &done);
+    if (status != TRIBUTARY_OK || done != 0) request_ = nullptr;
+    detail::check(status);
+    return done != 0;
+  }
+
+ private:
+  void end() noexcept {
+    if (request_ != nullptr) tributary_wait(std::exchange(request_, nullptr), -1);
+  }
+  tributary_request* request_ = nullptr;
+};
+
+/// Explicit settings; they win over TRIBUTARY_* variables, which win over the configuration file. What is empty or 0 is
+/// not set here.
+struct Config {
+  std::string manager;                   // "http://host:7470"
+  std::string path;                      // "auto", "in-network", "fallback"
+  std::string transport;                 // "tcp"
+  std::string interface_name;            // whose address other ranks are told
+  std::string host_id;                   // this host's name in the topology
+  std::string token_file;                // holds the manager's job token
+  std::string job;                       // the name under which the manager lists the group
+  int lanes = 0;                         // 1 to 16
+  std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
+};
+
+/// Memory that the library was told of, until this ends.
+class Memory {
+ public:
+  Memory() noexcept = default;
+  Memory(tributary_comm* comm, tributary_mem* memory) noexcept : comm_(comm), memory_(memory) {}
+  Memory(Memory&& other) noexcept : comm_(other.comm_), memory_(std::exchange(other.memory_, nullptr)) {}
+  Memory& operator=(Memory&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+  ~Memory() {
+    if (memory_ != nullptr) tributary_mem_deregister(comm_, memory_);
+  }
+
+ private:
+  tributary_comm* comm_ = nullptr;
+  tributary_mem* memory_ = nullptr;
+};
+
+namespace detail {
+
+template <class Buffer>
+using ElementOf = std::remove_pointer_t<decltype(std::data(std::declval<Buffer&>()))>;
+
+inline void require(bool right, const char* sentence) {
+  if (!right) throw Error(TRIBUTARY_ERROR_BAD_ARGUMENT, sentence);
+}
+
+/// The two buffers of a call, of one element type.
+template <class Send, class Recv>
+struct Pair {
+  using Element = std::remove_cv_t<ElementOf<Send>>;
+  static_assert(std::is_same<Element, std::remove_cv_t<ElementOf<Recv>>>::value,
+                "send and recv hold different element types");
+  static_assert(!std::is_const<ElementOf<Recv>>::value, "recv must be writable");
+  static constexpr tributary_dtype dtype = dtype_of<Element>;
+};
+
+}  // namespace detail
+
+/// One rank's place in a group. N below is size(). Every rank makes the same calls in the same order with the same
+/// counts, element types, ops and roots. start_x queues and returns a Request; x does the same and waits for its end.
+/// In place means one array for both buffers, by the rules of tributary.h.
+///
+/// Errors of all of them, as Error::status(): BAD_ARGUMENT (sizes that do not fit, partly overlapping buffers; nothing
+/// was done), and from the end of the operation MISMATCH, TIMED_OUT, PEER_GONE, ABORTED, after which the communicator
+/// is good for nothing but being ended.
+class Communicator {
+ public:
+  /// Collective: returns when all `nranks` ranks have met; throws within the time-out, naming the missing ranks.
+  Communicator(int nranks, const UniqueId& id, int rank, const Config& config = {}) {
+    tributary_config c = TRIBUTARY_CONFIG_INITIALIZER;
+    const auto text = [](const std::string& value) { return value.empty() ? nullptr : value.c_str(); };
+    c.manager = text(config.manager);
+    c.path = text(config.path);
+    c.transport = text(config.transport);
+    c.interface_name = text(config.interface_name);
+    c.host_id = text(config.host_id);
+    c.token_file = text(config.token_file);
+    c.job = text(config.job);
+    c.lanes = config.lanes;
+    c.timeout_ms = static_cast<std::int64_t>(config.timeout.count());
+    detail::check(tributary_comm_init_rank_config(&comm_, nranks, &id.c(), rank, &c));
+  }
+  Communicator(Communicator&& other) noexcept : comm_(std::exchange(other.comm_, nullptr)) {}
+  Communicator& operator=(Communicator&& other) noexcept {
+    std::swap(comm_, other.comm_);
+    return *this;
+  }
+  /// Finalizes, which waits for the other ranks, at most for the time-out; ignores errors. Requests must have ended
+  /// before.
+  ~Communicator() {
+    if (comm_ != nullptr) tributary_comm_destroy(comm_);
+  }
+
+  [[nodiscard]] int rank() const {
+    int value = 0;
+    detail::check(tributary_comm_rank(comm_, &value));
+    return value;
+  }
+  [[nodiscard]] int size() const {
+    int value = 0;
+    detail::check(tributary_comm_size(comm_, &value));
+    return value;
+  }
+  [[nodiscard]] tributary_info info() const {
+    tributary_info value{};
+    value.struct_bytes = sizeof value;
+    detail::check(tributary_comm_info(comm_, &value));
+    return value;
+  }
+  /// For calls of the C API. Stays this object's.
+  [[nodiscard]] tributary_comm* c() const noexcept { return comm_; }
+
+  /// Collective: returns when every rank's operations have ended. Nothing can be started afterwards.
+  void finalize() { detail::check(tributary_comm_finalize(comm_)); }
+  /// Ends every outstanding operation with ABORTED, here and on the other ranks. Good for nothing afterwards.
+  void abort() { detail::check(tributary_comm_abort(std::exchange(comm_, nullptr))); }
+
+  [[nodiscard]] Memory register_memory(void* memory, std::size_t bytes, tributary_mem_kind kind = TRIBUTARY_MEM_HOST) {
+    tributary_mem* handle = nullptr;
+    detail::check(tributary_mem_register(comm_, memory, bytes, kind, &handle));
+    return Memory(comm_, handle);
+  }
+
+  /// recv[i] = op over all ranks of send[i]; both of one size.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_all_reduce(const Send& send, Recv&& recv, Op op) {
+    detail::require(std::size(send) == std::size(recv), "all_reduce: send and recv differ in size");
+    return start([&](tributary_request** request) {
+      return tributary_all_reduce(std::data(send), std::data(recv), std::size(send),
+                                  detail::Pair<const Send, Recv>::dtype, to_c(op), comm_, request);
+    });
+  }
+  /// The same at `root` alone; elsewhere recv is not used and may be an empty View.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_reduce(const Send& send, Recv&& recv, Op op, int root) {
+    detail::require(rank() != root || std::size(send) == std::size(recv),
+                    "reduce: send and recv differ in size at the root");
+    return start([&](tributary_request** request) {
+      return tributary_reduce(std::data(send), std::data(recv), std::size(send), detail::Pair<const Send, Recv>::dtype,
+                              to_c(op), root, comm_, request);
+    });
+  }
+  /// buffer on every rank = buffer of root.
+  template <class Buffer>
+  [[nodiscard]] Request start_broadcast(Buffer&& buffer, int root) {
+    return start([&](tributary_request** request) {
+      return tributary_broadcast(std::data(buffer), std::data(buffer), std::size(buffer),
+                                 detail::Pair<Buffer, Buffer>::dtype, root, comm_, request);
+    });
+  }
+  /// recv = elements [rank * n, (rank + 1) * n) of the reduction of send, where n is recv's size and N * n is send's.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_reduce_scatter(const Send& send, Recv&& recv, Op op) {
+    require_parts(std::size(send), std::size(recv),
+                  "reduce_scatter: send must hold one part of recv's size for every rank");
+    return start([&](tributary_request** request) {
+      return tributary_reduce_scatter(std::data(send), std::data(recv), std::size(recv),
+                                      detail::Pair<const Send, Recv>::dtype, to_c(op), comm_, request);
+    });
+  }
+  /// recv[r * n ... ] = send of rank r, where n is send's size and N * n is recv's.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_all_gather(const Send& send, Recv&& recv) {
+    require_parts(std::size(recv), std::size(send),
+                  "all_gather: recv must hold one part of send's size for every rank");
+    return start([&](tributary_request** request) {
+      return tributary_all_gather(std::data(send), std::data(recv), std::size(send),
+                                  detail::Pair<const Send, Recv>::dtype, comm_, request);
+    });
+  }
+  /// Part j of send goes to rank j; part i of recv comes from rank i. Both hold N equal parts; never in place.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_all_to_all(const Send& send, Recv&& recv) {
+    const std::size_t count = std::size(send) / static_cast<std::size_t>(size());
+    require_parts(std::size(send), count, "all_to_all: send must hold equal parts for all ranks");
+    detail::require(std::size(send) == std::size(recv), "all_to_all: send and recv differ in size");
+    return start([&](tributary_request** request) {
+      return tributary_all_to_all(std::data(send), std::data(recv), count, detail::Pair<const Send, Recv>::dtype, comm_,
+                                  request);
+    });
+  }
+  /// At root recv[r * n ... ] = send of rank r; elsewhere recv is not used and may be an empty View.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_gather(const Send& send, Recv&& recv, int root) {
+    if (rank() == root)
+      require_parts(std::size(recv), std::size(send), "gather: recv must hold one part of send's size for every rank");
+    return start([&](tributary_request** request) {
+      return tributary_gather(std::data(send), std::data(recv), std::size(send), detail::Pair<const Send, Recv>::dtype,
+                              root, comm_, request);
+    });
+  }
+  /// recv = part `rank` of root's send, which holds N parts of recv's size; elsewhere send may be an empty View.
+  template <class Send, class Recv>
+  [[nodiscard]] Request start_scatter(const Send& send, Recv&& recv, int root) {
+    if (rank() == root)
+      require_parts(std::size(send), std::size(recv), "scatter: send must hold one part of recv's size for every rank");
+    return start([&](tributary_request** request) {
+      return tributary_scatter(std::data(send), std::data(recv), std::size(recv), detail::Pair<const Send, Recv>::dtype,
+                               root, comm_, request);
+    });
+  }
+  /// Pairs with the peer's recv of the same size and element type, in the order of calls between the two.
+  template <class Send>
+  [[nodiscard]] Request start_send(const Send& send, int peer) {
+    return start([&](tributary_request** request) {
+      return tributary_send(std::data(send), std::size(send), dtype_of<detail::ElementOf<const Send>>, peer, comm_,
+                            request);
+    });
+  }
+  template <class Recv>
+  [[nodiscard]] Request start_recv(Recv&& recv, int peer) {
+    return start([&](tributary_request** request) {
+      return tributary_recv(std::data(recv), std::size(recv), detail::Pair<Recv, Recv>::dtype, peer, comm_, request);
+    });
+  }
+  [[nodiscard]] Request start_barrier() {
+    return start([&](tributary_request** request) { return tributary_barrier(comm_, request); });
+  }
+
+  // The same, waited for.
+  template <class Send, class Recv>
+  void all_reduce(const Send& send, Recv&& recv, Op op) {
+    start_all_reduce(send, recv, op).wait();
+  }
+  template <class Send, class Recv>
+  void reduce(const Send& send, Recv&& recv, Op op, int root) {
+    start_reduce(send, recv, op, root).wait();
+  }
+  template <class Buffer>
+  void broadcast(Buffer&& buffer, int root) {
+    start_broadcast(buffer, root).wait();
+  }
+  template <class Send, class Recv>
+  void reduce_scatter(const Send& send, Recv&& recv, Op op) {
+    start_reduce_scatter(send, recv, op).wait();
+  }
+  template <class Send, class Recv>
+  void all_gather(const Send& send, Recv&& recv) {
+    start_all_gather(send, recv).wait();
+  }
+  template <class Send, class Recv>
+  void all_to_all(const Send& send, Recv&& recv) {
+    start_all_to_all(send, recv).wait();
+  }
+  template <class Send, class Recv>
+  void gather(const Send& send, Recv&& recv, int root) {
+    start_gather(send, recv, root).wait();
+  }
+  template <class Send, class Recv>
+  void scatter(const Send& send, Recv&& recv, int root) {
+    start_scatter(send, recv, root).wait();
+  }
+  template <class Send>
+  void send(const Send& buffer, int peer) {
+    start_send(buffer, peer).wait();
+  }
+  template <class Recv>
+  void recv(Recv&& buffer, int peer) {
+    start_recv(buffer, peer).wait();
+  }
+  void barrier() { start_barrier().wait(); }
+
+ private:
+  static tributary_op to_c(Op op) noexcept { return static_cast<tributary_op>(op); }
+
+  template <class Call>
+  static Request start(Call call) {
+    tributary_request* request = nullptr;
+    detail::check(call(&request));
+    return Request(request);
+  }
+
+  void require_parts(std::size_t whole, std::size_t part, const char* sentence) const {
+    detail::require(whole == part * static_cast<std::size_t>(size()), sentence);
+  }
+
+  tributary_comm* comm_ = nullptr;
+};
+
+}  // namespace v0
+}  // namespace tributary
+
+#endif  // TRIBUTARY_TRIBUTARY_HPP_
