@@ -1,0 +1,69 @@
+#pragma once
+// A manager that knows of aggregators only, does as the test says, and remembers what it was told.
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/credential.h"
+
+namespace tributary::aggregator::test {
+
+class FakeManager {
+ public:
+  /// Serves on 127.0.0.1.
+  FakeManager();
+  ~FakeManager();
+  FakeManager(const FakeManager&) = delete;
+  FakeManager& operator=(const FakeManager&) = delete;
+
+  [[nodiscard]] std::string url() const;
+  /// Nobody listens any more; then again, on the same port.
+  void stop();
+  void start();
+
+  [[nodiscard]] const SigningKey& key() const { return *key_; }
+  /// Another manager has taken over: its registrations are unknown, its key is new.
+  void replace();
+  void set_draining(bool draining);
+  void set_lease_seconds(std::uint32_t seconds);
+  void forget_registrations();
+  /// Registrations without this token are denied.
+  void want_token(const std::string& token);
+
+  /// What aggregator `name` sent when it last registered; nullopt-like null when it is not registered.
+  [[nodiscard]] nlohmann::json registration_of(const std::string& name) const;
+  [[nodiscard]] nlohmann::json last_load_of(const std::string& name) const;
+  [[nodiscard]] std::uint64_t registrations() const;
+  [[nodiscard]] std::uint64_t renewals() const;
+  [[nodiscard]] std::vector<std::string> unregistered() const;
+
+ private:
+  struct Server;
+  struct Known;
+  struct Reply {
+    unsigned status = 200;
+    std::string body;
+  };
+  [[nodiscard]] Reply answer(const std::string& method, const std::string& path, const std::string& token,
+                             const std::string& body);
+  [[nodiscard]] Reply register_aggregator(const std::string& body);
+  [[nodiscard]] Reply renew(const std::string& name, const std::string& body);
+
+  mutable std::mutex mutex_;  // guards all below but server_
+  std::unique_ptr<SigningKey> key_;
+  std::map<std::string, Known> known_;
+  std::vector<std::string> unregistered_;
+  std::string token_;
+  std::uint64_t registrations_ = 0;
+  std::uint64_t renewals_ = 0;
+  std::uint32_t lease_seconds_ = 1;
+  bool draining_ = false;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<Server> server_;
+};
+
+}  // namespace tributary::aggregator::test

@@ -1,0 +1,218 @@
+// Strangers on the data port: floods, garbage, silence. Honest groups do not notice, and nothing is left of it.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "daemon_rig.h"
+
+namespace tributary::aggregator::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryIsTelling = false;  // sanitizers keep what was freed
+#else
+constexpr bool kMemoryIsTelling = true;
+#endif
+constexpr std::uint64_t kResidentSlack = 4U << 20;
+
+Bytes frame(const FrameHeader& header, const Bytes& payload = {}) {
+  Bytes bytes(kFrameHeaderBytes);
+  encode(header, std::span<std::byte, kFrameHeaderBytes>(bytes.data(), kFrameHeaderBytes));
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+Bytes random_bytes(std::size_t size, std::mt19937& random) {
+  Bytes bytes(size);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random());
+  return bytes;
+}
+
+class DaemonHostile : public DaemonTest {
+ protected:
+  void SetUp() override {
+    root_ = &aggregator("root", {"--config", folder_.write("a.yaml", "join_limit: 1s\nunjoined_max: 64\n")});
+    expect_serves(*root_);
+    expect_all_gone();
+    files_ = root_->process.open_files();
+  }
+  void TearDown() override {
+    expect_all_gone();
+    expect_serves(*root_);
+    ASSERT_EQ(root_->terminate(), 0) << root_->process.output();
+  }
+  void expect_all_gone() {
+    EXPECT_TRUE(
+        eventually([&] { return root_->metric("connections_unjoined") == 0 && root_->metric("sessions_open") == 0; }));
+    EXPECT_TRUE(eventually([&] { return files_ == 0 || root_->process.open_files() <= files_; }))
+        << root_->process.open_files() << " of " << files_;
+    EXPECT_EQ(root_->memory_reserved(), 0U);
+  }
+  DaemonProcess* root_ = nullptr;
+  std::size_t files_ = 0;
+};
+
+TEST_F(DaemonHostile, WhatIsNoFrameClosesTheConnection) {
+  std::mt19937 random(1);
+  std::vector<Bytes> garbage;
+  for (int i = 0; i < 50; ++i) garbage.push_back(random_bytes(64 + random() % 4096, random));
+  const std::string http = "GET / HTTP/1.1\r\nHost: x\r\nUser-Agent: somebody who has mistaken the port\r\n\r\n";
+  const auto text = std::as_bytes(std::span(http));
+  garbage.emplace_back(text.begin(), text.end());
+  FrameHeader lies;
+  lies.payload_bytes = 0xFFFFFFFF;
+  garbage.push_back(frame(lies));
+  lies = {};
+  lies.version = 99;
+  garbage.push_back(frame(lies));
+  for (const Bytes& bytes : garbage) {
+    const RawSocket socket(root_->data_port);
+    socket.send(bytes);
+    EXPECT_TRUE(socket.closed_by_peer());
+  }
+  EXPECT_EQ(root_->metric("connections_rejected_total", "malformed"), static_cast<double>(garbage.size()));
+}
+
+TEST_F(DaemonHostile, FramesOfEveryOtherTypeBeforeAJoinCloseTheConnection) {
+  for (unsigned type = 0; type < 256; ++type) {
+    FrameHeader header;
+    header.type = static_cast<FrameType>(type);
+    if (header.type == FrameType::join) continue;
+    const RawSocket socket(root_->data_port);
+    socket.send(frame(header));
+    ASSERT_TRUE(socket.closed_by_peer()) << type;
+  }
+}
+
+TEST_F(DaemonHostile, HalfAJoinAndSilenceAreClosedInTime) {
+  const RawSocket silent(root_->data_port);
+  const RawSocket half(root_->data_port);
+  FrameHeader header;
+  header.type = FrameType::join;
+  header.payload_bytes = 320;
+  const Bytes whole = frame(header);
+  half.send(std::span(whole).first(40));
+  const RawSocket without_payload(root_->data_port);
+  without_payload.send(frame(header, Bytes(100)));
+  for (const RawSocket* socket : {&silent, &half, &without_payload}) {
+    EXPECT_THAT(socket->read_to_end(), HasSubstr("no join came in time"));
+  }
+}
+
+TEST_F(DaemonHostile, FramesBehindAJoinBeforeReadyAreRefused) {
+  ++epoch_;
+  const Bytes join = join_of({claims_of("root", 0, 1)});
+  FrameHeader header;
+  header.type = FrameType::join;
+  header.payload_bytes = static_cast<std::uint32_t>(join.size());
+  Bytes both = frame(header, join);
+  header.type = FrameType::leave;
+  header.payload_bytes = 0;
+  const Bytes eager = frame(header);
+  both.insert(both.end(), eager.begin(), eager.end());
+  const RawSocket socket(root_->data_port);
+  socket.send(both);
+  EXPECT_THAT(socket.read_to_end(), HasSubstr("frames came with the join"));
+}
+
+TEST_F(DaemonHostile, AFloodOfAThousandSilentConnectionsKeepsNobodyOut) {
+  std::uint64_t resident_first = 0;
+  for (int round = 0; round < 6; ++round) {
+    const double accepted = root_->metric("connections_accepted_total");
+    std::vector<RawSocket> flood;
+    for (int i = 0; i < 1000; ++i) {
+      flood.emplace_back(root_->data_port);
+      ASSERT_TRUE(flood.back().connected()) << i;
+    }
+    ASSERT_TRUE(eventually([&] { return root_->metric("connections_accepted_total") >= accepted + 1000; }));
+    EXPECT_LE(root_->metric("connections_unjoined"), 64);
+    EXPECT_LE(root_->process.open_files(), files_ + 64 + 16);
+    expect_serves(*root_);
+    flood.clear();
+    expect_all_gone();
+    if (round == 1) resident_first = root_->process.resident_bytes();
+  }
+  if (kMemoryIsTelling) {
+    EXPECT_LE(root_->process.resident_bytes(), resident_first + kResidentSlack);
+  }
+}
+
+TEST_F(DaemonHostile, AFloodOfBadJoinsKeepsNobodyOutAndLeavesNothing) {
+  std::mt19937 random(2);
+  ++epoch_;
+  const Bytes good = join_of({claims_of("root", 0, 1)});
+  FrameHeader header;
+  header.type = FrameType::join;
+  header.payload_bytes = static_cast<std::uint32_t>(good.size());
+  std::uint64_t resident_first = 0;
+  for (int round = 0; round < 6; ++round) {
+    std::vector<RawSocket> flood;
+    for (int i = 0; i < 500; ++i) {
+      Bytes join = good;
+      join[random() % join.size()] ^= std::byte{0x40};
+      flood.emplace_back(root_->data_port);
+      flood.back().send(frame(header, join));
+    }
+    expect_serves(*root_);
+    flood.clear();
+    expect_all_gone();
+    if (round == 1) resident_first = root_->process.resident_bytes();
+  }
+  EXPECT_GE(root_->metric("connections_rejected_total", "denied"), 1000);
+  if (kMemoryIsTelling) {
+    EXPECT_LE(root_->process.resident_bytes(), resident_first + kResidentSlack);
+  }
+}
+
+TEST_F(DaemonHostile, GarbageAfterAValidJoinEndsThatLaneAndNoOther) {
+  std::mt19937 random(3);
+  const auto honest = lane_of(*root_, 2);
+  std::uint64_t resident_first = 0;
+  for (int round = 0; round < 60; ++round) {
+    ++epoch_;
+    TokenClaims claims = claims_of("root", 0, 2);
+    claims.group = kGroup + 1;
+    const Bytes join = join_of({claims});
+    FrameHeader header;
+    header.type = FrameType::join;
+    header.payload_bytes = static_cast<std::uint32_t>(join.size());
+    RawSocket hostile(root_->data_port);
+    hostile.send(frame(header, join));
+    claims.child = 1;
+    Child& other = child(root_->endpoint(), join_of({claims}));
+    ASSERT_TRUE(run_until([&] { return other.ready; })) << other.refused.value_or("");
+    FrameHeader contribution;
+    contribution.type = FrameType::contribution;
+    contribution.group = claims.group;
+    contribution.epoch = epoch_;
+    contribution.payload_bytes = 64;
+    switch (round % 3) {
+      case 0:
+        hostile.send(random_bytes(200, random));
+        break;
+      case 1:
+        contribution.sequence = 1000;
+        hostile.send(frame(contribution, Bytes(64)));
+        break;
+      default:
+        hostile.send(frame(contribution, random_bytes(10, random)));  // and never the rest
+        break;
+    }
+    if (round % 3 == 2) hostile.close();
+    ASSERT_TRUE(run_until([&] { return other.failed.has_value() && other.closed.has_value(); })) << round;
+    if (round == 20) resident_first = root_->process.resident_bytes();
+  }
+  for (std::uint32_t rank = 0; rank < 2; ++rank) honest[rank]->contribute(0, kSum, bytes_of(floats(rank, 16)));
+  EXPECT_TRUE(run_until([&] { return honest[0]->results.size() == 1 && honest[1]->results.size() == 1; }));
+  for (Child* rank : honest) rank->leave();
+  EXPECT_TRUE(run_until([&] { return honest[0]->closed && honest[1]->closed; }));
+  if (kMemoryIsTelling) {
+    EXPECT_LE(root_->process.resident_bytes(), resident_first + kResidentSlack);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::aggregator::test
