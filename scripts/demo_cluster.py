@@ -1,10 +1,11 @@
 """A Tributary service on this machine, as real processes: a manager, two leaf aggregators and a root.
 
-              root                      the fabric that the manager is told of: two leaf switches under one spine,
-             /    \\                      two worker hosts and an aggregator's host on each leaf switch,
-       leaf-1      leaf-2               the root's host on the spine
-       /    \\      /    \\
-   rank 0  rank 1 rank 2  rank 3
+              spine-agg                    config/topology-demo.yaml says so: two worker hosts and an aggregator
+              beside each of two
+             /         \\                    leaf switches, the root beside the spine
+     leaf-agg-1       leaf-agg-2
+      /     \\          /     \\
+  rank 0   rank 1   rank 2   rank 3
 """
 
 from __future__ import annotations
@@ -22,22 +23,9 @@ from pathlib import Path
 RANKS = 4
 START_SECONDS = 20.0
 STOP_SECONDS = 5.0
-AGGREGATORS = ("leaf-1", "leaf-2", "root")
-
-TOPOLOGY = """\
-fabric: fat-tree
-switches:
-  - {name: switch-1, level: 1}
-  - {name: switch-2, level: 1}
-  - {name: spine, level: 2}
-hosts: [worker-0, worker-1, worker-2, worker-3, beside-switch-1, beside-switch-2, beside-spine]
-links:
-  - {from: [worker-0, worker-1, beside-switch-1], to: switch-1, rate: 100Gbit/s}
-  - {from: [worker-2, worker-3, beside-switch-2], to: switch-2, rate: 100Gbit/s}
-  - {from: beside-spine, to: spine, rate: 100Gbit/s}
-  - {from: [switch-1, switch-2], to: spine, rate: 100Gbit/s}
-"""
-HOST_OF = {"leaf-1": "beside-switch-1", "leaf-2": "beside-switch-2", "root": "beside-spine"}
+HOST_OF = {"leaf-agg-1": "host-leaf-1", "leaf-agg-2": "host-leaf-2", "spine-agg": "host-spine"}
+AGGREGATORS = tuple(HOST_OF)
+TOPOLOGY = Path(__file__).resolve().parent.parent / "config/topology-demo.yaml"
 
 _libc = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -62,7 +50,12 @@ class Service:
     def start(self) -> int:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, preexec_fn=die_with_parent
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
             )
         return self.process.pid
 
@@ -89,7 +82,11 @@ class Service:
             self.kill()
 
     def log_tail(self, lines: int = 15) -> str:
-        return "\n".join(f"   | {line}" for line in self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
+        return (
+            "\n".join(f"   | {line}" for line in self.log.read_text(errors="replace").splitlines()[-lines:])
+            if self.log.exists()
+            else ""
+        )
 
 
 class Cluster:
@@ -98,6 +95,7 @@ class Cluster:
     def __init__(self, build: Path, folder: Path) -> None:
         self.folder = folder
         self.url = ""
+        self.manager_facts: dict[str, str] = {}
         self._build = build
         self.services: dict[str, Service] = {}
 
@@ -112,42 +110,42 @@ class Cluster:
         for name in AGGREGATORS:
             config = self.folder / f"{name}.yaml"
             config.write_text(self._aggregator_config(name))
-            self.services[name] = Service(name, [self._program("tributary-aggregator"), "--config", str(config)], self.folder / f"{name}.log")
+            self.services[name] = Service(
+                name, [self._program("tributary-aggregator"), "--config", str(config)], self.folder / f"{name}.log"
+            )
             self.services[name].start()
         self.wait_for_aggregators()
 
     def _start_manager(self) -> None:
-        state, ready = self.folder / "manager-state", self.folder / "manager-ready"
-        state.mkdir()
-        (self.folder / "topology.yaml").write_text(TOPOLOGY)
-        config = self.folder / "manager.yaml"
-        config.write_text(f"topology: {self.folder}/topology.yaml\n")
-        command = [self._program("tributary-manager"), "--config", str(config), "--state-dir", str(state), "--listen", "127.0.0.1:0"]
-        manager = Service("manager", [*command, "--ready-file", str(ready)], self.folder / "manager.log")
+        ready, config = self.folder / "manager-ready", self.folder / "manager.yaml"
+        config.write_text(f"listen: 127.0.0.1:0\nstate_directory: {self.folder}/manager\ntopology: {TOPOLOGY}\n")
+        manager = Service(
+            "manager",
+            [self._program("tributary-manager"), "--config", str(config), "--ready-file", str(ready)],
+            self.folder / "manager.log",
+        )
         self.services["manager"] = manager
         manager.start()
         deadline = time.monotonic() + START_SECONDS
-        while not (ready.exists() and ready.read_text().strip()):
+        while not ready.exists():
             manager.check_alive()
             if time.monotonic() > deadline:
                 raise ClusterError(f"the manager was not ready within {START_SECONDS:.0f} s:\n{manager.log_tail()}")
             time.sleep(0.02)
-        self.url = f"http://{ready.read_text().strip()}"
+        self.manager_facts = json.loads(ready.read_text())
+        self.url = f"http://{self.manager_facts['listen']}"
 
     def _aggregator_config(self, name: str) -> str:
         return (
             f"name: {name}\n"
             f"host_id: {HOST_OF[name]}\n"
             f"manager: {self.url}\n"
-            f"token_file: {self.token_file}\n"
+            f"token_file: {self.manager_facts['aggregator_token_file']}\n"
             "listen: 127.0.0.1:0\n"
             "http_listen: 127.0.0.1:0\n"
+            "workers: 1\n"
             "memory: 64MiB\n"
         )
-
-    @property
-    def token_file(self) -> Path:
-        return self.folder / "manager-state" / "token"
 
     def wait_for_aggregators(self) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -156,7 +154,9 @@ class Cluster:
                 service.check_alive()
             if time.monotonic() > deadline:
                 logs = "\n".join(service.log_tail() for service in self.services.values())
-                raise ClusterError(f"after {START_SECONDS:.0f} s the manager knows {sorted(active)} of {sorted(AGGREGATORS)}:\n{logs}")
+                raise ClusterError(
+                    f"after {START_SECONDS:.0f} s the manager knows {sorted(active)} of {sorted(AGGREGATORS)}:\n{logs}"
+                )
             time.sleep(0.05)
 
     def get(self, path: str) -> object:
@@ -172,7 +172,12 @@ class Cluster:
 
     def environment(self, rank: int) -> dict[str, str]:
         """What a rank needs to find the service, and to say where it stands."""
-        return {"TRIBUTARY_MANAGER": self.url, "TRIBUTARY_TOKEN_FILE": str(self.token_file), "TRIBUTARY_HOST_ID": f"worker-{rank}"}
+        return {
+            "TRIBUTARY_MANAGER": self.url,
+            "TRIBUTARY_TOKEN_FILE": self.manager_facts["job_token_file"],
+            "TRIBUTARY_HOST_ID": f"node-{rank + 1}",
+            "TRIBUTARY_JOB": "demo",
+        }
 
     def stop(self) -> None:
         """Asks the daemons to end, aggregators first; kills those that do not."""

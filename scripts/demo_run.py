@@ -1,6 +1,7 @@
-"""The demo after its set-up: a service, four ranks that train, an aggregator that dies and comes back, and checks of the result.
+"""The demo after its set-up: a service, four ranks that train, an aggregator that dies and comes back, and checks of
+the result.
 
-    demo_run.py --build DIRECTORY     with the built programs; run by scripts/demo, in its Python environment
+demo_run.py --build DIRECTORY     with the built programs; run by scripts/demo, in its Python environment
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from demo_cluster import AGGREGATORS, RANKS, Cluster, ClusterError, die_with_parent
 
-VICTIM = "leaf-1"
+VICTIM = "leaf-agg-1"
 KILL_IN_EPOCH = 4
 SILENCE_SECONDS_MAX = 60.0  # between two events
 ACCURACY_MIN = 95.0
@@ -60,7 +61,12 @@ class Ranks:
         program = str(Path(__file__).with_name("demo_train.py"))
         for rank in range(RANKS):
             environment = {key: value for key, value in os.environ.items() if not key.startswith("TRIBUTARY_")}
-            environment |= {"RANK": str(rank), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+            environment |= {
+                "RANK": str(rank),
+                "WORLD_SIZE": str(RANKS),
+                "OMP_NUM_THREADS": "1",
+                "PYTHONDONTWRITEBYTECODE": "1",
+            }
             environment |= cluster.environment(rank)
             with self.log(rank).open("wb") as log:
                 process = subprocess.Popen(
@@ -136,12 +142,16 @@ class Story:
 
     def _failover(self, event: Event) -> None:
         self.failover = self.failover or event
-        note(f"step {event['step']} of epoch {event['epoch']}: the ranks went on after a pause of {event['pause_us'] / 1000:.1f} ms; path now: {event['path']}")
+        note(
+            f"step {event['step']} of epoch {event['epoch']}: the ranks went on after a pause of {event['pause_us'] / 1000:.1f} ms; path now: {event['path']}"
+        )
         say(f"   ({event['reason']})")
 
     def _return(self, event: Event) -> None:
         self.back = event
-        note(f"step {event['step']} of epoch {event['epoch']}: back on the tree, generation {event['tree_epoch']} of it")
+        note(
+            f"step {event['step']} of epoch {event['epoch']}: back on the tree, generation {event['tree_epoch']} of it"
+        )
 
     def _epoch(self, event: Event) -> None:
         run = str(event["run"])
@@ -151,7 +161,9 @@ class Story:
             say("epoch     loss   test accuracy   gradient bytes reduced in-network   seconds")
         self.epochs.setdefault(run, []).append(event)
         share = "-" if event["share"] is None else f"{100 * event['share']:.1f} %"
-        say(f"{event['epoch']:5}   {event['loss']:6.4f}   {event['accuracy']:11.1f} %   {share:>34}   {event['seconds']:7.2f}")
+        say(
+            f"{event['epoch']:5}   {event['loss']:6.4f}   {event['accuracy']:11.1f} %   {share:>34}   {event['seconds']:7.2f}"
+        )
         if self.failover and not self.restarted and event["epoch"] > KILL_IN_EPOCH:
             self.restarted = True
             note(f"{VICTIM} started again (process {self.cluster.services[VICTIM].start()})")
@@ -172,10 +184,17 @@ class Checks:
 
     def interruption(self, story: Story) -> None:
         failover, back = story.failover, story.back
-        self.expect(failover is not None, f"{VICTIM}'s death was survived" + (f": a pause of {failover['pause_us'] / 1000:.1f} ms, no error" if failover else ""))
+        self.expect(
+            failover is not None,
+            f"{VICTIM}'s death was survived"
+            + (f": a pause of {failover['pause_us'] / 1000:.1f} ms, no error" if failover else ""),
+        )
         self.expect(back is not None, "the ranks came back to the tree" + (f" (epoch {back['epoch']})" if back else ""))
         last = story.epochs["interrupted"][-1]
-        self.expect(last["share"] == 1.0, f"and were wholly on it at the end: {percent(last['share'])} of the last epoch's gradient bytes")
+        self.expect(
+            last["share"] == 1.0,
+            f"and were wholly on it at the end: {percent(last['share'])} of the last epoch's gradient bytes",
+        )
 
     def equal_ranks(self, story: Story, run: str) -> None:
         digests = {event["digest"] for event in story.finished[run]}
@@ -188,7 +207,10 @@ class Checks:
 
     def in_network(self, story: Story) -> None:
         shares = [event["share"] for event in story.epochs["undisturbed"]]
-        self.expect(min(shares) == 1.0, f"undisturbed, every gradient byte was reduced in-network (least epoch: {percent(min(shares))})")
+        self.expect(
+            min(shares) == 1.0,
+            f"undisturbed, every gradient byte was reduced in-network (least epoch: {percent(min(shares))})",
+        )
 
     def like_gloo(self, folder: Path) -> None:
         name, difference = largest_difference(folder / "undisturbed.pt", folder / "gloo.pt")
@@ -231,7 +253,7 @@ def run_demo(build: Path, folder: Path) -> int:
         step(f"The service: a manager and {len(AGGREGATORS)} aggregators, two leaves under a root")
         cluster.start()
         for name, service in cluster.services.items():
-            say(f"{name:8} process {service.process.pid if service.process else 0}")
+            say(f"{name:10} process {service.process.pid if service.process else 0}")
         say(f"the manager's interface: {cluster.url}/v1/trees")
         say(f"starting {RANKS} ranks (each loads PyTorch: some seconds) ...")
         ranks = Ranks(cluster)
@@ -253,15 +275,23 @@ def summary(story: Story, failed: int, seconds: float) -> None:
         say(f"{failed} check(s) FAILED; see above.")
         return
     counters = story.finished["interrupted"][0]["counters"]
-    say("Four processes trained one model. Their gradients were summed on the way, by aggregators, not by the ranks themselves.")
-    say(f"When an aggregator was killed in mid-epoch the training paused for {counters['longest_pause_us'] / 1000:.1f} ms, went on between the ranks, and came")
-    say("back to the tree when the aggregator did. No rank saw an error, and all hold the same parameters to the last bit.")
+    say(
+        "Four processes trained one model. Their gradients were summed on the way, by aggregators, not by the ranks themselves."
+    )
+    say(
+        f"When an aggregator was killed in mid-epoch the training paused for {counters['longest_pause_us'] / 1000:.1f} ms, went on between the ranks, and came"
+    )
+    say(
+        "back to the tree when the aggregator did. No rank saw an error, and all hold the same parameters to the last bit."
+    )
     say(f"It took {seconds:.0f} s. The README says how to use Tributary in a training script of your own.")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="The demo after its set-up; run by scripts/demo")
-    parser.add_argument("--build", type=Path, required=True, help="the build directory with tributary-manager and tributary-aggregator")
+    parser.add_argument(
+        "--build", type=Path, required=True, help="the build directory with tributary-manager and tributary-aggregator"
+    )
     build = parser.parse_args().build.resolve()
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

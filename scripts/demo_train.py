@@ -1,10 +1,10 @@
 """One rank of the demo: trains a small convolutional net on the UCI handwritten digits with DistributedDataParallel.
 
-Started by demo_run.py, once per rank, with RANK, WORLD_SIZE and the TRIBUTARY_ variables set. It does the same training three times:
+Started by demo_run.py, once per rank, with RANK, WORLD_SIZE and the TRIBUTARY_ variables set. It does the same
+training three times:
 
-  interrupted   over Tributary, while demo_run.py kills an aggregator and starts it again; goes on until the ranks are back on the tree
-  undisturbed   over Tributary
-  gloo          over PyTorch's own gloo backend
+  interrupted   over Tributary, while demo_run.py kills an aggregator and starts it again; goes on until the ranks are
+  back on the tree undisturbed   over Tributary gloo          over PyTorch's own gloo backend
 
 What happens is reported on standard output, one JSON object per line.
 """
@@ -22,11 +22,10 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+import tributary.torch
 from sklearn.datasets import load_digits
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-
-import tributary.torch
 
 EPOCHS = 12
 EPOCHS_AFTER_RETURN = 2
@@ -90,7 +89,15 @@ class Watch:
     def step(self, epoch: int, step: int) -> None:
         now = tributary.torch.info()
         if self.talks and now["failovers"] > self.seen["failovers"]:
-            report("failover", run=self.run, epoch=epoch, step=step, pause_us=now["last_pause_us"], path=now["path"], reason=now["reason"])
+            report(
+                "failover",
+                run=self.run,
+                epoch=epoch,
+                step=step,
+                pause_us=now["last_pause_us"],
+                path=now["path"],
+                reason=now["reason"],
+            )
         if self.talks and now["returns"] > self.seen["returns"]:
             report("return", run=self.run, epoch=epoch, step=step, path=now["path"], tree_epoch=now["epoch"])
         self.seen = now
@@ -120,7 +127,9 @@ class Training:
         self.run, self.data = run, data
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         backend = "gloo" if run == "gloo" else "tributary"
-        dist.init_process_group(backend, init_method=f"file://{folder}/{run}", rank=self.rank, world_size=self.size, timeout=TIMEOUT)
+        dist.init_process_group(
+            backend, init_method=f"file://{folder}/{run}", rank=self.rank, world_size=self.size, timeout=TIMEOUT
+        )
         self.watch = NoWatch() if run == "gloo" else Watch(run, self.rank)
         self.model = DistributedDataParallel(make_model())
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)

@@ -1,7 +1,8 @@
 """Builds the Python package `tributary`: the backend "tributary" of torch.distributed, over libtributary.
 
 It is built from source against the PyTorch that is installed, and works with that version alone; the import checks it.
-libtributary is looked for in TRIBUTARY_ROOT (an installation, or the build directory of a checkout), then with pkg-config.
+libtributary is looked for in TRIBUTARY_ROOT (an installation, or the build directory of a checkout), then with
+pkg-config.
 """
 
 import importlib.util
@@ -19,10 +20,21 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
 VERSION = "0.1.0"
-SOURCES = ["error.cc", "element.cc", "work.cc", "serial_thread.cc", "staging.cc", "communicator.cc", "backend.cc", "reductions.cc", "movements.cc"]
+SOURCES = [
+    "error.cc",
+    "element.cc",
+    "work.cc",
+    "serial_thread.cc",
+    "staging.cc",
+    "communicator.cc",
+    "backend.cc",
+    "reductions.cc",
+    "movements.cc",
+]
 
 NO_TORCH = """PyTorch is not installed for {python}.
-Install it first (pip install "torch>=2.7"), then run this again: the package is compiled against the installed version."""
+Install it first (pip install "torch>=2.7"), then run this again: the package is compiled against the installed
+version."""
 
 NO_LIBRARY = """libtributary was not found.
 Build and install it (cmake --preset release && cmake --build --preset release && cmake --install build/release),
@@ -31,7 +43,7 @@ Looked in: {places}"""
 
 
 def torch_folder() -> Path:
-    """Found without importing it, and also from pip's isolated builds, whose path leaves the environment's own packages out."""
+    """Found without importing it; from pip's isolated builds too, whose path lacks the environment's packages."""
     spec = importlib.util.find_spec("torch")
     if spec and spec.origin:
         return Path(spec.origin).parent
@@ -50,23 +62,39 @@ def torch_version(folder: Path) -> str:
 
 
 def pybind_flags(torch: Path) -> list[str]:
-    """Older PyTorch (2.7 does) shares its classes only with extensions that claim the compiler it was itself built with."""
-    program = "import torch; print(*(f'-DPYBIND11_{n}=\"{v}\"' for n in ('COMPILER_TYPE', 'STDLIB', 'BUILD_ABI') if (v := getattr(torch._C, f'_PYBIND11_{n}', None))))"
+    """Older PyTorch (2.7 does) shares its classes only with extensions that claim to be built by its own compiler."""
+    names = ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
+    program = f"import torch; print(*(getattr(torch._C, '_PYBIND11_' + name, None) for name in {names}))"
     environment = {**os.environ, "PYTHONPATH": str(torch.parent), "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment).stdout.split()
+    answer = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment
+    )
+    values = dict(zip(names, answer.stdout.split(), strict=True))
+    return [f'-DPYBIND11_{name}="{value}"' for name, value in values.items() if value != "None"]
 
 
 def from_root(root: Path) -> tuple[list[Path], Path] | None:
     """(include directories, library directory) of an installation or a build directory."""
     libraries = [*root.glob("libtributary.so"), *root.glob("*/libtributary.so"), *root.glob("lib/*/libtributary.so")]
-    includes = [folder for folder in (root / "include", HERE.parent.parent / "include") if (folder / "tributary/tributary.h").exists()]
+    includes = [
+        folder
+        for folder in (root / "include", HERE.parent.parent / "include")
+        if (folder / "tributary/tributary.h").exists()
+    ]
     return ([includes[0]], libraries[0].resolve().parent) if libraries and includes else None
 
 
 def from_pkg_config() -> tuple[list[Path], Path] | None:
     try:
-        flags = subprocess.run(["pkg-config", "--cflags-only-I", "--keep-system-cflags", "tributary"], capture_output=True, text=True, check=True)
-        libdir = subprocess.run(["pkg-config", "--variable=libdir", "tributary"], capture_output=True, text=True, check=True)
+        flags = subprocess.run(
+            ["pkg-config", "--cflags-only-I", "--keep-system-cflags", "tributary"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        libdir = subprocess.run(
+            ["pkg-config", "--variable=libdir", "tributary"], capture_output=True, text=True, check=True
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return [Path(flag[2:]) for flag in flags.stdout.split()], Path(libdir.stdout.strip())
@@ -76,7 +104,13 @@ def libtributary() -> tuple[list[Path], Path]:
     root = os.environ.get("TRIBUTARY_ROOT")
     found = from_root(Path(root).resolve()) if root else from_pkg_config()
     if not found:
-        sys.exit(NO_LIBRARY.format(places=f"TRIBUTARY_ROOT={root}" if root else "pkg-config (no package 'tributary'); TRIBUTARY_ROOT is not set"))
+        sys.exit(
+            NO_LIBRARY.format(
+                places=f"TRIBUTARY_ROOT={root}"
+                if root
+                else "pkg-config (no package 'tributary'); TRIBUTARY_ROOT is not set"
+            )
+        )
     return found
 
 
@@ -94,7 +128,17 @@ class BuildExtension(build_ext):
         unit = scratch / "backend_unit.cc"
         unit.write_text("".join(f'#include "{HERE}/csrc/{source}"\n' for source in SOURCES))
 
-        arguments = ["-std=c++20", "-O2", "-g0", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter", "-DTORCH_EXTENSION_NAME=_C"]
+        arguments = [
+            "-std=c++20",
+            "-O2",
+            "-g0",
+            "-fPIC",
+            "-fvisibility=hidden",
+            "-Wall",
+            "-Wextra",
+            "-Wno-unused-parameter",
+            "-DTORCH_EXTENSION_NAME=_C",
+        ]
         arguments += pybind_flags(torch)
         for folder in (torch / "include", torch / "include/torch/csrc/api/include", *includes):
             arguments += ["-isystem", str(folder)]
@@ -103,7 +147,9 @@ class BuildExtension(build_ext):
             return self.compiler.compile([source], output_dir=str(scratch), extra_postargs=arguments)
 
         with ThreadPoolExecutor() as pool:
-            objects = [name for names in pool.map(compile_one, [str(unit), str(HERE / "csrc/module.cc")]) for name in names]
+            objects = [
+                name for names in pool.map(compile_one, [str(unit), str(HERE / "csrc/module.cc")]) for name in names
+            ]
         target = Path(self.get_ext_fullpath(ext.name))
         target.parent.mkdir(parents=True, exist_ok=True)
         self.compiler.link_shared_object(
@@ -123,7 +169,9 @@ class BuildPython(build_py):
         super().run()
         folder = Path(self.build_lib) / "tributary"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "_build.py").write_text(f'"""Written by the build."""\n\nTORCH_VERSION = "{torch_version(torch_folder())}"\n')
+        (folder / "_build.py").write_text(
+            f'"""Written by the build."""\n\nTORCH_VERSION = "{torch_version(torch_folder())}"\n'
+        )
 
 
 if __name__ == "__main__":
@@ -131,7 +179,7 @@ if __name__ == "__main__":
     setup(
         name="tributary",
         version=VERSION,
-        description="In-network reduction for PyTorch: the backend \"tributary\" of torch.distributed",
+        description='In-network reduction for PyTorch: the backend "tributary" of torch.distributed',
         license="Apache-2.0",
         python_requires=">=3.10",
         install_requires=[f"torch=={public_version}"],

@@ -1,4 +1,7 @@
-"""Every function of torch.distributed that the backend serves, against values computed here, on 1 to 4 ranks without a service."""
+"""Every function of torch.distributed that the backend serves, against values computed here.
+
+On 1 to 4 ranks, without a service.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ import warnings
 
 import torch
 import torch.distributed as dist
-from torch.distributed import ReduceOp
-
 from ranks import Check, expect_equal, finish, run, values, without_service
+from torch.distributed import ReduceOp
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 INTEGERS = [torch.int8, torch.uint8, torch.int32, torch.int64]
@@ -44,8 +46,9 @@ def all_reduce_knows_unsigned_32_and_64_bits(rank: int, size: int) -> None:
     for dtype in (torch.uint32, torch.uint64):
         tensor = values(rank, 100, dtype)
         dist.all_reduce(tensor)
-        expect_equal(tensor, torch.stack([values(r, 100, torch.uint8).to(torch.int64) for r in range(size)]).sum(0).to(dtype))
-
+        expect_equal(
+            tensor, torch.stack([values(r, 100, torch.uint8).to(torch.int64) for r in range(size)]).sum(0).to(dtype)
+        )
 
 
 @check
@@ -56,7 +59,9 @@ def all_reduce_knows_every_operation(rank: int, size: int) -> None:
             ReduceOp.MIN: everyone.amin(0),
             ReduceOp.MAX: everyone.amax(0),
             ReduceOp.PRODUCT: everyone.prod(0).to(dtype),
-            ReduceOp.AVG: (everyone.sum(0).to(torch.float64) / size).trunc().to(dtype) if dtype == torch.int32 else everyone.sum(0) / size,
+            ReduceOp.AVG: (everyone.sum(0).to(torch.float64) / size).trunc().to(dtype)
+            if dtype == torch.int32
+            else everyone.sum(0) / size,
         }
         for op, value in expected.items():
             tensor = values(rank, 257, dtype)
@@ -137,27 +142,29 @@ def futures_hold_the_result_and_run_callbacks(rank: int, size: int) -> None:
 @check
 def coalesced_calls_give_each_tensor_its_result(rank: int, size: int) -> None:
     tensors = [values(rank + i, 10 * (i + 1)) for i in range(4)] + [values(rank, 9).view(3, 3).t()]
-    expected = [torch.stack([values(r + i, 10 * (i + 1)) for r in range(size)]).sum(0) for i in range(4)] + [total(size, 9).view(3, 3).t()]
+    expected = [torch.stack([values(r + i, 10 * (i + 1)) for r in range(size)]).sum(0) for i in range(4)] + [
+        total(size, 9).view(3, 3).t()
+    ]
     with dist._coalescing_manager():
         for tensor in tensors:
             dist.all_reduce(tensor)
-    for tensor, value in zip(tensors, expected):
+    for tensor, value in zip(tensors, expected, strict=True):
         expect_equal(tensor, value)
 
     inputs = [values(rank, 7), values(rank, 11)]
     outputs = [torch.empty(7 * size), torch.empty(11 * size)]
     with dist._coalescing_manager():
-        for output, tensor in zip(outputs, inputs):
+        for output, tensor in zip(outputs, inputs, strict=True):
             dist.all_gather_into_tensor(output, tensor)
-    for output, count in zip(outputs, (7, 11)):
+    for output, count in zip(outputs, (7, 11), strict=True):
         expect_equal(output, stack(size, count, torch.float32).flatten())
 
     inputs = [values(rank, 6 * size), values(rank, 2 * size)]
     outputs = [torch.empty(6), torch.empty(2)]
     with dist._coalescing_manager():
-        for output, tensor in zip(outputs, inputs):
+        for output, tensor in zip(outputs, inputs, strict=True):
             dist.reduce_scatter_tensor(output, tensor)
-    for output, count in zip(outputs, (6, 2)):
+    for output, count in zip(outputs, (6, 2), strict=True):
         expect_equal(output, total(size, count * size)[rank * count : (rank + 1) * count])
 
 
@@ -252,7 +259,7 @@ def all_to_all_exchanges_equal_and_unequal_parts(rank: int, size: int) -> None:
 
     outputs = [torch.empty_like(tensor) for tensor in expected]
     dist.all_to_all(outputs, sends)
-    for actual, value in zip(outputs, expected):
+    for actual, value in zip(outputs, expected, strict=True):
         expect_equal(actual, value, "lists")
 
 
@@ -304,7 +311,10 @@ def batches_of_messages_work(rank: int, size: int) -> None:
         return
     received = torch.empty(64)
     works = dist.batch_isend_irecv(
-        [dist.P2POp(dist.isend, values(rank, 64), (rank + 1) % size), dist.P2POp(dist.irecv, received, (rank - 1) % size)]
+        [
+            dist.P2POp(dist.isend, values(rank, 64), (rank + 1) % size),
+            dist.P2POp(dist.irecv, received, (rank - 1) % size),
+        ]
     )
     for work in works:
         work.wait()

@@ -1,4 +1,4 @@
-"""What goes wrong becomes a Python exception that says what, where and what to do; never a hang, never a wrong value."""
+"""What goes wrong becomes a Python exception that says what, where and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-
 import tributary
 import tributary.torch
 from ranks import Check, finish, run, values, without_service
@@ -22,7 +21,9 @@ PATIENCE = 30.0  # a crowded machine adds to the time-out
 
 
 def group(rank: int, size: int) -> None:
-    dist.init_process_group("tributary", init_method=f"file://{os.environ['RENDEZVOUS']}", rank=rank, world_size=size, timeout=TIMEOUT)
+    dist.init_process_group(
+        "tributary", init_method=f"file://{os.environ['RENDEZVOUS']}", rank=rank, world_size=size, timeout=TIMEOUT
+    )
 
 
 def expect_error(kind: type[BaseException], *words: str, call: object) -> str:
@@ -38,15 +39,25 @@ def expect_error(kind: type[BaseException], *words: str, call: object) -> str:
 def wrong_arguments_are_refused_and_leave_the_group_well(rank: int, size: int) -> None:
     group(rank, size)
     expect_error(TypeError, "int16", call=lambda: dist.all_reduce(torch.zeros(3, dtype=torch.int16)))
-    expect_error(ValueError, "bitwise", call=lambda: dist.all_reduce(torch.zeros(3, dtype=torch.int32), dist.ReduceOp.BAND))
-    expect_error(ValueError, "average", call=lambda: dist.all_reduce(torch.zeros(3, dtype=torch.bool), dist.ReduceOp.AVG))
+    expect_error(
+        ValueError, "bitwise", call=lambda: dist.all_reduce(torch.zeros(3, dtype=torch.int32), dist.ReduceOp.BAND)
+    )
+    expect_error(
+        ValueError, "average", call=lambda: dist.all_reduce(torch.zeros(3, dtype=torch.bool), dist.ReduceOp.AVG)
+    )
     expect_error(ValueError, "dense", call=lambda: dist.all_reduce(torch.eye(3).to_sparse()))
     expect_error(ValueError, "tag", call=lambda: dist.send(torch.zeros(1), 1 - rank, tag=5))
     expect_error(NotImplementedError, "source rank", call=lambda: dist.recv(torch.zeros(1)))
     expect_error(ValueError, "elements", call=lambda: dist.all_gather_into_tensor(torch.zeros(5), torch.zeros(3)))
     expect_error(ValueError, "elements", call=lambda: dist.reduce_scatter_tensor(torch.zeros(5), torch.zeros(3)))
-    expect_error(ValueError, "splits", call=lambda: dist.all_to_all_single(torch.zeros(4), torch.zeros(4), [1, 1], [2, 2]))
-    expect_error(TypeError, "one type", call=lambda: dist.all_gather_into_tensor(torch.zeros(6), torch.zeros(3, dtype=torch.int32)))
+    expect_error(
+        ValueError, "splits", call=lambda: dist.all_to_all_single(torch.zeros(4), torch.zeros(4), [1, 1], [2, 2])
+    )
+    expect_error(
+        TypeError,
+        "one type",
+        call=lambda: dist.all_gather_into_tensor(torch.zeros(6), torch.zeros(3, dtype=torch.int32)),
+    )
     tensor = values(rank, 5)
     dist.all_reduce(tensor)
     assert torch.equal(tensor, values(0, 5) + values(1, 5))
@@ -150,9 +161,8 @@ def an_uncaught_exception_is_heard_of_at_once() -> tuple[int, int]:
 import os, sys, torch, torch.distributed as dist, time, tributary.torch
 from datetime import timedelta
 rank = int(sys.argv[1])
-dist.init_process_group("tributary", init_method="file://" + sys.argv[2], rank=rank, world_size=2, timeout=timedelta(seconds=300))
-dist.barrier()
-if rank == 0:
+dist.init_process_group("tributary", init_method="file://" + sys.argv[2], rank=rank, world_size=2,
+timeout=timedelta(seconds=300)) dist.barrier() if rank == 0:
     raise SystemError("a bug in the training script")
 try:
     dist.all_reduce(torch.zeros(10))
@@ -166,7 +176,12 @@ except dist.DistBackendError as error:
         path = Path(folder, "script.py")
         path.write_text(script)
         ranks = [
-            subprocess.Popen([sys.executable, str(path), str(rank), f"{folder}/rendezvous"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            subprocess.Popen(
+                [sys.executable, str(path), str(rank), f"{folder}/rendezvous"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             for rank in range(2)
         ]
         try:

@@ -22,7 +22,6 @@ SKIPPED = 77
 try:
     import torch
     import torch.distributed as dist
-
     import tributary.torch  # noqa: F401
 except ModuleNotFoundError as missing:
     print(f"skipped: {missing}; scripts/demo installs PyTorch and the plugin in build/venv")
@@ -54,7 +53,9 @@ def _report(pipe: Connection, checks: Iterable[Check], rank: int, size: int) -> 
 
 
 def _rank_main(pipe: Connection, checks: list[Check], rank: int, size: int, rendezvous: str) -> None:
-    dist.init_process_group("tributary", init_method=f"file://{rendezvous}", rank=rank, world_size=size, timeout=GROUP_TIMEOUT)
+    dist.init_process_group(
+        "tributary", init_method=f"file://{rendezvous}", rank=rank, world_size=size, timeout=GROUP_TIMEOUT
+    )
     _report(pipe, checks, rank, size)
     dist.destroy_process_group()
 
@@ -64,7 +65,14 @@ def _bare_main(pipe: Connection, checks: list[Check], rank: int, size: int, rend
     _report(pipe, checks, rank, size)
 
 
-def _collect(process: BaseProcess, pipe: Connection, rank: int, killed_rank: int | None, done: dict[str, float], failed: dict[str, str]) -> None:
+def _collect(
+    process: BaseProcess,
+    pipe: Connection,
+    rank: int,
+    killed_rank: int | None,
+    done: dict[str, float],
+    failed: dict[str, str],
+) -> None:
     process.join(JOIN_SECONDS)
     if process.is_alive():
         process.kill()
@@ -83,7 +91,10 @@ def _collect(process: BaseProcess, pipe: Connection, rank: int, killed_rank: int
 
 
 def run(checks: list[Check], size: int, *, bare: bool = False, killed_rank: int | None = None) -> tuple[int, int]:
-    """(passed, failed). With `bare` the checks make their own process group, over os.environ["RENDEZVOUS"]; `killed_rank` may die."""
+    """(passed, failed). With `bare` the checks make their own process group, over os.environ["RENDEZVOUS"].
+
+    `killed_rank` may die.
+    """
     context = get_context("fork")
     done: dict[str, float] = {}
     failed: dict[str, str] = {}
@@ -92,7 +103,9 @@ def run(checks: list[Check], size: int, *, bare: bool = False, killed_rank: int 
         ranks = []
         for rank in range(size):
             receive, send = context.Pipe(duplex=False)
-            process = context.Process(target=_bare_main if bare else _rank_main, args=(send, checks, rank, size, rendezvous))
+            process = context.Process(
+                target=_bare_main if bare else _rank_main, args=(send, checks, rank, size, rendezvous)
+            )
             process.start()
             send.close()
             ranks.append((process, receive))
@@ -116,8 +129,10 @@ def finish(results: Iterable[tuple[int, int]]) -> None:
 
 
 def values(rank: int, count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Numbers that differ between elements and between ranks, small enough for a sum over ranks to be exact in every dtype."""
-    numbers = (torch.arange(count) * 3 + rank * 5) % 13 - (0 if dtype in (torch.uint8, torch.uint32, torch.uint64) else 6)
+    """Numbers that differ between elements and between ranks, small enough for exact sums in every dtype."""
+    numbers = (torch.arange(count) * 3 + rank * 5) % 13 - (
+        0 if dtype in (torch.uint8, torch.uint32, torch.uint64) else 6
+    )
     return numbers.to(dtype)
 
 

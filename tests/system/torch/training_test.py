@@ -1,4 +1,7 @@
-"""Training over the backend without a service: DistributedDataParallel, FSDP2, torchrun, and the proof that every gradient byte is ours."""
+"""Training over the backend without a service: DistributedDataParallel, FSDP2, torchrun.
+
+With the proof that every gradient byte goes through the backend.
+"""
 
 import os
 import subprocess
@@ -8,13 +11,12 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+import tributary.torch
+from ranks import Check, finish, run, without_service
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
-
-import tributary.torch
-from ranks import Check, finish, run, without_service
 
 ROWS, FEATURES, CLASSES = 48, 64, 10  # ROWS can be shared evenly by 2, 3 and 4 ranks
 STEPS = 5
@@ -30,7 +32,9 @@ def check(function: Check) -> Check:
 
 def model(width: int = 128) -> nn.Sequential:
     torch.manual_seed(7)
-    return nn.Sequential(nn.Linear(FEATURES, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES))
+    return nn.Sequential(
+        nn.Linear(FEATURES, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, CLASSES)
+    )
 
 
 def data() -> tuple[torch.Tensor, torch.Tensor]:
@@ -73,7 +77,7 @@ def expect_same_on_all_ranks(tensor: torch.Tensor, size: int) -> None:
 def ddp_equals_one_process_on_the_whole_batch(rank: int, size: int) -> None:
     net = DistributedDataParallel(model(), bucket_cap_mb=0.02)
     train(net, *shard(rank, size))
-    for ours, expected in zip(net.parameters(), parameters_of_one_process()):
+    for ours, expected in zip(net.parameters(), parameters_of_one_process(), strict=True):
         torch.testing.assert_close(ours.detach(), expected, rtol=1e-5, atol=1e-6)
         expect_same_on_all_ranks(ours.detach(), size)
 
@@ -134,7 +138,10 @@ def a_wrong_sum_would_be_seen(rank: int, size: int) -> None:
     net.register_comm_hook(None, doubled)
     train(net, *shard(rank, size))
     expected = parameters_of_one_process()
-    assert any(not torch.allclose(ours, value, rtol=1e-5, atol=1e-6) for ours, value in zip(net.parameters(), expected))
+    assert any(
+        not torch.allclose(ours, value, rtol=1e-5, atol=1e-6)
+        for ours, value in zip(net.parameters(), expected, strict=True)
+    )
 
 
 @check
@@ -145,7 +152,7 @@ def fsdp2_equals_one_process_on_the_whole_batch(rank: int, size: int) -> None:
             fully_shard(layer)
     fully_shard(net)
     train(net, *shard(rank, size))
-    for ours, expected in zip(net.parameters(), parameters_of_one_process()):
+    for ours, expected in zip(net.parameters(), parameters_of_one_process(), strict=True):
         torch.testing.assert_close(ours.full_tensor().detach(), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -155,7 +162,7 @@ def fsdp2_trains_in_bfloat16(rank: int, size: int) -> None:
     policy = torch.distributed.fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
     fully_shard(net, mp_policy=policy)
     train(net, *shard(rank, size))
-    for ours, expected in zip(net.parameters(), parameters_of_one_process()):
+    for ours, expected in zip(net.parameters(), parameters_of_one_process(), strict=True):
         torch.testing.assert_close(ours.full_tensor().detach(), expected, rtol=0.1, atol=0.02)
 
 
@@ -190,16 +197,24 @@ def torchrun(script: str, environment: dict[str, str]) -> str:
         path = Path(folder, "script.py")
         path.write_text(script)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(path)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False
+        )
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
 def launched() -> tuple[int, int]:
     cases = {
-        "torchrun starts ranks that import tributary.torch": (SCRIPT.format(imports="import tributary.torch", backend="tributary"), {}),
+        "torchrun starts ranks that import tributary.torch": (
+            SCRIPT.format(imports="import tributary.torch", backend="tributary"),
+            {},
+        ),
         "torchrun starts ranks that import nothing": (SCRIPT.format(imports="", backend="tributary"), {}),
         "the backend can be named for cpu alone": (SCRIPT.format(imports="", backend="cpu:tributary"), {}),
-        "PyTorch's own checks of calls wrap the backend": (SCRIPT.format(imports="", backend="tributary"), {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"}),
+        "PyTorch's own checks of calls wrap the backend": (
+            SCRIPT.format(imports="", backend="tributary"),
+            {"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
+        ),
     }
     failed = 0
     for name, (script, environment) in cases.items():

@@ -7,8 +7,8 @@
     ...
     print(tributary.info())  # the path taken, and the bytes that went along each
 
-Where the service is, and how to use it, come from the environment: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE, TRIBUTARY_HOST_ID,
-TRIBUTARY_PATH, TRIBUTARY_LANES. Without TRIBUTARY_MANAGER the ranks reduce between themselves.
+Where the service is, and how to use it, come from the environment: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
+TRIBUTARY_HOST_ID, TRIBUTARY_PATH, TRIBUTARY_LANES. Without TRIBUTARY_MANAGER the ranks reduce between themselves.
 """
 
 from __future__ import annotations

@@ -6,17 +6,23 @@ import torch
 
 from tributary._build import TORCH_VERSION
 
-_REINSTALL = "Build it again from the source tree: pip install --no-build-isolation --force-reinstall --no-deps ./client/plugins/torch"
+_REINSTALL = (
+    "Build it again from the source tree: "
+    "pip install --no-build-isolation --force-reinstall --no-deps ./client/plugins/torch"
+)
 
 if torch.__version__ != TORCH_VERSION:
-    raise ImportError(f"tributary was built for PyTorch {TORCH_VERSION}, but {torch.__version__} is installed. {_REINSTALL}")
+    raise ImportError(
+        f"tributary was built for PyTorch {TORCH_VERSION}, but {torch.__version__} is installed. {_REINSTALL}"
+    )
 
 try:
     from tributary import _C
 except ImportError as error:
     if "libtributary" in str(error):
         raise ImportError(
-            f"tributary cannot load its library ({error}). If it was moved, name its directory in LD_LIBRARY_PATH. {_REINSTALL}"
+            f"tributary cannot load its library ({error}). "
+            f"If it was moved, name its directory in LD_LIBRARY_PATH. {_REINSTALL}"
         ) from error
     raise ImportError(f"tributary cannot load its extension ({error}). {_REINSTALL}") from error
 

@@ -8,16 +8,17 @@
 
 Every call of torch.distributed that gloo knows works, with these differences:
 
-- recv() needs its source rank, and messages have no tags: between two ranks they arrive in the order in which they were sent.
-  all_to_all with unequal parts is made of such messages and takes its turn among them.
-- The operations are SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM; bitwise ones are not there. Tensors of int16 and uint16 can be moved,
-  not reduced. Sparse tensors are refused.
-- The group's time-out is the communicator's: a rank that is lost or hangs becomes a torch.distributed.DistBackendError on every other
-  rank within it, and its text names the rank. An aggregator that is lost is no error.
+- recv() needs its source rank, and messages have no tags: between two ranks they arrive in the order in which they
+  were sent. all_to_all with unequal parts is made of such messages and takes its turn among them.
+- The operations are SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM; bitwise ones are not there. Tensors of int16 and
+  uint16 can be moved, not reduced. Sparse tensors are refused.
+- The group's time-out is the communicator's: a rank that is lost or hangs becomes a
+  torch.distributed.DistBackendError on every other rank within it, and its text names the rank. An aggregator that is
+  lost is no error.
 - CUDA tensors go through pinned host memory.
 
-When the interpreter ends, groups that were not destroyed are: in an orderly way, or, after an uncaught exception, with an abort, so
-that the other ranks hear of it at once.
+When the interpreter ends, groups that were not destroyed are: in an orderly way, or, after an uncaught exception,
+with an abort, so that the other ranks hear of it at once.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ __all__ = ["Info", "create", "info", "library_version"]
 
 
 class Info(TypedDict):
-    """A communicator's counters. Bytes are payload, this rank's input (for gathers: output), of collectives that have ended."""
+    """A communicator's counters. Bytes are payload of collectives that have ended: this rank's input; of gathers, output."""
 
     path: str  # "in-network" or "fallback": of operations that start now
     reason: str  # why
@@ -58,7 +59,7 @@ class Info(TypedDict):
 
 
 def create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
-    """Makes the backend of one process group; torch.distributed calls it. Returns when all `size` ranks have met through `store`."""
+    """Makes the backend of one process group, for torch.distributed. Returns when all ranks have met through `store`."""
     return _C.create(store, rank, size, timeout)
 
 
