@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   try {
     spdlog::set_default_logger(spdlog::stderr_logger_mt("tributary"));
     spdlog::set_pattern("tributary: %l: %v");
+    spdlog::set_level(spdlog::level::warn);
     return tributary::cli::run_command_line({argv + 1, argv + argc});
   } catch (const std::exception& error) {
     std::fprintf(stderr, "tributary: %s\n", error.what());

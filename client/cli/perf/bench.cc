@@ -173,16 +173,11 @@ Result<Measurement> Bench::measure(const PerfCounts& counts, bool in_place) {
     if (auto ok = repeat(call, 1); !ok) return std::unexpected(ok.error());
     measurement.wrong = wrong_elements(at.recv, counts);
   }
-  if (auto ok = average(measurement); !ok) return std::unexpected(ok.error());
-  const auto bytes = static_cast<double>(std::max(counts.send, counts.recv) * pattern_.element_bytes());
-  measurement.algorithm_gbytes_per_second = bytes / measurement.microseconds / 1e3;
-  measurement.bus_gbytes_per_second =
-      measurement.algorithm_gbytes_per_second * bus_factor(settings_.collective, settings_.ranks);
   return measurement;
 }
 
-/// Over all ranks: the mean time, and the sum of what is wrong.
-Status Bench::average(Measurement& m) {
+/// Over all ranks: the mean time, and the sum of what is wrong. Then the bandwidths.
+Status Bench::conclude(Measurement& m, const PerfCounts& counts) {
   std::array<double, 2> values{m.microseconds / settings_.ranks, static_cast<double>(m.wrong.value_or(0))};
   const auto status = tributary_all_reduce(values.data(), values.data(), values.size(), TRIBUTARY_FLOAT64,
                                            TRIBUTARY_SUM, comm_, nullptr);
@@ -190,18 +185,15 @@ Status Bench::average(Measurement& m) {
   m.microseconds = values[0];
   // What this rank has seen itself counts, even should the sum be wrong, too.
   if (m.wrong) m.wrong = std::max(*m.wrong, static_cast<std::uint64_t>(values[1]));
+  const auto bytes = static_cast<double>(std::max(counts.send, counts.recv) * pattern_.element_bytes());
+  m.algorithm_gbytes_per_second = bytes / m.microseconds / 1e3;
+  m.bus_gbytes_per_second = m.algorithm_gbytes_per_second * bus_factor(settings_.collective, settings_.ranks);
   return {};
 }
 
 Result<BenchRow> Bench::run(std::uint64_t bytes) {
   const std::size_t element = pattern_.element_bytes();
   const PerfCounts counts = counts_of(settings_.collective, bytes / element, settings_.ranks);
-  const auto info = [this]() -> Result<tributary_info> {
-    tributary_info now{};
-    now.struct_bytes = sizeof now;
-    if (const auto s = tributary_comm_info(comm_, &now); s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm_));
-    return now;
-  };
   BenchRow row{.bytes = std::max(counts.send, counts.recv) * element, .count = counts.count};
   const auto before = info();
   if (!before) return std::unexpected(before.error());
@@ -217,7 +209,18 @@ Result<BenchRow> Bench::run(std::uint64_t bytes) {
   if (!after) return std::unexpected(after.error());
   row.bytes_in_network = after->bytes_in_network - before->bytes_in_network;
   row.bytes_fallback = after->bytes_fallback - before->bytes_fallback;
+  if (auto ok = conclude(row.out_of_place, counts); !ok) return std::unexpected(ok.error());
+  if (row.in_place) {
+    if (auto ok = conclude(*row.in_place, counts); !ok) return std::unexpected(ok.error());
+  }
   return row;
+}
+
+Result<tributary_info> Bench::info() const {
+  tributary_info now{};
+  now.struct_bytes = sizeof now;
+  if (const auto s = tributary_comm_info(comm_, &now); s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm_));
+  return now;
 }
 
 }  // namespace tributary::cli

@@ -70,7 +70,8 @@ class Bench {
   [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts) const;
   [[nodiscard]] Result<Measurement> measure(const PerfCounts& counts, bool in_place);
   [[nodiscard]] Status repeat(const PerfCall& call, std::uint32_t times);
-  [[nodiscard]] Status average(Measurement& measurement);
+  [[nodiscard]] Status conclude(Measurement& measurement, const PerfCounts& counts);
+  [[nodiscard]] Result<tributary_info> info() const;
 
   BenchSettings settings_;
   tributary_comm* comm_;

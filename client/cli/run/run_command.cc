@@ -111,7 +111,8 @@ class Run {
     const auto levels = cluster_->planned_levels(options_.lanes);
     if (!levels) return std::unexpected(levels.error());
     if (options_.levels == 0 || *levels == options_.levels) {
-      spdlog::info("manager {}, {} aggregators, {} levels", cluster_->manager_url(), cluster_->aggregators(), *levels);
+      spdlog::info("manager {}; aggregators: {}; levels of the tree: {}", cluster_->manager_url(),
+                   cluster_->aggregators(), *levels);
       return {};
     }
     return fail(Errc::exhausted, "the manager plans a tree of " + std::to_string(*levels) + " levels, not of " +
@@ -153,6 +154,7 @@ int complain(const Error& error) {
 }  // namespace
 
 int run(const RunOptions& options) {
+  if (options.verbose) spdlog::set_level(spdlog::level::info);
   if (options.aggregators != 0) {
     if (const auto layout = lay_out_cluster(shape_of(options)); !layout) return complain(layout.error());
   }
