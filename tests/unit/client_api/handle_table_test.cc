@@ -1,0 +1,92 @@
+#include "client/api/handle_table.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace tributary::client {
+namespace {
+
+struct Opaque;
+using Table = HandleTable<Opaque, int, HandleKind::request>;
+using OtherTable = HandleTable<Opaque, int, HandleKind::memory>;
+
+TEST(HandleTable, FindsWhatIsInItUntilItIsRemoved) {
+  Table table;
+  Opaque* handle = table.insert(std::make_shared<int>(7));
+  ASSERT_NE(handle, nullptr);
+  ASSERT_NE(table.find(handle), nullptr);
+  EXPECT_EQ(*table.find(handle), 7);
+  EXPECT_EQ(table.live(), 1U);
+  EXPECT_EQ(*table.remove(handle), 7);
+  EXPECT_EQ(table.find(handle), nullptr);
+  EXPECT_EQ(table.remove(handle), nullptr);
+  EXPECT_EQ(table.live(), 0U);
+}
+
+TEST(HandleTable, TellsAStaleHandleFromTheOneThatHasItsPlaceNow) {
+  Table table;
+  std::set<Opaque*> seen;
+  for (int i = 0; i < 10'000; ++i) {
+    Opaque* handle = table.insert(std::make_shared<int>(i));
+    EXPECT_TRUE(seen.insert(handle).second) << "a handle came twice";
+    EXPECT_EQ(*table.remove(handle), i);
+  }
+  for (Opaque* stale : seen) EXPECT_EQ(table.find(stale), nullptr);
+}
+
+TEST(HandleTable, HasNoHandleForWhatIsNone) {
+  Table table;
+  OtherTable other;
+  Opaque* of_other = other.insert(std::make_shared<int>(1));
+  static_cast<void>(table.insert(std::make_shared<int>(1)));
+  EXPECT_EQ(table.find(nullptr), nullptr);
+  EXPECT_EQ(table.find(of_other), nullptr) << "handles of two kinds are never equal";
+  for (const std::uintptr_t bits : {1UL, 2UL, 0x12UL, 0xFFFF'FFFF'FFFF'FFF2UL, 0x7FFF'1234'5678UL}) {
+    EXPECT_EQ(table.find(reinterpret_cast<Opaque*>(bits)), nullptr);
+  }
+}
+
+TEST(HandleTable, RefusesWhenItIsFull) {
+  Table table;
+  const auto object = std::make_shared<int>(0);
+  std::vector<Opaque*> handles(Table::kPlacesMax);
+  for (auto& handle : handles) handle = table.insert(object);
+  EXPECT_NE(handles.back(), nullptr);
+  EXPECT_EQ(table.insert(object), nullptr);
+  table.remove(handles[5]);
+  EXPECT_NE(table.insert(object), nullptr);
+}
+
+TEST(HandleTable, RemovesAllOfOneKindAtOnce) {
+  Table table;
+  std::vector<Opaque*> handles;
+  for (int i = 0; i < 100; ++i) handles.push_back(table.insert(std::make_shared<int>(i)));
+  int removed = 0;
+  table.remove_if([](int value) { return value % 2 == 0; }, [&](int value) { removed += value % 2 == 0 ? 1 : 1000; });
+  EXPECT_EQ(removed, 50);
+  EXPECT_EQ(table.find(handles[0]), nullptr);
+  EXPECT_NE(table.find(handles[1]), nullptr);
+}
+
+TEST(HandleTable, GivesAnObjectToOneOfManyThreadsThatRemoveIt) {
+  Table table;
+  for (int round = 0; round < 200; ++round) {
+    Opaque* handle = table.insert(std::make_shared<int>(round));
+    std::atomic<int> got{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        static_cast<void>(table.find(handle));
+        if (table.remove(handle)) ++got;
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(got, 1);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::client

@@ -1,0 +1,148 @@
+#include "client/api/http_group_service.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "tributary/transport/tcp.h"
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// A port of this host that is listened at; what happens to connections is the test's.
+class Port {
+ public:
+  Port() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t bytes = sizeof at;
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&at), bytes), 0);
+    EXPECT_EQ(listen(fd_, 8), 0);
+    getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &bytes);
+    number_ = ntohs(at.sin_port);
+  }
+  ~Port() { shut(); }
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+  void shut() {
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+  }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(number_); }
+  /// Takes one request and answers it; what was asked.
+  [[nodiscard]] std::string answer(const std::string& status, const std::string& body) const {
+    const int connection = accept(fd_, nullptr, nullptr);
+    std::string request;
+    std::array<char, 4096> piece{};
+    const auto whole = [&] {
+      const std::size_t end = request.find("\r\n\r\n"), length = request.find("Content-Length: ");
+      if (end == std::string::npos) return false;
+      return length == std::string::npos || request.size() >= end + 4 + std::stoul(request.substr(length + 16));
+    };
+    while (!whole()) {
+      const ssize_t got = read(connection, piece.data(), piece.size());
+      if (got <= 0) break;
+      request.append(piece.data(), static_cast<std::size_t>(got));
+    }
+    const std::string text = "HTTP/1.1 " + status +
+                             "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+                             "\r\nConnection: close\r\n\r\n" + body;
+    EXPECT_EQ(write(connection, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    close(connection);
+    return request;
+  }
+
+ private:
+  int fd_;
+  std::uint16_t number_ = 0;
+};
+
+std::unique_ptr<HttpGroupService> make(const std::string& url, transport::Transport& transport) {
+  auto service = HttpGroupService::create({url, "secret"}, transport);
+  EXPECT_TRUE(service) << service.error().message;
+  return std::move(*service);
+}
+
+template <class T>
+void poll_until(transport::Transport& transport, const std::optional<T>& answer) {
+  const auto limit = Clock::now() + 20s;
+  while (!answer && Clock::now() < limit) transport.poll(10ms);
+}
+
+TEST(HttpGroupService, AUrlThatIsNoneIsAConfigurationError) {
+  transport::TcpTransport transport;
+  const auto service = HttpGroupService::create({"http://", ""}, transport);
+  ASSERT_FALSE(service);
+  EXPECT_EQ(service.error().code, Errc::bad_config);
+  EXPECT_NE(service.error().message.find("TRIBUTARY_MANAGER"), std::string::npos);
+}
+
+TEST(HttpGroupService, AnUnreachableManagerIsAnAnswerOnTheTransportsThread) {
+  transport::TcpTransport transport;
+  Port port;
+  const auto service = make(port.url(), transport);
+  port.shut();
+  std::optional<Errc> code;
+  std::thread::id thread;
+  service->request({.job = "j", .hosts = {"a", "b"}, .lanes = 1}, [&](const Result<GroupDescriptor>& answer) {
+    code = answer ? Errc::retry : answer.error().code;
+    thread = std::this_thread::get_id();
+  });
+  poll_until(transport, code);
+  EXPECT_EQ(code, Errc::unreachable);
+  EXPECT_EQ(thread, std::this_thread::get_id());
+}
+
+TEST(HttpGroupService, AForgottenGroupIsABadArgument) {
+  transport::TcpTransport transport;
+  Port port;
+  const auto service = make(port.url(), transport);
+  std::thread manager([&] {
+    EXPECT_NE(port.answer("404 Not Found", R"({"error": "unknown group"})").find("secret"), std::string::npos);
+  });
+  std::optional<Errc> code;
+  service->renew(7, [&](const Status& answer) { code = answer ? Errc::retry : answer.error().code; });
+  poll_until(transport, code);
+  manager.join();
+  EXPECT_EQ(code, Errc::bad_argument);
+}
+
+TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
+  transport::TcpTransport transport;
+  const Port port;  // takes connections into the system's queue, and never reads
+  auto service = make(port.url(), transport);
+  bool answered = false;
+  service->request({.job = "j", .hosts = {"a"}, .lanes = 1}, [&](const Result<GroupDescriptor>&) { answered = true; });
+  service->release(9);
+  const auto begin = Clock::now();
+  service.reset();
+  EXPECT_LT(Clock::now() - begin, 4s);
+  transport.poll(0ms);
+  EXPECT_FALSE(answered);
+}
+
+TEST(HttpGroupService, GivesTheGroupBackWhenItEnds) {
+  transport::TcpTransport transport;
+  Port port;
+  auto service = make(port.url(), transport);
+  std::string asked;
+  std::thread manager([&] { asked = port.answer("204 No Content", ""); });
+  service->release(42);
+  service.reset();
+  manager.join();
+  EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
+  EXPECT_NE(asked.find("42"), std::string::npos) << asked;
+}
+
+}  // namespace
+}  // namespace tributary::client

@@ -1,0 +1,236 @@
+#include "client/api/settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+namespace tributary::client {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+Result<ClientSettings> load(const Variables& variables, const tributary_config* config = nullptr) {
+  return load_settings(config, [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string error_of(const Result<ClientSettings>& settings) {
+  if (settings) return "no error";
+  EXPECT_EQ(settings.error().code, Errc::bad_config) << settings.error().message;
+  return settings.error().message;
+}
+
+/// A configuration file that is gone with the test.
+class File {
+ public:
+  explicit File(const std::string& content) : name_(::testing::TempDir() + "/tributary-settings-test.yaml") {
+    std::ofstream(name_) << content;
+  }
+  ~File() { std::remove(name_.c_str()); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] Result<ClientSettings> load() const { return client::load({{"TRIBUTARY_CONFIG", name_}}); }
+
+ private:
+  std::string name_;
+};
+
+TEST(Settings, HaveTheirDefaultsWhenNothingIsSet) {
+  const auto s = load({});
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->manager, "");
+  EXPECT_EQ(s->path, PathMode::automatic);
+  EXPECT_THAT(s->transports, ElementsAre());
+  EXPECT_EQ(s->lanes, 1U);
+  EXPECT_EQ(s->timeout, std::chrono::seconds(300));
+  EXPECT_EQ(s->log, LogLevel::info);
+  EXPECT_EQ(s->job, "default");
+  EXPECT_NE(s->host_id, "");
+}
+
+TEST(Settings, ComeFromTheEnvironment) {
+  const auto s = load({{"TRIBUTARY_MANAGER", "http://[::1]:7470"},
+                       {"TRIBUTARY_PATH", "in-network"},
+                       {"TRIBUTARY_TRANSPORT", "verbs, tcp"},
+                       {"TRIBUTARY_LANES", "16"},
+                       {"TRIBUTARY_TIMEOUT", "2.5"},
+                       {"TRIBUTARY_IFNAME", "eth0"},
+                       {"TRIBUTARY_HOST_ID", "rack3-host7"},
+                       {"TRIBUTARY_LOG", "trace"},
+                       {"TRIBUTARY_TOKEN_FILE", "/run/token"},
+                       {"TRIBUTARY_JOB", "train-1"}});
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->manager, "http://[::1]:7470");
+  EXPECT_EQ(s->path, PathMode::in_network);
+  EXPECT_THAT(s->transports, ElementsAre("verbs", "tcp"));
+  EXPECT_EQ(s->lanes, 16U);
+  EXPECT_EQ(s->timeout, std::chrono::milliseconds(2500));
+  EXPECT_EQ(s->interface_name, "eth0");
+  EXPECT_EQ(s->host_id, "rack3-host7");
+  EXPECT_EQ(s->log, LogLevel::trace);
+  EXPECT_EQ(s->token_file, "/run/token");
+  EXPECT_EQ(s->job, "train-1");
+}
+
+TEST(Settings, AnEmptyVariableCountsAsNotSet) {
+  const auto s = load({{"TRIBUTARY_MANAGER", ""}, {"TRIBUTARY_LANES", ""}, {"TRIBUTARY_CONFIG", ""}});
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->lanes, 1U);
+}
+
+TEST(Settings, EveryBadVariableIsNamedWithItsValueAndWhatIsAllowed) {
+  const std::string long_name(64, 'x');
+  const std::vector<std::array<std::string, 3>> bad{{"TRIBUTARY_MANAGER", "manager:7470", "http://HOST"},
+                                                    {"TRIBUTARY_MANAGER", "https://manager:7470", "http://HOST"},
+                                                    {"TRIBUTARY_MANAGER", "http://", "http://HOST"},
+                                                    {"TRIBUTARY_MANAGER", "http://a b", "http://HOST"},
+                                                    {"TRIBUTARY_PATH", "innetwork", "in-network"},
+                                                    {"TRIBUTARY_PATH", "AUTO", "auto"},
+                                                    {"TRIBUTARY_TRANSPORT", "tcp,rdma", "verbs"},
+                                                    {"TRIBUTARY_TRANSPORT", "tcp,", "tcp"},
+                                                    {"TRIBUTARY_LANES", "0", "1 to 16"},
+                                                    {"TRIBUTARY_LANES", "17", "1 to 16"},
+                                                    {"TRIBUTARY_LANES", "two", "1 to 16"},
+                                                    {"TRIBUTARY_LANES", "-1", "1 to 16"},
+                                                    {"TRIBUTARY_LANES", "4 ", "1 to 16"},
+                                                    {"TRIBUTARY_TIMEOUT", "30s", "seconds, without a unit"},
+                                                    {"TRIBUTARY_TIMEOUT", "0", "seconds"},
+                                                    {"TRIBUTARY_TIMEOUT", "-3", "seconds"},
+                                                    {"TRIBUTARY_TIMEOUT", "nan", "seconds"},
+                                                    {"TRIBUTARY_TIMEOUT", "inf", "seconds"},
+                                                    {"TRIBUTARY_TIMEOUT", "1e12", "seconds"},
+                                                    {"TRIBUTARY_IFNAME", "an-interface-name-too-long", "interface"},
+                                                    {"TRIBUTARY_HOST_ID", "two words", "63 printable"},
+                                                    {"TRIBUTARY_HOST_ID", long_name, "63 printable"},
+                                                    {"TRIBUTARY_LOG", "verbose", "trace, debug"},
+                                                    {"TRIBUTARY_JOB", long_name, "63 printable"}};
+  for (const auto& [variable, value, allowed] : bad) {
+    EXPECT_THAT(error_of(load({{variable, value}})),
+                AllOf(HasSubstr(variable + ": '" + value + "'"), HasSubstr(allowed)));
+  }
+}
+
+TEST(Settings, ComeFromTheFileAndTheEnvironmentWins) {
+  const File file(
+      "# a comment\nlanes: 4\ntimeout: 12.5\ntransport: [verbs, tcp]\nhost_id: from-file\njob: \"named\"\n");
+  const auto s = load({{"TRIBUTARY_CONFIG", file.name()}, {"TRIBUTARY_LANES", "2"}});
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->lanes, 2U);
+  EXPECT_EQ(s->timeout, std::chrono::milliseconds(12500));
+  EXPECT_THAT(s->transports, ElementsAre("verbs", "tcp"));
+  EXPECT_EQ(s->host_id, "from-file");
+  EXPECT_EQ(s->job, "named");
+}
+
+TEST(Settings, AnEmptyFileSetsNothing) {
+  EXPECT_TRUE(File("").load());
+  EXPECT_TRUE(File("# nothing yet\n").load());
+}
+
+TEST(Settings, EveryBadLineOfTheFileIsNamed) {
+  const auto error = [](const std::string& content) { return error_of(File(content).load()); };
+  EXPECT_THAT(error("lanes: 2\nlane: 3\n"),
+              AllOf(HasSubstr(".yaml:2: unknown key 'lane'"), HasSubstr("lanes"), HasSubstr("token_file")));
+  EXPECT_THAT(error("\n\ntimeout: 30s\n"), AllOf(HasSubstr(".yaml:3: timeout: '30s'"), HasSubstr("seconds")));
+  EXPECT_THAT(error("lanes: [1, 2]\n"), AllOf(HasSubstr(".yaml:1: lanes"), HasSubstr("'1,2'")));
+  EXPECT_THAT(error("lanes: {a: 1}\n"), HasSubstr(".yaml:1: lanes: a single value"));
+  EXPECT_THAT(error("transport: [[tcp]]\n"), HasSubstr("a list of single values"));
+  EXPECT_THAT(error("lanes:\n"), HasSubstr(".yaml:1: lanes"));
+  EXPECT_THAT(error("lanes: 1\njob: a\nlanes: 2\n"), HasSubstr(".yaml:3: 'lanes' is set twice"));
+  EXPECT_THAT(error("just words"), HasSubstr("key: value"));
+  EXPECT_THAT(error("- lanes\n- job\n"), HasSubstr("key: value"));
+  EXPECT_THAT(error("lanes: [1, 2\n"), HasSubstr("no valid YAML"));
+  EXPECT_THAT(error("? [a, b]\n: c\n"), HasSubstr("unknown key"));
+  EXPECT_THAT(error(std::string(2 << 20, '#')), HasSubstr("1 MiB"));
+}
+
+TEST(Settings, AFileThatIsNotThereIsAnError) {
+  EXPECT_THAT(error_of(load({{"TRIBUTARY_CONFIG", "/nowhere/tributary.yaml"}})),
+              AllOf(HasSubstr("/nowhere/tributary.yaml"), HasSubstr("No such file")));
+  EXPECT_THAT(error_of(load({{"TRIBUTARY_CONFIG", ::testing::TempDir()}})), HasSubstr("cannot be read"));
+}
+
+TEST(Settings, TheStructWinsOverTheEnvironment) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.manager = "http://explicit";
+  config.path = "fallback";
+  config.host_id = "explicit";
+  config.lanes = 3;
+  config.timeout_ms = 1;
+  const auto s =
+      load({{"TRIBUTARY_MANAGER", "http://environment"}, {"TRIBUTARY_LANES", "2"}, {"TRIBUTARY_JOB", "environment"}},
+           &config);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->manager, "http://explicit");
+  EXPECT_EQ(s->path, PathMode::fallback);
+  EXPECT_EQ(s->lanes, 3U);
+  EXPECT_EQ(s->timeout, std::chrono::milliseconds(1));
+  EXPECT_EQ(s->job, "environment");
+}
+
+TEST(Settings, EveryBadMemberOfTheStructIsNamed) {
+  const auto error = [](auto change) {
+    tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+    change(config);
+    return error_of(load({}, &config));
+  };
+  EXPECT_THAT(error([](auto& c) { c.manager = "nonsense"; }), HasSubstr("tributary_config.manager: 'nonsense'"));
+  EXPECT_THAT(error([](auto& c) { c.path = ""; }), HasSubstr("tributary_config.path: ''"));
+  EXPECT_THAT(error([](auto& c) { c.transport = "pigeon"; }), HasSubstr("tributary_config.transport: 'pigeon'"));
+  EXPECT_THAT(error([](auto& c) { c.interface_name = "a name with spaces"; }),
+              HasSubstr("tributary_config.interface_name"));
+  EXPECT_THAT(error([](auto& c) { c.lanes = -1; }), HasSubstr("tributary_config.lanes: '-1'"));
+  EXPECT_THAT(error([](auto& c) { c.lanes = 17; }), HasSubstr("tributary_config.lanes: '17'"));
+  EXPECT_THAT(error([](auto& c) { c.timeout_ms = -1; }), HasSubstr("tributary_config.timeout_ms: '-1'"));
+  EXPECT_THAT(error([](auto& c) { c.timeout_ms = INT64_MAX; }), HasSubstr("milliseconds"));
+}
+
+TEST(Settings, TheStructMayBeOfAnotherVersion) {
+  struct Newer {
+    tributary_config known = TRIBUTARY_CONFIG_INITIALIZER;
+    const void* unknown = nullptr;
+  } newer;
+  newer.known.struct_bytes = sizeof newer;
+  newer.known.lanes = 5;
+  const auto fine = load({}, &newer.known);
+  ASSERT_TRUE(fine) << fine.error().message;
+  EXPECT_EQ(fine->lanes, 5U);
+  newer.unknown = &newer;
+  const auto unknown = load({}, &newer.known);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Errc::unsupported);
+
+  tributary_config older = TRIBUTARY_CONFIG_INITIALIZER;
+  older.lanes = 5;  // beyond what an older struct had
+  older.struct_bytes = offsetof(tributary_config, lanes);
+  const auto cut = load({}, &older);
+  ASSERT_TRUE(cut) << cut.error().message;
+  EXPECT_EQ(cut->lanes, 1U);
+
+  tributary_config zero{};
+  const auto bad = load({}, &zero);
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().code, Errc::bad_argument);
+  EXPECT_THAT(bad.error().message, HasSubstr("TRIBUTARY_CONFIG_INITIALIZER"));
+}
+
+TEST(Settings, EachHasWordsForPeople) {
+  for (const SettingHelp& help : setting_help()) {
+    EXPECT_TRUE(help.variable.starts_with("TRIBUTARY_"));
+    EXPECT_FALSE(help.allowed.empty());
+    EXPECT_TRUE(help.help.ends_with(".")) << help.key;
+  }
+}
+
+}  // namespace
+}  // namespace tributary::client
