@@ -76,8 +76,8 @@ void describe_perf(CLI::App& app, Action& action) {
       "Launched by tributary run, mpirun, srun or torchrun. Sizes are bytes, with K, M or G for powers of 1024.");
   const auto options = std::make_shared<PerfOptions>();
   BenchSettings& bench = options->bench;
-  add_named(*sub, "collective", bench.collective, "What to measure", kPerfCollectiveCount, perf_collective_from_string,
-            [](PerfCollective c) { return to_string(c); })
+  add_named(*sub, "collective", bench.call.collective, "What to measure", kPerfCollectiveCount,
+            perf_collective_from_string, [](PerfCollective c) { return to_string(c); })
       ->required();
   add_parsed(*sub, "-b,--minbytes", options->bytes_min, "The first size (32M)", parse_byte_size);
   add_parsed(*sub, "-e,--maxbytes", options->bytes_max, "The last size (32M)", parse_byte_size);
@@ -86,11 +86,12 @@ void describe_perf(CLI::App& app, Action& action) {
       ->check(CLI::Range(2U, 1U << 20));
   sub->add_option("-n,--iters", bench.iterations, "Operations that are timed (20)")->check(CLI::Range(1U, 1U << 30));
   sub->add_option("-w,--warmup", bench.warmup, "Operations before them (5)")->check(CLI::Range(0U, 1U << 30));
-  add_named(*sub, "-d,--datatype", bench.dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
+  add_named(*sub, "-d,--datatype", bench.call.dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
             [](DType d) { return to_string(d); });
-  add_named(*sub, "-o,--op", bench.op, "Reduction (sum)", kReduceOpCount, reduce_op_from_string,
+  add_named(*sub, "-o,--op", bench.call.op, "Reduction (sum)", kReduceOpCount, reduce_op_from_string,
             [](ReduceOp o) { return to_string(o); });
-  sub->add_option("-r,--root", bench.root, "Root of the rooted collectives (0)")->check(CLI::Range(0U, kRanksMax - 1));
+  sub->add_option("-r,--root", bench.call.root, "Root of the rooted collectives (0)")
+      ->check(CLI::Range(0U, kRanksMax - 1));
   sub->add_option("-c,--check", bench.check, "1: check every result (1)");
   sub->add_option("--json", options->json_file,
                   "Write the results there, too; -: to standard output, instead of the table");

@@ -6,22 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/perf/collective.h"
-#include "client/cli/perf/pattern.h"
+#include "client/cli/perf/checked_call.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::cli {
 
 struct BenchSettings {
-  PerfCollective collective = PerfCollective::all_reduce;
-  DType dtype = DType::float32;
-  ReduceOp op = ReduceOp::sum;
-  std::uint32_t root = 0;
+  CallShape call;
   std::uint32_t iterations = 20;
   std::uint32_t warmup = 5;
   bool check = true;
-  std::uint32_t rank = 0;
-  std::uint32_t ranks = 1;
 };
 
 struct Measurement {
@@ -56,18 +50,9 @@ class Bench {
     void operator()(std::byte* memory) const noexcept;
   };
   using Buffer = std::unique_ptr<std::byte, Free>;
-  /// Where the parts of one call lie.
-  struct Place {
-    std::byte* send = nullptr;
-    std::byte* recv = nullptr;
-  };
 
   Bench(const BenchSettings& settings, tributary_comm* comm);
   [[nodiscard]] static Buffer allocate(std::uint64_t bytes);
-  [[nodiscard]] Place place(const PerfCounts& counts, bool in_place) const;
-  [[nodiscard]] PerfCall call_at(const Place& place, const PerfCounts& counts) const;
-  void fill_input(const Place& place, const PerfCounts& counts) const;
-  [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts) const;
   [[nodiscard]] Result<Measurement> measure(const PerfCounts& counts, bool in_place);
   [[nodiscard]] Status repeat(const PerfCall& call, std::uint32_t times);
   [[nodiscard]] Status conclude(Measurement& measurement, const PerfCounts& counts);
@@ -75,10 +60,7 @@ class Bench {
 
   BenchSettings settings_;
   tributary_comm* comm_;
-  Pattern pattern_;
-  std::vector<std::byte> own_;                   // this rank's contribution
-  std::vector<std::byte> reduced_;               // reducing collectives
-  std::vector<std::vector<std::byte>> of_rank_;  // what others send, by rank; empty where it does not matter
+  CheckedCall call_;
   Buffer first_, second_;
 };
 

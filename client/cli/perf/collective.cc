@@ -9,17 +9,31 @@ constexpr std::array<std::string_view, kPerfCollectiveCount> kNames{
     "all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather",
     "all_to_all", "gather", "scatter",   "sendrecv",       "barrier"};
 
-tributary_status send_and_receive(const PerfCall& call, tributary_comm* comm) {
-  tributary_request* receive = nullptr;
-  tributary_request* send = nullptr;
-  const int next = (call.rank + 1) % call.ranks;
-  const int before = (call.rank + call.ranks - 1) % call.ranks;
-  if (const auto s = tributary_recv(call.recv, call.count, call.dtype, before, comm, &receive); s != TRIBUTARY_OK)
-    return s;
-  if (const auto s = tributary_send(call.send, call.count, call.dtype, next, comm, &send); s != TRIBUTARY_OK) return s;
-  const auto sent = tributary_wait(send, -1);
-  const auto received = tributary_wait(receive, -1);
-  return sent != TRIBUTARY_OK ? sent : received;
+/// With request == nullptr: blocks.
+tributary_status call_library(const PerfCall& c, tributary_comm* comm, tributary_request** request) {
+  switch (c.collective) {
+    case PerfCollective::all_reduce:
+      return tributary_all_reduce(c.send, c.recv, c.count, c.dtype, c.op, comm, request);
+    case PerfCollective::reduce:
+      return tributary_reduce(c.send, c.recv, c.count, c.dtype, c.op, c.root, comm, request);
+    case PerfCollective::broadcast:
+      return tributary_broadcast(c.send, c.recv, c.count, c.dtype, c.root, comm, request);
+    case PerfCollective::reduce_scatter:
+      return tributary_reduce_scatter(c.send, c.recv, c.count, c.dtype, c.op, comm, request);
+    case PerfCollective::all_gather:
+      return tributary_all_gather(c.send, c.recv, c.count, c.dtype, comm, request);
+    case PerfCollective::all_to_all:
+      return tributary_all_to_all(c.send, c.recv, c.count, c.dtype, comm, request);
+    case PerfCollective::gather:
+      return tributary_gather(c.send, c.recv, c.count, c.dtype, c.root, comm, request);
+    case PerfCollective::scatter:
+      return tributary_scatter(c.send, c.recv, c.count, c.dtype, c.root, comm, request);
+    case PerfCollective::barrier:
+      return tributary_barrier(comm, request);
+    case PerfCollective::sendrecv:
+      break;
+  }
+  return TRIBUTARY_ERROR_INTERNAL;
 }
 
 }  // namespace
@@ -83,30 +97,32 @@ double bus_factor(PerfCollective collective, std::uint32_t ranks) noexcept {
   }
 }
 
-tributary_status run(const PerfCall& c, tributary_comm* comm) {
-  switch (c.collective) {
-    case PerfCollective::all_reduce:
-      return tributary_all_reduce(c.send, c.recv, c.count, c.dtype, c.op, comm, nullptr);
-    case PerfCollective::reduce:
-      return tributary_reduce(c.send, c.recv, c.count, c.dtype, c.op, c.root, comm, nullptr);
-    case PerfCollective::broadcast:
-      return tributary_broadcast(c.send, c.recv, c.count, c.dtype, c.root, comm, nullptr);
-    case PerfCollective::reduce_scatter:
-      return tributary_reduce_scatter(c.send, c.recv, c.count, c.dtype, c.op, comm, nullptr);
-    case PerfCollective::all_gather:
-      return tributary_all_gather(c.send, c.recv, c.count, c.dtype, comm, nullptr);
-    case PerfCollective::all_to_all:
-      return tributary_all_to_all(c.send, c.recv, c.count, c.dtype, comm, nullptr);
-    case PerfCollective::gather:
-      return tributary_gather(c.send, c.recv, c.count, c.dtype, c.root, comm, nullptr);
-    case PerfCollective::scatter:
-      return tributary_scatter(c.send, c.recv, c.count, c.dtype, c.root, comm, nullptr);
-    case PerfCollective::sendrecv:
-      return send_and_receive(c, comm);
-    case PerfCollective::barrier:
-      return tributary_barrier(comm, nullptr);
+tributary_status start(const PerfCall& call, tributary_comm* comm, std::vector<tributary_request*>& requests) {
+  tributary_request* request = nullptr;
+  if (call.collective == PerfCollective::sendrecv) {
+    const int before = (call.rank + call.ranks - 1) % call.ranks;
+    const auto received = tributary_recv(call.recv, call.count, call.dtype, before, comm, &request);
+    if (received != TRIBUTARY_OK) return received;
+    requests.push_back(request);
+    const int next = (call.rank + 1) % call.ranks;
+    const auto sent = tributary_send(call.send, call.count, call.dtype, next, comm, &request);
+    if (sent != TRIBUTARY_OK) return sent;
+  } else if (const auto status = call_library(call, comm, &request); status != TRIBUTARY_OK) {
+    return status;
   }
-  return TRIBUTARY_ERROR_INTERNAL;
+  requests.push_back(request);
+  return TRIBUTARY_OK;
+}
+
+tributary_status run(const PerfCall& call, tributary_comm* comm) {
+  if (call.collective != PerfCollective::sendrecv) return call_library(call, comm, nullptr);
+  std::vector<tributary_request*> requests;
+  tributary_status status = start(call, comm, requests);
+  for (tributary_request* request : requests) {
+    const auto ended = tributary_wait(request, -1);
+    if (status == TRIBUTARY_OK) status = ended;
+  }
+  return status;
 }
 
 }  // namespace tributary::cli

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "client/include/tributary/tributary.h"
 
@@ -57,5 +58,8 @@ struct PerfCall {
 };
 /// Returns when it has ended. sendrecv: to the next rank, from the one before.
 [[nodiscard]] tributary_status run(const PerfCall& call, tributary_comm* comm);
+/// Returns once queued: every request that is appended must be waited for, after an error, too.
+[[nodiscard]] tributary_status start(const PerfCall& call, tributary_comm* comm,
+                                     std::vector<tributary_request*>& requests);
 
 }  // namespace tributary::cli

@@ -40,15 +40,15 @@ std::string without_blanks(std::string text) {
 class Perf {
  public:
   Perf(PerfOptions options, Launch launch) : options_(std::move(options)), launch_(std::move(launch)) {
-    options_.bench.rank = launch_.rank;
-    options_.bench.ranks = launch_.ranks;
+    options_.bench.call.rank = launch_.rank;
+    options_.bench.call.ranks = launch_.ranks;
     report_.settings = options_.bench;
     report_.launcher = launch_.launcher;
   }
 
   Result<int> run() {
-    if (options_.bench.root >= launch_.ranks) {
-      return fail(Errc::bad_argument, "--root " + std::to_string(options_.bench.root) + ": there are " +
+    if (options_.bench.call.root >= launch_.ranks) {
+      return fail(Errc::bad_argument, "--root " + std::to_string(options_.bench.call.root) + ": there are " +
                                           std::to_string(launch_.ranks) + " ranks");
     }
     auto comm = meet();
@@ -134,7 +134,7 @@ class Perf {
   Status run_sizes(tributary_comm* comm) {
     auto bench = Bench::create(options_.bench, options_.bytes_max, comm);
     if (!bench) return std::unexpected(bench.error());
-    const bool sizeless = options_.bench.collective == PerfCollective::barrier;
+    const bool sizeless = options_.bench.call.collective == PerfCollective::barrier;
     for (std::uint64_t bytes = options_.bytes_min; bytes <= options_.bytes_max;) {
       auto row = bench->run(bytes);
       if (!row) return std::unexpected(row.error());

@@ -104,9 +104,9 @@ std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::
       "# tributary {}.{}.{} {}, {} {} (launched by {})\n"
       "# minBytes {} maxBytes {} step {} warmup iters {} iters {} validation {}\n"
       "# path {}\n",
-      TRIBUTARY_VERSION_MAJOR, TRIBUTARY_VERSION_MINOR, TRIBUTARY_VERSION_PATCH, to_string(s.collective), s.ranks,
-      s.ranks == 1 ? "rank" : "ranks", report.launcher, bytes_min, bytes_max, step, s.warmup, s.iterations,
-      s.check ? 1 : 0, path_text(report.at_start));
+      TRIBUTARY_VERSION_MAJOR, TRIBUTARY_VERSION_MINOR, TRIBUTARY_VERSION_PATCH, to_string(s.call.collective),
+      s.call.ranks, s.call.ranks == 1 ? "rank" : "ranks", report.launcher, bytes_min, bytes_max, step, s.warmup,
+      s.iterations, s.check ? 1 : 0, path_text(report.at_start));
   for (std::size_t rank = 0; rank < std::min(report.places.size(), kPlacesShown); ++rank)
     text += fmt::format("#   rank {:>5} pid {:>7} on {}\n", rank, report.places[rank].pid, report.places[rank].host);
   if (report.places.size() > kPlacesShown)
@@ -123,10 +123,10 @@ std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::
 
 std::string row_text(const PerfReport& report, const BenchRow& row) {
   const BenchSettings& s = report.settings;
-  return fmt::format("  {:>12} {:>12} {:>11} {:>6} {:>5}{}{}\n", row.bytes, row.count, to_string(s.dtype),
-                     reduces(s.collective) ? to_string(s.op) : "none",
-                     has_root(s.collective) ? std::to_string(s.root) : "-1", measurement_text(row.out_of_place),
-                     measurement_text(row.in_place));
+  return fmt::format("  {:>12} {:>12} {:>11} {:>6} {:>5}{}{}\n", row.bytes, row.count, to_string(s.call.dtype),
+                     reduces(s.call.collective) ? to_string(s.call.op) : "none",
+                     has_root(s.call.collective) ? std::to_string(s.call.root) : "-1",
+                     measurement_text(row.out_of_place), measurement_text(row.in_place));
 }
 
 std::string footer_text(const PerfReport& report) {
@@ -154,9 +154,9 @@ nlohmann::json to_json(const PerfReport& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
   const auto [in_network, fallback] = bytes_by_path(report);
-  nlohmann::json result = {{"collective", to_string(s.collective)},
-                           {"ranks", s.ranks},
-                           {"dtype", to_string(s.dtype)},
+  nlohmann::json result = {{"collective", to_string(s.call.collective)},
+                           {"ranks", s.call.ranks},
+                           {"dtype", to_string(s.call.dtype)},
                            {"iterations", s.iterations},
                            {"warmup", s.warmup},
                            {"checked", s.check},
@@ -171,8 +171,8 @@ nlohmann::json to_json(const PerfReport& report) {
                            {"bytes_fallback", fallback},
                            {"failovers", report.at_end.failovers},
                            {"longest_pause_us", report.at_end.longest_pause_us}};
-  result["op"] = reduces(s.collective) ? nlohmann::json(to_string(s.op)) : nlohmann::json(nullptr);
-  result["root"] = has_root(s.collective) ? nlohmann::json(s.root) : nlohmann::json(nullptr);
+  result["op"] = reduces(s.call.collective) ? nlohmann::json(to_string(s.call.op)) : nlohmann::json(nullptr);
+  result["root"] = has_root(s.call.collective) ? nlohmann::json(s.call.root) : nlohmann::json(nullptr);
   return result;
 }
 
