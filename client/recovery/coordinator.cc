@@ -65,6 +65,8 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
     if (answer.error().code == Errc::bad_argument) group_ = 0;  // forgotten there: ask for a new one
     return rest(answer.error().message);
   }
+  // The manager knows now. Said again, it would count against the same aggregator's next life.
+  failed_.clear();
   if (answer->group != 0) group_ = answer->group;
   epoch_ = answer->epoch;
   lease_seconds_ = answer->lease_seconds;
@@ -72,7 +74,6 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
   if (answer->lanes[0].entries.size() != settings_.nranks)
     return rest("the manager answered for another number of ranks");
-  failed_.clear();
   ++generation_;
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
