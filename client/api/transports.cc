@@ -7,7 +7,7 @@
 namespace tributary::client {
 
 Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
-  const std::string tcp = "tcp";
+  std::string tcp = "tcp";
   if (wanted.empty() || std::ranges::find(wanted, tcp) != wanted.end()) return tcp;
   std::string list;
   for (const std::string& name : wanted) list += (list.empty() ? "" : ", ") + name;
