@@ -6,6 +6,8 @@
      leaf-agg-1       leaf-agg-2
       /     \\          /     \\
   rank 0   rank 1   rank 2   rank 3
+
+Every aggregator takes two children, so the tree needs all three: without one of them the ranks reduce between themselves.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pathlib import Path
 RANKS = 4
 START_SECONDS = 20.0
 STOP_SECONDS = 5.0
+REPORT_SECONDS = 10.0
 HOST_OF = {"leaf-agg-1": "host-leaf-1", "leaf-agg-2": "host-leaf-2", "spine-agg": "host-spine"}
 AGGREGATORS = tuple(HOST_OF)
 TOPOLOGY = Path(__file__).resolve().parent.parent / "config/topology-demo.yaml"
@@ -145,11 +148,14 @@ class Cluster:
             "http_listen: 127.0.0.1:0\n"
             "workers: 1\n"
             "memory: 64MiB\n"
+            "children_max: 2\n"
         )
 
     def wait_for_aggregators(self) -> None:
         deadline = time.monotonic() + START_SECONDS
-        while (active := self.active_aggregators()) != set(AGGREGATORS):
+        while (active := {name for name, it in self.aggregators().items() if it["state"] == "active"}) != set(
+            AGGREGATORS
+        ):
             for service in self.services.values():
                 service.check_alive()
             if time.monotonic() > deadline:
@@ -159,16 +165,22 @@ class Cluster:
                 )
             time.sleep(0.05)
 
-    def get(self, path: str) -> object:
-        with urllib.request.urlopen(self.url + path, timeout=5) as answer:
-            return json.load(answer)
-
-    def active_aggregators(self) -> set[str]:
+    def aggregators(self) -> dict[str, dict]:
+        """What the manager knows of them, by name."""
         try:
-            answer = self.get("/v1/aggregators")
+            with urllib.request.urlopen(f"{self.url}/v1/aggregators", timeout=5) as answer:
+                return {entry["name"]: entry for entry in json.load(answer)["aggregators"]}
         except (urllib.error.URLError, ConnectionError):
-            return set()
-        return {entry["name"] for entry in answer["aggregators"] if entry["state"] == "active"}
+            return {}
+
+    def contribution_bytes(self, name: str, enough: int) -> int:
+        """What an aggregator has counted; it tells the manager every few seconds, so there is some waiting for `enough`."""
+        deadline = time.monotonic() + REPORT_SECONDS
+        while (counted := self.aggregators()[name]["load"]["contribution_bytes_total"]) < enough:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        return counted
 
     def environment(self, rank: int) -> dict[str, str]:
         """What a rank needs to find the service, and to say where it stands."""

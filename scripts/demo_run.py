@@ -22,6 +22,8 @@ from pathlib import Path
 from demo_cluster import AGGREGATORS, RANKS, Cluster, ClusterError, die_with_parent
 
 VICTIM = "leaf-agg-1"
+WITNESS = "leaf-agg-2"
+RANKS_PER_LEAF = 2
 KILL_IN_EPOCH = 4
 SILENCE_SECONDS_MAX = 60.0  # between two events
 ACCURACY_MIN = 95.0
@@ -120,7 +122,6 @@ class Story:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.run = ""
         self.epochs: dict[str, list[Event]] = {}
         self.finished: dict[str, list[Event]] = {}
         self.failover: Event | None = None
@@ -142,28 +143,26 @@ class Story:
 
     def _failover(self, event: Event) -> None:
         self.failover = self.failover or event
+        pause = event["pause_us"] / 1000
         note(
-            f"step {event['step']} of epoch {event['epoch']}: the ranks went on after a pause of {event['pause_us'] / 1000:.1f} ms; path now: {event['path']}"
+            f"step {event['step']} of epoch {event['epoch']}: went on after a pause of {pause:.1f} ms; path now: {event['path']}"
         )
         say(f"   ({event['reason']})")
 
     def _return(self, event: Event) -> None:
         self.back = event
-        note(
-            f"step {event['step']} of epoch {event['epoch']}: back on the tree, generation {event['tree_epoch']} of it"
-        )
+        note(f"step {event['step']} of epoch {event['epoch']}: back on the tree (generation {event['tree_epoch']})")
+
+    def _begin(self, event: Event) -> None:
+        step(TITLES[str(event["run"])])
+        if counters := event["counters"]:
+            say(f"path: {counters['path']}, {counters['levels']} levels of aggregators, {counters['lanes']} lane(s)")
+        say("epoch     loss   test accuracy   gradient bytes reduced in-network   seconds")
 
     def _epoch(self, event: Event) -> None:
-        run = str(event["run"])
-        if run != self.run:
-            self.run = run
-            step(TITLES[run])
-            say("epoch     loss   test accuracy   gradient bytes reduced in-network   seconds")
-        self.epochs.setdefault(run, []).append(event)
-        share = "-" if event["share"] is None else f"{100 * event['share']:.1f} %"
-        say(
-            f"{event['epoch']:5}   {event['loss']:6.4f}   {event['accuracy']:11.1f} %   {share:>34}   {event['seconds']:7.2f}"
-        )
+        self.epochs.setdefault(str(event["run"]), []).append(event)
+        figures = f"{event['epoch']:5}   {event['loss']:6.4f}   {event['accuracy']:11.1f} %"
+        say(f"{figures}   {percent(share(event)):>34}   {event['seconds']:7.2f}")
         if self.failover and not self.restarted and event["epoch"] > KILL_IN_EPOCH:
             self.restarted = True
             note(f"{VICTIM} started again (process {self.cluster.services[VICTIM].start()})")
@@ -172,56 +171,81 @@ class Story:
         self.finished.setdefault(str(event["run"]), []).append(event)
 
 
+def share(epoch: Event) -> float | None:
+    """Of an epoch's gradient bytes, those that aggregators summed."""
+    moved = epoch["gradient_bytes"]
+    return moved["in_network"] / sum(moved.values()) if moved and sum(moved.values()) else None
+
+
+def percent(fraction: float | None) -> str:
+    return "-" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def longest_pause_ms(story: Story) -> float:
+    """Of any rank."""
+    return max(event["counters"]["longest_pause_us"] for event in story.finished["interrupted"]) / 1000
+
+
 class Checks:
     """What the demo proves, each with the figure it was decided by."""
 
-    def __init__(self) -> None:
+    def __init__(self, story: Story) -> None:
+        self.story = story
         self.failed = 0
 
     def expect(self, good: bool, text: str) -> None:
         self.failed += not good
         print(f"   {'ok    ' if good else 'FAILED'}  {text}", flush=True)
 
-    def interruption(self, story: Story) -> None:
-        failover, back = story.failover, story.back
+    def interruption(self) -> None:
+        story = self.story
         self.expect(
-            failover is not None,
-            f"{VICTIM}'s death was survived"
-            + (f": a pause of {failover['pause_us'] / 1000:.1f} ms, no error" if failover else ""),
+            story.failover is not None, f"{VICTIM}'s death was no error: a pause of {longest_pause_ms(story):.1f} ms"
         )
-        self.expect(back is not None, "the ranks came back to the tree" + (f" (epoch {back['epoch']})" if back else ""))
-        last = story.epochs["interrupted"][-1]
+        on_fallback = [share(event) for event in story.epochs["interrupted"] if event["epoch"] == KILL_IN_EPOCH + 1]
         self.expect(
-            last["share"] == 1.0,
-            f"and were wholly on it at the end: {percent(last['share'])} of the last epoch's gradient bytes",
+            on_fallback == [0.0], f"without it the ranks reduced between themselves (epoch {KILL_IN_EPOCH + 1})"
+        )
+        when = f" (epoch {story.back['epoch']})" if story.back else ""
+        last = share(story.epochs["interrupted"][-1])
+        self.expect(
+            story.back is not None and last == 1.0,
+            f"with it they came back to the tree{when}: {percent(last)} at the end",
         )
 
-    def equal_ranks(self, story: Story, run: str) -> None:
-        digests = {event["digest"] for event in story.finished[run]}
-        ranks = len(story.finished[run])
-        self.expect(len(digests) == 1 and ranks == RANKS, f"parameters are bitwise equal on {RANKS} ranks ({run})")
+    def equal_ranks(self, run: str) -> None:
+        finished = self.story.finished[run]
+        digests = {event["digest"] for event in finished}
+        self.expect(
+            len(digests) == 1 and len(finished) == RANKS, f"parameters are bitwise equal on {RANKS} ranks ({run})"
+        )
 
-    def accuracy(self, story: Story, run: str) -> None:
-        accuracy = story.finished[run][0]["accuracy"]
+    def accuracy(self, run: str) -> None:
+        accuracy = self.story.finished[run][0]["accuracy"]
         self.expect(accuracy >= ACCURACY_MIN, f"test accuracy {accuracy:.1f} %, at least {ACCURACY_MIN:.0f} % ({run})")
 
-    def in_network(self, story: Story) -> None:
-        shares = [event["share"] for event in story.epochs["undisturbed"]]
+    def in_network(self) -> None:
+        least = min(share(event) or 0.0 for event in self.story.epochs["undisturbed"])
         self.expect(
-            min(shares) == 1.0,
-            f"undisturbed, every gradient byte was reduced in-network (least epoch: {percent(min(shares))})",
+            least == 1.0, f"undisturbed, every gradient byte was reduced in-network (least epoch: {percent(least)})"
+        )
+
+    def counted_by_aggregator(self, cluster: Cluster) -> None:
+        """The shares above are the ranks' own count; a leaf that was not killed saw the gradients of its two ranks."""
+        epochs = [event for run in ("interrupted", "undisturbed") for event in self.story.epochs[run]]
+        expected = RANKS_PER_LEAF * sum(event["gradient_bytes"]["in_network"] for event in epochs)
+        counted = cluster.contribution_bytes(WITNESS, expected)
+        self.expect(
+            counted >= expected,
+            f"{WITNESS} itself counted {counted / 1e6:.0f} MB of contributions, at least {expected / 1e6:.0f} MB",
         )
 
     def like_gloo(self, folder: Path) -> None:
         name, difference = largest_difference(folder / "undisturbed.pt", folder / "gloo.pt")
+        figures = f"{difference:.1e} (tensor {name}), at most {GLOO_DIFFERENCE_MAX:.0e}"
         self.expect(
-            difference <= GLOO_DIFFERENCE_MAX,
-            f"undisturbed, the parameters are gloo's: largest relative difference of a tensor {difference:.1e} ({name}), at most {GLOO_DIFFERENCE_MAX:.0e}",
+            difference <= GLOO_DIFFERENCE_MAX, f"undisturbed, the parameters are gloo's: relative difference {figures}"
         )
-
-
-def percent(share: object) -> str:
-    return f"{100 * float(share):.1f} %" if share is not None else "none"
 
 
 def largest_difference(ours: Path, theirs: Path) -> tuple[str, float]:
@@ -234,15 +258,16 @@ def largest_difference(ours: Path, theirs: Path) -> tuple[str, float]:
     return worst, differences[worst]
 
 
-def check_everything(story: Story, folder: Path) -> int:
+def check_everything(story: Story, cluster: Cluster) -> int:
     step("Is the result right?")
-    checks = Checks()
-    checks.interruption(story)
+    checks = Checks(story)
+    checks.interruption()
     for run in ("interrupted", "undisturbed"):
-        checks.equal_ranks(story, run)
-        checks.accuracy(story, run)
-    checks.in_network(story)
-    checks.like_gloo(folder)
+        checks.equal_ranks(run)
+        checks.accuracy(run)
+    checks.in_network()
+    checks.counted_by_aggregator(cluster)
+    checks.like_gloo(cluster.folder)
     return checks.failed
 
 
@@ -260,7 +285,7 @@ def run_demo(build: Path, folder: Path) -> int:
         story = Story(cluster)
         for event in ranks.follow():
             story.tell(event)
-        failed = check_everything(story, folder)
+        failed = check_everything(story, cluster)
     finally:
         if ranks:
             ranks.kill()
@@ -274,31 +299,29 @@ def summary(story: Story, failed: int, seconds: float) -> None:
     if failed:
         say(f"{failed} check(s) FAILED; see above.")
         return
-    counters = story.finished["interrupted"][0]["counters"]
+    pause = longest_pause_ms(story)
+    say("Four processes trained one model. Their gradients were summed on the way, by aggregators, not by the ranks.")
     say(
-        "Four processes trained one model. Their gradients were summed on the way, by aggregators, not by the ranks themselves."
+        f"When an aggregator was killed in mid-epoch the training paused for {pause:.1f} ms, went on between the ranks,"
     )
-    say(
-        f"When an aggregator was killed in mid-epoch the training paused for {counters['longest_pause_us'] / 1000:.1f} ms, went on between the ranks, and came"
-    )
-    say(
-        "back to the tree when the aggregator did. No rank saw an error, and all hold the same parameters to the last bit."
-    )
-    say(f"It took {seconds:.0f} s. The README says how to use Tributary in a training script of your own.")
+    say("and came back to the tree when the aggregator did. No rank saw an error, and all hold the same parameters to")
+    say(f"the last bit. It took {seconds:.0f} s. The README says how to use Tributary in a script of your own.")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="The demo after its set-up; run by scripts/demo")
     parser.add_argument(
-        "--build", type=Path, required=True, help="the build directory with tributary-manager and tributary-aggregator"
+        "--build", type=Path, required=True, help="where tributary-manager and tributary-aggregator are"
     )
-    build = parser.parse_args().build.resolve()
+    parser.add_argument("--keep", type=Path, help="leave configuration and logs in this new directory, to look at them")
+    options = parser.parse_args()
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     signal.signal(signal.SIGHUP, lambda *_: sys.exit(129))
-    folder = Path(tempfile.mkdtemp(prefix="tributary-demo-"))
+    folder = options.keep.resolve() if options.keep else Path(tempfile.mkdtemp(prefix="tributary-demo-"))
+    folder.mkdir(parents=True, exist_ok=not options.keep)
     try:
-        return run_demo(build, folder)
+        return run_demo(options.build.resolve(), folder)
     except (ClusterError, DemoError) as error:
         print(f"\nthe demo failed: {error}", file=sys.stderr)
         return 1
@@ -306,7 +329,8 @@ def main() -> int:
         print("\nstopped", file=sys.stderr)
         return 130
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

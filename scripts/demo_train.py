@@ -29,7 +29,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 EPOCHS = 12
 EPOCHS_AFTER_RETURN = 2
-EPOCHS_MAX = 150  # of the interrupted training, whose end is the return to the tree
+EPOCHS_MAX = 40  # of the interrupted training, whose end is the return to the tree
 BATCH_PER_RANK = 8
 TEST_IMAGES = 360
 TIMEOUT = timedelta(seconds=60)
@@ -112,12 +112,11 @@ class NoWatch:
         pass
 
 
-def share_in_network(before: tributary.torch.Info | None, after: tributary.torch.Info | None) -> float | None:
+def bytes_by_path(before: tributary.torch.Info | None, after: tributary.torch.Info | None) -> dict[str, int] | None:
+    """What went each way between two looks at the counters; nothing for gloo."""
     if before is None or after is None:
         return None
-    tree = after["bytes_in_network"] - before["bytes_in_network"]
-    fallback = after["bytes_fallback"] - before["bytes_fallback"]
-    return tree / (tree + fallback) if tree + fallback else None
+    return {path: after[f"bytes_{path}"] - before[f"bytes_{path}"] for path in ("in_network", "fallback")}
 
 
 class Training:
@@ -130,10 +129,12 @@ class Training:
         dist.init_process_group(
             backend, init_method=f"file://{folder}/{run}", rank=self.rank, world_size=self.size, timeout=TIMEOUT
         )
-        self.watch = NoWatch() if run == "gloo" else Watch(run, self.rank)
         self.model = DistributedDataParallel(make_model())
+        self.watch = NoWatch() if run == "gloo" else Watch(run, self.rank)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
         self.epochs_on_tree_again = 0
+        if self.rank == 0:
+            report("begin", run=run, counters=self.watch.seen)
 
     def epoch(self, epoch: int) -> None:
         start, before, losses = time.monotonic(), self.watch.seen, 0.0
@@ -158,8 +159,7 @@ class Training:
                 epoch=epoch,
                 loss=mean.item(),
                 accuracy=self.accuracy(),
-                share=share_in_network(before, after),
-                path=after["path"] if after else None,
+                gradient_bytes=bytes_by_path(before, after),
                 seconds=time.monotonic() - start,
             )
 
