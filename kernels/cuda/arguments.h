@@ -1,0 +1,87 @@
+#pragma once
+// What the host hands to the device kernels, as both see it. Included by .cu files, so C++20 at most, and no Result.
+#include <cstddef>
+#include <cstdint>
+
+namespace tributary::kernels::cuda {
+
+inline constexpr std::uint32_t kInputsMax = 64;
+inline constexpr std::uint32_t kThreadsPerBlock = 256;
+inline constexpr std::uint32_t kVectorBytes = 16;
+
+/// Division by a constant as a product and two shifts: q = (t + ((n - t) >> shift_first)) >> shift_second, t = upper
+/// half of n * multiplier. Of the width that the dtype is divided in: 64 bits for 64-bit integers, else 32. Source: T.
+/// Granlund, P. L. Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
+struct Reciprocal {
+  std::uint64_t multiplier;
+  std::uint32_t shift_first;
+  std::uint32_t shift_second;
+};
+
+[[nodiscard]] constexpr Reciprocal reciprocal_of(std::uint32_t divisor, bool wide) noexcept {
+  std::uint32_t log = 0;  // the least with 2^log >= divisor
+  while (log < 32 && (std::uint64_t{1} << log) < divisor) ++log;
+  const std::uint64_t excess = (std::uint64_t{1} << log) - divisor;
+  // floor(excess 2^bits / divisor), a digit of 32 bits at a time: excess is less than the divisor.
+  std::uint64_t quotient = (excess << 32) / divisor;
+  if (wide) quotient = (quotient << 32) | ((((excess << 32) % divisor) << 32) / divisor);
+  return {quotient + 1, log > 0 ? 1U : 0U, log > 0 ? log - 1 : 0U};
+}
+
+/// Where the arrays of one launch can be moved 16 bytes at a time: `head` elements up to the first boundary, `vectors`
+/// whole ones, then the rest. Without a common boundary vectors is 0, and every element goes by itself.
+struct Split {
+  std::uint64_t head;
+  std::uint64_t vectors;
+};
+
+struct ReduceArguments {
+  const void* inputs[kInputsMax];
+  void* out;
+  std::uint64_t count;
+  Split split;
+  Reciprocal reciprocal;  // for integer avg
+  std::uint32_t inputs_count;
+  std::uint32_t divisor;  // 1: no division
+};
+
+/// `split.head` and `split.vectors` count groups of four elements: 16 bytes of float32, 8 or 4 of the other format.
+struct ConvertArguments {
+  const void* in;
+  void* out;
+  std::uint64_t count;
+  Split split;
+};
+
+struct QuantizeArguments {
+  const void* in;
+  void* out;
+  float* scales;
+  std::uint64_t count;
+  std::uint32_t block;  // elements, a multiple of 32
+  std::uint32_t padding;
+};
+
+/// One tensor of a pack. Chunks number the kChunkBytes-sized pieces of all tensors in order, so that blocks share the
+/// work evenly however the sizes differ.
+struct PackEntry {
+  std::uint64_t tensor;  // device address
+  std::uint64_t offset;  // bytes from the start of the packed buffer
+  std::uint64_t bytes;
+  std::uint64_t first_chunk;  // how many chunks the tensors before this one have
+};
+static_assert(sizeof(PackEntry) == 32);
+
+inline constexpr std::uint64_t kChunkBytes = 16384;
+
+enum class PackDirection : std::uint32_t { pack = 0, unpack = 1 };
+
+struct PackArguments {
+  const PackEntry* entries;  // in device memory
+  void* packed;
+  std::uint64_t chunks;
+  std::uint32_t entries_count;
+  PackDirection direction;
+};
+
+}  // namespace tributary::kernels::cuda

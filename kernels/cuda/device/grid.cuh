@@ -1,0 +1,14 @@
+#pragma once
+// Where a thread stands in its grid and its block.
+#include "cuda/device/portable.cuh"
+
+namespace tributary::kernels::cuda {
+
+__device__ __forceinline__ Lane lane_of_grid() {
+  return {std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x, std::uint64_t{gridDim.x} * blockDim.x};
+}
+__device__ __forceinline__ Lane lane_of_block() {
+  return {threadIdx.x, blockDim.x};
+}
+
+}  // namespace tributary::kernels::cuda

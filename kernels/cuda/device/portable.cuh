@@ -1,0 +1,87 @@
+#pragma once
+// What the kernels' bodies need of the device, with a plain meaning on the host: the same bodies are compiled by g++
+// and run in unit tests, so that their arithmetic and their indexing are proved where there is no GPU.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#define TRIBUTARY_DEVICE __host__ __device__ __forceinline__
+#define TRIBUTARY_UNROLL _Pragma("unroll")
+#else
+#define TRIBUTARY_DEVICE inline
+#define TRIBUTARY_UNROLL
+#endif
+
+namespace tributary::kernels::cuda {
+
+/// Which thread of how many this is, over the whole grid.
+struct Lane {
+  std::uint64_t index;
+  std::uint64_t count;
+};
+
+template <class To, class From>
+TRIBUTARY_DEVICE To bits_as(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  memcpy(&to, &from, sizeof(to));
+  return to;
+}
+
+/// kBytes at an address aligned to as much; 16 of them move as one.
+template <std::size_t kBytes>
+struct alignas(kBytes) Chunk {
+  unsigned char bytes[kBytes];
+};
+
+// Everything is read once and written once, so that lines are marked as the first to leave the cache. Not by the
+// read-only path: in place, the array is written as well.
+template <std::size_t kBytes>
+TRIBUTARY_DEVICE Chunk<kBytes> load_chunk(const void* from) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kBytes == 16) return bits_as<Chunk<16>>(__ldcs(static_cast<const uint4*>(from)));
+  if constexpr (kBytes == 8) return bits_as<Chunk<8>>(__ldcs(static_cast<const uint2*>(from)));
+  if constexpr (kBytes == 4) return bits_as<Chunk<4>>(__ldcs(static_cast<const unsigned*>(from)));
+#endif
+  Chunk<kBytes> chunk;
+  memcpy(&chunk, from, kBytes);
+  return chunk;
+}
+
+template <std::size_t kBytes>
+TRIBUTARY_DEVICE void store_chunk(void* to, Chunk<kBytes> chunk) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (kBytes == 16) return __stcs(static_cast<uint4*>(to), bits_as<uint4>(chunk));
+  if constexpr (kBytes == 8) return __stcs(static_cast<uint2*>(to), bits_as<uint2>(chunk));
+  if constexpr (kBytes == 4) return __stcs(static_cast<unsigned*>(to), bits_as<unsigned>(chunk));
+#endif
+  memcpy(to, &chunk, kBytes);
+}
+
+template <class T>
+TRIBUTARY_DEVICE T load_element(const void* array, std::uint64_t index) {
+  return static_cast<const T*>(array)[index];
+}
+template <class T>
+TRIBUTARY_DEVICE void store_element(void* array, std::uint64_t index, T value) {
+  static_cast<T*>(array)[index] = value;
+}
+
+TRIBUTARY_DEVICE std::uint32_t multiply_high(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::uint32_t>((static_cast<std::uint64_t>(a) * b) >> 32);
+}
+
+TRIBUTARY_DEVICE std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+#if defined(__CUDA_ARCH__)
+  return __umul64hi(a, b);
+#else
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(a) * b) >> 64);
+#endif
+}
+
+}  // namespace tributary::kernels::cuda

@@ -1,0 +1,140 @@
+#pragma once
+// reduce, convert and pack on the memory of an NVIDIA GPU.
+//
+// Everything is ordered by the stream it is given; nothing synchronises. An answer without error means that the launch
+// was accepted; what goes wrong on the device later is reported by the stream, as for any kernel. The bits are those of
+// the host kernels, but for the payload of NaN.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tributary/kernels/convert.h"
+#include "tributary/kernels/cuda_driver.h"
+#include "tributary/protocol/error.h"
+#include "tributary/protocol/types.h"
+
+namespace tributary::kernels::cuda {
+
+/// A fatbin: device code for several architectures, of which the driver takes what fits.
+struct CudaImage {
+  const char* name;
+  const void* data;
+};
+
+/// What the build embedded; empty without TRIBUTARY_WITH_CUDA.
+[[nodiscard]] std::span<const CudaImage> embedded_cuda_images() noexcept;
+
+/// How much of the chip a launch may take.
+enum class Share : std::uint8_t {
+  all,     // as many blocks as are resident at once
+  little,  // one block on every fourth multiprocessor, enough to fill PCIe, and the rest left to whoever computes
+};
+
+/// One tensor of a pack.
+struct PackedTensor {
+  DeviceAddress address;
+  std::size_t bytes;
+  std::size_t offset;  // in the packed buffer
+};
+
+/// Puts tensors one after the other, each at a multiple of `alignment` bytes: 16 lets whole vectors move where the
+/// tensors are so aligned. Fills in the offsets and returns the size of the buffer.
+std::size_t lay_out(std::span<PackedTensor> tensors, std::size_t alignment = 16) noexcept;
+
+/// A list of tensors in device memory, made once for a bucket and used for every step. Not to be destroyed while a
+/// launch that uses it is under way.
+class PackTable {
+ public:
+  PackTable(PackTable&& other) noexcept;
+  PackTable& operator=(PackTable&&) = delete;
+  ~PackTable();
+
+ private:
+  friend class CudaKernels;
+  PackTable(CudaDriver& driver, ContextHandle context) noexcept : driver_(&driver), context_(context) {}
+
+  CudaDriver* driver_;
+  ContextHandle context_;
+  DeviceAddress entries_ = 0;
+  std::uint32_t entries_count_ = 0;
+  std::uint64_t chunks_ = 0;
+};
+
+/// The kernels, loaded into the primary context of one device. Any thread. Streams and memory must be that context's
+/// (the CUDA runtime's and PyTorch's are); mapped host memory is named by its device address.
+class CudaKernels {
+ public:
+  /// `driver` must outlive the result. unsupported: no code in this build, none for the device, or a device before
+  /// compute capability 7.5.
+  static Result<std::unique_ptr<CudaKernels>> load(CudaDriver& driver, int device,
+                                                   std::span<const CudaImage> images = embedded_cuda_images());
+  CudaKernels(const CudaKernels&) = delete;
+  CudaKernels& operator=(const CudaKernels&) = delete;
+  ~CudaKernels();
+
+  /// kernels::reduce (see reduce.h), of 1 to 64 arrays. Addresses are multiples of the element's size; where they are
+  /// alike modulo 16, whole vectors move.
+  Status reduce(DType dtype, ReduceOp op, std::span<const DeviceAddress> inputs, DeviceAddress out, std::size_t count,
+                std::uint32_t divisor, StreamHandle stream);
+
+  /// kernels::convert (see convert.h). To or from mapped host memory this is the staging path: pass Share::little.
+  Status convert(DType from, DType to, DeviceAddress in, DeviceAddress out, std::size_t count, Overflow overflow,
+                 StreamHandle stream, Share share = Share::all);
+  Status convert_accumulate(DType from, DeviceAddress in, DeviceAddress accumulator, std::size_t count,
+                            StreamHandle stream);
+
+  /// kernels::quantize and its companions.
+  Status quantize(DeviceAddress in, DeviceAddress out, DeviceAddress scales, std::size_t count, std::size_t block,
+                  StreamHandle stream);
+  Status dequantize(DeviceAddress in, DeviceAddress scales, DeviceAddress out, std::size_t count, std::size_t block,
+                    StreamHandle stream);
+  Status dequantize_accumulate(DeviceAddress in, DeviceAddress scales, DeviceAddress accumulator, std::size_t count,
+                               std::size_t block, StreamHandle stream);
+
+  /// Copies without converting, at any alignment; for staging through mapped host memory.
+  Status copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream, Share share = Share::all);
+
+  /// Makes the table for pack and unpack. Allocates, and copies before it returns: not for every step. exhausted: no
+  /// device memory.
+  Result<PackTable> make_pack_table(std::span<const PackedTensor> tensors);
+
+  /// All tensors of the table into one buffer, or back, in one launch.
+  Status pack(const PackTable& table, DeviceAddress packed, StreamHandle stream);
+  Status unpack(const PackTable& table, DeviceAddress packed, StreamHandle stream);
+
+ private:
+  struct Kernel {
+    FunctionHandle function = nullptr;
+    std::uint32_t blocks_max = 1;  // resident on the whole device at once
+  };
+  struct ConvertKernels {
+    Kernel narrow, narrow_saturate, widen, accumulate;
+  };
+
+  CudaKernels(CudaDriver& driver, int device) noexcept : driver_(driver), device_(device) {}
+  Status prepare(std::span<const CudaImage> images);
+  Status check_device();
+  Status find_all();
+  Status find(const char* name, Kernel& kernel);
+  Status launch(const Kernel& kernel, const char* what, std::uint64_t threads, Share share, StreamHandle stream,
+                void** arguments);
+  Status run_convert(const Kernel& kernel, const char* what, DeviceAddress in, DeviceAddress out, std::size_t count,
+                     DType small, bool narrows, StreamHandle stream, Share share);
+  Status run_quantize(const Kernel& kernel, const char* what, std::uint64_t threads, DeviceAddress in,
+                      DeviceAddress out, DeviceAddress scales, std::size_t count, std::size_t block,
+                      StreamHandle stream);
+  Status run_pack(const PackTable& table, DeviceAddress packed, bool unpacks, StreamHandle stream);
+
+  CudaDriver& driver_;
+  int device_;
+  ContextHandle context_ = nullptr;
+  std::uint32_t multiprocessors_ = 1;
+  std::vector<ModuleHandle> modules_;
+  Kernel reduce_[kDTypeCount][kReduceOpCount];
+  ConvertKernels convert_[4];
+  Kernel quantize_, dequantize_, dequantize_accumulate_, copy_, pack_;
+};
+
+}  // namespace tributary::kernels::cuda

@@ -1,0 +1,324 @@
+// The bodies of the CUDA kernels, compiled for the host and run lane by lane, against the scalar reference: their
+// arithmetic and their indexing, where there is no GPU. What the device's own instructions round is left to the tests
+// on a device.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/device/convert_body.cuh"
+#include "cuda/device/copy_body.cuh"
+#include "cuda/device/quantize_body.cuh"
+#include "cuda/device/reduce_body.cuh"
+#include "cuda/split.h"
+#include "reference/convert.h"
+#include "reference/reduce.h"
+#include "tributary/kernels/cuda.h"
+#include "values.h"
+
+namespace tributary::kernels::cuda {
+namespace {
+
+using test::GuardedArray;
+
+DeviceAddress address_of(const void* pointer) {
+  return reinterpret_cast<DeviceAddress>(pointer);
+}
+
+/// A grid, one lane after the other.
+template <class Body>
+void run_grid(std::uint64_t lanes, Body body) {
+  for (std::uint64_t lane = 0; lane < lanes; ++lane) body(Lane{lane, lanes});
+}
+
+// ---- reduce
+
+using ReduceBody = void (*)(const ReduceArguments&, std::uint64_t lanes);
+
+template <DType kDType, ReduceOp kOp>
+void run_reduce(const ReduceArguments& arguments, std::uint64_t lanes) {
+  run_grid(lanes, [&](Lane lane) { reduce_body<Element<kDType, kOp>>(arguments, lane); });
+}
+
+template <std::size_t... kIndex>
+ReduceBody body_of(std::size_t index, std::index_sequence<kIndex...>) {
+  static constexpr ReduceBody kBodies[] = {
+      run_reduce<static_cast<DType>(kIndex / kReduceOpCount), static_cast<ReduceOp>(kIndex % kReduceOpCount)>...};
+  return kBodies[index];
+}
+
+struct Case {
+  DType dtype;
+  ReduceOp op;
+  [[nodiscard]] ReduceBody body() const {
+    return body_of(static_cast<std::size_t>(dtype) * kReduceOpCount + static_cast<std::size_t>(op),
+                   std::make_index_sequence<std::size_t{kDTypeCount} * kReduceOpCount>{});
+  }
+};
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
+    for (std::uint8_t op = 0; op < kReduceOpCount; ++op) cases.push_back({DType{dtype}, ReduceOp{op}});
+  }
+  return cases;
+}
+
+struct Shape {
+  std::size_t inputs;
+  std::size_t count;
+  std::uint32_t divisor = 1;
+  std::size_t misalignment = 0;  // elements, of every array
+  std::size_t odd_one = 0;       // elements more, of the first input alone
+  std::uint64_t lanes = 7;
+};
+
+std::string reduced(Case the_case, Shape shape) {
+  const std::size_t size = size_of(the_case.dtype);
+  const std::uint32_t divisor = the_case.op == ReduceOp::avg ? shape.divisor : 1;
+  std::mt19937_64 random(shape.count + shape.inputs);
+  std::vector<GuardedArray> inputs;
+  ReduceArguments arguments{};
+  std::vector<const void*> pointers;
+  std::vector<DeviceAddress> addresses;
+  for (std::size_t k = 0; k < shape.inputs; ++k) {
+    inputs.emplace_back(shape.count * size, (shape.misalignment + (k == 0 ? shape.odd_one : 0)) * size);
+    inputs.back().assign(test::values(the_case.dtype, shape.count, random));
+    arguments.inputs[k] = inputs.back().data();
+    pointers.push_back(arguments.inputs[k]);
+    addresses.push_back(address_of(arguments.inputs[k]));
+  }
+  std::vector<std::byte> expected(shape.count * size);
+  reference::reduce(the_case.dtype, the_case.op, pointers, expected.data(), shape.count, divisor);
+
+  GuardedArray out(shape.count * size, shape.misalignment * size);
+  arguments.out = out.data();
+  arguments.count = shape.count;
+  arguments.split = split_of_reduce(addresses, address_of(out.data()), shape.count, size);
+  arguments.reciprocal = reciprocal_of(divisor, size == 8);
+  arguments.inputs_count = static_cast<std::uint32_t>(shape.inputs);
+  arguments.divisor = divisor;
+  the_case.body()(arguments, shape.lanes);
+  if (!out.guards_intact()) return "bytes beside the result were written";
+  return test::difference(the_case.dtype, expected.data(), out.data(), shape.count);
+}
+
+class CudaReduceBody : public testing::TestWithParam<Case> {};
+
+TEST_P(CudaReduceBody, GivesTheReferencesBitsAtEveryLengthAndAlignment) {
+  for (std::size_t misalignment = 0; misalignment < 16 / size_of(GetParam().dtype); ++misalignment) {
+    for (const std::size_t count : {0U, 1U, 3U, 15U, 16U, 17U, 64U, 257U, 1000U}) {
+      ASSERT_EQ(reduced(GetParam(), {.inputs = 3, .count = count, .divisor = 3, .misalignment = misalignment}), "")
+          << count << " at " << misalignment;
+    }
+  }
+}
+
+TEST_P(CudaReduceBody, GoesElementByElementWhereAlignmentsDiffer) {
+  EXPECT_EQ(reduced(GetParam(), {.inputs = 2, .count = 300, .odd_one = 1}), "");
+}
+
+TEST_P(CudaReduceBody, TakesAnyNumberOfInputsAndLanes) {
+  for (const std::size_t inputs : {1U, 2U, 5U, 64U}) {
+    for (const std::uint64_t lanes : {1U, 32U, 1024U})
+      EXPECT_EQ(reduced(GetParam(), {.inputs = inputs, .count = 200, .divisor = 7, .lanes = lanes}), "");
+  }
+}
+
+TEST_P(CudaReduceBody, DividesByAnyNumberOfRanks) {
+  if (GetParam().op != ReduceOp::avg) GTEST_SKIP() << "only avg divides";
+  for (const std::uint32_t divisor :
+       {1U, 2U, 3U, 10U, 255U, 256U, 257U, 65537U, 0x7FFFFFFFU, 0x80000000U, 0x80000001U, 0xFFFFFFFFU}) {
+    EXPECT_EQ(reduced(GetParam(), {.inputs = 2, .count = 1000, .divisor = divisor}), "") << divisor;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, CudaReduceBody, testing::ValuesIn(all_cases()), [](const auto& test_case) {
+  return std::string(to_string(test_case.param.dtype)) + "_" + std::string(to_string(test_case.param.op));
+});
+
+// ---- convert
+
+std::vector<float> floats(std::size_t count) {
+  std::mt19937_64 random(count);
+  const std::vector<std::byte> bytes = test::values(DType::float32, count, random);
+  std::vector<float> values(count);
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+template <DType kDType, bool kSaturate>
+std::string narrowed(std::size_t count, std::size_t misalignment) {
+  GuardedArray in(count * sizeof(float), misalignment * sizeof(float)),
+      out(count * size_of(kDType), misalignment * size_of(kDType));
+  std::mt19937_64 random(count);
+  in.assign(test::values(DType::float32, count, random));
+  std::vector<std::byte> expected(count * size_of(kDType));
+  reference::convert(DType::float32, kDType, in.data(), expected.data(), count,
+                     {.overflow = kSaturate ? Overflow::saturate : Overflow::to_infinity});
+  const ConvertArguments arguments{
+      in.data(), out.data(), count,
+      split_of_convert(address_of(in.data()), address_of(out.data()), count, size_of(kDType))};
+  run_grid(5, [&](Lane lane) { convert_body<NarrowBody<kDType, kSaturate>>(arguments, lane); });
+  if (!out.guards_intact()) return "bytes beside the result were written";
+  return test::difference(kDType, expected.data(), out.data(), count);
+}
+
+template <DType kDType>
+std::string widened(std::size_t count, std::size_t misalignment, bool accumulates) {
+  GuardedArray in(count * size_of(kDType), misalignment * size_of(kDType)),
+      out(count * sizeof(float), misalignment * sizeof(float));
+  std::mt19937_64 random(count);
+  in.assign(test::plain_values(kDType, count, random));
+  std::vector<float> expected = floats(count);
+  std::memcpy(out.data(), expected.data(), count * sizeof(float));
+  if (accumulates)
+    reference::convert_accumulate(kDType, in.data(), expected.data(), count);
+  else
+    reference::convert(kDType, DType::float32, in.data(), expected.data(), count);
+  const ConvertArguments arguments{
+      in.data(), out.data(), count,
+      split_of_convert(address_of(out.data()), address_of(in.data()), count, size_of(kDType))};
+  run_grid(5, [&](Lane lane) {
+    if (accumulates)
+      convert_body<WidenBody<kDType, true>>(arguments, lane);
+    else
+      convert_body<WidenBody<kDType, false>>(arguments, lane);
+  });
+  if (!out.guards_intact()) return "bytes beside the result were written";
+  return test::difference(DType::float32, reinterpret_cast<const std::byte*>(expected.data()), out.data(), count);
+}
+
+template <DType kDType>
+void expect_conversions() {
+  for (std::size_t misalignment = 0; misalignment < 9; ++misalignment) {
+    for (const std::size_t count : {0U, 1U, 4U, 7U, 64U, 1000U}) {
+      ASSERT_EQ((narrowed<kDType, false>(count, misalignment)), "") << count << " at " << misalignment;
+      ASSERT_EQ((narrowed<kDType, true>(count, misalignment)), "") << count << " at " << misalignment;
+      ASSERT_EQ(widened<kDType>(count, misalignment, false), "") << count << " at " << misalignment;
+      ASSERT_EQ(widened<kDType>(count, misalignment, true), "") << count << " at " << misalignment;
+    }
+  }
+}
+
+TEST(CudaConvertBody, GivesTheReferencesBitsForFloat16) {
+  expect_conversions<DType::float16>();
+}
+TEST(CudaConvertBody, GivesTheReferencesBitsForBfloat16) {
+  expect_conversions<DType::bfloat16>();
+}
+TEST(CudaConvertBody, GivesTheReferencesBitsForFloat8E4m3) {
+  expect_conversions<DType::float8_e4m3>();
+}
+TEST(CudaConvertBody, GivesTheReferencesBitsForFloat8E5m2) {
+  expect_conversions<DType::float8_e5m2>();
+}
+
+TEST(CudaConvertBody, DecodesEveryCodeByIntegers) {
+  for (std::uint32_t code = 0; code < 65536; ++code) {
+    const auto word = static_cast<std::uint16_t>(code);
+    float expected = 0;
+    reference::convert(DType::float16, DType::float32, &word, &expected, 1);
+    const float actual = SmallFloat<DType::float16>::widen(word);
+    if (expected == expected) {
+      ASSERT_EQ(actual, expected) << code;
+    } else {
+      ASSERT_NE(actual, actual) << code;
+    }
+  }
+}
+
+// ---- quantize
+
+TEST(CudaQuantizeBody, GivesTheReferencesBits) {
+  for (const std::size_t block : {32U, 96U, 256U}) {
+    std::vector<float> in(5 * block + 3);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 101) * 0.37F - 17.0F;
+    in[block + 1] = std::numeric_limits<float>::infinity();
+    std::vector<std::int8_t> expected(in.size()), steps(in.size());
+    std::vector<float> expected_scales(6), scales(6), expected_sum(in.size(), 1.0F), sum(in.size(), 1.0F);
+    reference::quantize(in.data(), expected.data(), expected_scales.data(), in.size(), block);
+    QuantizeArguments arguments{in.data(), steps.data(), scales.data(), in.size(), static_cast<std::uint32_t>(block),
+                                0};
+    for (std::size_t begin = 0; begin < in.size(); begin += block) {
+      const std::size_t end = std::min(begin + block, in.size());
+      std::uint32_t largest = 0;
+      for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)
+        largest = std::max(largest, largest_of_lane(arguments, begin, end, lane));
+      for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) quantize_by_lane(arguments, begin, end, lane, largest);
+    }
+    EXPECT_EQ(steps, expected);
+    EXPECT_EQ(test::difference(DType::float32, reinterpret_cast<const std::byte*>(expected_scales.data()),
+                               reinterpret_cast<const std::byte*>(scales.data()), 6),
+              "");
+
+    reference::dequantize_accumulate(expected.data(), expected_scales.data(), expected_sum.data(), in.size(), block);
+    const QuantizeArguments back{
+        steps.data(), sum.data(), scales.data(), in.size(), static_cast<std::uint32_t>(block), 0};
+    for (std::size_t i = 0; i < in.size(); ++i) dequantize_element<true>(back, i);
+    EXPECT_EQ(test::difference(DType::float32, reinterpret_cast<const std::byte*>(expected_sum.data()),
+                               reinterpret_cast<const std::byte*>(sum.data()), in.size()),
+              "");
+  }
+}
+
+// ---- copy and pack
+
+TEST(CudaCopyBody, CopiesAtEveryAlignment) {
+  std::mt19937_64 random(1);
+  for (std::size_t from_offset = 0; from_offset < 17; ++from_offset) {
+    for (std::size_t to_offset = 0; to_offset < 17; ++to_offset) {
+      for (const std::size_t bytes : {0U, 1U, 15U, 16U, 300U}) {
+        GuardedArray from(bytes, from_offset), to(bytes, to_offset);
+        from.assign(test::values(DType::uint8, bytes, random));
+        run_grid(3, [&](Lane lane) {
+          copy_body(reinterpret_cast<char*>(to.data()), reinterpret_cast<const char*>(from.data()), bytes, lane);
+        });
+        ASSERT_TRUE(to.guards_intact());
+        ASSERT_EQ(std::memcmp(to.data(), from.data(), bytes), 0) << from_offset << " to " << to_offset << " " << bytes;
+      }
+    }
+  }
+}
+
+TEST(CudaPackBody, PacksAndUnpacksTensorsOfManySizes) {
+  std::mt19937_64 random(2);
+  std::vector<GuardedArray> tensors, back;
+  std::vector<PackedTensor> list;
+  for (const std::size_t bytes : {4U, 0U, 16384U, 16385U, 100000U, 1U, 0U, 40000U}) {
+    tensors.emplace_back(bytes, bytes % 5);
+    tensors.back().assign(test::values(DType::uint8, bytes, random));
+    back.emplace_back(bytes, bytes % 7);
+    list.push_back({address_of(tensors.back().data()), bytes, 0});
+  }
+  GuardedArray packed(lay_out(list), 0);
+
+  const auto run = [&](std::vector<GuardedArray>& arrays, PackDirection direction) {
+    std::vector<PackEntry> entries;
+    std::uint64_t chunks = 0;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+      entries.push_back({address_of(arrays[i].data()), list[i].offset, list[i].bytes, chunks});
+      chunks += (list[i].bytes + kChunkBytes - 1) / kChunkBytes;
+    }
+    const PackArguments arguments{entries.data(), packed.data(), chunks, static_cast<std::uint32_t>(entries.size()),
+                                  direction};
+    for (std::uint64_t chunk = 0; chunk < chunks; ++chunk)
+      run_grid(8, [&](Lane lane) { pack_chunk(arguments, chunk, lane); });
+  };
+  run(tensors, PackDirection::pack);
+  run(back, PackDirection::unpack);
+
+  EXPECT_TRUE(packed.guards_intact());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].offset % 16, 0U);
+    EXPECT_EQ(std::memcmp(packed.data() + list[i].offset, tensors[i].data(), list[i].bytes), 0) << i;
+    EXPECT_EQ(std::memcmp(back[i].data(), tensors[i].data(), list[i].bytes), 0) << i;
+    EXPECT_TRUE(back[i].guards_intact()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tributary::kernels::cuda

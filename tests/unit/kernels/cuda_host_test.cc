@@ -1,0 +1,267 @@
+// What the host side of the CUDA kernels decides, with a driver that is a fake: it needs neither a GPU nor libcuda.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cuda/split.h"
+#include "fake_cuda_driver.h"
+#include "tributary/kernels/cuda.h"
+
+namespace tributary::kernels::cuda {
+namespace {
+
+using test::FakeCudaDriver;
+using testing::HasSubstr;
+
+constexpr CudaImage kImages[] = {{"reduce", "image"}};
+
+std::unique_ptr<CudaKernels> loaded(FakeCudaDriver& driver) {
+  auto kernels = CudaKernels::load(driver, 0, kImages);
+  EXPECT_TRUE(kernels) << (kernels ? "" : kernels.error().message);
+  return kernels ? std::move(*kernels) : nullptr;
+}
+
+// ---- Finding the driver
+
+class NamedSymbols final : public SymbolSource {
+ public:
+  explicit NamedSymbols(std::string missing) : missing_(std::move(missing)) {}
+  void* find(const char* name) override {
+    return name == missing_ ? nullptr : reinterpret_cast<void*>(&NamedSymbols::nothing);
+  }
+
+ private:
+  static int nothing() { return 0; }
+  std::string missing_;
+};
+
+TEST(CudaDriver, BindsWhenEveryCallIsThere) {
+  EXPECT_TRUE(bind_cuda_driver(std::make_unique<NamedSymbols>("")));
+}
+
+TEST(CudaDriver, NamesTheCallThatIsMissing) {
+  const auto driver = bind_cuda_driver(std::make_unique<NamedSymbols>("cuMemcpyAsync"));
+  ASSERT_FALSE(driver);
+  EXPECT_EQ(driver.error().code, Errc::unsupported);
+  EXPECT_THAT(driver.error().message, HasSubstr("cuMemcpyAsync"));
+}
+
+TEST(CudaDriver, OpensOrSaysWhyNot) {
+  const auto driver = open_cuda_driver();
+  if (driver) GTEST_SKIP() << "this host has a driver";
+  EXPECT_EQ(driver.error().code, Errc::unsupported);
+  EXPECT_THAT(driver.error().message, HasSubstr("NVIDIA driver"));
+}
+
+TEST(CudaDriver, SortsErrorsByWhatTheCallerDoesNext) {
+  FakeCudaDriver driver;
+  const auto code_of = [&](int result) { return cuda_error(driver, static_cast<CudaResult>(result), "x").code; };
+  EXPECT_EQ(code_of(1), Errc::bad_argument);
+  EXPECT_EQ(code_of(2), Errc::exhausted);
+  EXPECT_EQ(code_of(209), Errc::unsupported);
+  EXPECT_EQ(code_of(719), Errc::io);
+}
+
+// ---- Loading the kernels
+
+TEST(CudaKernels, AreUnsupportedInABuildWithoutThem) {
+  FakeCudaDriver driver;
+  const auto kernels = CudaKernels::load(driver, 0, {});
+  ASSERT_FALSE(kernels);
+  EXPECT_EQ(kernels.error().code, Errc::unsupported);
+  EXPECT_THAT(kernels.error().message, HasSubstr("TRIBUTARY_WITH_CUDA"));
+}
+
+TEST(CudaKernels, RefuseADeviceThatIsNotThere) {
+  FakeCudaDriver driver;
+  const auto kernels = CudaKernels::load(driver, 1, kImages);
+  ASSERT_FALSE(kernels);
+  EXPECT_EQ(kernels.error().code, Errc::bad_argument);
+}
+
+TEST(CudaKernels, RefuseADeviceThatIsTooOld) {
+  FakeCudaDriver driver;
+  driver.capability_major = 7;
+  driver.capability_minor = 0;
+  const auto kernels = CudaKernels::load(driver, 0, kImages);
+  ASSERT_FALSE(kernels);
+  EXPECT_EQ(kernels.error().code, Errc::unsupported);
+  EXPECT_THAT(kernels.error().message, HasSubstr("Fake GPU"));
+  EXPECT_THAT(kernels.error().message, HasSubstr("7.0"));
+}
+
+TEST(CudaKernels, SayWhichDriverCouldNotLoadThem) {
+  FakeCudaDriver driver;
+  driver.failures["module_load"] = static_cast<CudaResult>(222);
+  const auto kernels = CudaKernels::load(driver, 0, kImages);
+  ASSERT_FALSE(kernels);
+  EXPECT_EQ(kernels.error().code, Errc::unsupported);
+  EXPECT_THAT(kernels.error().message, HasSubstr("CUDA 12.4"));
+  EXPECT_EQ(driver.contexts_retained, 0);
+  EXPECT_EQ(driver.contexts_pushed, 0);
+}
+
+TEST(CudaKernels, NameAKernelThatTheImagesLack) {
+  FakeCudaDriver driver;
+  driver.missing_kernel = "reduce_bfloat16_avg";
+  const auto kernels = CudaKernels::load(driver, 0, kImages);
+  ASSERT_FALSE(kernels);
+  EXPECT_THAT(kernels.error().message, HasSubstr("reduce_bfloat16_avg"));
+  EXPECT_EQ(driver.modules_loaded, 0);
+}
+
+TEST(CudaKernels, GiveBackWhatTheyTookOfTheDriver) {
+  FakeCudaDriver driver;
+  {
+    const auto kernels = loaded(driver);
+    EXPECT_EQ(driver.modules_loaded, 1);
+    EXPECT_EQ(driver.contexts_retained, 1);
+    EXPECT_EQ(driver.contexts_pushed, 0);
+  }
+  EXPECT_EQ(driver.modules_loaded, 0);
+  EXPECT_EQ(driver.contexts_retained, 0);
+}
+
+// ---- Launching them
+
+TEST(CudaReduce, LaunchesTheKernelOfItsDtypeAndOpOnTheStream) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  const DeviceAddress inputs[] = {0x10000, 0x20000};
+  const auto stream = reinterpret_cast<StreamHandle>(&driver);
+  ASSERT_TRUE(kernels->reduce(DType::bfloat16, ReduceOp::avg, inputs, 0x30000, 1000, 2, stream));
+  ASSERT_EQ(driver.launches.size(), 1U);
+  EXPECT_EQ(driver.launches[0].kernel, "reduce_bfloat16_avg");
+  EXPECT_EQ(driver.launches[0].stream, stream);
+  EXPECT_TRUE(driver.launches[0].in_context);
+  EXPECT_EQ(driver.last_reduce.inputs_count, 2U);
+  EXPECT_EQ(driver.last_reduce.divisor, 2U);
+  EXPECT_EQ(driver.last_reduce.split.vectors, 125U);
+  EXPECT_EQ(driver.contexts_pushed, 0);
+}
+
+TEST(CudaReduce, SizesTheGridToTheWorkAndToTheChip) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  const DeviceAddress inputs[] = {0x10000, 0x20000};
+  ASSERT_TRUE(kernels->reduce(DType::float32, ReduceOp::sum, inputs, 0x30000, 4096, 1, nullptr));
+  EXPECT_EQ(driver.launches.back().blocks, 4U);  // 1024 vectors, 256 threads to a block
+  ASSERT_TRUE(kernels->reduce(DType::float32, ReduceOp::sum, inputs, 0x30000, std::size_t{1} << 30, 1, nullptr));
+  EXPECT_EQ(driver.launches.back().blocks, 132U * 4);
+}
+
+TEST(CudaReduce, IgnoresTheDivisorOfEveryOpButAvg) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  const DeviceAddress inputs[] = {0x10000};
+  ASSERT_TRUE(kernels->reduce(DType::int32, ReduceOp::sum, inputs, 0x30000, 10, 5, nullptr));
+  EXPECT_EQ(driver.last_reduce.divisor, 1U);
+}
+
+TEST(CudaReduce, LaunchesNothingForNoElements) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  const DeviceAddress inputs[] = {0x10000};
+  EXPECT_TRUE(kernels->reduce(DType::int32, ReduceOp::sum, inputs, 0x30000, 0, 1, nullptr));
+  EXPECT_TRUE(driver.launches.empty());
+}
+
+TEST(CudaReduce, RefusesWhatTheContractDoesNotAllow) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  const DeviceAddress misaligned[] = {0x10002};
+  const std::vector<DeviceAddress> too_many(65, 0x10000);
+  EXPECT_EQ(kernels->reduce(DType::float32, ReduceOp::sum, misaligned, 0x30000, 8, 1, nullptr).error().code,
+            Errc::bad_argument);
+  EXPECT_EQ(kernels->reduce(DType::float32, ReduceOp::sum, too_many, 0x30000, 8, 1, nullptr).error().code,
+            Errc::bad_argument);
+  EXPECT_EQ(kernels->reduce(DType::float32, ReduceOp::avg, {too_many.data(), 2}, 0x30000, 8, 0, nullptr).error().code,
+            Errc::bad_argument);
+  EXPECT_EQ(
+      kernels->convert(DType::float16, DType::bfloat16, 0x10000, 0x20000, 8, Overflow::saturate, nullptr).error().code,
+      Errc::bad_argument);
+  EXPECT_EQ(kernels->quantize(0x10000, 0x20000, 0x30000, 8, 33, nullptr).error().code, Errc::bad_argument);
+  EXPECT_TRUE(driver.launches.empty());
+}
+
+TEST(CudaReduce, ReportsALaunchThatFailed) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  driver.failures["launch"] = static_cast<CudaResult>(719);
+  const DeviceAddress inputs[] = {0x10000};
+  const Status status = kernels->reduce(DType::int32, ReduceOp::sum, inputs, 0x30000, 8, 1, nullptr);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Errc::io);
+  EXPECT_THAT(status.error().message, HasSubstr("CUDA_ERROR_FAKE"));
+  EXPECT_EQ(driver.contexts_pushed, 0);
+}
+
+TEST(CudaConvert, ChoosesTheKernelByDirectionAndOverflow) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  ASSERT_TRUE(kernels->convert(DType::float32, DType::float8_e4m3, 0x10000, 0x20000, 64, Overflow::saturate, nullptr));
+  EXPECT_EQ(driver.launches.back().kernel, "narrow_float8_e4m3_saturate");
+  ASSERT_TRUE(kernels->convert(DType::float32, DType::float16, 0x10000, 0x20000, 64, Overflow::to_infinity, nullptr));
+  EXPECT_EQ(driver.launches.back().kernel, "narrow_float16");
+  ASSERT_TRUE(kernels->convert(DType::bfloat16, DType::float32, 0x10000, 0x20000, 64, Overflow::to_infinity, nullptr));
+  EXPECT_EQ(driver.launches.back().kernel, "widen_bfloat16");
+  ASSERT_TRUE(kernels->convert_accumulate(DType::float8_e5m2, 0x10000, 0x20000, 64, nullptr));
+  EXPECT_EQ(driver.launches.back().kernel, "accumulate_float8_e5m2");
+}
+
+TEST(CudaConvert, LeavesMostOfTheChipToOthersWhenStaging) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  ASSERT_TRUE(kernels->copy(0x10000, 0x20000, std::size_t{1} << 30, nullptr, Share::little));
+  EXPECT_EQ(driver.launches.back().kernel, "copy_bytes");
+  EXPECT_EQ(driver.launches.back().blocks, 33U);
+}
+
+TEST(CudaPack, UsesOneLaunchForAllTensors) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  std::vector<PackedTensor> tensors{{0x10000, 1024, 0}, {0x20000, 0, 0}, {0x30000, 40000, 0}};
+  EXPECT_EQ(lay_out(tensors), 41024U);
+  {
+    const auto table = kernels->make_pack_table(tensors);
+    ASSERT_TRUE(table);
+    ASSERT_TRUE(kernels->pack(*table, 0x40000, nullptr));
+    ASSERT_TRUE(kernels->unpack(*table, 0x40000, nullptr));
+    ASSERT_EQ(driver.launches.size(), 2U);
+    EXPECT_EQ(driver.launches[0].kernel, "pack");
+    EXPECT_EQ(driver.launches[0].blocks, 4U);  // 1 chunk and 3
+    EXPECT_EQ(driver.allocations, 1);
+  }
+  EXPECT_EQ(driver.allocations, 0);
+}
+
+TEST(CudaPack, GivesBackTheTableWhenItCannotBeFilled) {
+  FakeCudaDriver driver;
+  const auto kernels = loaded(driver);
+  driver.failures["copy"] = static_cast<CudaResult>(700);
+  const PackedTensor tensors[] = {{0x10000, 1024, 0}};
+  EXPECT_FALSE(kernels->make_pack_table(tensors));
+  EXPECT_EQ(driver.allocations, 0);
+}
+
+// ---- What moves in whole vectors
+
+TEST(CudaSplit, MovesVectorsOnlyWhereAllArraysLieAlike) {
+  const DeviceAddress alike[] = {0x1004, 0x2004};
+  const DeviceAddress unlike[] = {0x1004, 0x2008};
+  const Split split = split_of_reduce(alike, 0x3004, 100, 4);
+  EXPECT_EQ(split.head, 3U);
+  EXPECT_EQ(split.vectors, 24U);
+  EXPECT_EQ(split_of_reduce(unlike, 0x3004, 100, 4).vectors, 0U);
+  EXPECT_EQ(split_of_reduce(alike, 0x3004, 2, 4).vectors, 0U);
+}
+
+TEST(CudaSplit, AlignsBothSidesOfAConversion) {
+  EXPECT_EQ(split_of_convert(0x1000, 0x2000, 10, 2).vectors, 2U);
+  EXPECT_EQ(split_of_convert(0x1004, 0x2002, 10, 2).head, 3U);
+  EXPECT_EQ(split_of_convert(0x1004, 0x2000, 10, 2).vectors, 0U);
+}
+
+}  // namespace
+}  // namespace tributary::kernels::cuda
