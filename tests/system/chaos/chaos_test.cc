@@ -1,0 +1,212 @@
+// Kills a random aggregator at a random moment, again and again, under ranks that run mixed collectives in several
+// groups; now and then the manager, too. No rank may see an error, wait for ever, or have other bits than the others.
+//
+// TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: what the kills may take), TRIBUTARY_CHAOS_SEED.
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "tests/system/chaos/rank_fleet.h"
+#include "tests/system/chaos/workshop.h"
+#include "tributary/manager_client/manager_client.h"
+
+namespace tributary::chaos {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kRanks = 8;
+constexpr std::uint32_t kAggregators = 5;
+constexpr std::uint64_t kKillsPerManagerKill = 20;
+constexpr milliseconds kSilenceMax{45'000};
+constexpr milliseconds kReturnLimit{20'000};
+
+void collect_names(const nlohmann::json& node, std::set<std::string>& names) {
+  if (!node.contains("aggregator")) return;
+  names.insert(node.at("aggregator").get<std::string>());
+  for (const auto& child : node.at("children")) collect_names(child, names);
+}
+
+/// One run: the cluster, the ranks, and what has been seen.
+class ChaosRun {
+ public:
+  ChaosRun(std::uint64_t seed, std::uint64_t kills, std::uint64_t seconds)
+      : random_(seed), kills_(kills), end_us_(now_us() + seconds * 1'000'000) {
+    cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = kAggregators, .levels = 2}, 2);
+    stop_file_ = workshop_.folder() + "/stop";
+    auto fleet = RankFleet::start({.ranks = kRanks,
+                                   .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--seed",
+                                               std::to_string(seed), "--bytes-max", "262144"},
+                                   .folder = workshop_.folder(),
+                                   .cluster = cluster_.get(),
+                                   .environment = {{"TRIBUTARY_TIMEOUT", "30"}, {"TRIBUTARY_LOG", "debug"}}});
+    if (!fleet) throw std::runtime_error(fleet.error().message);
+    fleet_ = std::move(*fleet);
+    fleet_->on_round = [this](std::size_t, const RoundReport& report) { note(report); };
+  }
+
+  void start() {
+    fleet_->listen(milliseconds(30'000), [this] { return fleet_->all_ready() || troubled(); });
+    ASSERT_TRUE(fleet_->all_ready()) << trouble_;
+  }
+
+  void kill_and_kill_again() {
+    for (std::uint64_t number = 1; number <= kills_; ++number) {
+      const bool manager_too = number % kKillsPerManagerKill == 0;
+      wait_for_trees(number);
+      pause(0, 200);
+      kill_one(number, manager_too);
+      ASSERT_FALSE(troubled()) << trouble_;
+    }
+  }
+
+  void come_back() {
+    const std::uint64_t begin = now_us();
+    fleet_->listen(kReturnLimit, [this] { return fleet_->all_in_network() || troubled(); });
+    ASSERT_FALSE(troubled()) << trouble_;
+    EXPECT_TRUE(fleet_->all_in_network()) << "some group did not get back to its trees";
+    std::printf("after the last kill all groups were on trees within %.1f s\n",
+                static_cast<double>(now_us() - begin) / 1e6);
+  }
+
+  void end() {
+    std::ofstream(stop_file_) << "stop\n";
+    fleet_->listen(milliseconds(60'000), [this] { return fleet_->all_ended() || troubled(); });
+    ASSERT_TRUE(fleet_->all_ended()) << fleet_->trouble(milliseconds(0));
+    ASSERT_FALSE(troubled()) << trouble_;
+    std::uint64_t operations = 0, in_network = 0, all = 0;
+    for (const RankState& rank : fleet_->ranks()) {
+      EXPECT_TRUE(rank.done);
+      operations += rank.operations;
+      in_network += rank.bytes_in_network;
+      all += rank.bytes_in_network + rank.bytes_fallback;
+    }
+    std::printf(
+        "%llu kills, %llu of them seen by a group whose tree it was; %llu operations on %u ranks, %.0f %% of "
+        "their bytes in-network; longest pause %.1f ms (library: %.1f ms)\n",
+        static_cast<unsigned long long>(kills_), static_cast<unsigned long long>(kills_noticed_),
+        static_cast<unsigned long long>(operations), kRanks,
+        100.0 * static_cast<double>(in_network) / static_cast<double>(std::max<std::uint64_t>(all, 1)),
+        static_cast<double>(longest_pause_us_) / 1000, static_cast<double>(longest_library_pause_us_) / 1000);
+    EXPECT_GE(kills_noticed_, kills_ / 3) << "too few of the kills hit a tree in use for this to show anything";
+    EXPECT_GT(in_network, 0U);
+  }
+
+ private:
+  std::uint64_t draw(std::uint64_t below) { return random_() % below; }
+
+  [[nodiscard]] bool troubled() {
+    trouble_ = fleet_->trouble(kSilenceMax);
+    return !trouble_.empty();
+  }
+
+  void pause(std::uint64_t from_ms, std::uint64_t to_ms) {
+    fleet_->listen(milliseconds(from_ms + draw(to_ms - from_ms + 1)));
+  }
+
+  /// A kill is worth most when trees are in use, but it must not wait for them for ever.
+  void wait_for_trees(std::uint64_t number) {
+    const std::uint64_t now = now_us();
+    const std::uint64_t left = end_us_ > now ? (end_us_ - now) / 1000 / (kills_ - number + 1) : 0;
+    fleet_->listen(milliseconds(std::min<std::uint64_t>(left, 5000)),
+                   [this] { return fleet_->all_in_network() || troubled(); });
+  }
+
+  /// Mostly one that some group's tree stands on: groups that were driven off an aggregator do without it from then on.
+  std::size_t choose_victim() {
+    std::set<std::string> names;
+    auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = {}});
+    const auto trees = client ? client->get("/v1/trees") : std::unexpected(client.error());
+    if (trees && draw(8) != 0) {
+      for (const auto& tree : trees->at("trees")) collect_names(tree.at("root"), names);
+    }
+    std::vector<std::size_t> choices;
+    for (std::size_t i = 0; i < cluster_->aggregators(); ++i) {
+      if (names.empty() || names.contains(cluster_->name_of(i))) choices.push_back(i);
+    }
+    return choices[draw(choices.size())];
+  }
+
+  void kill_one(std::uint64_t number, bool manager_too) {
+    const std::size_t victim = choose_victim();
+    const std::uint64_t failovers_before = failovers();
+    killed_us_ = now_us();
+    gap_us_ = 0;
+    if (manager_too && draw(2) == 0) cluster_->kill(cli::LocalCluster::kManager);
+    cluster_->kill(victim);
+    pause(0, 100);
+    restart(victim);
+    if (manager_too) {
+      cluster_->kill(cli::LocalCluster::kManager);
+      pause(0, 500);
+      restart(cli::LocalCluster::kManager);
+    }
+    fleet_->listen(milliseconds(200), [&] { return failovers() > failovers_before; });
+    fleet_->listen(milliseconds(100));  // the round in which the pause was is reported when it ends
+    const bool noticed = failovers() > failovers_before;
+    kills_noticed_ += noticed ? 1 : 0;
+    longest_pause_us_ = std::max(longest_pause_us_, gap_us_);
+    std::printf("kill %3llu: %s%s, %s; longest pause %.1f ms; now %s\n", static_cast<unsigned long long>(number),
+                cluster_->name_of(victim).c_str(), manager_too ? " and the manager" : "",
+                noticed ? "a tree was lost" : "in no tree in use", static_cast<double>(gap_us_) / 1000,
+                paths().c_str());
+    std::fflush(stdout);
+  }
+
+  void restart(std::size_t which) {
+    const auto ok = cluster_->restart(which);
+    if (!ok) throw std::runtime_error(ok.error().message);
+  }
+
+  void note(const RoundReport& report) {
+    if (report.end_us > killed_us_ && killed_us_ != 0) gap_us_ = std::max(gap_us_, report.gap_us);
+    for (const GroupReport& group : report.groups)
+      longest_library_pause_us_ = std::max(longest_library_pause_us_, group.longest_pause_us);
+  }
+
+  [[nodiscard]] std::uint64_t failovers() const {
+    std::uint64_t sum = 0;
+    for (const RankState& rank : fleet_->ranks()) {
+      for (const GroupReport& group : rank.last.groups) sum += group.failovers;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] std::string paths() const {
+    std::map<std::string, bool> by_group;
+    for (const RankState& rank : fleet_->ranks()) {
+      for (const GroupReport& group : rank.last.groups) by_group[group.name] = group.in_network;
+    }
+    std::string text;
+    for (const auto& [name, in_network] : by_group)
+      text += (text.empty() ? "" : ", ") + name + (in_network ? " in-network" : " fallback");
+    return text;
+  }
+
+  Workshop workshop_;
+  std::mt19937_64 random_;
+  const std::uint64_t kills_;
+  const std::uint64_t end_us_;
+  std::string stop_file_;
+  std::unique_ptr<cli::LocalCluster> cluster_;
+  std::unique_ptr<RankFleet> fleet_;
+  std::string trouble_;
+  std::uint64_t killed_us_ = 0, gap_us_ = 0, longest_pause_us_ = 0, longest_library_pause_us_ = 0;
+  std::uint64_t kills_noticed_ = 0;
+};
+
+TEST(Chaos, KilledAggregatorsCostAPauseAndNothingElse) {
+  const std::uint64_t seed = number_from_environment("TRIBUTARY_CHAOS_SEED", std::random_device{}());
+  std::printf("seed %llu (TRIBUTARY_CHAOS_SEED)\n", static_cast<unsigned long long>(seed));
+  ChaosRun run(seed, number_from_environment("TRIBUTARY_CHAOS_KILLS", 100),
+               number_from_environment("TRIBUTARY_CHAOS_SECONDS", 160));
+  run.start();
+  if (!HasFatalFailure()) run.kill_and_kill_again();
+  if (!HasFatalFailure()) run.come_back();
+  if (!HasFatalFailure()) run.end();
+}
+
+}  // namespace
+}  // namespace tributary::chaos

@@ -1,0 +1,93 @@
+#pragma once
+// All ranks of a chaos run as the driver sees them: what they report, whether they agree, how they end.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/cluster/child_process.h"
+#include "client/cli/cluster/local_cluster.h"
+
+namespace tributary::chaos {
+
+/// CLOCK_MONOTONIC, as the ranks report it.
+[[nodiscard]] std::uint64_t now_us();
+
+struct GroupReport {
+  std::string name;
+  bool in_network = false;
+  std::uint32_t epoch = 0;
+  std::uint64_t failovers = 0;
+  std::uint64_t returns = 0;
+  std::uint64_t longest_pause_us = 0;
+  std::uint64_t digest = 0;
+};
+
+struct RoundReport {
+  std::uint64_t number = 0;
+  std::uint64_t end_us = 0;
+  std::uint64_t gap_us = 0;
+  std::array<GroupReport, 3> groups;  // the world's first
+};
+
+struct RankState {
+  std::unique_ptr<cli::ChildProcess> process;
+  int output = -1;
+  std::string pending;
+  bool ready = false;
+  std::uint64_t heard_us = 0;  // when the last line came
+  RoundReport last;
+  std::string trouble;                                                     // an "error" or a "wrong" line
+  std::uint64_t operations = 0, bytes_in_network = 0, bytes_fallback = 0;  // of its "done" line
+  bool done = false;
+};
+
+struct FleetSettings {
+  std::uint32_t ranks = 8;
+  std::vector<std::string> command;
+  std::string folder;                          // logs go there
+  const cli::LocalCluster* cluster = nullptr;  // none: pure fallback
+  cli::Environment environment;                // beyond this process's own
+};
+
+class RankFleet {
+ public:
+  /// Errors as ChildProcess::spawn's.
+  [[nodiscard]] static Result<std::unique_ptr<RankFleet>> start(FleetSettings settings);
+  ~RankFleet();
+
+  /// Reads what the ranks say for so long; `stop`, asked after every line, ends it sooner.
+  void listen(std::chrono::milliseconds time, const std::function<bool()>& stop = {});
+  [[nodiscard]] RankState& rank(std::size_t index) noexcept { return ranks_[index]; }
+  [[nodiscard]] const std::vector<RankState>& ranks() const noexcept { return ranks_; }
+  [[nodiscard]] bool all_ready() const;
+  [[nodiscard]] bool all_ended();
+  /// Every rank's groups, as last reported, are on their trees.
+  [[nodiscard]] bool all_in_network() const;
+
+  /// Called for every round of every rank.
+  std::function<void(std::size_t rank, const RoundReport&)> on_round;
+
+  /// What went wrong so far, with the logs that may tell why; empty while all is well. A rank of which nothing was
+  /// heard for `silence_max` is a hang.
+  [[nodiscard]] std::string trouble(std::chrono::milliseconds silence_max);
+
+ private:
+  explicit RankFleet(FleetSettings settings) : settings_(std::move(settings)), ranks_(settings_.ranks) {}
+  [[nodiscard]] Status start_rank(std::uint32_t index, std::uint16_t port);
+  void read_from(std::size_t index);
+  void take_line(std::size_t index, const std::string& line);
+  void compare(std::size_t index, const RoundReport& report);
+  [[nodiscard]] std::string log_of(std::size_t index) const;
+
+  const FleetSettings settings_;
+  std::vector<RankState> ranks_;
+  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> digests_;  // by group and round, of whoever was first
+  std::string disagreement_;
+};
+
+}  // namespace tributary::chaos

@@ -1,0 +1,59 @@
+#pragma once
+// What every test with a whole cluster needs: a folder that goes away, a guardian, the programs' paths.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/cli/cluster/guardian.h"
+#include "client/cli/cluster/local_cluster.h"
+#include "client/cli/cluster/machine.h"
+
+namespace tributary::chaos {
+
+class Workshop {
+ public:
+  Workshop() {
+    auto path = cli::make_private_folder();
+    if (!path) throw std::runtime_error(path.error().message);
+    folder_ = *path;
+    auto guardian = cli::Guardian::start(folder_);
+    if (!guardian) throw std::runtime_error(guardian.error().message);
+    guardian_.emplace(std::move(*guardian));
+  }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+  ~Workshop() {
+    std::error_code ignored;
+    // A failed test's logs say why.
+    if (testing::Test::HasFailure()) {
+      guardian_->keep_folder();
+      std::fprintf(stderr, "logs are kept in %s\n", folder_.c_str());
+    } else {
+      std::filesystem::remove_all(folder_, ignored);
+    }
+  }
+
+  [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+  [[nodiscard]] const cli::Guardian* guardian() const noexcept { return &*guardian_; }
+  [[nodiscard]] std::unique_ptr<cli::LocalCluster> start_cluster(const cli::ClusterShape& shape, std::uint32_t lanes) {
+    auto cluster = cli::LocalCluster::start({.shape = shape, .lanes = lanes, .folder = folder_}, guardian());
+    if (!cluster) throw std::runtime_error(cluster.error().message);
+    return std::move(*cluster);
+  }
+
+ private:
+  std::string folder_;
+  std::optional<cli::Guardian> guardian_;
+};
+
+/// A number from the environment, for those who want a test longer, shorter, or the same again.
+inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace tributary::chaos
