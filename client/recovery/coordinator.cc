@@ -180,7 +180,8 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
       return on_progress(rank, message);
     case FrameType::abort:
       return abort(static_cast<Errc>(message.value), message.body);
-    case FrameType::finalize: return on_finalize(rank);
+    case FrameType::finalize:
+      return on_finalize(rank);
     default:
       return;
   }
@@ -320,7 +321,8 @@ void Coordinator::renew(TimePoint now) {
 void Coordinator::tick(TimePoint now) {
   now_ = now;
   if (state_ == State::stopped) return;
-  if (now >= finalize_deadline_) return abort(Errc::timed_out, not_finalized() + ": did not finalize within the time-out, as other ranks did");
+  if (now >= finalize_deadline_)
+    return abort(Errc::timed_out, not_finalized() + ": did not finalize within the time-out, as other ranks did");
   if (stalled_operation_ && now >= decide_at_) return decide();
   if (service_ == nullptr) return;
   if (group_ != 0 && now >= renew_at_) renew(now);

@@ -91,7 +91,7 @@ class PeerLink final : public transport::ChannelHandler {
   std::vector<std::byte> staging_;
   std::deque<PostedReceive> posted_;
   std::deque<Pending> pending_;
-  bool open_ = false;     // past the challenge
+  bool open_ = false;                     // past the challenge
   std::optional<FrameHeader> held_back_;  // told the channel NotYet
   bool mismatched_ = false;
   bool closed_ = false;

@@ -1,18 +1,19 @@
 /* Tributary: collectives whose sums are made in the network.
  *
- * Every rank sends its tensor once to a tree of aggregators and gets the result once. Where no aggregator is available, or one dies in
- * mid-operation, the same call ends by ring or tree between the ranks.
+ * Every rank sends its tensor once to a tree of aggregators and gets the result once. Where no aggregator is available,
+ * or one dies in mid-operation, the same call ends by ring or tree between the ranks.
  *
  * Rules, as NCCL's where nothing is said:
- *   - Every rank of a communicator makes the same collective calls in the same order, with the same count, dtype, op and root.
- *     Where they differ every rank gets TRIBUTARY_ERROR_MISMATCH, and tributary_last_error says which rank asked for what.
+ *   - Every rank of a communicator makes the same collective calls in the same order, with the same count, dtype, op
+ * and root. Where they differ every rank gets TRIBUTARY_ERROR_MISMATCH, and tributary_last_error says which rank asked
+ * for what.
  *   - Calls are asynchronous: they return once queued, and the buffers belong to the library until the request is done.
  *     With request == NULL a call blocks until it is done, or fails after the communicator's time-out.
- *   - In-place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank * sendcount;
- *     gather and scatter likewise at the root). Any other overlap is TRIBUTARY_ERROR_BAD_ARGUMENT.
+ *   - In-place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank *
+ * sendcount; gather and scatter likewise at the root). Any other overlap is TRIBUTARY_ERROR_BAD_ARGUMENT.
  *   - Counts are elements, not bytes; 0 is allowed. Buffers may be NULL only where they hold no element.
- *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but their order is the
- *     caller's to fix. tributary_test and tributary_wait of different requests may run at the same time.
+ *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but their
+ * order is the caller's to fix. tributary_test and tributary_wait of different requests may run at the same time.
  *   - Nothing aborts the process; nothing is printed except the log on standard error (TRIBUTARY_LOG).
  */
 #ifndef TRIBUTARY_TRIBUTARY_H_
@@ -54,10 +55,11 @@ typedef enum tributary_status {
   TRIBUTARY_ERROR_MISMATCH = -5,     /* ranks called different operations */
   TRIBUTARY_ERROR_EXHAUSTED = -6,    /* out of memory or of a bounded resource */
   TRIBUTARY_ERROR_UNSUPPORTED = -7,  /* valid, but not built or not possible here */
-  TRIBUTARY_ERROR_UNREACHABLE = -8,  /* the bootstrap address did not answer; or TRIBUTARY_PATH=in-network and no tree can be had */
-  TRIBUTARY_ERROR_DENIED = -9,       /* wrong unique id or credential */
-  TRIBUTARY_ERROR_ABORTED = -10,     /* the communicator was aborted, here or by another rank */
-  TRIBUTARY_ERROR_SYSTEM = -11,      /* a system call failed */
+  TRIBUTARY_ERROR_UNREACHABLE =
+      -8, /* the bootstrap address did not answer; or TRIBUTARY_PATH=in-network and no tree can be had */
+  TRIBUTARY_ERROR_DENIED = -9,   /* wrong unique id or credential */
+  TRIBUTARY_ERROR_ABORTED = -10, /* the communicator was aborted, here or by another rank */
+  TRIBUTARY_ERROR_SYSTEM = -11,  /* a system call failed */
   TRIBUTARY_ERROR_INTERNAL = -12
 } tributary_status;
 
@@ -76,8 +78,8 @@ typedef enum tributary_dtype {
   TRIBUTARY_FLOAT8_E5M2 = 11
 } tributary_dtype;
 
-/* Integer sums wrap; integer averages truncate toward zero. min and max propagate NaN. 8- and 16-bit floats accumulate in float32 and
- * are rounded once, to nearest even, at each point of the tree. */
+/* Integer sums wrap; integer averages truncate toward zero. min and max propagate NaN. 8- and 16-bit floats accumulate
+ * in float32 and are rounded once, to nearest even, at each point of the tree. */
 typedef enum tributary_op {
   TRIBUTARY_SUM = 0,
   TRIBUTARY_PROD = 1,
@@ -90,101 +92,113 @@ typedef enum tributary_mem_kind { TRIBUTARY_MEM_HOST = 0, TRIBUTARY_MEM_CUDA = 1
 
 typedef enum tributary_path { TRIBUTARY_PATH_FALLBACK = 0, TRIBUTARY_PATH_IN_NETWORK = 1 } tributary_path;
 
-/* Explicit settings of one communicator; they win over the environment, which wins over the configuration file. Start from
- * TRIBUTARY_CONFIG_INITIALIZER; a NULL or 0 member means "not set here". */
+/* Explicit settings of one communicator; they win over the environment, which wins over the configuration file. Start
+ * from TRIBUTARY_CONFIG_INITIALIZER; a NULL or 0 member means "not set here". */
 typedef struct tributary_config {
-  size_t struct_bytes;      /* sizeof(tributary_config): lets the struct grow */
-  const char* manager;      /* TRIBUTARY_MANAGER: "http://host:7470" */
-  const char* path;         /* TRIBUTARY_PATH: "auto", "in-network", "fallback" */
-  const char* transport;    /* TRIBUTARY_TRANSPORT: "tcp" */
+  size_t struct_bytes;        /* sizeof(tributary_config): lets the struct grow */
+  const char* manager;        /* TRIBUTARY_MANAGER: "http://host:7470" */
+  const char* path;           /* TRIBUTARY_PATH: "auto", "in-network", "fallback" */
+  const char* transport;      /* TRIBUTARY_TRANSPORT: "tcp" */
   const char* interface_name; /* TRIBUTARY_IFNAME: the interface whose address other ranks are told */
-  const char* host_id;      /* TRIBUTARY_HOST_ID: this host's name in the topology */
-  const char* token_file;   /* TRIBUTARY_TOKEN_FILE: the manager's job token */
-  const char* job;          /* TRIBUTARY_JOB: the name under which the manager lists the group */
-  int lanes;                /* TRIBUTARY_LANES: 1 to 16 */
-  int64_t timeout_ms;       /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
+  const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
+  const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
+  const char* job;            /* TRIBUTARY_JOB: the name under which the manager lists the group */
+  int lanes;                  /* TRIBUTARY_LANES: 1 to 16 */
+  int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
 } tributary_config;
 #define TRIBUTARY_CONFIG_INITIALIZER {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0}
 
 typedef struct tributary_info {
-  size_t struct_bytes;            /* set by the caller to sizeof(tributary_info) */
-  tributary_path path;            /* of operations that start now */
-  uint32_t epoch;                 /* generation of the trees; 0 before the first */
-  uint32_t lanes;                 /* 0 on fallback */
-  uint32_t levels;                /* aggregators between a rank and the result; 0 on fallback */
-  uint32_t window;                /* segments */
+  size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
+  tributary_path path; /* of operations that start now */
+  uint32_t epoch;      /* generation of the trees; 0 before the first */
+  uint32_t lanes;      /* 0 on fallback */
+  uint32_t levels;     /* aggregators between a rank and the result; 0 on fallback */
+  uint32_t window;     /* segments */
   uint32_t segment_bytes;
-  uint64_t operations;            /* collectives ended */
-  uint64_t bytes_in_network;      /* payload of ended collectives by path, this rank's input (all_gather: output) */
+  uint64_t operations;       /* collectives ended */
+  uint64_t bytes_in_network; /* payload of ended collectives by path, this rank's input (all_gather: output) */
   uint64_t bytes_fallback;
-  uint64_t failovers;             /* trees lost while in use */
-  uint64_t returns;               /* moves back to a tree */
-  uint64_t last_pause_us;         /* from the loss of the last tree to the fallback's start */
+  uint64_t failovers;     /* trees lost while in use */
+  uint64_t returns;       /* moves back to a tree */
+  uint64_t last_pause_us; /* from the loss of the last tree to the fallback's start */
   uint64_t longest_pause_us;
-  char reason[256];               /* why the path is what it is */
+  char reason[256]; /* why the path is what it is */
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);
-/* Whole sentence: what, where, what to do. NULL comm: this thread's last error. Valid until this thread's next call of it. */
+/* Whole sentence: what, where, what to do. NULL comm: this thread's last error. Valid until this thread's next call of
+ * it. */
 TRIBUTARY_API const char* tributary_last_error(const tributary_comm* comm);
 TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* patch);
 
 /* Call in the process of rank 0, which then listens; carry the 128 bytes to the other ranks by any means. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
-/* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing ranks. */
-TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks, const tributary_unique_id* id, int rank);
-TRIBUTARY_API tributary_status tributary_comm_init_rank_config(tributary_comm** comm, int nranks, const tributary_unique_id* id, int rank,
+/* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
+ * ranks. */
+TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks,
+                                                        const tributary_unique_id* id, int rank);
+TRIBUTARY_API tributary_status tributary_comm_init_rank_config(tributary_comm** comm, int nranks,
+                                                               const tributary_unique_id* id, int rank,
                                                                const tributary_config* config);
 TRIBUTARY_API tributary_status tributary_comm_rank(const tributary_comm* comm, int* rank);
 TRIBUTARY_API tributary_status tributary_comm_size(const tributary_comm* comm, int* size);
 TRIBUTARY_API tributary_status tributary_comm_info(const tributary_comm* comm, tributary_info* info);
 /* Collective: waits until every rank's operations have ended. */
 TRIBUTARY_API tributary_status tributary_comm_finalize(tributary_comm* comm);
-/* Frees it; finalizes first unless that was done or the communicator has failed. Outstanding requests become invalid. */
+/* Frees it; finalizes first unless that was done or the communicator has failed. Outstanding requests become invalid.
+ */
 TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
-/* Ends every outstanding operation with TRIBUTARY_ERROR_ABORTED, here and on the other ranks, and frees the communicator. */
+/* Ends every outstanding operation with TRIBUTARY_ERROR_ABORTED, here and on the other ranks, and frees the
+ * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
 
-TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes, tributary_mem_kind kind, tributary_mem** mem);
-TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void* ptr, size_t bytes, uint64_t offset, int fd,
-                                                             tributary_mem** mem);
+TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes,
+                                                      tributary_mem_kind kind, tributary_mem** mem);
+TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void* ptr, size_t bytes,
+                                                             uint64_t offset, int fd, tributary_mem** mem);
 TRIBUTARY_API tributary_status tributary_mem_deregister(tributary_comm* comm, tributary_mem* mem);
 
 /* recv[i] = op over all ranks of send[i], for i in [0, count). */
-TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype, tributary_op op,
-                                                    tributary_comm* comm, tributary_request** request);
+TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                                    tributary_op op, tributary_comm* comm, tributary_request** request);
 /* The same at root alone; recv is not used elsewhere. */
-TRIBUTARY_API tributary_status tributary_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype, tributary_op op, int root,
-                                                tributary_comm* comm, tributary_request** request);
+TRIBUTARY_API tributary_status tributary_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                                tributary_op op, int root, tributary_comm* comm,
+                                                tributary_request** request);
 /* recv on every rank = send of root; send is not used elsewhere. */
-TRIBUTARY_API tributary_status tributary_broadcast(const void* send, void* recv, size_t count, tributary_dtype dtype, int root,
-                                                   tributary_comm* comm, tributary_request** request);
+TRIBUTARY_API tributary_status tributary_broadcast(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                                   int root, tributary_comm* comm, tributary_request** request);
 /* send: nranks * recvcount elements; rank r gets the reduced elements [r * recvcount, (r + 1) * recvcount). */
-TRIBUTARY_API tributary_status tributary_reduce_scatter(const void* send, void* recv, size_t recvcount, tributary_dtype dtype, tributary_op op,
-                                                        tributary_comm* comm, tributary_request** request);
+TRIBUTARY_API tributary_status tributary_reduce_scatter(const void* send, void* recv, size_t recvcount,
+                                                        tributary_dtype dtype, tributary_op op, tributary_comm* comm,
+                                                        tributary_request** request);
 /* recv: nranks * sendcount elements, rank r's at r * sendcount. */
-TRIBUTARY_API tributary_status tributary_all_gather(const void* send, void* recv, size_t sendcount, tributary_dtype dtype, tributary_comm* comm,
+TRIBUTARY_API tributary_status tributary_all_gather(const void* send, void* recv, size_t sendcount,
+                                                    tributary_dtype dtype, tributary_comm* comm,
                                                     tributary_request** request);
 /* send, recv: nranks * count elements; rank i's part j goes to rank j's part i. Not in place. */
-TRIBUTARY_API tributary_status tributary_all_to_all(const void* send, void* recv, size_t count, tributary_dtype dtype, tributary_comm* comm,
-                                                    tributary_request** request);
+TRIBUTARY_API tributary_status tributary_all_to_all(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                                    tributary_comm* comm, tributary_request** request);
 /* recv at root: nranks * count elements. */
-TRIBUTARY_API tributary_status tributary_gather(const void* send, void* recv, size_t count, tributary_dtype dtype, int root, tributary_comm* comm,
-                                                tributary_request** request);
+TRIBUTARY_API tributary_status tributary_gather(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                                int root, tributary_comm* comm, tributary_request** request);
 /* send at root: nranks * count elements. */
-TRIBUTARY_API tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype, int root,
-                                                 tributary_comm* comm, tributary_request** request);
-/* Pairs with the other side's tributary_recv in order, independent of the order of collectives. Counts and dtypes must agree. */
-TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer, tributary_comm* comm,
-                                              tributary_request** request);
-TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer, tributary_comm* comm,
-                                              tributary_request** request);
+TRIBUTARY_API tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype,
+                                                 int root, tributary_comm* comm, tributary_request** request);
+/* Pairs with the other side's tributary_recv in order, independent of the order of collectives. Counts and dtypes must
+ * agree. */
+TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer,
+                                              tributary_comm* comm, tributary_request** request);
+TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer,
+                                              tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary_request** request);
 
-/* *done = 1 when the operation has ended; the return value is then its outcome, and the request is freed. *done = 0: it goes on. */
+/* *done = 1 when the operation has ended; the return value is then its outcome, and the request is freed. *done = 0: it
+ * goes on. */
 TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* done);
-/* -1 waits for ever (the communicator's own time-out still ends a hang). TRIBUTARY_ERROR_TIMED_OUT from this call's time-out leaves the
- * request alive and the operation running: *only* then call again. Else the request is freed. */
+/* -1 waits for ever (the communicator's own time-out still ends a hang). TRIBUTARY_ERROR_TIMED_OUT from this call's
+ * time-out leaves the request alive and the operation running: *only* then call again. Else the request is freed. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 
 #ifdef __cplusplus

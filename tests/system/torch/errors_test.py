@@ -162,7 +162,9 @@ import os, sys, torch, torch.distributed as dist, time, tributary.torch
 from datetime import timedelta
 rank = int(sys.argv[1])
 dist.init_process_group("tributary", init_method="file://" + sys.argv[2], rank=rank, world_size=2,
-timeout=timedelta(seconds=300)) dist.barrier() if rank == 0:
+                        timeout=timedelta(seconds=300))
+dist.barrier()
+if rank == 0:
     raise SystemError("a bug in the training script")
 try:
     dist.all_reduce(torch.zeros(10))

@@ -68,10 +68,11 @@ enum class FrameType : std::uint8_t {
 };
 
 namespace frame_flags {
-inline constexpr std::uint16_t kBare = 1;         // moves the window, carries no data
-inline constexpr std::uint16_t kWantsResult = 2;  // contribution: somebody below needs the result's data, not only its arrival
+inline constexpr std::uint16_t kBare = 1;  // moves the window, carries no data
+inline constexpr std::uint16_t kWantsResult =
+    2;  // contribution: somebody below needs the result's data, not only its arrival
 inline constexpr std::uint16_t kAll = kBare | kWantsResult;
-}
+}  // namespace frame_flags
 
 /// Identifies what was asked for; ranks whose signatures differ for one operation are in error.
 struct Signature {
