@@ -1,9 +1,10 @@
 // One rank of a chaos or soak run: mixed collectives in several groups at once, until rank 0 finds the stop file.
 //
-//   tributary_chaos_rank --stop-file FILE [--seed N] [--bytes-max N] [--rounds-per-life N]
+//   tributary_chaos_rank --stop-file FILE [--seed N] [--bytes-max N] [--rounds-per-life N] [--world-only]
 //
 // Groups of n ranks: all of them; two halves; and odd and even ones, with two lanes each. With --rounds-per-life the
-// smaller groups are made anew every so many rounds. Reports on standard output, a line each:
+// smaller groups are made anew every so many rounds; with --world-only there are none. Reports on standard output, a
+// line each:
 //   ready
 //   round NUMBER END_US GAP_US { NAME PATH EPOCH FAILOVERS RETURNS LONGEST_PAUSE_US DIGEST }...
 //   done OPERATIONS BYTES_IN_NETWORK BYTES_FALLBACK
@@ -13,13 +14,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "client/cli/perf/id_exchange.h"
 #include "client/cli/perf/launch.h"
@@ -36,6 +37,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::size_t bytes_max = 1U << 20;
   std::uint64_t rounds_per_life = 0;  // 0: for ever
+  bool world_only = false;
 };
 
 std::uint64_t now_us() {
@@ -94,7 +96,9 @@ class Rank {
 
   Status run() {
     if (auto ok = make_world(); !ok) return ok;
-    if (auto ok = make_smaller_groups(); !ok) return ok;
+    if (!options_.world_only) {
+      if (auto ok = make_smaller_groups(); !ok) return ok;
+    }
     std::puts("ready");
     std::fflush(stdout);
     for (std::uint64_t round = 0;; ++round) {
@@ -172,12 +176,13 @@ class Rank {
 
   Status renew_smaller_groups() {
     for (GroupPointer* group : {&halves_, &parity_}) {
+      if (!*group) continue;
       remember((*group)->info());
       if (auto ok = (*group)->end(); !ok) return ok;
       operations_ += (*group)->round().operations();
       group->reset();
     }
-    return make_smaller_groups();
+    return options_.world_only ? Status{} : make_smaller_groups();
   }
 
   /// Rank 0 looks for the stop file; all ranks learn at the same round what it saw.
@@ -188,8 +193,16 @@ class Rank {
     return stop == 0;
   }
 
+  [[nodiscard]] std::vector<Group*> groups() const {
+    std::vector<Group*> list;
+    for (const GroupPointer* group : {&world_, &halves_, &parity_}) {
+      if (*group) list.push_back(group->get());
+    }
+    return list;
+  }
+
   Status run_round(std::uint64_t number) {
-    const std::array<Group*, 3> groups{world_.get(), halves_.get(), parity_.get()};
+    const std::vector<Group*> groups = this->groups();
     std::uint64_t last = now_us(), gap = 0;
     const auto ended = [&] {
       const std::uint64_t now = now_us();
@@ -209,8 +222,7 @@ class Rank {
     return fail(error.code, "group " + group.name() + ": " + error.message);
   }
 
-  static Status report(std::uint64_t number, const std::array<Group*, 3>& groups, std::uint64_t end,
-                       std::uint64_t gap) {
+  static Status report(std::uint64_t number, const std::vector<Group*>& groups, std::uint64_t end, std::uint64_t gap) {
     std::printf("round %" PRIu64 " %" PRIu64 " %" PRIu64, number, end, gap);
     for (Group* group : groups) {
       const auto info = group->info();
@@ -231,10 +243,10 @@ class Rank {
   }
 
   Status finish() {
-    for (GroupPointer* group : {&halves_, &parity_, &world_}) {
-      remember((*group)->info());
-      operations_ += (*group)->round().operations();
-      if (auto ok = (*group)->end(); !ok) return in_group(**group, ok.error());
+    for (Group* group : groups()) {
+      remember(group->info());
+      operations_ += group->round().operations();
+      if (auto ok = group->end(); !ok) return in_group(*group, ok.error());
     }
     std::printf("done %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", operations_, bytes_in_network_, bytes_fallback_);
     std::fflush(stdout);
@@ -254,6 +266,7 @@ int run(int argc, char** argv) {
   app.add_option("--seed", options.seed);
   app.add_option("--bytes-max", options.bytes_max);
   app.add_option("--rounds-per-life", options.rounds_per_life);
+  app.add_flag("--world-only", options.world_only);
   CLI11_PARSE(app, argc, argv);
   const auto launch = cli::detect_launch([](const char* name) -> const char* { return std::getenv(name); });
   Status ok = launch ? Rank(options, *launch).run() : std::unexpected(launch.error());

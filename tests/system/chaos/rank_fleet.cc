@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sstream>
@@ -23,11 +24,11 @@ constexpr std::size_t kRoundsRemembered = 4096;  // no rank is that far behind a
 RoundReport parse_round(std::istringstream& in) {
   RoundReport report;
   in >> report.number >> report.end_us >> report.gap_us;
-  for (GroupReport& group : report.groups) {
-    std::string path;
-    in >> group.name >> path >> group.epoch >> group.failovers >> group.returns >> group.longest_pause_us >> std::hex >>
-        group.digest >> std::dec;
+  GroupReport group;
+  for (std::string path; in >> group.name >> path >> group.epoch >> group.failovers >> group.returns >>
+                         group.longest_pause_us >> std::hex >> group.digest >> std::dec;) {
     group.in_network = path == "in-network";
+    report.groups.push_back(group);
   }
   return report;
 }
@@ -153,8 +154,8 @@ bool RankFleet::all_ended() {
 
 bool RankFleet::all_in_network() const {
   return std::all_of(ranks_.begin(), ranks_.end(), [](const RankState& rank) {
-    return std::all_of(rank.last.groups.begin(), rank.last.groups.end(),
-                       [](const GroupReport& group) { return group.in_network; });
+    return !rank.last.groups.empty() && std::all_of(rank.last.groups.begin(), rank.last.groups.end(),
+                                                    [](const GroupReport& group) { return group.in_network; });
   });
 }
 

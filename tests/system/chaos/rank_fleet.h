@@ -1,6 +1,5 @@
 #pragma once
 // All ranks of a chaos run as the driver sees them: what they report, whether they agree, how they end.
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -31,7 +30,7 @@ struct RoundReport {
   std::uint64_t number = 0;
   std::uint64_t end_us = 0;
   std::uint64_t gap_us = 0;
-  std::array<GroupReport, 3> groups;  // the world's first
+  std::vector<GroupReport> groups;  // the world's first
 };
 
 struct RankState {

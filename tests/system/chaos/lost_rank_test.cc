@@ -1,0 +1,119 @@
+// A rank that is killed or hangs while its peers wait is an error on every other rank, and the error names it. An
+// aggregator that hangs is none.
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "tests/system/chaos/rank_fleet.h"
+#include "tests/system/chaos/workshop.h"
+
+namespace tributary::chaos {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+constexpr std::uint32_t kRanks = 4;
+constexpr std::uint64_t kRoundsBefore = 10;
+constexpr int kExitError = 3;  // chaos_rank's
+constexpr const char* kTimeoutSeconds = "4";
+
+class LostRank : public testing::Test {
+ protected:
+  void start(bool with_service) {
+    if (with_service) cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = 3, .levels = 2}, 2);
+    stop_file_ = workshop_.folder() + "/stop";
+    auto fleet = RankFleet::start(
+        {.ranks = kRanks,
+         .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--world-only"},
+         .folder = workshop_.folder(),
+         .cluster = cluster_.get(),
+         .environment = {
+             {"TRIBUTARY_TIMEOUT", kTimeoutSeconds}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_HOST_ID", "somewhere"}}});
+    ASSERT_TRUE(fleet) << fleet.error().message;
+    fleet_ = std::move(*fleet);
+    ASSERT_NO_FATAL_FAILURE(run_for(kRoundsBefore));
+    if (with_service) {
+      fleet_->listen(milliseconds(10'000), [this] { return fleet_->all_in_network(); });
+      ASSERT_TRUE(fleet_->all_in_network());
+    }
+  }
+
+  void run_for(std::uint64_t rounds) {
+    const std::uint64_t goal = fleet_->rank(0).last.number + rounds;
+    fleet_->listen(milliseconds(60'000), [&] {
+      trouble_ = fleet_->trouble(milliseconds(50'000));
+      return fleet_->rank(0).last.number >= goal || !trouble_.empty();
+    });
+    ASSERT_EQ(trouble_, "");
+    ASSERT_GE(fleet_->rank(0).last.number, goal);
+  }
+
+  [[nodiscard]] bool others_ended(std::size_t lost) {
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      if (rank != lost && (fleet_->rank(rank).output >= 0 || !fleet_->rank(rank).process->poll())) return false;
+    }
+    return true;
+  }
+
+  void expect_errors_that_name(std::size_t lost, std::chrono::milliseconds limit) {
+    const std::uint64_t begin = now_us();
+    fleet_->listen(limit, [&] { return others_ended(lost); });
+    ASSERT_TRUE(others_ended(lost)) << "some rank waits still:\n" << fleet_->trouble(milliseconds(0));
+    std::printf("every other rank had its error after %.1f s\n", static_cast<double>(now_us() - begin) / 1e6);
+    for (std::size_t rank = 0; rank < kRanks; ++rank) {
+      if (rank == lost) continue;
+      const RankState& other = fleet_->rank(rank);
+      EXPECT_EQ(other.process->status()->code, kExitError) << to_string(*other.process->status());
+      EXPECT_THAT(other.trouble, HasSubstr("rank " + std::to_string(lost) + " on "));
+      EXPECT_THAT(other.trouble, HasSubstr("operation "));
+      std::printf("rank %zu: %s\n", rank, other.trouble.c_str());
+    }
+  }
+
+  Workshop workshop_;
+  std::string stop_file_;
+  std::string trouble_;
+  std::unique_ptr<cli::LocalCluster> cluster_;
+  std::unique_ptr<RankFleet> fleet_;
+};
+
+TEST_F(LostRank, KilledOnTheTreeIsAnErrorOnEveryOtherRank) {
+  ASSERT_NO_FATAL_FAILURE(start(true));
+  fleet_->rank(2).process->kill();
+  expect_errors_that_name(2, milliseconds(10'000));
+}
+
+TEST_F(LostRank, KilledOnTheFallbackIsAnErrorOnEveryOtherRank) {
+  ASSERT_NO_FATAL_FAILURE(start(false));
+  fleet_->rank(3).process->kill();
+  expect_errors_that_name(3, milliseconds(10'000));
+}
+
+TEST_F(LostRank, KilledRankZeroIsAnErrorOnEveryOtherRank) {
+  ASSERT_NO_FATAL_FAILURE(start(true));
+  fleet_->rank(0).process->kill();
+  expect_errors_that_name(0, milliseconds(10'000));
+}
+
+TEST_F(LostRank, HungIsAnErrorWithinTheTimeOut) {
+  ASSERT_NO_FATAL_FAILURE(start(true));
+  fleet_->rank(1).process->signal(SIGSTOP);
+  expect_errors_that_name(1, milliseconds(20'000));
+}
+
+TEST_F(LostRank, HungAggregatorIsNoError) {
+  ASSERT_NO_FATAL_FAILURE(start(true));
+  const pid_t victim = cluster_->pid_of(cluster_->aggregators() - 1);
+  ASSERT_EQ(kill(victim, SIGSTOP), 0);
+  ASSERT_NO_FATAL_FAILURE(run_for(200));
+  ASSERT_EQ(kill(victim, SIGCONT), 0);
+  std::ofstream(stop_file_) << "stop\n";
+  fleet_->listen(milliseconds(30'000), [this] { return fleet_->all_ended(); });
+  EXPECT_EQ(fleet_->trouble(milliseconds(40'000)), "");
+  for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
+}
+
+}  // namespace
+}  // namespace tributary::chaos
