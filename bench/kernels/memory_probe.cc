@@ -1,6 +1,5 @@
 #include "memory_probe.h"
 
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

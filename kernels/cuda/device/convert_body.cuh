@@ -30,7 +30,8 @@ struct NarrowBody {
     const auto in = bits_as<FourFloats>(load_chunk<16>(static_cast<const float*>(arguments.in) + i));
     Four<Small> out;
     TRIBUTARY_UNROLL
-    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e) out.elements[e] = Small::template narrow<kSaturate>(in.elements[e]);
+    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e)
+      out.elements[e] = Small::template narrow<kSaturate>(in.elements[e]);
     store_chunk(static_cast<Stored*>(arguments.out) + i, bits_as<Chunk<kFourBytes>>(out));
   }
 };
@@ -67,7 +68,8 @@ TRIBUTARY_DEVICE void convert_body(const ConvertArguments& arguments, Lane lane)
   std::uint64_t four = lane.index;
   for (; four + (kUnrolled - 1) * lane.count < fours; four += kUnrolled * lane.count) {
     TRIBUTARY_UNROLL
-    for (std::uint32_t u = 0; u < kUnrolled; ++u) Body::four(arguments, head + kConvertedAtOnce * (four + u * lane.count));
+    for (std::uint32_t u = 0; u < kUnrolled; ++u)
+      Body::four(arguments, head + kConvertedAtOnce * (four + u * lane.count));
   }
   for (; four < fours; four += lane.count) Body::four(arguments, head + kConvertedAtOnce * four);
 

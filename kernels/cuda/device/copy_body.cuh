@@ -20,7 +20,8 @@ TRIBUTARY_DEVICE void copy_in_chunks(char* to, const char* from, std::uint64_t b
     for (std::uint32_t u = 0; u < kUnrolled; ++u)
       in_flight[u] = load_chunk<kBytes>(from + head + (chunk + u * lane.count) * kBytes);
     TRIBUTARY_UNROLL
-    for (std::uint32_t u = 0; u < kUnrolled; ++u) store_chunk(to + head + (chunk + u * lane.count) * kBytes, in_flight[u]);
+    for (std::uint32_t u = 0; u < kUnrolled; ++u)
+      store_chunk(to + head + (chunk + u * lane.count) * kBytes, in_flight[u]);
   }
   for (; chunk < chunks; chunk += lane.count)
     store_chunk(to + head + chunk * kBytes, load_chunk<kBytes>(from + head + chunk * kBytes));
