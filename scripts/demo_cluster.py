@@ -7,7 +7,8 @@
       /     \\          /     \\
   rank 0   rank 1   rank 2   rank 3
 
-Every aggregator takes two children, so the tree needs all three: without one of them the ranks reduce between themselves.
+Every aggregator takes two children, so the tree needs all three: without one of them the ranks reduce between
+themselves.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Service:
 
 
 class Cluster:
-    """Everything that the ranks reduce through. Files lie in `folder`; programs come from the build directory `build`."""
+    """Everything that the ranks reduce through. Its files lie in `folder`, its programs in the build directory."""
 
     def __init__(self, build: Path, folder: Path) -> None:
         self.folder = folder
@@ -174,7 +175,7 @@ class Cluster:
             return {}
 
     def contribution_bytes(self, name: str, enough: int) -> int:
-        """What an aggregator has counted; it tells the manager every few seconds, so there is some waiting for `enough`."""
+        """What an aggregator has counted. It tells the manager every few seconds: this waits a while for `enough`."""
         deadline = time.monotonic() + REPORT_SECONDS
         while (counted := self.aggregators()[name]["load"]["contribution_bytes_total"]) < enough:
             if time.monotonic() > deadline:

@@ -143,10 +143,8 @@ class Story:
 
     def _failover(self, event: Event) -> None:
         self.failover = self.failover or event
-        pause = event["pause_us"] / 1000
-        note(
-            f"step {event['step']} of epoch {event['epoch']}: went on after a pause of {pause:.1f} ms; path now: {event['path']}"
-        )
+        where, pause = f"step {event['step']} of epoch {event['epoch']}", event["pause_us"] / 1000
+        note(f"{where}: went on after a pause of {pause:.1f} ms; path now: {event['path']}")
         say(f"   ({event['reason']})")
 
     def _return(self, event: Event) -> None:
