@@ -94,7 +94,7 @@ class Worker final : public transport::Acceptor {
   /// A connection that has said nothing yet: joins here, in this thread.
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
   /// A connection whose join was read and verified elsewhere. `attach` makes the channel over the handler it is given.
-  void take(const VerifiedJoin& join,
+  void take(const VerifiedJoin& verified,
             const std::function<std::unique_ptr<transport::Channel>(transport::ChannelHandler&)>& attach);
 
   /// Time-outs and clearing up: call a few times a second, and after poll().

@@ -20,7 +20,7 @@ namespace {
 using Action = std::function<int()>;
 
 template <class T, class Parse>
-CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const std::string& help, Parse parse) {
+CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const std::string& help, const Parse& parse) {
   return app
       .add_option_function<std::string>(
           names,

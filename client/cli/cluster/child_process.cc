@@ -12,8 +12,6 @@
 #include <thread>
 #include <utility>
 
-extern char** environ;
-
 namespace tributary::cli {
 namespace {
 
