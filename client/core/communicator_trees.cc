@@ -57,7 +57,7 @@ void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
   if (trees == trees_.get()) lost_at_ = now_;
   tell_rank_0({.type = ready ? FrameType::lane_failed : FrameType::joined,
                .epoch = trees->generation,
-               .body = encode(LaneFailure{trees->lanes[lane]->aggregator(), reason})});
+               .body = encode(LaneFailure{trees->lanes[lane]->failed_aggregator(), reason})});
 }
 
 void Communicator::lane_fault(const MismatchReport& report) {

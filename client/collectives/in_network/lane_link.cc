@@ -181,6 +181,9 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
       over_ = true;
       return user_.lane_fault(*report);
     }
+    case FrameType::failed:
+      told_ = true;
+      return fail(text());
     default:
       return fail(text());
   }

@@ -85,6 +85,9 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }
   [[nodiscard]] const LaneDescriptor& descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] const std::string& aggregator() const { return descriptor_.entries[0].aggregator_name; }
+  /// After lane_failed: the aggregator to avoid from now on. Empty when ours said itself that the lane is broken: it
+  /// lives, and what died is elsewhere in the tree, so that another rank, or the manager, has seen it.
+  [[nodiscard]] std::string failed_aggregator() const { return told_ ? std::string() : aggregator(); }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   // for recovery, after freeze()
@@ -137,6 +140,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::uint64_t bytes_sent_ = 0;
   bool ready_ = false;
   bool over_ = false;
+  bool told_ = false;                            // a failed frame came
   std::unique_ptr<transport::Channel> channel_;  // last: gone before the buffers it uses
 };
 
