@@ -182,11 +182,13 @@ void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint
 // A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any
 // more.
 void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
-  if (finalized_ || error_ || failing_) return;
-  tell_rank_0({.type = FrameType::abort,
-               .value = static_cast<std::uint64_t>(Errc::peer_gone),
-               .body = "rank " + std::to_string(settings_.rank) + " lost its connection to rank " +
-                       std::to_string(peer) + " on host " + hosts_[peer] + ": " + reason});
+  if (finalized_ || error_ || failing_ || peer_lost_) return;
+  // A rank that aborts closes everything: its own words come a little later by way of rank 0, and go before ours.
+  report_lost_at_ = transport_.now() + settings_.drain_grace;
+  peer_lost_ = ControlMessage({.type = FrameType::abort,
+                               .value = static_cast<std::uint64_t>(Errc::peer_gone),
+                               .body = "rank " + std::to_string(settings_.rank) + " lost its connection to rank " +
+                                       std::to_string(peer) + " on host " + hosts_[peer] + ": " + reason});
 }
 
 void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
@@ -323,6 +325,10 @@ void Communicator::tick(TimePoint now) {
   if (coordinator_) coordinator_->tick(now);
   if (failing_ && now >= fail_at_) fail_all(*error_pending_);
   if (error_ || failing_) return;
+  if (peer_lost_ && now >= report_lost_at_) {
+    report_lost_at_ = TimePoint::max();
+    tell_rank_0(*peer_lost_);
+  }
   if (now >= ready_deadline_) {
     std::string who = "rank 0 did not answer at " + to_string(settings_.id.root);
     if (settings_.rank == 0) {

@@ -237,6 +237,8 @@ class Communicator final : public transport::Acceptor,
   std::optional<Error> error_;          // it is over
   std::optional<Error> error_pending_;  // while failing_: results that are on their way may still come, until fail_at_
   bool failing_ = false;
+  std::optional<ControlMessage> peer_lost_;  // told to rank 0 at report_lost_at_, unless it knew better before
+  transport::TimePoint report_lost_at_{};
   transport::TimePoint fail_at_{};
   std::shared_ptr<bool> alive_;  // calls that were posted and come too late find it false
 };
