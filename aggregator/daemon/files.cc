@@ -87,9 +87,10 @@ Result<std::string> read_token(const std::string& path) {
   if (path.empty()) return std::string{};
   const auto text = read_file(path, kTokenBytesMax);
   if (!text) {
-    return fail(Errc::bad_config, "the token file " + path + " cannot be read: " + text.error().message +
-                                      "; copy it from the manager (its state directory's 'token') and let this "
-                                      "process's user read it, or correct token_file");
+    return fail(Errc::bad_config,
+                "the token file " + path + " cannot be read: " + text.error().message +
+                    "; copy it from the manager (its state directory's aggregator.token) and let this "
+                    "process's user read it, or correct token_file");
   }
   if (const mode_t mode = mode_of(path); (mode & 037U) != 0) {
     return fail(Errc::bad_config, "the token file " + path + " has mode " + octal(mode) +
