@@ -93,6 +93,11 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   return parts;
 }
 
+void end_requests(std::uint64_t comm_id, const Error& why) {
+  requests().remove_if([comm_id](const Request& r) { return r.comm_id() == comm_id; },
+                       [&](Request& r) { r.complete(std::unexpected(why)); });
+}
+
 }  // namespace
 
 CommTable& comms() {
@@ -123,13 +128,18 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   if (!parts) return std::unexpected(parts.error());
   auto comm = std::make_shared<Comm>(nranks, rank);
   const auto met = std::make_shared<Request>(comm->errors_);
-  comm->thread_ =
-      std::make_unique<ProgressThread>(std::move(*parts), [met](const Status& status) { met->complete(status); });
+  ProgressThread::Events events;
+  events.ready = [met](const Status& status) { met->complete(status); };
+  events.over = [met, id = comm->errors_->id()](const Error& why) {
+    met->complete(std::unexpected(why));
+    end_requests(id, why);
+  };
+  comm->thread_ = std::make_unique<ProgressThread>(std::move(*parts), std::move(events));
   if (!met->wait(std::chrono::steady_clock::now() + settings.timeout + kSlack)) {
     met->complete(fail(Errc::timed_out, "the ranks did not meet within the time-out"));
   }
   if (!met->outcome()) {
-    comm->stop("the communicator was never made");
+    comm->stop();
     return std::unexpected(met->outcome().error());
   }
   return comm;
@@ -199,21 +209,20 @@ Status Comm::finalize(bool unless_failed) {
 Status Comm::destroy() {
   Status status;
   if (phase_.load() == Phase::open) status = finalize(true);
-  stop("the communicator was destroyed");
+  stop();
   return status;
 }
 
 void Comm::abort() {
   phase_.store(Phase::finalized);
   static_cast<void>(thread_->submit([](Communicator& c) { c.abort("tributary_comm_abort was called"); }));
-  stop("the communicator was aborted by tributary_comm_abort");
+  stop();
 }
 
-void Comm::stop(const std::string& why) {
+// A request that comes into the table after end_requests() finds the thread over, and is taken out again by its call.
+void Comm::stop() {
   thread_->stop();
   const std::uint64_t id = errors_->id();
-  const Status ended = fail(Errc::aborted, why);
-  requests().remove_if([id](const Request& r) { return r.comm_id() == id; }, [&](Request& r) { r.complete(ended); });
   memories().remove_if([id](const RegisteredMemory& m) { return m.comm_id == id; }, [](RegisteredMemory&) {});
 }
 

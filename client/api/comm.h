@@ -52,8 +52,8 @@ class Comm {
   using Done = std::function<void(const Status&)>;
   /// Runs `ask` on the progress thread and waits until its `done` was called, or the communicator is over.
   [[nodiscard]] Status ask(std::function<void(Communicator&, Done)> question);
-  /// Ends the thread and every request of this communicator.
-  void stop(const std::string& why);
+  /// Ends the thread, and with it every request of this communicator, and its memory registrations.
+  void stop();
 
   const std::uint32_t nranks_;
   const std::uint32_t rank_;

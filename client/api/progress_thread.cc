@@ -36,10 +36,12 @@ class SignalsBlocked {
 
 }  // namespace
 
-ProgressThread::ProgressThread(ProgressParts parts, std::function<void(const Status&)> on_ready)
-    : parts_(std::move(parts)), transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()) {
+ProgressThread::ProgressThread(ProgressParts parts, Events events)
+    : parts_(std::move(parts)),
+      events_(std::move(events)),
+      transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()) {
   const SignalsBlocked blocked;  // inherited by the new thread
-  thread_ = std::thread([this, on_ready = std::move(on_ready)] { run(on_ready); });
+  thread_ = std::thread([this] { run(); });
 }
 
 ProgressThread::~ProgressThread() {
@@ -78,14 +80,14 @@ void ProgressThread::stop() {
   });
 }
 
-void ProgressThread::run(const std::function<void(const Status&)>& on_ready) {
+void ProgressThread::run() {
   pthread_setname_np(pthread_self(), "tributary");
+  Error why{Errc::aborted, "the communicator was destroyed or aborted while this was outstanding"};
   try {
-    drive(on_ready);
+    drive();
   } catch (const std::exception& e) {
-    log(LogLevel::error, "tributary: rank " + std::to_string(parts_.settings.rank) +
-                             ": the communicator ended by an exception: " + e.what());
-    on_ready(fail(Errc::exhausted, std::string("the communicator ended by an exception: ") + e.what()));
+    why = {Errc::exhausted, std::string("the communicator has ended by an exception: ") + e.what()};
+    log(LogLevel::error, "tributary: rank " + std::to_string(parts_.settings.rank) + ": " + why.message);
   }
   {
     std::lock_guard lock(mutex_);
@@ -96,16 +98,17 @@ void ProgressThread::run(const std::function<void(const Status&)>& on_ready) {
   parts_.service.reset();
   parts_.meeting.reset();
   parts_.transport.reset();
+  events_.over(why);
 }
 
-void ProgressThread::drive(const std::function<void(const Status&)>& on_ready) {
+void ProgressThread::drive() {
   communicator_ = std::make_unique<Communicator>(*transport_, parts_.service.get(), parts_.settings);
   if (parts_.meeting) parts_.meeting->deliver_to(*communicator_);
   communicator_->on_path_change = [this](const std::string& line) { tell_path(line); };
   bool ready = false;
   communicator_->start([&](const Status& status) {
     ready = true;
-    on_ready(status);
+    events_.ready(status);
   });
   transport::TimePoint next_tick{};
   while (!stopping_.load(std::memory_order_relaxed)) {

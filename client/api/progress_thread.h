@@ -25,26 +25,32 @@ class ProgressThread {
  public:
   using Call = std::move_only_function<void(Communicator&)>;
 
-  /// `on_ready` is called once on the new thread, when the ranks have met or cannot.
-  ProgressThread(ProgressParts parts, std::function<void(const Status&)> on_ready);
+  struct Events {
+    std::function<void(const Status&)> ready;  // the ranks have met, or cannot
+    /// The last one: communicator and transport are gone, and so is every reference to callers' buffers. What was
+    /// submitted and has not answered never will.
+    std::function<void(const Error& why)> over;
+  };
+  /// Events come on the new thread.
+  ProgressThread(ProgressParts parts, Events events);
   /// stop()s.
   ~ProgressThread();
 
   /// Runs `call` on the thread, in the order of the calls. False: it is over, and the call was dropped. Any thread.
   [[nodiscard]] bool submit(Call call);
-  /// Sends what is queued, destroys communicator and transport, joins. Calls not run yet, and operations not ended, are
-  /// dropped without an answer; buffers are not referenced any more. Any thread but this one; the first counts.
+  /// Sends what is queued, destroys communicator and transport, joins. Any thread but this one; the first counts.
   void stop();
 
  private:
-  void run(const std::function<void(const Status&)>& on_ready);
-  void drive(const std::function<void(const Status&)>& on_ready);
+  void run();
+  void drive();
   void run_calls();
   void tell_path(const std::string& line) const;
   void tell_failure();
   void flush();
 
   ProgressParts parts_;
+  Events events_;
   transport::Transport* transport_;
   std::unique_ptr<Communicator> communicator_;
   bool failure_told_ = false;
