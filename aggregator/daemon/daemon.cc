@@ -61,6 +61,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
   if (auto ok = daemon->open_front_door(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_http(); !ok) return std::unexpected(ok.error());
   daemon->start_manager_link();
+  daemon->up_.store(true, std::memory_order_release);  // pairs with page()
   return daemon;
 }
 
@@ -191,7 +192,7 @@ DaemonStatus Daemon::status() const {
                       .has_key = keys_.current() != nullptr,
                       .stuck = stuck(),
                       .now = std::chrono::steady_clock::now()};
-  if (manager_) status.manager = manager_->state();
+  status.manager = manager_->state();
   const std::lock_guard lock(draining_mutex_);
   status.draining = draining_;
   return status;
@@ -199,6 +200,7 @@ DaemonStatus Daemon::status() const {
 
 HttpAnswer Daemon::page(std::string_view path) const {
   constexpr auto kJson = "application/json";
+  if (!up_.load(std::memory_order_acquire)) return {.status = 503, .body = "starting\n"};
   if (path == "/metrics")
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(status())};
   if (path == "/lanes") return {.content_type = kJson, .body = lanes_json(status())};

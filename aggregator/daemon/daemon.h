@@ -8,6 +8,7 @@
 //   main         signals, the watchdog, the end
 //
 // They share the memory budget and the key ring; all else goes by posted calls.
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -70,6 +71,7 @@ class Daemon {
   mutable std::mutex draining_mutex_;  // guards draining_ and shutting_down_
   std::string draining_;
   bool shutting_down_ = false;
+  std::atomic<bool> up_{false};  // all threads are there: pages may ask them
   std::atomic<bool> shut_down_{false};
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to

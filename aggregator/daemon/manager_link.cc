@@ -16,6 +16,7 @@ namespace {
 
 // A failure that goes on is told again this often, so that a log of one hour shows it, and does not consist of it.
 constexpr auto kComplainEvery = std::chrono::minutes(1);
+constexpr int kNameFightLeases = 3;
 
 /// What the reader of the log can do about it.
 std::string advice_for(Errc code) {
@@ -145,19 +146,35 @@ ManagerLink::Milliseconds ManagerLink::renew() {
     return std::min(failed("renew the lease at", state.error()), lease_ / 3);
   }
   answered();
+  if (*state == AggregatorState::unknown) return lost_registration();
   obey(*state);
-  return registered_ ? lease_ / 3 : Milliseconds(0);
+  return lease_ / 3;
+}
+
+// The manager has lost its memory, or our lease had ended: register anew at once. Or another process has taken the
+// name; then both would take it from each other for ever, so the second time one waits.
+ManagerLink::Milliseconds ManagerLink::lost_registration() {
+  registered_ = false;
+  {
+    const std::lock_guard lock(mutex_);
+    state_.registered = false;
+  }
+  const Clock::time_point now = Clock::now();
+  const bool again = last_unknown_ && now - *last_unknown_ < kNameFightLeases * lease_;
+  last_unknown_ = now;
+  if (!again) {
+    spdlog::warn("the manager at {} does not know {} (incarnation {}) any more: registering anew", settings_.url, name_,
+                 incarnation_);
+    return Milliseconds(0);
+  }
+  spdlog::error(
+      "the registration of {} at {} is gone once more: does another aggregator use this name? Give each its own; "
+      "registering anew in {} ms",
+      name_, settings_.url, settings_.retry_max.count());
+  return settings_.retry_max;
 }
 
 void ManagerLink::obey(AggregatorState state) {
-  if (state == AggregatorState::unknown) {
-    registered_ = false;
-    spdlog::warn("the manager at {} does not know {} (incarnation {}) any more: registering anew", settings_.url, name_,
-                 incarnation_);
-    const std::lock_guard lock(mutex_);
-    state_.registered = false;
-    return;
-  }
   const bool drains = state == AggregatorState::draining;
   bool drained_before = false;
   {

@@ -72,6 +72,7 @@ class ManagerLink {
   [[nodiscard]] Milliseconds renew();
   void learn(const manager_client::RegistrationAnswer& answer);
   void obey(manager_client::AggregatorState state);
+  [[nodiscard]] Milliseconds lost_registration();
   void end_grace_when_due();
   [[nodiscard]] Milliseconds failed(const std::string& doing, const Error& error);
   void answered();
@@ -89,6 +90,7 @@ class ManagerLink {
   Milliseconds lease_{10'000};
   Milliseconds retry_{};
   std::optional<Clock::time_point> grace_end_;
+  std::optional<Clock::time_point> last_unknown_;
   Clock::time_point last_complaint_{};
 
   /// Ends the thread, and the call that it is in.

@@ -82,6 +82,16 @@ TEST_F(DaemonAndManager, RegistersAnewWhenItIsNotKnownAnyMore) {
   EXPECT_FALSE(ranks[0]->closed.has_value()) << "lanes do not notice";
 }
 
+TEST_F(DaemonAndManager, TwoOfOneNameAreToldSoAndDoNotFightWithoutEnd) {
+  DaemonProcess& first = aggregator("twin");
+  const DaemonProcess second(folder_, "twin", arguments_of("twin"));
+  EXPECT_TRUE(eventually([&] {
+    return (first.process.output() + second.process.output()).find("does another aggregator use this name?") !=
+           std::string::npos;
+  }));
+  EXPECT_LE(manager_.registrations(), 8U);
+}
+
 TEST_F(DaemonAndManager, AnotherManagersKeyIsForNewJoinsAndLanesInUseGoOn) {
   DaemonProcess& daemon = aggregator("adopted");
   const auto ranks = lane_of(daemon, 2);
