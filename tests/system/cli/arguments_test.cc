@@ -1,0 +1,71 @@
+// Every wrong way to call it is a usage error, says what is wrong, and starts nothing.
+#include <gmock/gmock.h>
+
+#include "tests/system/cli/command.h"
+
+namespace tributary::cli_test {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class BadArguments : public testing::TestWithParam<Words> {};
+
+TEST_P(BadArguments, AreUsageErrors) {
+  const Workplace work;
+  const Outcome outcome = work.tributary(GetParam());
+  EXPECT_EQ(outcome.code, 64) << outcome.error;
+  EXPECT_NE(outcome.error, "");
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_EQ(work.left_behind(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(General, BadArguments,
+                         testing::Values(Words{}, Words{"frobnicate"}, Words{"--frobnicate"}, Words{"status", "extra"},
+                                         Words{"status", "--output", "yaml"}, Words{"status", "--output"}, Words{"top"},
+                                         Words{"groups", "abc"}, Words{"trees", "--group", "-1"},
+                                         Words{"aggregators", "a b"}, Words{"aggregators", "../../x"}, Words{"drain"},
+                                         Words{"drain", "a/b"}, Words{"drain", "a", "b"}, Words{"plan"},
+                                         Words{"plan", "node-[2-1]"}, Words{"plan", "a", "--lanes", "0"},
+                                         Words{"plan", "a", "--lanes", "17"}, Words{"plan", "a", "--levels", "99"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Run, BadArguments,
+    testing::Values(Words{"run"}, Words{"run", "--ranks", "2"}, Words{"run", "--ranks", "2", "--"},
+                    Words{"run", "--", "true"}, Words{"run", "--ranks", "0", "--", "true"},
+                    Words{"run", "--ranks", "-1", "--", "true"}, Words{"run", "--ranks", "two", "--", "true"},
+                    Words{"run", "--ranks", "1025", "--", "true"}, Words{"run", "--ranks", "2", "true"},
+                    Words{"run", "--ranks", "2", "--aggregators", "-1", "--", "true"},
+                    Words{"run", "--ranks", "2", "--aggregators", "65", "--", "true"},
+                    Words{"run", "--ranks", "2", "--levels", "0", "--", "true"},
+                    Words{"run", "--ranks", "8", "--levels", "7", "--", "true"},
+                    Words{"run", "--ranks", "2", "--levels", "2", "--", "true"},
+                    Words{"run", "--ranks", "8", "--aggregators", "1", "--levels", "2", "--", "true"},
+                    Words{"run", "--ranks", "2", "--lanes", "0", "--", "true"},
+                    Words{"run", "--ranks", "2", "--lanes", "17", "--", "true"},
+                    Words{"run", "--ranks", "2", "--grace", "-1", "--", "true"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Perf, BadArguments,
+    testing::Values(Words{"perf"}, Words{"perf", "allreduce"}, Words{"perf", "all_reduce", "reduce"},
+                    Words{"perf", "all_reduce", "-b", "x"}, Words{"perf", "all_reduce", "-b", "8Q"},
+                    Words{"perf", "all_reduce", "-b", "2M", "-e", "1M"}, Words{"perf", "all_reduce", "-f", "1"},
+                    Words{"perf", "all_reduce", "-b", "0", "-f", "2"}, Words{"perf", "all_reduce", "-i", "0"},
+                    Words{"perf", "all_reduce", "-n", "0"}, Words{"perf", "all_reduce", "-w", "-1"},
+                    Words{"perf", "all_reduce", "-d", "float"}, Words{"perf", "all_reduce", "-o", "xor"},
+                    Words{"perf", "reduce", "-r", "1"}, Words{"perf", "reduce", "-r", "-1"},
+                    Words{"perf", "all_reduce", "-c", "maybe"}, Words{"perf", "all_reduce", "--meet-limit", "0"}));
+
+TEST(GoodArguments, HelpAndVersionAreNoErrors) {
+  const Workplace work;
+  for (const Words& words :
+       {Words{"--help"}, Words{"run", "--help"}, Words{"perf", "--help"}, Words{"status", "--help"}}) {
+    const Outcome outcome = work.tributary(words);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_NE(outcome.output, "");
+    EXPECT_EQ(outcome.error, "");
+  }
+  EXPECT_THAT(work.tributary({"--version"}).output, testing::StartsWith("tributary 0."));
+}
+
+}  // namespace
+}  // namespace tributary::cli_test

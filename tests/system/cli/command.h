@@ -1,0 +1,65 @@
+#pragma once
+// Runs `tributary` as a user does, and looks for what it leaves behind.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/cluster/child_process.h"
+
+namespace tributary::cli_test {
+
+struct Outcome {
+  int code = -1;  // as a shell shows it
+  std::string output;
+  std::string error;
+};
+
+/// A folder of its own, in which everything that the command writes lies: it is the command's TMPDIR, too.
+class Workplace {
+ public:
+  Workplace();
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+  ~Workplace();
+
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  /// Over this process's environment, for all commands from now on.
+  cli::Environment variables;
+
+  /// `tributary` with these arguments; killed when it takes longer than the limit.
+  Outcome tributary(const std::vector<std::string>& arguments,
+                    std::chrono::seconds limit = std::chrono::seconds(120)) const;
+  /// The same in two parts, for those who have something to do in between.
+  [[nodiscard]] cli::ChildProcess start(const std::vector<std::string>& arguments) const;
+  Outcome finish(cli::ChildProcess process, std::chrono::seconds limit = std::chrono::seconds(120)) const;
+
+  /// Processes that a command of ours has left, by name, and files in its TMPDIR; empty when it left nothing.
+  [[nodiscard]] std::string left_behind() const;
+  /// Waits until nothing is left behind, at most for the limit, and says what was then.
+  [[nodiscard]] std::string left_behind_after(std::chrono::seconds limit) const;
+
+ private:
+  std::string folder_;
+  std::string temporary_;  // TMPDIR
+};
+
+/// Waits until it is true; false when that takes too long.
+template <class Condition>
+[[nodiscard]] bool eventually(Condition condition, std::chrono::seconds limit = std::chrono::seconds(30));
+
+[[nodiscard]] std::string read_file(const std::string& path);
+[[nodiscard]] std::vector<std::string> lines_of(const std::string& text);
+void pause_briefly();
+
+template <class Condition>
+bool eventually(Condition condition, std::chrono::seconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    pause_briefly();
+  }
+  return true;
+}
+
+}  // namespace tributary::cli_test

@@ -1,0 +1,173 @@
+// The commands that ask the manager, against a real one.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "client/cli/cluster/guardian.h"
+#include "client/cli/cluster/local_cluster.h"
+#include "client/cli/cluster/machine.h"
+#include "tests/system/cli/command.h"
+#include "tributary/manager_client/manager_client.h"
+
+namespace tributary::cli_test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// A cluster for all tests of this file, with one group of four ranks.
+class Listings : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new std::string(cli::make_private_folder().value());
+    guardian_ = new cli::Guardian(cli::Guardian::start(*folder_).value());
+    auto cluster =
+        cli::LocalCluster::start({.shape = {.ranks = 4, .aggregators = 3, .levels = 2}, .folder = *folder_}, guardian_);
+    ASSERT_TRUE(cluster) << cluster.error().message;
+    cluster_ = cluster->release();
+    std::string token = read_file(cluster_->job_token_file());
+    token.erase(token.find_last_not_of("\n") + 1);
+    auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = token});
+    ASSERT_TRUE(client);
+    auto group = client->request_group({.job = "listed", .hosts = cluster_->layout().host_of_rank});
+    ASSERT_TRUE(group) << group.error().message;
+    group_ = group->descriptor.group;
+  }
+  static void TearDownTestSuite() {
+    delete cluster_;
+    delete guardian_;
+    delete folder_;
+  }
+
+  void SetUp() override {
+    ASSERT_NE(cluster_, nullptr);
+    work_.variables["TRIBUTARY_MANAGER"] = cluster_->manager_url();
+  }
+
+  Outcome good(const std::vector<std::string>& arguments) {
+    Outcome outcome = work_.tributary(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    return outcome;
+  }
+  json json_of(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--output", "json"});
+    return json::parse(good(arguments).output, nullptr, false);
+  }
+
+  static std::string* folder_;
+  static cli::Guardian* guardian_;
+  static cli::LocalCluster* cluster_;
+  static std::uint64_t group_;
+  Workplace work_;
+};
+std::string* Listings::folder_ = nullptr;
+cli::Guardian* Listings::guardian_ = nullptr;
+cli::LocalCluster* Listings::cluster_ = nullptr;
+std::uint64_t Listings::group_ = 0;
+
+TEST_F(Listings, StatusSumsUp) {
+  EXPECT_THAT(good({"status"}).output, HasSubstr("3 active, 0 draining, 0 expired"));
+  const json status = json_of({"status"});
+  EXPECT_EQ(status.at("manager"), cluster_->manager_url());
+  EXPECT_EQ(status.at("aggregators").at("active"), 3);
+  EXPECT_EQ(status.at("groups").at("in_network"), 1);
+  EXPECT_EQ(status.at("groups").at("ranks"), 4);
+  EXPECT_EQ(status.at("topology").at("fabric"), "fat-tree");
+}
+
+TEST_F(Listings, AggregatorsAllOrOne) {
+  EXPECT_THAT(good({"aggregators"}).output, testing::ContainsRegex("NAME +STATE +HOST"));
+  EXPECT_THAT(good({"aggregators"}).output, testing::ContainsRegex("aggregator-2 +active +beside-aggregator-2"));
+  EXPECT_EQ(json_of({"aggregators"}).at("aggregators").size(), 3U);
+  EXPECT_EQ(json_of({"aggregators", "aggregator-1"}).at("name"), "aggregator-1");
+  EXPECT_EQ(lines_of(good({"aggregators", "aggregator-1"}).output).size(), 2U);
+  const Outcome unknown = work_.tributary({"aggregators", "nobody"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_THAT(unknown.error, HasSubstr("nobody"));
+}
+
+TEST_F(Listings, GroupsAllOrOne) {
+  const std::string number = std::to_string(group_);
+  EXPECT_THAT(good({"groups"}).output, testing::ContainsRegex(number + " +listed +1 +4 +in-network +1/1 +2"));
+  EXPECT_THAT(good({"groups", number}).output, HasSubstr("ranks 2-3 on worker-2 ... worker-3"));
+  EXPECT_EQ(json_of({"groups"}).at("groups").size(), 1U);
+  EXPECT_EQ(json_of({"groups", number}).at("hosts").size(), 4U);
+  EXPECT_EQ(work_.tributary({"groups", "12345"}).code, 1);
+}
+
+TEST_F(Listings, TreesAreDrawn) {
+  const std::string drawing = good({"trees", "--group", std::to_string(group_)}).output;
+  EXPECT_THAT(drawing, HasSubstr("job listed, epoch 1, lane 0: 2 levels, 3 aggregators"));
+  EXPECT_THAT(drawing, HasSubstr("└─ ranks 0-1 on worker-0 ... worker-1"));
+  EXPECT_EQ(json_of({"trees"}).at("trees").size(), 1U);
+}
+
+TEST_F(Listings, TopologyIsShown) {
+  EXPECT_THAT(good({"topology"}).output, testing::ContainsRegex("worker-3 +switch-1-1 +100 Gbit/s"));
+  EXPECT_EQ(json_of({"topology"}).at("switches").size(), 3U);
+}
+
+TEST_F(Listings, PlanChangesNothing) {
+  const std::vector<std::string> plan{"plan", "worker-[0-1]", "worker-2", "--token-file", cluster_->job_token_file()};
+  EXPECT_THAT(good(plan).output, HasSubstr("rank 2 on worker-2"));
+  EXPECT_EQ(json_of(plan).at("trees").size(), 1U);
+  EXPECT_THAT(good({"plan", "elsewhere", "worker-0", "--token-file", cluster_->job_token_file()}).output,
+              HasSubstr("would run on the fallback"));
+  EXPECT_EQ(json_of({"groups"}).at("groups").size(), 1U);
+  const Outcome refused = work_.tributary({"plan", "worker-[0-1]"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.error, HasSubstr("token"));
+}
+
+TEST_F(Listings, DrainNeedsTheAggregatorTokenAndCanBeUndone) {
+  const std::string token = cluster_->aggregator_token_file();
+  EXPECT_THAT(good({"drain", "aggregator-0", "--token-file", token}).output, HasSubstr("no new trees"));
+  EXPECT_EQ(json_of({"aggregators", "aggregator-0"}).at("state"), "draining");
+  EXPECT_THAT(good({"drain", "aggregator-0", "--undo", "--token-file", token}).output, HasSubstr("again"));
+  EXPECT_EQ(json_of({"aggregators", "aggregator-0"}).at("state"), "active");
+  const Outcome wrong = work_.tributary({"drain", "aggregator-0", "--token-file", cluster_->job_token_file()});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.error, HasSubstr("aggregator token"));
+  EXPECT_EQ(work_.tributary({"drain", "nobody", "--token-file", token}).code, 1);
+}
+
+class Unreachable : public testing::Test {
+ protected:
+  Workplace work_;
+};
+
+TEST_F(Unreachable, IsSaidInEveryCommandWithWhatToDo) {
+  const std::string url = "http://127.0.0.1:" + std::to_string(cli::free_port().value());
+  work_.variables["TRIBUTARY_MANAGER"] = url;
+  const std::vector<std::vector<std::string>> commands{{"status"},   {"aggregators"}, {"groups"},        {"trees"},
+                                                       {"topology"}, {"drain", "a"},  {"plan", "a", "b"}};
+  for (const auto& command : commands) {
+    const Outcome outcome = work_.tributary(command);
+    EXPECT_EQ(outcome.code, 69) << command[0];
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_THAT(outcome.error, HasSubstr(url)) << command[0];
+    EXPECT_EQ(lines_of(outcome.error).size(), 1U);
+  }
+}
+
+TEST_F(Unreachable, WithinTheLimitThatWasSet) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Outcome outcome = work_.tributary({"status", "--manager", "http://192.0.2.1:7470", "--time-limit", "0.5"});
+  EXPECT_EQ(outcome.code, 69) << outcome.error;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_F(Unreachable, IsAnotherThingThanBadConfiguration) {
+  EXPECT_EQ(work_.tributary({"status"}).code, 78);
+  EXPECT_THAT(work_.tributary({"status"}).error, HasSubstr("TRIBUTARY_MANAGER"));
+  EXPECT_EQ(work_.tributary({"status", "--manager", "https://somewhere"}).code, 78);
+  EXPECT_EQ(work_.tributary({"status", "--manager", "somewhere:7470"}).code, 78);
+  const Outcome outcome =
+      work_.tributary({"status", "--manager", "http://127.0.0.1:1", "--token-file", work_.path("nothing")});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_THAT(outcome.error, HasSubstr(work_.path("nothing")));
+}
+
+}  // namespace
+}  // namespace tributary::cli_test

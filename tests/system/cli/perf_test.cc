@@ -1,0 +1,223 @@
+// `tributary run -- tributary perf`: every collective, over one and two levels and without a service, checked.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/system/cli/command.h"
+
+namespace tributary::cli_test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kInNetwork[] = {"all_reduce", "reduce", "broadcast", "reduce_scatter", "all_gather"};
+constexpr const char* kDirect[] = {"all_to_all", "gather", "scatter", "sendrecv"};
+
+class Perf : public testing::Test {
+ protected:
+  /// The report of rank 0.
+  json perf(std::vector<std::string> run, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{"run"};
+    command.insert(command.end(), run.begin(), run.end());
+    command.insert(command.end(), {"--", TRIBUTARY_PROGRAM, "perf"});
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    command.insert(command.end(), {"-w", "1", "-n", "2", "-c", "1", "--json", work_.path("report")});
+    outcome_ = work_.tributary(command);
+    EXPECT_EQ(outcome_.code, 0) << outcome_.output << outcome_.error;
+    json report = json::parse(read_file(work_.path("report")), nullptr, false);
+    EXPECT_FALSE(report.is_discarded()) << read_file(work_.path("report"));
+    return report;
+  }
+
+  static void expect_right(const json& report, const std::string& path, int levels) {
+    EXPECT_EQ(report.at("at_start").at("path"), path) << report.at("at_start").at("reason");
+    EXPECT_EQ(report.at("at_start").at("levels"), levels);
+    EXPECT_EQ(report.at("wrong"), 0);
+    EXPECT_TRUE(report.at("checked"));
+    for (const json& row : report.at("rows")) {
+      EXPECT_EQ(row.at("out_of_place").at("wrong"), 0);
+      EXPECT_GT(row.at("out_of_place").at("time_us"), 0);
+    }
+  }
+
+  void check_all(const std::vector<std::string>& run, const std::string& path, int levels) {
+    for (const char* collective : kInNetwork) {
+      const json report = perf(run, {collective, "-b", "64", "-e", "1M", "-f", "128", "-r", "1"});
+      expect_right(report, path, levels);
+      const bool on_tree = path == "in-network";
+      EXPECT_EQ(report.at(on_tree ? "bytes_fallback" : "bytes_in_network"), 0) << collective;
+      EXPECT_GT(report.at(on_tree ? "bytes_in_network" : "bytes_fallback"), 1U << 20) << collective;
+      for (const json& row : report.at("rows")) EXPECT_EQ(row.at("in_place").at("wrong"), 0) << collective;
+    }
+    for (const char* collective : kDirect) {
+      const json report = perf(run, {collective, "-b", "64", "-e", "1M", "-f", "128", "-r", "1"});
+      expect_right(report, path, levels);
+      EXPECT_EQ(report.at("bytes_in_network"), 0) << collective;
+    }
+    expect_right(perf(run, {"barrier"}), path, levels);
+    EXPECT_EQ(work_.left_behind(), "");
+  }
+
+  Workplace work_;
+  Outcome outcome_;
+};
+
+TEST_F(Perf, IsRightOverOneLevel) {
+  check_all({"--ranks", "3", "--aggregators", "1", "--levels", "1"}, "in-network", 1);
+}
+
+TEST_F(Perf, IsRightOverTwoLevels) {
+  check_all({"--ranks", "4", "--aggregators", "3", "--levels", "2", "--lanes", "2"}, "in-network", 2);
+}
+
+TEST_F(Perf, IsRightOnTheFallback) {
+  check_all({"--ranks", "3", "--aggregators", "0"}, "fallback", 0);
+}
+
+TEST_F(Perf, IsRightForEveryTypeAndOperator) {
+  for (const char* dtype :
+       {"int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64"}) {
+    for (const char* op : {"sum", "prod", "min", "max", "avg"}) {
+      // Both paths in turn: the pattern allows one result only.
+      const bool service = (dtype[0] + op[1]) % 2 == 0;
+      const json report = perf({"--ranks", "3", "--aggregators", service ? "1" : "0"},
+                               {"all_reduce", "-b", "100K", "-e", "100K", "-d", dtype, "-o", op});
+      EXPECT_EQ(report.at("wrong"), 0) << dtype << " " << op;
+      EXPECT_EQ(report.at("dtype"), dtype);
+      EXPECT_EQ(report.at("op"), op);
+    }
+  }
+}
+
+TEST_F(Perf, ShowsTheColumnsOfNcclTests) {
+  const json report = perf({"--ranks", "2", "--aggregators", "1"}, {"all_reduce", "-b", "8", "-e", "32", "-f", "2"});
+  EXPECT_EQ(report.at("rows").size(), 3U);
+  EXPECT_THAT(outcome_.output,
+              testing::ContainsRegex("size +count +type +redop +root +time +algbw +busbw +#wrong +time +algbw "
+                                     "+busbw +#wrong"));
+  EXPECT_THAT(outcome_.output, HasSubstr("# path in-network, 1 level"));
+  EXPECT_THAT(outcome_.output, testing::ContainsRegex(" 16 +4 +float32 +sum +-1 .* 0 .* 0"));
+  EXPECT_THAT(outcome_.output, HasSubstr("# Out of bounds values : 0 OK"));
+  EXPECT_THAT(outcome_.output,
+              testing::ContainsRegex("# Bytes by path +: in-network [0-9]+ \\(100.0 %\\), fallback 0"));
+}
+
+TEST_F(Perf, ComputesBandwidthsFromSizeAndTime) {
+  const json report = perf({"--ranks", "4", "--aggregators", "0"}, {"all_reduce", "-b", "1M", "-e", "3M", "-i", "1M"});
+  ASSERT_EQ(report.at("rows").size(), 3U);
+  for (const json& row : report.at("rows")) {
+    const json& m = row.at("out_of_place");
+    const double algorithm = row.at("size_bytes").get<double>() / m.at("time_us").get<double>() / 1e3;
+    EXPECT_NEAR(m.at("algbw_gbytes_per_second").get<double>(), algorithm, algorithm * 1e-9);
+    EXPECT_NEAR(m.at("busbw_gbytes_per_second").get<double>(), algorithm * 1.5, algorithm * 1e-9);
+  }
+}
+
+TEST_F(Perf, WritesJsonToStandardOutputInPlaceOfTheTable) {
+  const Outcome outcome = work_.tributary({"run", "--ranks", "2", "--aggregators", "0", "--", TRIBUTARY_PROGRAM, "perf",
+                                           "reduce", "-b", "8", "-e", "8", "-c", "0", "--json", "-"});
+  EXPECT_EQ(outcome.code, 0);
+  const json report = json::parse(outcome.output, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << outcome.output;
+  EXPECT_FALSE(report.at("checked"));
+  EXPECT_TRUE(report.at("rows")[0].at("out_of_place").at("wrong").is_null());
+}
+
+#ifdef TRIBUTARY_WRONG_SUMS
+TEST_F(Perf, FailsWhenAValueIsWrong) {
+  work_.variables["LD_PRELOAD"] = TRIBUTARY_WRONG_SUMS;
+  const Outcome outcome = work_.tributary({"run", "--ranks", "2", "--aggregators", "0", "--", TRIBUTARY_PROGRAM, "perf",
+                                           "all_reduce", "-b", "64K", "-e", "64K", "-n", "1", "-w", "0"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, HasSubstr("FAILED"));
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("# Out of bounds values : 2 "));  // one in each form, on rank 1
+}
+#endif
+
+TEST_F(Perf, UnderstandsTheVariablesOfOtherLaunchers) {
+  const std::string perf = std::string(TRIBUTARY_PROGRAM) + " perf all_reduce -b 1K -e 1K -n 1";
+  const std::string forget = "r=$RANK; n=$WORLD_SIZE; unset RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE; ";
+  const std::pair<const char*, std::string> launchers[] = {
+      {"Open MPI", "OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_SIZE=$n "},
+      {"PMI", "PMI_RANK=$r PMI_SIZE=$n "},
+      {"PMIx under Slurm", "PMIX_RANK=$r SLURM_NTASKS=$n SLURM_PROCID=9 "},
+      {"Slurm", "SLURM_PROCID=$r SLURM_NTASKS=$n "},
+  };
+  for (const auto& [name, variables] : launchers) {
+    const Outcome outcome = work_.tributary(
+        {"run", "--ranks", "3", "--aggregators", "1", "--", "sh", "-c", forget + variables + "exec " + perf});
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    EXPECT_THAT(outcome.output, HasSubstr("3 ranks (launched by " + std::string(name) + ")"));
+    EXPECT_THAT(outcome.output, HasSubstr("path in-network"));
+  }
+}
+
+TEST_F(Perf, RanksMeetByAFileAndRemoveIt) {
+  const std::string file = work_.path("id");
+  const std::vector<std::string> command{
+      "run",
+      "--ranks",
+      "3",
+      "--aggregators",
+      "0",
+      "--",
+      "sh",
+      "-c",
+      "unset MASTER_ADDR MASTER_PORT; exec " TRIBUTARY_PROGRAM " perf all_gather -b 1K -e 1K -n 1 --id-file " + file};
+  for (int again = 0; again < 2; ++again) {
+    const Outcome outcome = work_.tributary(command);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    EXPECT_EQ(read_file(file), "");
+  }
+}
+
+TEST_F(Perf, RefusesAnIdFileThatIsThereAlready) {
+  const std::string file = work_.path("id");
+  work_.variables["RANK"] = "0";
+  work_.variables["WORLD_SIZE"] = "2";
+  ASSERT_EQ(work_.tributary({"run", "--ranks", "1", "--aggregators", "0", "--", "touch", file}).code, 0);
+  const Outcome outcome = work_.tributary({"perf", "barrier", "--id-file", file});
+  EXPECT_EQ(outcome.code, 78);
+  EXPECT_THAT(outcome.error, HasSubstr("remove it first"));
+}
+
+TEST_F(Perf, SaysWhichRanksDidNotCome) {
+  work_.variables.insert({{"RANK", "0"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "14999"}});
+  const Outcome rank_0 = work_.tributary({"perf", "barrier", "--meet-limit", "0.3"});
+  EXPECT_EQ(rank_0.code, 1);
+  EXPECT_THAT(rank_0.error, HasSubstr("rank 1, 2"));
+  work_.variables["RANK"] = "1";
+  const Outcome rank_1 = work_.tributary({"perf", "barrier", "--meet-limit", "0.3"});
+  EXPECT_EQ(rank_1.code, 69);
+  EXPECT_THAT(rank_1.error, HasSubstr("127.0.0.1:14999"));
+  EXPECT_THAT(rank_1.error, HasSubstr("MASTER_ADDR"));
+}
+
+TEST_F(Perf, RunsAloneToo) {
+  const Outcome outcome = work_.tributary({"perf", "all_reduce", "-b", "4K", "-e", "4K", "-n", "1"});
+  EXPECT_EQ(outcome.code, 0) << outcome.error;
+  EXPECT_THAT(outcome.output, HasSubstr("1 rank (launched by none)"));
+}
+
+TEST_F(Perf, FailsWhenTheTreeIsDemandedAndThereIsNone) {
+  work_.variables["TRIBUTARY_PATH"] = "in-network";
+  const Outcome outcome =
+      work_.tributary({"run", "--ranks", "2", "--aggregators", "0", "--", TRIBUTARY_PROGRAM, "perf", "all_reduce"});
+  EXPECT_EQ(outcome.code, 69) << outcome.output << outcome.error;
+}
+
+TEST_F(Perf, AKilledRankIsAnErrorThatNamesIt) {
+  const Outcome outcome = work_.tributary(
+      {"run", "--ranks", "3", "--aggregators", "1", "--grace", "30", "--", "sh", "-c",
+       "test $RANK = 1 && (sleep 0.7; kill -9 $$) & exec " TRIBUTARY_PROGRAM " perf all_reduce -b 1M -e 1M -n 100000"});
+  EXPECT_EQ(outcome.code, 128 + 9) << outcome.error;
+  EXPECT_THAT(outcome.error, HasSubstr("rank 1 was killed by signal 9"));
+  EXPECT_THAT(outcome.error, HasSubstr("tributary perf: rank 0: "));
+  EXPECT_THAT(outcome.error, HasSubstr("tributary perf: rank 2: "));
+  EXPECT_THAT(outcome.error, testing::ContainsRegex("rank 0: .*rank 1 on host worker-1"));
+  EXPECT_EQ(work_.left_behind(), "");
+}
+
+}  // namespace
+}  // namespace tributary::cli_test

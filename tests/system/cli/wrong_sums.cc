@@ -1,0 +1,18 @@
+// To be preloaded: sums of which, on rank 1, one element is wrong.
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "client/include/tributary/tributary.h"
+
+extern "C" TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count,
+                                                               tributary_dtype dtype, tributary_op op,
+                                                               tributary_comm* comm, tributary_request** request) {
+  static const auto real = reinterpret_cast<decltype(&tributary_all_reduce)>(dlsym(RTLD_NEXT, "tributary_all_reduce"));
+  const tributary_status status = real(send, recv, count, dtype, op, comm, request);
+  int rank = 0;
+  tributary_comm_rank(comm, &rank);
+  constexpr size_t kTarget = 1000;  // perf's own sums are shorter
+  if (rank == 1 && count > kTarget) static_cast<unsigned char*>(recv)[4 * kTarget] ^= 0x40;
+  return status;
+}
