@@ -1,17 +1,17 @@
 #pragma once
-// The sum that anyone would write first, as the compiler makes it with -O3 -march=native.
+// The reduction that anyone would write first, as the compiler makes it with -O3 -march=native.
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "tributary/protocol/types.h"
 
 namespace tributary::bench {
 
-/// out = sum of 2, 4 or 8 inputs of count elements of float32, bfloat16, float16 or int32, 16-bit floats summed in
-/// float32.
-using PlainSum = void (*)(std::span<const void* const> inputs, void* out, std::size_t count);
+/// out = inputs[0] op inputs[1] op ..., count elements. Small floats are combined in float32; the divisor is for avg.
+using PlainReduce = void (*)(std::span<const void* const> inputs, void* out, std::size_t count, std::uint32_t divisor);
 
-/// Null for a dtype or number of inputs it was not written for.
-[[nodiscard]] PlainSum plain_sum(DType dtype, std::size_t inputs);
+/// For 2, 4 or 8 inputs; null for another number, and where this CPU has no conversion of float16.
+[[nodiscard]] PlainReduce plain_reduce(DType dtype, ReduceOp op, std::size_t inputs);
 
 }  // namespace tributary::bench

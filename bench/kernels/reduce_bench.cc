@@ -120,7 +120,7 @@ void reduce_benchmark(benchmark::State& state, Shape shape) {
   const std::size_t read_bytes = shape.inputs * shape.input_bytes;
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / read_bytes);
   const MemoryProbe& probe = fastest_probe(arrays, shape.input_bytes, calls);
-  const PlainSum plain = shape.op == ReduceOp::sum ? plain_sum(shape.dtype, shape.inputs) : nullptr;
+  const PlainReduce plain = plain_reduce(shape.dtype, shape.op, shape.inputs);
 
   std::vector<double> reduce_rate, machine_rate, plain_rate, of_machine, of_plain;
   const auto rate = [&](double seconds) { return static_cast<double>(read_bytes) / seconds * 1e-9; };
@@ -134,7 +134,8 @@ void reduce_benchmark(benchmark::State& state, Shape shape) {
         rate(seconds_per_call(calls, [&] { probe.run(arrays.input_bytes(), arrays.out(), shape.input_bytes); })));
     of_machine.push_back(reduce_rate.back() / machine_rate.back());
     if (plain == nullptr) continue;
-    plain_rate.push_back(rate(seconds_per_call(calls, [&] { plain(arrays.inputs(), arrays.out(), arrays.count()); })));
+    plain_rate.push_back(
+        rate(seconds_per_call(calls, [&] { plain(arrays.inputs(), arrays.out(), arrays.count(), arrays.divisor()); })));
     of_plain.push_back(reduce_rate.back() / plain_rate.back());
   }
   state.counters["GB/s"] = median(reduce_rate);

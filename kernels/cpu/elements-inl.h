@@ -55,7 +55,16 @@ struct Ordered {
   static constexpr T kOffset = static_cast<T>(kMin ? static_cast<U>(kCut - static_cast<U>(kLargest) - 1)
                                                    : static_cast<U>(kCut + static_cast<U>(kLargest) + 1));
 
-  static HWY_INLINE Vec<T> flip(Vec<T> v) { return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), set<T>(kMagnitude))); }
+  /// v ^ (its sign in every bit & kMagnitude)
+  static HWY_INLINE Vec<T> flip(Vec<T> v) {
+#if HWY_TARGET == HWY_AVX3
+    constexpr int kFirstXorSecondAndThird = 0x78;
+    return Vec<T>{
+        _mm512_ternarylogic_epi64(v.raw, hn::BroadcastSignBit(v).raw, set<T>(kMagnitude).raw, kFirstXorSecondAndThird)};
+#else
+    return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), set<T>(kMagnitude)));
+#endif
+  }
   static HWY_INLINE Vec<T> key(Vec<T> bits) { return hn::Add(flip(bits), set<T>(kOffset)); }
   static HWY_INLINE Vec<T> unkey(Vec<T> v) {
     const auto bits = flip(hn::Sub(v, set<T>(kOffset)));
@@ -74,6 +83,20 @@ struct Ordered {
   template <bool kStream>
   static HWY_INLINE void store(Vec<T> a, Vec<T> b, Vec<T> c, Vec<T> d, std::uint8_t* to) {
     Bits::template store<kStream>(unkey(a), unkey(b), unkey(c), unkey(d), to);
+  }
+};
+
+/// float32 or float64 for min and max by the float instructions (see Least and Greatest): what comes out of those may
+/// be a signalling NaN. T is the signed integer of F's width, kInfinity and kQuiet bit patterns of F.
+template <class F, class T, T kInfinity, T kQuiet, int kVectors>
+struct Quieted : Plain<F, kVectors> {
+  static HWY_INLINE Vec<F> quieted(Vec<F> v) {
+    const auto nan = hn::Gt(hn::And(as<T>(v), set<T>(hwy::LimitsMax<T>())), set<T>(kInfinity));
+    return as<F>(hn::Or(as<T>(v), hn::IfThenElseZero(nan, set<T>(kQuiet))));
+  }
+  template <bool kStream>
+  static HWY_INLINE void store(Vec<F> a, Vec<F> b, Vec<F> c, Vec<F> d, std::uint8_t* to) {
+    Plain<F, kVectors>::template store<kStream>(quieted(a), quieted(b), quieted(c), quieted(d), to);
   }
 };
 

@@ -54,6 +54,36 @@ struct Maximum {
   static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
 };
 
+#if HWY_ARCH_X86
+// x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand where either is
+// NaN or both are zero. Asked both ways, the two answers are equal but for those cases. Their bitwise or is then -0 if
+// either is, and a NaN if either is: a NaN's exponent is all ones, and a bit of its fraction stays.
+template <class T>
+struct Least : Minimum<T> {
+  explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Or(hn::Min(a, b), hn::Min(b, a)); }
+};
+
+// The greatest of two zeros is +0, so of the two answers' signs the and is taken, of all other bits the or.
+template <class T>
+struct Greatest : Maximum<T> {
+  explicit HWY_INLINE Greatest(std::uint32_t divisor) : Maximum<T>(divisor) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) {
+    const auto one = hn::Max(a, b);
+    const auto other = hn::Max(b, a);
+    const auto sign = hn::SignBit(Tag<T>());
+#if HWY_TARGET == HWY_AVX3
+    constexpr int kAndWhereThirdElseOr = 0xD4;
+    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+    return as<T>(Vec<Bits>{
+        _mm512_ternarylogic_epi64(as<Bits>(one).raw, as<Bits>(other).raw, as<Bits>(sign).raw, kAndWhereThirdElseOr)});
+#else
+    return hn::Or(hn::And(one, other), hn::AndNot(sign, hn::Or(one, other)));
+#endif
+  }
+};
+#endif
+
 // ---- One group.
 
 template <class Element>
@@ -179,6 +209,22 @@ template <class T, T kLargest, T kQuiet>
 inline constexpr ReduceFunction greatest =
     run<Ordered<T, kLargest, kQuiet, false, 4>, Ordered<T, kLargest, kQuiet, false, kStreamVectors>, Maximum>;
 
+/// min and max of float32 and float64: on x86 by the float instructions, which take three operations to the integers'
+/// four.
+#if HWY_ARCH_X86
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction least_float =
+    run<Quieted<F, T, kInfinity, kQuiet, 4>, Quieted<F, T, kInfinity, kQuiet, kStreamVectors>, Least>;
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction greatest_float =
+    run<Quieted<F, T, kInfinity, kQuiet, 4>, Quieted<F, T, kInfinity, kQuiet, kStreamVectors>, Greatest>;
+#else
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction least_float = least<T, kInfinity, kQuiet>;
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction greatest_float = greatest<T, kInfinity, kQuiet>;
+#endif
+
 template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
@@ -186,8 +232,9 @@ using E4M3Native = Float8<E4M3, Order::native>;
 using E5M2Native = Float8<E5M2, Order::native>;
 
 #define TRIBUTARY_INTEGER(T) {plain<T, Sum>, plain<T, Product>, plain<T, Minimum>, plain<T, Maximum>, plain<T, Average>}
-#define TRIBUTARY_FLOAT(F, T, largest, quiet) \
-  {plain<F, Sum>, plain<F, Product>, least<T, largest, quiet>, greatest<T, largest, quiet>, plain<F, Average>}
+#define TRIBUTARY_FLOAT(F, T, infinity, quiet)                                                                  \
+  {plain<F, Sum>, plain<F, Product>, least_float<F, T, infinity, quiet>, greatest_float<F, T, infinity, quiet>, \
+   plain<F, Average>}
 #define TRIBUTARY_SMALL(E, T, largest, quiet) \
   {widened<E, Sum>, widened<E, Product>, least<T, largest, quiet>, greatest<T, largest, quiet>, widened<E, Average>}
 
