@@ -24,6 +24,7 @@ from demo_cluster import AGGREGATORS, RANKS, Cluster, ClusterError, die_with_par
 VICTIM = "leaf-agg-1"
 WITNESS = "leaf-agg-2"
 RANKS_PER_LEAF = 2
+WITNESSED_SHARE_MIN = 0.999
 KILL_IN_EPOCH = 4
 SILENCE_SECONDS_MAX = 60.0  # between two events
 ACCURACY_MIN = 95.0
@@ -229,14 +230,16 @@ class Checks:
         )
 
     def counted_by_aggregator(self, cluster: Cluster) -> None:
-        """The shares above are the ranks' own count; a leaf that was not killed saw the gradients of its two ranks."""
+        """The shares above are the ranks' own count; a leaf that was not killed saw the gradients of its two ranks.
+
+        Of the one operation that the kill cut in two, the ranks count the part in-network by segments, not by bytes.
+        """
         epochs = [event for run in ("interrupted", "undisturbed") for event in self.story.epochs[run]]
         expected = RANKS_PER_LEAF * sum(event["gradient_bytes"]["in_network"] for event in epochs)
-        counted = cluster.contribution_bytes(WITNESS, expected)
-        self.expect(
-            counted >= expected,
-            f"{WITNESS} itself counted {counted / 1e6:.0f} MB of contributions, at least {expected / 1e6:.0f} MB",
-        )
+        enough = int(WITNESSED_SHARE_MIN * expected)
+        counted = cluster.contribution_bytes(WITNESS, enough)
+        figures = f"{counted / 1e6:.1f} MB of contributions, by the ranks' count {expected / 1e6:.1f} MB"
+        self.expect(counted >= enough > 0, f"{WITNESS} itself counted {figures}")
 
     def like_gloo(self, folder: Path) -> None:
         name, difference = largest_difference(folder / "undisturbed.pt", folder / "gloo.pt")
