@@ -138,7 +138,17 @@ Status claim_directory(const std::string& path) {
                             "; stop it, or give this one another with --state-dir");
 }
 
-/// Told once, to whoever started us: on standard output, in the ready file, and to systemd.
+Status write_ready_file(const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  std::FILE* file = std::fopen(draft.c_str(), "w");
+  const bool good = file != nullptr && std::fputs(text.c_str(), file) >= 0;
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (good && closed && std::rename(draft.c_str(), path.c_str()) == 0) return {};
+  return fail(Errc::bad_config, "the ready file " + path + " cannot be written: " + std::strerror(errno));
+}
+
+/// Told once, to whoever started us: in the ready file, on standard output, and to systemd. In this order, so that the
+/// file is there for who reads the line.
 Status announce(const Settings& settings, const Endpoint& local) {
   const nlohmann::json line = {{"ready", true},
                                {"listen", to_string(local)},
@@ -148,17 +158,13 @@ Status announce(const Settings& settings, const Endpoint& local) {
                                {"aggregator_token_file", settings.aggregator_token_file},
                                {"job_token_file", settings.job_token_file}};
   const std::string text = line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  if (!settings.ready_file.empty()) {
+    if (auto ok = write_ready_file(settings.ready_file, text); !ok) return ok;
+  }
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
   notify_service_manager("READY=1");
-  if (settings.ready_file.empty()) return {};
-  const std::string draft = settings.ready_file + ".new";
-  std::FILE* file = std::fopen(draft.c_str(), "w");
-  const bool good = file != nullptr && std::fputs(text.c_str(), file) >= 0;
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (good && closed && std::rename(draft.c_str(), settings.ready_file.c_str()) == 0) return {};
-  return fail(Errc::bad_config,
-              "the ready file " + settings.ready_file + " cannot be written: " + std::strerror(errno));
+  return {};
 }
 
 void reload(const Options& options, Cluster& cluster) {

@@ -171,8 +171,9 @@ HttpReply Api::rebuild_group(const Call& call) {
   JsonInput in(call.body);
   const auto epoch = static_cast<std::uint32_t>(in.number("epoch", 0, UINT32_MAX));
   const auto failed = in.texts("failed", false);
+  const bool in_use = in.flag("in_use", false);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
-  const auto grant = cluster_.rebuild_group(*id, epoch, failed);
+  const auto grant = cluster_.rebuild_group(*id, epoch, failed, in_use);
   return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
 }
 

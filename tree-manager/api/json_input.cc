@@ -52,6 +52,13 @@ std::string JsonInput::text(const char* name, std::optional<std::string> fallbac
   return member->get<std::string>();
 }
 
+bool JsonInput::flag(const char* name, bool fallback) {
+  const json* member = find(name, false);
+  if (member == nullptr) return fallback;
+  if (!member->is_boolean()) return complain("'" + path_ + name + "' is not true or false"), fallback;
+  return member->get<bool>();
+}
+
 std::vector<std::string> JsonInput::texts(const char* name, bool required) {
   std::vector<std::string> result;
   const json* member = find(name, required);

@@ -21,6 +21,7 @@ class JsonInput {
                                      std::optional<std::uint64_t> fallback = std::nullopt);
   [[nodiscard]] std::optional<std::uint64_t> optional_number(const char* name, std::uint64_t low, std::uint64_t high);
   [[nodiscard]] std::string text(const char* name, std::optional<std::string> fallback = std::nullopt);
+  [[nodiscard]] bool flag(const char* name, bool fallback);
   [[nodiscard]] std::vector<std::string> texts(const char* name, bool required = true);
   /// The members of an object within; empty when it is absent.
   [[nodiscard]] JsonInput object(const char* name);

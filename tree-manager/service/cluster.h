@@ -144,8 +144,10 @@ class Cluster {
   [[nodiscard]] std::vector<AggregatorView> aggregators() const;
 
   [[nodiscard]] Result<GroupGrant> create_group(const GroupSpec& spec);
+  /// `in_use`: the caller goes on using its trees until it has moved, so they keep what they hold, and stay as they are
+  /// when no others can be had. Not for callers that name a failed aggregator: those trees are broken.
   [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
-                                                 const std::vector<std::string>& failed);
+                                                 const std::vector<std::string>& failed, bool in_use = false);
   /// Writes nothing.
   [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id);
   [[nodiscard]] Status remove_group(std::uint64_t id);
@@ -199,8 +201,8 @@ class Cluster {
   [[nodiscard]] std::string why_unusable(const Aggregator& aggregator, const GroupRecord& group) const;
   void note_failed(GroupRecord& group, const std::vector<std::string>& failed) const;
   void forget_superseded(GroupRecord& group) const;
-  [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group,
-                                                                   const std::vector<std::string>& failed);
+  [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
+                                                                   bool in_use);
   [[nodiscard]] std::string why_rebuild(const Group& group) const;
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
   void drop_group(std::uint64_t id);

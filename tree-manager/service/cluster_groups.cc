@@ -205,8 +205,8 @@ void Cluster::forget_superseded(GroupRecord& group) const {
   });
 }
 
-Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
-                                          const std::vector<std::string>& failed) {
+Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch, const std::vector<std::string>& failed,
+                                          bool in_use) {
   if (failed.size() > kFailedMax) return fail(Errc::bad_argument, "failed has more than 4096 names");
   for (const std::string& name : failed) {
     if (auto ok = check_name(name); !ok) return fail(Errc::bad_argument, "failed: " + ok.error().message);
@@ -226,7 +226,7 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
     if (repeated) {
       result = group.record;
     } else {
-      auto rebuilt = rebuild(group, failed);
+      auto rebuilt = rebuild(group, failed, in_use);
       if (!rebuilt) return std::unexpected(rebuilt.error());
       result = std::move(*rebuilt);
     }
@@ -235,9 +235,10 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
   return grant(result);
 }
 
-Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const std::vector<std::string>& failed) {
+Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const std::vector<std::string>& failed,
+                                                            bool in_use) {
   const std::shared_ptr<const GroupRecord> before = group.record;
-  const bool optional = failed.empty() && !before->lanes.empty();  // the present trees work: only better ones will do
+  const bool optional = in_use && failed.empty() && !before->lanes.empty();  // only better ones will do
   GroupRecord next = *before;
   note_failed(next, failed);
 

@@ -262,7 +262,7 @@ std::vector<BadInput> bodies() {
        "/v1/plan",
        kJobToken,
        {{"job", "j"}, {"ranks", {"a", "b"}}, {"lanes", 1}, {"window", 2}, {"segment_bytes", 256}, {"levels", 1}}},
-      {"POST", "/v1/groups/1/rebuild", kJobToken, {{"epoch", 0}, {"failed", {"a"}}}}};
+      {"POST", "/v1/groups/1/rebuild", kJobToken, {{"epoch", 0}, {"failed", {"a"}}, {"in_use", true}}}};
 }
 
 const std::vector<json>& hostile_values() {

@@ -137,7 +137,7 @@ TEST_F(ClusterTest, UsesAFailedAggregatorAgainWhenItHasRegisteredAnew) {
   clock_.advance(10ms);
   ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());
   EXPECT_EQ(cluster_->renew_group(id)->reason, "aggregator leaf-a is back");
-  EXPECT_EQ(cluster_->rebuild_group(id, 2, {})->descriptor.epoch, 3U);
+  EXPECT_EQ(cluster_->rebuild_group(id, 2, {}, true)->descriptor.epoch, 3U);
   EXPECT_TRUE(uses(id, "leaf-a"));
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
 }
@@ -162,7 +162,7 @@ TEST_F(ClusterTest, KeepsTheTreesThereAreWhenNoBetterOnesCanBeHad) {
   const std::uint64_t id = ask()->descriptor.group;
   const std::uint64_t before = reserved();
   ASSERT_GT(before, 0U);
-  const auto grant = cluster_->rebuild_group(id, 1, {});  // while it moves it would need twice the memory
+  const auto grant = cluster_->rebuild_group(id, 1, {}, true);  // while it moves it would need twice the memory
   ASSERT_TRUE(grant.has_value());
   EXPECT_TRUE(grant->descriptor.empty());
   EXPECT_EQ(cluster_->group(id)->record->epoch, 1U);
@@ -175,7 +175,7 @@ TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMoves) {
   ASSERT_TRUE(enlist("only", "h").has_value());
   const std::uint64_t id = ask()->descriptor.group;
   const std::uint64_t once = reserved();
-  EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U);
+  EXPECT_EQ(cluster_->rebuild_group(id, 1, {}, true)->descriptor.epoch, 2U);
   EXPECT_EQ(reserved(), 2 * once);
   advance(14s);
   ASSERT_TRUE(cluster_->renew_group(id).has_value());
@@ -183,6 +183,15 @@ TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMoves) {
   ASSERT_TRUE(enlist("only", "h").has_value());
   advance(2s);
   EXPECT_EQ(cluster_->stats().memory_reserved_bytes, 0U) << "the new incarnation holds nothing";
+}
+
+TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
+  open("");
+  ASSERT_TRUE(enlist("only", "h", lane_memory_bytes(4, 32, 65536)).has_value());
+  const std::uint64_t id = ask()->descriptor.group;
+  EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U)
+      << "nobody is to blame, the lane broke all the same";
+  EXPECT_EQ(reserved(), lane_memory_bytes(4, 32, 65536));
 }
 
 TEST_F(ClusterTest, GivesNoNewTreesToAnAggregatorWhoseLeaseEnded) {
@@ -370,7 +379,7 @@ TEST_F(ClusterTest, NeverGivesAwayMoreThanThereIs) {
         if (!group) break;
         std::vector<std::string> failed;
         if (pick(2) == 0) failed.push_back(aggregators[pick(4)].first);
-        ASSERT_TRUE(cluster_->rebuild_group(id, group->record->epoch, failed).has_value());
+        ASSERT_TRUE(cluster_->rebuild_group(id, group->record->epoch, failed, pick(2) == 0).has_value());
         break;
       }
       case 7:

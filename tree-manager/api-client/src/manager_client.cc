@@ -243,9 +243,10 @@ Result<GroupAnswer> ManagerClient::request_group(const GroupRequest& group) {
 }
 
 Result<GroupAnswer> ManagerClient::rebuild_group(std::uint64_t group, std::uint32_t epoch,
-                                                 const std::vector<std::string>& failed) {
-  return group_answer(
-      request("POST", "/v1/groups/" + std::to_string(group) + "/rebuild", {{"epoch", epoch}, {"failed", failed}}));
+                                                 const std::vector<std::string>& failed, bool in_use) {
+  json body = {{"epoch", epoch}, {"failed", failed}};
+  if (in_use) body["in_use"] = true;
+  return group_answer(request("POST", "/v1/groups/" + std::to_string(group) + "/rebuild", body));
 }
 
 Result<GroupLease> ManagerClient::renew_group(std::uint64_t group) {

@@ -98,8 +98,10 @@ class ManagerClient {
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);
   /// Trees at epoch + 1, without the `failed` aggregators. The same request again gives the same epoch again.
+  /// `in_use`: the present trees work and are used until the group has moved, as after GroupLease::rebuild_advised.
+  /// Their memory stays reserved meanwhile, and an empty answer means that they stay good.
   [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
-                                                  const std::vector<std::string>& failed);
+                                                  const std::vector<std::string>& failed, bool in_use = false);
   [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group);
   [[nodiscard]] Status delete_group(std::uint64_t group);
 
