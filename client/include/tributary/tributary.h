@@ -15,7 +15,8 @@
  *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but their
  * order is the caller's to fix. tributary_test and tributary_wait of different requests may run at the same time.
  *   - Handles (comm, request, mem) are checked: one that was freed, or never was one, is TRIBUTARY_ERROR_BAD_ARGUMENT.
- *   - After fork() the child may make communicators of its own; its parent's, and ids made by its parent, it cannot use.
+ *   - After fork() the child may make communicators of its own; its parent's, and ids made by its parent, it cannot
+ * use.
  *   - Nothing aborts the process; nothing is printed except the log on standard error (TRIBUTARY_LOG).
  */
 #ifndef TRIBUTARY_TRIBUTARY_H_
@@ -136,8 +137,8 @@ TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* pa
 
 /* Call in the process of rank 0, which then listens; carry the 128 bytes to the other ranks by any means. It serves one
  * communicator. A process keeps at most 64 ids that no communicator has taken yet, and gives up the oldest.
- * The address is that of the interface TRIBUTARY_IFNAME, else the loopback where MASTER_ADDR names it, else that of the first
- * interface that is up (IPv4 before IPv6, those of containers and virtual machines last), else 127.0.0.1. */
+ * The address is that of the interface TRIBUTARY_IFNAME, else the loopback where MASTER_ADDR names it, else that of the
+ * first interface that is up (IPv4 before IPv6, those of containers and virtual machines last), else 127.0.0.1. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
 /* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
  * ranks. */
@@ -204,8 +205,8 @@ TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary
 TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* done);
 /* -1 waits for ever (the communicator's own time-out still ends a hang). TRIBUTARY_ERROR_TIMED_OUT from this call's
  * time-out leaves the request alive and the operation running: *only* then call again. Else the request is freed.
- * An operation may itself end with TIMED_OUT: a wait with a time-out of its own leaves open which of the two it was, and
- * the next call on the request then answers BAD_ARGUMENT if it was the operation. */
+ * An operation may itself end with TIMED_OUT: a wait with a time-out of its own leaves open which of the two it was,
+ * and the next call on the request then answers BAD_ARGUMENT if it was the operation. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 
 #ifdef __cplusplus

@@ -23,7 +23,8 @@ manager::Plan plan_for(const ClusterLayout& layout, std::uint32_t lanes) {
                            .children_max = 64});
   }
   return manager::make_fabric(*topology)->plan(
-      {.hosts = layout.host_of_rank, .aggregators = aggregators, .lanes = lanes, .window = 32, .segment_bytes = 65536}, {});
+      {.hosts = layout.host_of_rank, .aggregators = aggregators, .lanes = lanes, .window = 32, .segment_bytes = 65536},
+      {});
 }
 
 TEST(ClusterLayout, LeadsThePlannerToAsManyLevelsAsWanted) {
@@ -38,10 +39,14 @@ TEST(ClusterLayout, LeadsThePlannerToAsManyLevelsAsWanted) {
         for (const std::uint32_t lanes : {1U, 2U}) {
           const manager::Plan plan = plan_for(*layout, lanes);
           ASSERT_EQ(plan.lanes.size(), lanes) << plan.reason;
-          for (const manager::LaneTree& lane : plan.lanes) {
-            EXPECT_EQ(lane.levels, levels)
-                << ranks << " ranks, " << aggregators << " aggregators, " << lanes << " lanes\n"
-                << layout->topology;
+          // The first lane takes rate from the links, which may leave the next a better tree of fewer levels.
+          for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
+            const std::string shape = std::to_string(ranks) + " ranks, " + std::to_string(aggregators) +
+                                      " aggregators, lane " + std::to_string(i) + "\n" + layout->topology;
+            if (i == 0) {
+              EXPECT_EQ(plan.lanes[i].levels, levels) << shape;
+            }
+            EXPECT_LE(plan.lanes[i].levels, levels) << shape;
           }
         }
         ++shapes;
