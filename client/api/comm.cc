@@ -179,7 +179,7 @@ Status Comm::ask(std::function<void(Communicator&, Done)> question) {
       [question = std::move(question), request](Communicator& c) {
         question(c, [request](const Status& status) { request->complete(status); });
       },
-      Next::wait);
+      Next::leave);
   if (!queued) request->complete(fail(Errc::aborted, "the communicator is over"));
   static_cast<void>(wait(*request));
   requests().remove(handle);

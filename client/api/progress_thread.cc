@@ -69,7 +69,6 @@ void ProgressThread::as_caller(Work work) {
 void ProgressThread::leave_seat() {
   const bool broken = broken_ != nullptr;
   unfinished_.store(communicator_ && !communicator_->idle(), std::memory_order_relaxed);
-  drives_.fetch_add(1, std::memory_order_relaxed);
   seat_.leave();
   if (broken || sleepers_.load() > 0) recall();
 }
@@ -80,7 +79,7 @@ bool ProgressThread::submit(Call call, Next next) {
       if (broken_) return calls_.push_back(std::move(call));
       run_calls();  // those that were submitted before
       call(*communicator_);
-      if (next == Next::leave) transport_->poll({});  // sends what it has queued
+      if (next == Next::leave) turn(transport_->now());  // sends what it has queued
     });
     return true;
   }
@@ -217,6 +216,7 @@ void ProgressThread::turn(transport::TimePoint until) {
     next_tick_ = now + (ready_ && communicator_->idle() ? kTickIdle : kTickBusy);
   }
   transport_->poll(std::min(next_tick_, until) - now);
+  turns_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ProgressThread::let_callers_drive() {
@@ -240,10 +240,10 @@ bool ProgressThread::take_over() {
     recalled = std::exchange(recalled_, false);
   }
   const bool must = recalled || stopping_.load();
-  const std::uint64_t drives = drives_.load(std::memory_order_relaxed);
+  const std::uint64_t turns = turns_.load(std::memory_order_relaxed);
   const transport::TimePoint now = transport::Clock::now();
-  if (drives != drives_seen_) {
-    drives_seen_ = drives;
+  if (turns != turns_seen_) {
+    turns_seen_ = turns;
     driven_at_ = now;
     if (!must) return false;
   }

@@ -98,10 +98,10 @@ class ProgressThread {
   DrivingSeat seat_;                        // guards all above
   std::atomic<std::uint32_t> callers_{0};   // that drive, or want to
   std::atomic<std::uint32_t> sleepers_{0};  // that wait while another caller drives
-  std::atomic<std::uint64_t> drives_{0};    // turns that callers took
+  std::atomic<std::uint64_t> turns_{0};     // taken by anybody
   std::atomic<bool> unfinished_{false};     // the last driver left operations behind
 
-  std::uint64_t drives_seen_ = 0;  // the thread's own, as it parks
+  std::uint64_t turns_seen_ = 0;  // the thread's own, as it parks
   transport::TimePoint driven_at_{};
   std::mutex park_mutex_;
   std::condition_variable park_changed_;
