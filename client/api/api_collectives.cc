@@ -10,25 +10,31 @@ namespace {
 // Longer is for ever, and a sum with the present time must not wrap.
 constexpr std::int64_t kWaitMax = std::int64_t{1} << 61;
 
+// Beginning an operation of more bytes than that is no part of the path of a small one, but work for the progress
+// thread while the caller goes on.
+constexpr std::size_t kLargeBytes = 65536;
+
 /// Queues by `start`, then hands the request out or waits for it.
 template <class Start>
-tributary_status run(Comm& comm, tributary_request** out, Start start) {
-  const auto request = std::make_shared<Request>(comm.shared_errors());
+tributary_status run(const std::shared_ptr<Comm>& comm, std::size_t bytes, tributary_request** out, Start start) {
+  const auto request = std::make_shared<Request>(comm->shared_errors(), comm);
   tributary_request* handle = requests().insert(request);
   if (handle == nullptr) {
     return report(Errc::exhausted,
                   "there are " + std::to_string(RequestTable::kPlacesMax) + " requests at once: wait for some of them",
-                  &comm.errors());
+                  &comm->errors());
   }
-  if (const Status queued = start(request); !queued) {
+  const Comm::Next next =
+      out == nullptr ? Comm::Next::wait : (bytes > kLargeBytes ? Comm::Next::large : Comm::Next::leave);
+  if (const Status queued = start(request, next); !queued) {
     requests().remove(handle);
-    return report(queued.error(), &comm.errors());
+    return report(queued.error(), &comm->errors());
   }
   if (out != nullptr) {
     *out = handle;
     return TRIBUTARY_OK;
   }
-  static_cast<void>(request->wait());
+  static_cast<void>(comm->wait(*request));
   requests().remove(handle);
   return request->report_outcome();
 }
@@ -40,8 +46,10 @@ tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributa
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     auto operation = check(call, comm->rank(), comm->size());
     if (!operation) return report(operation.error(), &comm->errors());
-    return run(*comm, out,
-               [&](const std::shared_ptr<Request>& request) { return comm->start(std::move(*operation), request); });
+    const std::size_t bytes = (*operation)->signature.count * (*operation)->element_bytes();
+    return run(comm, bytes, out, [&](const std::shared_ptr<Request>& request, Comm::Next next) {
+      return comm->start(std::move(*operation), request, next);
+    });
   });
 }
 
@@ -52,8 +60,9 @@ tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     auto message = check(call, comm->size());
     if (!message) return report(message.error(), &comm->errors());
-    return run(*comm, out, [&](const std::shared_ptr<Request>& request) {
-      return comm->start(static_cast<std::uint32_t>(call.peer), std::move(*message), request);
+    const std::size_t bytes = message->count * size_of(message->dtype);
+    return run(comm, bytes, out, [&](const std::shared_ptr<Request>& request, Comm::Next next) {
+      return comm->start(static_cast<std::uint32_t>(call.peer), std::move(*message), request, next);
     });
   });
 }
@@ -191,7 +200,10 @@ tributary_status tributary_test(tributary_request* handle, int* done) {
     *done = 0;
     const auto request = live(function, handle);
     if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    if (!request->done()) return TRIBUTARY_OK;
+    if (!request->done()) {
+      if (const auto comm = request->driver()) comm->help();
+      if (!request->done()) return TRIBUTARY_OK;
+    }
     *done = 1;
     requests().remove(handle);
     return request->report_outcome();
@@ -211,7 +223,8 @@ tributary_status tributary_wait(tributary_request* handle, int64_t timeout_ns) {
     if (timeout_ns >= 0 && timeout_ns < kWaitMax) {
       deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(timeout_ns);
     }
-    if (!request->wait(deadline)) {
+    const auto comm = request->driver();
+    if (!(comm ? comm->wait(*request, deadline) : request->wait(deadline))) {
       return report(Errc::timed_out,
                     std::string(function) + ": the operation has not ended within " + std::to_string(timeout_ns) +
                         " ns; it goes on: wait again",

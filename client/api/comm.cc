@@ -150,20 +150,22 @@ Status Comm::may_start() const {
   return fail(Errc::bad_argument, "the communicator is finalized: nothing can be started on it any more");
 }
 
-Status Comm::start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request) {
+Status Comm::start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
   operation->on_done = [request](const Status& status) { request->complete(status); };
-  if (thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); })) return {};
+  if (thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); }, next)) return {};
   return fail(Errc::aborted, "the communicator is over");
 }
 
-Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request) {
+Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
   message.on_done = [request](const Status& status) { request->complete(status); };
-  const bool queued = thread_->submit([peer, m = std::move(message)](Communicator& c) mutable {
-    if (m.sends) return c.send_message(peer, std::move(m));
-    c.receive_message(peer, std::move(m));
-  });
+  const bool queued = thread_->submit(
+      [peer, m = std::move(message)](Communicator& c) mutable {
+        if (m.sends) return c.send_message(peer, std::move(m));
+        c.receive_message(peer, std::move(m));
+      },
+      next);
   if (queued) return {};
   return fail(Errc::aborted, "the communicator is over");
 }
@@ -173,11 +175,13 @@ Status Comm::ask(std::function<void(Communicator&, Done)> question) {
   const auto request = std::make_shared<Request>(errors_);
   tributary_request* handle = requests().insert(request);
   if (handle == nullptr) return fail(Errc::exhausted, "there are too many requests at once");
-  const bool queued = thread_->submit([question = std::move(question), request](Communicator& c) {
-    question(c, [request](const Status& status) { request->complete(status); });
-  });
+  const bool queued = thread_->submit(
+      [question = std::move(question), request](Communicator& c) {
+        question(c, [request](const Status& status) { request->complete(status); });
+      },
+      Next::leave);
   if (!queued) request->complete(fail(Errc::aborted, "the communicator is over"));
-  static_cast<void>(request->wait());
+  static_cast<void>(wait(*request));
   requests().remove(handle);
   return request->outcome();
 }

@@ -34,8 +34,15 @@ class Comm {
   [[nodiscard]] bool of_this_process() const noexcept;
 
   /// Queues; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once it is over.
-  [[nodiscard]] Status start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request);
-  [[nodiscard]] Status start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request);
+  using Next = ProgressThread::Next;
+  [[nodiscard]] Status start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request, Next next);
+  [[nodiscard]] Status start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next);
+  /// Until the request of this communicator is done; this thread makes progress meanwhile. False: the deadline came.
+  [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt) {
+    return thread_->wait(request, deadline);
+  }
+  /// Makes what progress there is to be made now.
+  void help() { thread_->help(); }
   [[nodiscard]] Result<CommunicatorInfo> info();
 
   /// Waits until every rank has called it; bounded by the time-out.

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "client/api/log.h"
 
@@ -17,6 +19,11 @@ constexpr transport::Duration kTickBusy = 4ms;
 constexpr transport::Duration kTickIdle = 25ms;
 // For the last words to other ranks: they are a few bytes each, so only a peer that does not read costs so long.
 constexpr transport::Duration kFlushLimit = 200ms;
+// A parked thread looks so often whether callers still drive: the longest that something waits for which nobody waits.
+constexpr transport::Duration kParkPeriod = 250us;
+// So long after the last caller it believes that another one comes. Meanwhile what the other ranks send lies in the
+// sockets, which only control messages mind.
+constexpr transport::Duration kLinger = 10ms;
 
 /// The process's signals are its own threads' business.
 class SignalsBlocked {
@@ -48,15 +55,96 @@ ProgressThread::~ProgressThread() {
   stop();
 }
 
-bool ProgressThread::submit(Call call) {
-  std::lock_guard lock(mutex_);
-  if (over_) return false;
-  calls_.push_back(std::move(call));
-  if (!woken_) {
-    woken_ = true;
-    transport_->post([this] { run_calls(); });
+// What goes wrong in a caller's turn ends the communicator on its own thread, as if it had driven.
+template <class Work>
+void ProgressThread::as_caller(Work work) {
+  try {
+    work();
+  } catch (...) {
+    broken_ = std::current_exception();
   }
+  leave_seat();
+}
+
+void ProgressThread::leave_seat() {
+  const bool broken = broken_ != nullptr;
+  unfinished_.store(communicator_ && !communicator_->idle(), std::memory_order_relaxed);
+  seat_.leave();
+  if (broken || sleepers_.load() > 0) recall();
+}
+
+bool ProgressThread::submit(Call call, Next next) {
+  if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
+    as_caller([&] {
+      if (broken_) return calls_.push_back(std::move(call));
+      run_calls();  // those that were submitted before
+      call(*communicator_);
+      if (next == Next::leave) turn(transport_->now());  // sends what it has queued
+    });
+    return true;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (over_) return false;
+    calls_.push_back(std::move(call));
+    if (!woken_) {
+      woken_ = true;
+      transport_->post([this] { run_calls(); });
+    }
+  }
+  if (parked_.load()) recall();
   return true;
+}
+
+bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> deadline) {
+  while (!request.done() && !stopping_.load(std::memory_order_relaxed)) {
+    callers_.fetch_add(1);
+    const Driver driver = seat_.try_take(Driver::caller);
+    if (driver == Driver::nobody) {
+      as_caller([&] { drive_for(request, deadline); });
+      callers_.fetch_sub(1);
+      break;
+    }
+    if (driver == Driver::thread) {
+      wake_driver();
+      seat_.wait_while(Driver::thread, deadline.value_or(transport::TimePoint::max()));
+      callers_.fetch_sub(1);
+      if (seat_.closed() || (deadline && transport::Clock::now() >= *deadline)) break;
+      continue;
+    }
+    callers_.fetch_sub(1);
+    sleepers_.fetch_add(1);  // before the look at the seat: see leave_seat()
+    if (seat_.driver() == Driver::caller) static_cast<void>(request.wait(deadline));
+    sleepers_.fetch_sub(1);
+    if (deadline && transport::Clock::now() >= *deadline) break;
+  }
+  return request.wait(deadline);
+}
+
+void ProgressThread::drive_for(Request& request, const std::optional<transport::TimePoint>& deadline) {
+  const transport::TimePoint until = deadline.value_or(transport::TimePoint::max());
+  while (!broken_ && !request.done() && !stopping_.load(std::memory_order_relaxed) && transport_->now() < until)
+    turn(until);
+}
+
+void ProgressThread::help() {
+  if (seat_.try_take(Driver::caller) == Driver::nobody)
+    as_caller([this] {
+      if (!broken_) turn(transport_->now());
+    });
+}
+
+void ProgressThread::wake_driver() {
+  const std::lock_guard lock(mutex_);
+  if (!over_) transport_->post([] {});
+}
+
+void ProgressThread::recall() {
+  {
+    const std::lock_guard lock(park_mutex_);
+    recalled_ = true;
+  }
+  park_changed_.notify_one();
 }
 
 void ProgressThread::run_calls() {
@@ -76,6 +164,7 @@ void ProgressThread::stop() {
       stopping_.store(true, std::memory_order_relaxed);
       if (!over_) transport_->post([] {});  // wakes poll()
     }
+    recall();
     thread_.join();
   });
 }
@@ -94,6 +183,7 @@ void ProgressThread::run() {
     over_ = true;
     calls_.clear();
   }
+  seat_.close();  // and it stays the thread's
   communicator_.reset();
   parts_.service.reset();
   parts_.meeting.reset();
@@ -105,22 +195,61 @@ void ProgressThread::drive() {
   communicator_ = std::make_unique<Communicator>(*transport_, parts_.service.get(), parts_.settings);
   if (parts_.meeting) parts_.meeting->deliver_to(*communicator_);
   communicator_->on_path_change = [this](const std::string& line) { tell_path(line); };
-  bool ready = false;
   communicator_->start([&](const Status& status) {
-    ready = true;
+    ready_ = true;
     events_.ready(status);
   });
-  transport::TimePoint next_tick{};
   while (!stopping_.load(std::memory_order_relaxed)) {
-    const transport::TimePoint now = transport_->now();
-    if (now >= next_tick) {
-      communicator_->tick(now);
-      tell_failure();
-      next_tick = now + (ready && communicator_->idle() ? kTickIdle : kTickBusy);
-    }
-    transport_->poll(next_tick - now);
+    if (callers_.load() > 0) let_callers_drive();
+    if (broken_) std::rethrow_exception(std::exchange(broken_, nullptr));
+    turn(transport::TimePoint::max());
   }
   flush();
+}
+
+/// One round: what is due, then what comes within the time.
+void ProgressThread::turn(transport::TimePoint until) {
+  const transport::TimePoint now = transport_->now();
+  if (now >= next_tick_) {
+    communicator_->tick(now);
+    tell_failure();
+    next_tick_ = now + (ready_ && communicator_->idle() ? kTickIdle : kTickBusy);
+  }
+  transport_->poll(std::min(next_tick_, until) - now);
+  turns_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ProgressThread::let_callers_drive() {
+  seat_.leave();
+  do {
+    park();
+  } while (!take_over());
+}
+
+void ProgressThread::park() {
+  std::unique_lock lock(park_mutex_);
+  parked_.store(true);
+  park_changed_.wait_for(lock, kParkPeriod, [this] { return recalled_; });
+  parked_.store(false);
+}
+
+bool ProgressThread::take_over() {
+  bool recalled = false;
+  {
+    const std::lock_guard lock(park_mutex_);
+    recalled = std::exchange(recalled_, false);
+  }
+  const bool must = recalled || stopping_.load();
+  const std::uint64_t turns = turns_.load(std::memory_order_relaxed);
+  const transport::TimePoint now = transport::Clock::now();
+  if (turns != turns_seen_) {
+    turns_seen_ = turns;
+    driven_at_ = now;
+    if (!must) return false;
+  }
+  if (callers_.load() > 0 && !stopping_.load()) return false;  // who drives now takes the calls, too
+  if (!must && !unfinished_.load(std::memory_order_relaxed) && now - driven_at_ < kLinger) return false;
+  return seat_.try_take(Driver::thread) == Driver::nobody;
 }
 
 void ProgressThread::flush() {

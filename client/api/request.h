@@ -1,5 +1,5 @@
 #pragma once
-// One call's outcome: set once by the progress thread, waited for by any thread.
+// One call's outcome: set once by whoever drives the communicator, waited for by any thread.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,11 +11,14 @@
 
 namespace tributary::client {
 
+class Comm;
+
 class Request {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  explicit Request(std::shared_ptr<CommErrors> comm) : comm_(std::move(comm)) {}
+  explicit Request(std::shared_ptr<CommErrors> comm, std::weak_ptr<Comm> driver = {})
+      : comm_(std::move(comm)), driver_(std::move(driver)) {}
 
   /// The first call counts.
   void complete(const Status& status);
@@ -28,9 +31,12 @@ class Request {
   tributary_status report_outcome() const noexcept;
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] CommErrors* comm() const noexcept { return comm_.get(); }
+  /// The communicator whose progress this request needs; nullptr once it is gone.
+  [[nodiscard]] std::shared_ptr<Comm> driver() const noexcept { return driver_.lock(); }
 
  private:
   const std::shared_ptr<CommErrors> comm_;
+  const std::weak_ptr<Comm> driver_;  // weak: the communicator holds its requests
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> done_{false};  // set under mutex_, after outcome_; readers need no lock
