@@ -91,6 +91,11 @@ HWY_INLINE std::size_t group_bytes() {
   return Element::kGroupVectors * vector_bytes();
 }
 inline constexpr std::size_t kGroupBytesMax = 4 * HWY_MAX_BYTES;
+inline constexpr std::size_t kLineBytes = 64;
+// Far enough that memory has answered, near enough that a page and the first-level cache still hold it: 512 to 4096
+// bytes were measured. Without it a core waits for memory and converts in turn: on a Granite Rapids, bfloat16 from 64
+// MiB inputs runs at 0.8 of the rate of reading and writing, with it at 0.93 to 1.0.
+inline constexpr std::size_t kPrefetchBytes = 2048;
 
 /// Combines the groups that locate(0) to locate(inputs_count - 1) point at, in this order, and stores the result. `out`
 /// may be one of them: nothing is stored before all are read.
@@ -108,6 +113,13 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op& op, Locate loca
     d = Op::combine(d, w);
   }
   Element::template store<kStream>(op.finish(a), op.finish(b), op.finish(c), op.finish(d), out);
+}
+
+/// Asks for what a later group of the same input reads.
+template <class Element>
+HWY_INLINE void prefetch_ahead(const std::uint8_t* from) {
+  for (std::size_t line = 0; line < group_bytes<Element>(); line += kLineBytes)
+    hwy::Prefetch(from + kPrefetchBytes + line);
 }
 
 // ---- A whole call.
@@ -146,10 +158,13 @@ HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) 
   std::size_t offset = range.begin;
   for (; range.end - offset >= step; offset += step) {
     const auto in_place = [&](std::size_t input) HWY_ATTR {
-      if constexpr (kInputs != 0)
+      if constexpr (kInputs != 0) {
         return fixed[input] + offset;
-      else
-        return static_cast<const std::uint8_t*>(inputs[input]) + offset;
+      } else {
+        const std::uint8_t* from = static_cast<const std::uint8_t*>(inputs[input]) + offset;
+        if constexpr (kStream) prefetch_ahead<Element>(from);
+        return from;
+      }
     };
     reduce_group<Element, kStream>(inputs_count, op, in_place, out + offset);
   }
