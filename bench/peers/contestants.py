@@ -130,8 +130,6 @@ def _openmpi(stage: Stage, _folder: Path) -> Iterator[Launch]:
 def _mpich(stage: Stage, _folder: Path) -> Iterator[Launch]:
     command = ["mpirun.mpich"]
     environment = {"UCX_TLS": "shm,self" if stage.setting.shared_memory else "tcp,self"}
-    if stage.crowded:
-        environment["MPIR_CVAR_POLLS_BEFORE_YIELD"] = "1"
     if not stage.setting.shared_memory:
         environment |= {"UCX_NET_DEVICES": stage.place.interface, "MPIR_CVAR_NOLOCAL": "1"}
     if stage.setting.hosts:

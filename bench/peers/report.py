@@ -51,9 +51,9 @@ def row(cell: dict, peer: float | None) -> list[str]:
     notes = [cell["failure"].splitlines()[0]] if cell["failure"] else []
     if cell["disturbed_turns"]:
         notes.append(f"{cell['disturbed_turns']} of {len(cell['turns'])} turns disturbed by other load")
-    if "memory_seconds" in of:
-        notes.append(f"{_part(of['memory_seconds'], seconds)} of the memory limit")
     large = cell["bytes"] >= 1 << 16  # below it, links and processors are not what bounds
+    if "memory_seconds" in of and cell["bytes"] >= 1 << 24:  # below that, caches help
+        notes.append(f"{_part(of['memory_seconds'], seconds)} of the memory limit")
     return [
         cell["contestant"],
         short_time(seconds),
