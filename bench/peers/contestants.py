@@ -32,6 +32,7 @@ class Stage:
     mark: str
     tributary_environment: dict[str, str] = field(default_factory=dict)
     aggregator_settings: list[str] = field(default_factory=list)
+    manager_settings: list[str] = field(default_factory=list)
 
     @property
     def crowded(self) -> bool:
@@ -201,6 +202,7 @@ class Running:
                 self._folder,
                 environment,
                 self._stage.aggregator_settings,
+                self._stage.manager_settings,
             )
             self._service.start()
         except service.ServiceError as error:

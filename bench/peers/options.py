@@ -83,6 +83,8 @@ def parser() -> argparse.ArgumentParser:
                     help="a setting of Tributary's ranks")  # fmt: skip
     it.add_argument("--aggregator-setting", action="append", default=[], metavar="'KEY: VALUE'",
                     help="a line for the aggregators' configuration files")  # fmt: skip
+    it.add_argument("--manager-setting", action="append", default=[], metavar="'KEY: VALUE'",
+                    help="a line for the manager's, as 'segment_bytes: 16KiB'")  # fmt: skip
     it.add_argument("--build", type=Path, default=Path("build/release"), help=argparse.SUPPRESS)
     return it
 

@@ -53,11 +53,11 @@ def topology(ranks: int, levels: int) -> str:
 class Service:
     def __init__(
         self, place: Place, ranks: int, levels: int, build: Path, folder: Path, environment: dict[str, str],
-        aggregator_settings: list[str],
+        aggregator_settings: list[str], manager_settings: list[str],
     ) -> None:  # fmt: skip
         self._place, self._build, self._folder, self._environment = place, build, folder, environment
         self._hosts = hosts_of(levels)
-        self._aggregator_settings = aggregator_settings
+        self._aggregator_settings, self._manager_settings = aggregator_settings, manager_settings
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.url = ""
         (folder / "topology.yaml").write_text(topology(ranks, levels))
@@ -82,10 +82,14 @@ class Service:
 
     def _start_manager(self) -> None:
         address, ready = self._place.address(self._hosts[0]), self._folder / "manager-ready"
-        (self._folder / "manager.yaml").write_text(
-            f"listen: {address}:0\nstate_directory: {self._folder}/manager\n"
-            f"topology: {self._folder}/topology.yaml\nready_file: {ready}\n"
-        )
+        settings = [
+            f"listen: {address}:0",
+            f"state_directory: {self._folder}/manager",
+            f"topology: {self._folder}/topology.yaml",
+            f"ready_file: {ready}",
+            *self._manager_settings,
+        ]
+        (self._folder / "manager.yaml").write_text("\n".join(settings) + "\n")
         self._spawn("manager", self._hosts[0], "tree-manager/tributary-manager")
         self._wait(ready.exists, "the manager")
         self.url = f"http://{json.loads(ready.read_text())['listen']}"
