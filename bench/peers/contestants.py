@@ -15,7 +15,7 @@ import service
 from control import ContestantError, Measurement, Ranks
 from places import Place, Setting, worker
 
-MEET_SECONDS = 90.0
+MEET_SECONDS = 180.0
 DRIVERS = Path(__file__).resolve().parent / "drivers"
 
 

@@ -25,6 +25,7 @@ from contestants import CONTESTANTS, Running, Stage
 from control import ContestantError
 
 ROOT = Path(__file__).resolve().parents[2]
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 OURS = {name for name, it in CONTESTANTS.items() if it.ours}
 
 
@@ -101,7 +102,7 @@ def interrupted(number: int, _frame: object) -> None:
 
 
 def compare(options: Namespace) -> int:
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDINGS:  # SIGINT too: a shell starts what runs in its background with it ignored
         signal.signal(number, interrupted)
     namespaces.remove_stale()
     mark = processes.new_mark()
@@ -111,11 +112,11 @@ def compare(options: Namespace) -> int:
     try:
         comparison.run()
     except KeyboardInterrupt as error:
-        print(f"\ninterrupted ({error or 'SIGINT'}): ending what was started", file=sys.stderr)
+        print(f"\ninterrupted ({error}): ending what was started", file=sys.stderr)
         status = 130
     finally:
         # A second interrupt must not leave processes behind.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDINGS:
             signal.signal(number, signal.SIG_IGN)
         processes.end_all(mark)
         if options.keep_logs:
