@@ -110,8 +110,8 @@ def remove_stale() -> None:
 class Network:
     """Hosts by name, one link each; rate None: as fast as the machine. Use as a context."""
 
-    def __init__(self, rates: dict[str, float | None]) -> None:
-        self._rates = rates
+    def __init__(self, rates: dict[str, float | None], congestion_control: str = "") -> None:
+        self._rates, self._congestion_control = rates, congestion_control
         self._switch = f"{PREFIX}{os.getpid()}-switch"
         self.hosts = {
             name: Host(name, f"{PREFIX}{os.getpid()}-{name}", f"10.77.0.{index + 1}")
@@ -143,10 +143,9 @@ class Network:
 
     def _add(self, index: int, host: Host, rate: float | None) -> None:
         _ip("netns", "add", host.namespace)
-        subprocess.run(
-            ["nsenter", f"--net=/run/netns/{host.namespace}", "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"],
-            capture_output=True,
-        )
+        _sysctl(host.namespace, "net.ipv6.conf.all.disable_ipv6=1", needed=False)
+        if self._congestion_control:
+            _sysctl(host.namespace, f"net.ipv4.tcp_congestion_control={self._congestion_control}")
         port = f"port{index}"
         _ip("-n", self._switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
         _ip("-n", self._switch, "link", "set", port, "mtu", str(MTU), "master", "bridge", "up")
@@ -163,6 +162,13 @@ class Network:
         for host in self.hosts.values():
             subprocess.run(["ip", "netns", "del", host.namespace], capture_output=True)
         subprocess.run(["ip", "netns", "del", self._switch], capture_output=True)
+
+
+def _sysctl(namespace: str, assignment: str, needed: bool = True) -> None:
+    command = ["nsenter", f"--net=/run/netns/{namespace}", "sysctl", "-qw", assignment]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode and needed:
+        raise NamespaceError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
 def _mac(index: int) -> str:

@@ -61,7 +61,8 @@ class Comparison:
         folder.mkdir()
         wide = [host for it in contestants for host in it.hosts()]
         print(f"\n== {setting.words}, {ranks} ranks", flush=True)
-        with places.prepare(setting, ranks, wide, folder) as place, contextlib.ExitStack() as ends:
+        control = self._options.congestion_control
+        with places.prepare(setting, ranks, wide, folder, control) as place, contextlib.ExitStack() as ends:
             stage = Stage(
                 setting, ranks, place, self._build, ROOT / "build/peers", self._python, self._mark,
                 dict(self._options.set), self._options.aggregator_setting, self._options.manager_setting,
@@ -111,6 +112,9 @@ def compare(options: Namespace) -> int:
     status = 0
     try:
         comparison.run()
+    except namespaces.NamespaceError as error:
+        print(f"the hosts cannot be made: {error}", file=sys.stderr)
+        status = 1
     except KeyboardInterrupt as error:
         print(f"\ninterrupted ({error}): ending what was started", file=sys.stderr)
         status = 130
@@ -150,7 +154,8 @@ def finish(options: Namespace, cells: list[dict]) -> None:
             print(f"no plots: {why}")
             return
         options.plots.mkdir(parents=True, exist_ok=True)
-        for path in plots.draw(cells, {name: it.words for name, it in places.SETTINGS.items()}, options.plots):
+        words = {name: it.words for name, it in places.SETTINGS.items()}
+        for path in plots.draw(cells, words, OURS, options.plots):
             print(f"drawn: {path}")
     if cells:
         print("\n" + report.EXPLANATION)

@@ -62,14 +62,17 @@ def worker(rank: int) -> str:
 
 
 @contextlib.contextmanager
-def prepare(setting: Setting, ranks: int, wide_hosts: list[str], folder: Path) -> Iterator[Place]:
-    """`wide_hosts` get links as fast as the machine: aggregators stand there."""
+def prepare(
+    setting: Setting, ranks: int, wide_hosts: list[str], folder: Path, congestion_control: str
+) -> Iterator[Place]:
+    """`wide_hosts` get links as fast as the machine: aggregators stand there. An empty `congestion_control`: the
+    machine's."""
     if not setting.hosts:
         yield Place()
         return
     rates: dict[str, float | None] = {worker(rank): setting.link_bits_per_second for rank in range(ranks)}
     rates |= dict.fromkeys(wide_hosts)
-    with namespaces.Network(rates) as network:
+    with namespaces.Network(rates, congestion_control) as network:
         hosts_file = folder / "hosts"
         hosts_file.write_text(
             "".join(f"{host.address} {host.namespace} {host.name}\n" for host in network.hosts.values())
