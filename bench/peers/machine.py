@@ -32,7 +32,9 @@ def facts(root: Path, python: Path) -> dict:
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "kernel": platform.release(),
-        "commit": _first_line(["git", "-c", f"safe.directory={root}", "-C", str(root), "describe", "--always", "--dirty"]),
+        "commit": _first_line(
+            ["git", "-c", f"safe.directory={root}", "-C", str(root), "describe", "--always", "--dirty"]
+        ),
         "tcp_congestion_control": Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip(),
         "openmpi": _first_line(["mpirun.openmpi", "--version"], r"(\d+\.\d+\.\d+)"),
         "mpich": _first_line(["mpichversion"], r"(\d+\.\d+\.\d+)"),

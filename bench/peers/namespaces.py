@@ -1,8 +1,8 @@
 """Hosts on one machine: network namespaces around a bridge, their links shaped in both directions.
 
-Fixed MAC addresses and permanent neighbour entries, so that no ARP falls into a measurement. Shaping: htb with a bfifo
-below it, on the host's interface and on its bridge port; a burst of two frames or 125 us of the rate, a queue of 4 ms of
-it. gso_max_size is 0.5 ms of the rate, or one segment would overshoot the bucket.
+Fixed MAC addresses and permanent neighbour entries, so that no ARP falls into a measurement. Shaping: htb with a
+bfifo below it, on the host's interface and on its bridge port; a burst of two frames or 125 us of the rate, a queue of
+4 ms of it. gso_max_size is 0.5 ms of the rate, or one segment would overshoot the bucket.
 """
 
 from __future__ import annotations
@@ -95,16 +95,14 @@ def why_not() -> str:
     return ""
 
 
-def remove_stale() -> None:
-    """What runs that were killed have left."""
+def remove_of(owner: int) -> None:
+    """All namespaces of a process that has ended."""
     try:
-        names = [line.split()[0] for line in _ip("netns", "list").splitlines() if line.startswith(PREFIX)]
+        lines = _ip("netns", "list").splitlines()
     except (NamespaceError, FileNotFoundError):
         return
-    for name in names:
-        owner = name.removeprefix(PREFIX).split("-")[0]
-        if owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+    for name in (line.split()[0] for line in lines if line.startswith(f"{PREFIX}{owner}-")):
+        subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
 
 class Network:

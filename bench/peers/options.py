@@ -65,7 +65,8 @@ def parser() -> argparse.ArgumentParser:
         prog="bench/peers/run",
         description="The same float32 sum allreduces by Tributary, Gloo, Open MPI and MPICH, in alternation.",
     )
-    it.add_argument("--settings", type=_names(SETTINGS), default=list(SETTINGS), metavar="LIST", help=", ".join(SETTINGS))
+    it.add_argument("--settings", type=_names(SETTINGS), default=list(SETTINGS), metavar="LIST",
+                    help=", ".join(SETTINGS))  # fmt: skip
     it.add_argument("--contestants", type=_names(CONTESTANTS), default=list(CONTESTANTS), metavar="LIST",
                     help=", ".join(CONTESTANTS))  # fmt: skip
     it.add_argument("--ranks", type=_ranks, default=[2, 4, 8], metavar="LIST", help="default 2,4,8")

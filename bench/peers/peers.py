@@ -23,6 +23,7 @@ import processes
 import report
 from contestants import CONTESTANTS, Running, Stage
 from control import ContestantError
+from guardian import Guardian
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -105,9 +106,9 @@ def interrupted(number: int, _frame: object) -> None:
 def compare(options: Namespace) -> int:
     for number in ENDINGS:  # SIGINT too: a shell starts what runs in its background with it ignored
         signal.signal(number, interrupted)
-    namespaces.remove_stale()
     mark = processes.new_mark()
     folder = Path(tempfile.mkdtemp(prefix="peers-"))
+    guardian = Guardian(mark, folder)
     comparison = Comparison(options, folder, mark)
     status = 0
     try:
@@ -126,6 +127,7 @@ def compare(options: Namespace) -> int:
         if options.keep_logs:
             shutil.copytree(folder, options.keep_logs, dirs_exist_ok=True, ignore=_no_sockets)
         shutil.rmtree(folder, ignore_errors=True)
+        guardian.dismiss()
     document = comparison.document()
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n")

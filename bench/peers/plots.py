@@ -48,7 +48,8 @@ def _times(axes, cells: list[dict]) -> None:
             capsize=2, linewidth=1.2, color=COLOURS.get(contestant),
         )  # fmt: skip
     for name, words, dashes in LIMITS:
-        line = sorted({(it["bytes"], it["limits"][name]) for it in cells if name in it["limits"] and it["bytes"] >= 4096})
+        large = [it for it in cells if name in it["limits"] and it["bytes"] >= 4096]
+        line = sorted({(it["bytes"], it["limits"][name]) for it in large})
         if line:
             axes.plot(*zip(*line, strict=True), dashes, color="black", linewidth=0.9, label=words)
 

@@ -51,6 +51,7 @@ def row(cell: dict, peer: float | None) -> list[str]:
     notes = [cell["failure"].splitlines()[0]] if cell["failure"] else []
     if cell["disturbed_turns"]:
         notes.append(f"{cell['disturbed_turns']} of {len(cell['turns'])} turns disturbed by other load")
+    cpu = cell["cpu_seconds_per_gb"]
     large = cell["bytes"] >= 1 << 16  # below it, links and processors are not what bounds
     if "memory_seconds" in of and cell["bytes"] >= 1 << 24:  # below that, caches help
         notes.append(f"{_part(of['memory_seconds'], seconds)} of the memory limit")
@@ -60,8 +61,8 @@ def row(cell: dict, peer: float | None) -> list[str]:
         f"{100 * half / seconds:.0f} %",
         f"{cell['algorithm_bandwidth'] / 1e9:.3g}",
         f"{cell['bus_bandwidth'] / 1e9:.3g}",
-        f"{cell['cpu_seconds_per_gb']['ranks']:.2f}" if large else "",
-        f"{cell['cpu_seconds_per_gb']['aggregators']:.2f}" if large and cell["cpu_seconds_per_gb"]["aggregators"] else "",
+        f"{cpu['ranks']:.2f}" if large else "",
+        f"{cpu['aggregators']:.2f}" if large and cpu["aggregators"] else "",
         _part(of.get("tree_seconds"), seconds) if large else "",
         _part(of.get("ring_seconds"), seconds) if large else "",
         f"{peer / seconds:.2f}" if peer else "",

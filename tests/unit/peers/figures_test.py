@@ -77,8 +77,10 @@ def cell(contestant: str, seconds: float, ranks: int = 4) -> dict:
 
 class Report(unittest.TestCase):
     def test_units(self) -> None:
-        self.assertEqual([report.short_time(it) for it in (4.2e-6, 0.0123, 1.5, 2000)], ["4.2 us", "12.3 ms", "1.5 s", "2000 s"])
-        self.assertEqual([report.short_size(it) for it in (4, 1 << 10, 3 << 20, 1000)], ["4 B", "1 KiB", "3 MiB", "1000 B"])
+        for seconds, text in ((4.2e-6, "4.2 us"), (0.0123, "12.3 ms"), (1.5, "1.5 s"), (2000, "2000 s")):
+            self.assertEqual(report.short_time(seconds), text)
+        for size, text in ((4, "4 B"), (1 << 10, "1 KiB"), (3 << 20, "3 MiB"), (1000, "1000 B")):
+            self.assertEqual(report.short_size(size), text)
 
     def test_a_row_says_what_part_of_the_limits_it_is_at_and_how_the_fastest_peer_compares(self) -> None:
         cells = [cell("tributary-1", 1.25), cell("gloo", 2.0), cell("openmpi", 2.5)]
@@ -101,8 +103,8 @@ class Report(unittest.TestCase):
 class Topology(unittest.TestCase):
     def test_two_levels_have_two_leaves_of_neighbours_and_a_root(self) -> None:
         text = service.topology(4, 2)
-        for line in ("{from: worker-1, to: switch-0,", "{from: worker-2, to: switch-1,", "{from: switch-1, to: switch-root,"):
-            self.assertIn(line, text)
+        for low, high in (("worker-1", "switch-0"), ("worker-2", "switch-1"), ("switch-1", "switch-root")):
+            self.assertIn(f"{{from: {low}, to: {high},", text)
         self.assertEqual(service.hosts_of(2), ["tree2-root", "tree2-leaf-0", "tree2-leaf-1"])
 
     def test_one_level_has_one_switch(self) -> None:
