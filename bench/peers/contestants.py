@@ -1,0 +1,244 @@
+"""Who takes part, and how each is started. A new contestant is a line in CONTESTANTS."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import processes
+import service
+from control import ContestantError, Measurement, Ranks
+from places import Place, Setting, worker
+
+MEET_SECONDS = 180.0
+DRIVERS = Path(__file__).resolve().parent / "drivers"
+
+
+@dataclass
+class Stage:
+    """What all contestants of one setting and number of ranks have in common."""
+
+    setting: Setting
+    ranks: int
+    place: Place
+    build: Path  # Tributary's
+    peers_build: Path  # the MPI drivers
+    python: Path  # with PyTorch
+    mark: str
+    tributary_environment: dict[str, str] = field(default_factory=dict)
+    aggregator_settings: list[str] = field(default_factory=list)
+    manager_settings: list[str] = field(default_factory=list)
+
+    @property
+    def crowded(self) -> bool:
+        """More ranks than cores: who spins then takes the time of who has work."""
+        return self.ranks > (os.cpu_count() or 1)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One process: the program of a rank, or a launcher of all of them."""
+
+    host: str
+    command: list[str]
+    environment: dict[str, str]
+
+
+Launcher = Callable[[Stage, Path], Iterator[Launch]]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    name: str
+    words: str
+    launch: Launcher
+    path: str  # what its ranks must say they use
+    levels: int = 0  # of aggregators
+    ours: bool = True
+    shared_memory: bool = True
+
+    def hosts(self) -> list[str]:
+        """Those that it needs beside the workers'."""
+        return service.hosts_of(self.levels) if self.levels else []
+
+    def why_not(self, setting: Setting, ranks: int) -> str:
+        """Why it takes no part there; empty if it does."""
+        if setting.shared_memory and not self.shared_memory:
+            return "it has no path through shared memory"
+        if self.levels == 2 and ranks < 4:
+            return "two levels of aggregators need four ranks: with one child below it an aggregator reduces nothing"
+        return ""
+
+
+def _tributary(stage: Stage, folder: Path) -> Iterator[Launch]:
+    for rank in range(stage.ranks):
+        yield Launch(
+            worker(rank),
+            [str(stage.build / "bench/peers/peers_tributary_driver"), str(folder / "id")],
+            {
+                "RANK": str(rank),
+                "WORLD_SIZE": str(stage.ranks),
+                "TRIBUTARY_IFNAME": stage.place.interface,
+                "TRIBUTARY_HOST_ID": worker(rank),
+                "TRIBUTARY_TRANSPORT": "shm" if stage.setting.shared_memory else "tcp",
+                "TRIBUTARY_LOG": "warn",
+                "TRIBUTARY_TIMEOUT": "60",
+                **stage.tributary_environment,
+            },
+        )
+
+
+def _gloo(stage: Stage, folder: Path) -> Iterator[Launch]:
+    for rank in range(stage.ranks):
+        yield Launch(
+            worker(rank),
+            [str(stage.python), "-B", str(DRIVERS / "gloo_driver.py"), str(folder / "store")],
+            {
+                "RANK": str(rank),
+                "WORLD_SIZE": str(stage.ranks),
+                "GLOO_SOCKET_IFNAME": stage.place.interface,
+                "OMP_NUM_THREADS": "1",
+            },
+        )
+
+
+def _openmpi(stage: Stage, _folder: Path) -> Iterator[Launch]:
+    command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+    settings = {
+        "pml": "ob1",
+        "btl": "vader,self" if stage.setting.shared_memory else "tcp,self",
+        "mpi_yield_when_idle": "1" if stage.crowded else "0",
+    }
+    if not stage.setting.shared_memory:
+        settings["btl_tcp_if_include"] = stage.place.interface
+    if stage.setting.hosts:
+        settings |= {
+            "plm_rsh_agent": str(DRIVERS / "enter-host"),
+            "oob_tcp_if_include": stage.place.interface,
+            "orte_leave_session_attached": "1",
+        }
+        command += ["--host", ",".join(f"{stage.place.address(worker(rank))}:1" for rank in range(stage.ranks))]
+    for name, value in settings.items():
+        command += ["--mca", name, value]
+    yield Launch(worker(0), [*command, "-np", str(stage.ranks), str(stage.peers_build / "openmpi_driver")], {})
+
+
+def _mpich(stage: Stage, _folder: Path) -> Iterator[Launch]:
+    command = ["mpirun.mpich"]
+    environment = {"UCX_TLS": "shm,self" if stage.setting.shared_memory else "tcp,self"}
+    if not stage.setting.shared_memory:
+        environment |= {"UCX_NET_DEVICES": stage.place.interface, "MPIR_CVAR_NOLOCAL": "1"}
+    if stage.setting.hosts:
+        hosts = ",".join(f"{stage.place.address(worker(rank))}:1" for rank in range(stage.ranks))
+        command += ["-launcher", "rsh", "-launcher-exec", str(DRIVERS / "enter-host")]
+        command += ["-hosts", hosts, "-iface", stage.place.interface]
+    else:
+        command += ["-launcher", "fork"]
+    program = str(stage.peers_build / "mpich_driver")
+    yield Launch(worker(0), [*command, "-np", str(stage.ranks), program], environment)
+
+
+CONTESTANTS = {
+    it.name: it
+    for it in (
+        Contestant("tributary-1", "Tributary over one level of aggregators", _tributary, "in-network-1", levels=1),
+        Contestant("tributary-2", "Tributary over two levels of aggregators", _tributary, "in-network-2", levels=2),
+        Contestant("tributary-fallback", "Tributary's fallback, no aggregator", _tributary, "fallback"),
+        Contestant("gloo", "Gloo through PyTorch", _gloo, "gloo", ours=False, shared_memory=False),
+        Contestant("openmpi", "Open MPI", _openmpi, "mpi", ours=False),
+        Contestant("mpich", "MPICH", _mpich, "mpi", ours=False),
+    )
+}
+
+
+class Running:
+    """A contestant whose ranks have met and wait for commands."""
+
+    def __init__(self, contestant: Contestant, stage: Stage, folder: Path) -> None:
+        self.contestant = contestant
+        self._stage, self._folder = stage, folder
+        self._service: service.Service | None = None
+        self._launched: list[tuple[subprocess.Popen[bytes], Path]] = []
+        self._ranks: Ranks | None = None
+        folder.mkdir()
+
+    def start(self) -> None:
+        socket = self._folder / "control"
+        self._ranks = Ranks(socket, self._stage.ranks)
+        environment = self._environment(socket)
+        if self.contestant.levels:
+            environment |= self._start_service(environment)
+        elif self.contestant.ours:
+            environment["TRIBUTARY_PATH"] = "fallback"
+        for index, launch in enumerate(self.contestant.launch(self._stage, self._folder)):
+            log = self._folder / f"launch-{index}.log"
+            command = [*self._stage.place.enter(launch.host), *launch.command]
+            log.write_text(f"{shlex.join(launch.command)}\n")
+            self._launched.append((processes.spawn(command, environment | launch.environment, log), log))
+        path = self._ranks.meet(MEET_SECONDS, self._check_alive)
+        if path != self.contestant.path:
+            raise ContestantError(f"its ranks reduce by {path}, not by {self.contestant.path}")
+
+    def _environment(self, socket: Path) -> dict[str, str]:
+        # What the caller has set for these libraries is not part of the comparison.
+        foreign = ("TRIBUTARY_", "OMPI_", "MPIR_", "UCX_", "GLOO_", "MASTER_", "LD_PRELOAD")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        if self._stage.place.hosts_file:
+            kept["PEERS_HOSTS"] = str(self._stage.place.hosts_file)
+        return kept | {processes.MARK: self._stage.mark, "PEERS_CONTROL": str(socket)}
+
+    def _start_service(self, environment: dict[str, str]) -> dict[str, str]:
+        try:
+            self._service = service.Service(
+                self._stage.place,
+                self._stage.ranks,
+                self.contestant.levels,
+                self._stage.build,
+                self._folder,
+                environment,
+                self._stage.aggregator_settings,
+                self._stage.manager_settings,
+            )
+            self._service.start()
+        except service.ServiceError as error:
+            raise ContestantError(str(error)) from error
+        return {
+            "TRIBUTARY_PATH": "in-network",
+            "TRIBUTARY_MANAGER": self._service.url,
+            "TRIBUTARY_TOKEN_FILE": self._service.job_token_file,
+        }
+
+    def _check_alive(self) -> None:
+        for process, log in self._launched:
+            if process.poll() is not None:
+                raise ContestantError(f"it ended with exit code {process.returncode}:\n{processes.tail(log)}")
+
+    def aggregator_cpu_seconds(self) -> float:
+        return sum(map(processes.cpu_seconds, self._service.aggregator_processes())) if self._service else 0.0
+
+    def all_cpu_seconds(self) -> float:
+        ranks = sum(map(processes.cpu_seconds, self._ranks.processes())) if self._ranks else 0.0
+        return ranks + self.aggregator_cpu_seconds()
+
+    def measure(self, size: int, samples: int, batch: int, limit_seconds: float) -> Measurement:
+        assert self._ranks is not None
+        return self._ranks.measure(size, samples, batch, limit_seconds)
+
+    def stop(self) -> None:
+        """Closing the ranks' sockets is the end of their loop."""
+        if self._ranks:
+            self._ranks.close()
+        deadline = time.monotonic() + 10
+        for process, _log in self._launched:
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._service:
+            self._service.stop()

@@ -1,0 +1,160 @@
+#define _GNU_SOURCE
+#include "driver.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The values repeat with a prime period, so that no two chunks of an algorithm look alike. */
+enum { kPeriod = 251, kPeriodsAtOnce = 16 };
+
+struct pattern {
+  float values[kPeriod * kPeriodsAtOnce];
+};
+
+/* Small whole numbers: every sum of them is exact. The same in gloo_driver.py. */
+static float input_of(int rank, size_t i) {
+  return (float)(1 + (i * 7 + (size_t)rank * 13) % 61);
+}
+
+static void make_input(struct pattern* pattern, int rank) {
+  for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) pattern->values[i] = input_of(rank, i % kPeriod);
+}
+
+/* After `batch` allreduces in place: the first makes the sum, each later one multiplies it by the number of ranks. */
+static void make_expected(struct pattern* pattern, int ranks, int batch) {
+  const float factor = powf((float)ranks, (float)(batch - 1));
+  for (size_t i = 0; i < kPeriod * kPeriodsAtOnce; ++i) {
+    float sum = 0;
+    for (int rank = 0; rank < ranks; ++rank) sum += input_of(rank, i % kPeriod);
+    pattern->values[i] = sum * factor;
+  }
+}
+
+static void fill(float* values, size_t count, const struct pattern* pattern) {
+  const size_t step = kPeriod * kPeriodsAtOnce;
+  for (size_t i = 0; i < count; i += step) {
+    memcpy(values + i, pattern->values, (count - i < step ? count - i : step) * sizeof *values);
+  }
+}
+
+/* The index of the first element that is not what it must be, or count. Bit by bit: all of these sums are exact. */
+static size_t first_wrong(const float* values, size_t count, const struct pattern* expected) {
+  const size_t step = kPeriod * kPeriodsAtOnce;
+  for (size_t i = 0; i < count; i += step) {
+    const size_t some = count - i < step ? count - i : step;
+    if (memcmp(values + i, expected->values, some * sizeof *values) == 0) continue;
+    for (size_t j = 0; j < some; ++j)
+      if (memcmp(&values[i + j], &expected->values[j], sizeof *values) != 0) return i + j;
+  }
+  return count;
+}
+
+static double seconds_of(clockid_t clock) {
+  struct timespec now;
+  clock_gettime(clock, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static FILE* connect_to_bench(int rank, const char* path) {
+  struct sockaddr_un address = {.sun_family = AF_UNIX};
+  const char* control = getenv("PEERS_CONTROL");
+  if (control == NULL || strlen(control) >= sizeof address.sun_path) {
+    fprintf(stderr, "PEERS_CONTROL does not name a socket: start this program with bench/peers/run\n");
+    return NULL;
+  }
+  strcpy(address.sun_path, control);
+  const int end = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (end < 0 || connect(end, (const struct sockaddr*)&address, sizeof address) != 0) {
+    perror(control);
+    return NULL;
+  }
+  dprintf(end, "hello %d %d %s\n", rank, (int)getpid(), path);
+  return fdopen(end, "r"); /* what is written goes to its descriptor: a stream has no two directions on a socket */
+}
+
+struct outcome {
+  double cpu_seconds;
+  double* seconds; /* one per sample */
+  size_t wrong_at; /* an element, or count */
+  int failed;
+};
+
+static void take_samples(const struct contestant* self, float* values, size_t count, int samples, int batch,
+                         struct outcome* outcome) {
+  struct pattern input, expected;
+  make_input(&input, self->rank);
+  make_expected(&expected, self->ranks, batch);
+  outcome->wrong_at = count;
+  for (int sample = 0; sample < samples && !outcome->failed; ++sample) {
+    fill(values, count, &input);
+    /* Not timed: filling and checking take the ranks different times, and this brings them together again. */
+    float together = 1;
+    outcome->failed = self->all_reduce(self->context, &together, 1);
+    const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID), begin = seconds_of(CLOCK_MONOTONIC);
+    for (int i = 0; i < batch && !outcome->failed; ++i)
+      outcome->failed = self->all_reduce(self->context, values, count);
+    outcome->seconds[sample] = seconds_of(CLOCK_MONOTONIC) - begin;
+    outcome->cpu_seconds += seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    if (outcome->wrong_at == count) outcome->wrong_at = first_wrong(values, count, &expected);
+    if (together != (float)self->ranks) outcome->wrong_at = 0;
+  }
+}
+
+static void report(int bench, const struct contestant* self, const struct outcome* outcome, size_t count, int samples) {
+  if (outcome->failed) {
+    dprintf(bench, "failed %s", self->why(self->context));
+  } else if (outcome->wrong_at != count) {
+    dprintf(bench, "wrong element %zu of %zu on rank %d", outcome->wrong_at, count, self->rank);
+  } else {
+    dprintf(bench, "result %.9f", outcome->cpu_seconds);
+    for (int i = 0; i < samples; ++i) dprintf(bench, " %.0f", outcome->seconds[i] * 1e9);
+  }
+  dprintf(bench, "\n");
+}
+
+/* 0, or not when the rank cannot go on. */
+static int measure(int bench, const struct contestant* self, size_t bytes, int samples, int batch) {
+  const size_t count = bytes / sizeof(float);
+  float* values = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  double* seconds = calloc((size_t)samples, sizeof *seconds);
+  if (values == MAP_FAILED || seconds == NULL) {
+    dprintf(bench, "failed no memory for %zu bytes\n", bytes);
+    return 1;
+  }
+  struct outcome outcome = {.seconds = seconds};
+  take_samples(self, values, count, samples, batch, &outcome);
+  report(bench, self, &outcome, count, samples);
+  munmap(values, bytes);
+  free(seconds);
+  return outcome.failed;
+}
+
+int drive(const struct contestant* contestant) {
+  FILE* bench = connect_to_bench(contestant->rank, contestant->path);
+  if (bench == NULL) return 1;
+  char line[256];
+  int failed = 0;
+  while (!failed && fgets(line, sizeof line, bench) != NULL) {
+    size_t bytes;
+    int samples, batch;
+    if (sscanf(line, "measure %zu %d %d", &bytes, &samples, &batch) != 3) break;
+    failed = measure(fileno(bench), contestant, bytes, samples, batch);
+  }
+  fclose(bench);
+  return failed;
+}
+
+int refuse(int rank, const char* sentence) {
+  FILE* bench = connect_to_bench(rank, "none");
+  if (bench == NULL) return 1;
+  dprintf(fileno(bench), "failed %s\n", sentence);
+  fclose(bench);
+  return 1;
+}

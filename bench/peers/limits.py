@@ -1,0 +1,32 @@
+"""What no algorithm can beat on links of a given rate, and the bandwidths that are usually told."""
+
+from __future__ import annotations
+
+
+def tree_seconds(size: int, link_bits_per_second: float) -> float:
+    """Every rank's bytes go up its link once and come down once; both directions at once."""
+    return size * 8 / link_bits_per_second
+
+
+def ring_factor(ranks: int) -> float:
+    """How often a vector crosses each link, in each direction, where the ranks alone reduce: none can do with less."""
+    return 2 * (ranks - 1) / ranks
+
+
+def ring_seconds(size: int, ranks: int, link_bits_per_second: float) -> float:
+    return ring_factor(ranks) * tree_seconds(size, link_bits_per_second)
+
+
+def memory_seconds(size: int, ranks: int, bytes_per_second: float) -> float:
+    """On one host: every rank's input is read once and its result written once, through the memory all share."""
+    return 2 * ranks * size / bytes_per_second
+
+
+def algorithm_bandwidth(size: int, seconds: float) -> float:
+    """Bytes of the vector per second."""
+    return size / seconds
+
+
+def bus_bandwidth(size: int, ranks: int, seconds: float) -> float:
+    """What each link would carry if a ring took this time: comparable between numbers of ranks."""
+    return ring_factor(ranks) * size / seconds

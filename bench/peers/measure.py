@@ -1,0 +1,126 @@
+"""The measurements themselves: contestants take turns within each alternation, A B C A B C ..."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+
+import limits
+import processes
+import samples
+from contestants import Running
+from control import ContestantError, WrongSum
+from places import Setting
+
+LIMIT_SECONDS = 300.0  # for one answer
+DISTURBED_CORES = 0.3  # when others use more than this much of a core, a turn is called disturbed
+
+
+@dataclass
+class Turn:
+    """One contestant's part of one alternation."""
+
+    seconds: float  # per operation: median over samples of the slowest rank
+    operations: int
+    rank_cpu_seconds: float
+    aggregator_cpu_seconds: float
+    other_cores: float  # what the rest of the machine used meanwhile, in cores
+
+
+@dataclass
+class Cell:
+    setting: Setting
+    ranks: int
+    size: int
+    contestant: str
+    plan: samples.Plan | None = None
+    turns: list[Turn] = field(default_factory=list)
+    failure: str = ""
+    wrong: bool = False
+
+    def as_json(self, memory_bytes_per_second: float) -> dict:
+        facts = {
+            "setting": self.setting.name,
+            "ranks": self.ranks,
+            "bytes": self.size,
+            "contestant": self.contestant,
+        }
+        if not self.turns:
+            return facts | {"failure": self.failure, "wrong": self.wrong}
+        spread = samples.spread([it.seconds for it in self.turns])
+        cpu = sum(it.rank_cpu_seconds for it in self.turns), sum(it.aggregator_cpu_seconds for it in self.turns)
+        reduced = sum(it.operations for it in self.turns) * self.size / 1e9
+        return facts | {
+            "failure": self.failure,
+            "wrong": self.wrong,
+            "seconds": asdict(spread),
+            "algorithm_bandwidth": limits.algorithm_bandwidth(self.size, spread.median),
+            "bus_bandwidth": limits.bus_bandwidth(self.size, self.ranks, spread.median),
+            "cpu_seconds_per_gb": {"ranks": cpu[0] / reduced, "aggregators": cpu[1] / reduced},
+            "limits": self._limits(memory_bytes_per_second),
+            "plan": asdict(self.plan) if self.plan else None,
+            "turns": [asdict(it) for it in self.turns],
+            "disturbed_turns": sum(it.other_cores > DISTURBED_CORES for it in self.turns),
+        }
+
+    def _limits(self, memory_bytes_per_second: float) -> dict[str, float]:
+        if rate := self.setting.link_bits_per_second:
+            return {
+                "tree_seconds": limits.tree_seconds(self.size, rate),
+                "ring_seconds": limits.ring_seconds(self.size, self.ranks, rate),
+            }
+        if self.setting.shared_memory and memory_bytes_per_second:
+            return {"memory_seconds": limits.memory_seconds(self.size, self.ranks, memory_bytes_per_second)}
+        return {}
+
+
+def _calibrate(running: Running, size: int, seconds: float, ranks: int) -> samples.Plan:
+    """A first operation opens connections and faults memory in; a few more tell how long they take."""
+    running.measure(size, 1, 1, LIMIT_SECONDS)
+    batch = min(2 if size >= 1 << 20 else 8, samples.batch_max(ranks))
+    probe = running.measure(size, 2, batch, LIMIT_SECONDS)
+    return samples.plan(min(samples.slowest(probe.seconds)) / batch, seconds, ranks)
+
+
+def _turn(running: Running, size: int, plan: samples.Plan) -> Turn:
+    began, machine = time.monotonic(), processes.machine_cpu_seconds()
+    own = time.process_time() + running.all_cpu_seconds()
+    aggregators = running.aggregator_cpu_seconds()
+    measurement = running.measure(size, plan.samples, plan.batch, LIMIT_SECONDS)
+    aggregators = running.aggregator_cpu_seconds() - aggregators
+    elapsed = time.monotonic() - began
+    own = time.process_time() + running.all_cpu_seconds() - own
+    per_sample = samples.slowest(measurement.seconds)
+    return Turn(
+        samples.spread(per_sample).median / plan.batch,
+        plan.samples * plan.batch,
+        measurement.rank_cpu_seconds,
+        aggregators,
+        max(0.0, (processes.machine_cpu_seconds() - machine - own) / elapsed),
+    )
+
+
+def measure_size(
+    runners: list[Running], setting: Setting, ranks: int, size: int, alternations: int, seconds: float,
+    say: Callable[[Cell], None],
+) -> list[Cell]:  # fmt: skip
+    """All contestants at one size. One that fails takes no further part: it leaves `runners`."""
+    cells = {it.contestant.name: Cell(setting, ranks, size, it.contestant.name) for it in runners}
+
+    def attempt(running: Running, step: Callable[[Cell], None]) -> None:
+        cell = cells[running.contestant.name]
+        try:
+            step(cell)
+        except ContestantError as error:
+            cell.failure, cell.wrong = str(error), isinstance(error, WrongSum)
+            runners.remove(running)
+
+    for running in list(runners):
+        attempt(running, lambda cell, it=running: setattr(cell, "plan", _calibrate(it, size, seconds, ranks)))
+    for _ in range(alternations):
+        for running in list(runners):
+            attempt(running, lambda cell, it=running: cell.turns.append(_turn(it, size, cell.plan)))
+    for cell in cells.values():
+        say(cell)
+    return list(cells.values())

@@ -1,0 +1,182 @@
+"""Hosts on one machine: network namespaces around a bridge, their links shaped in both directions.
+
+Fixed MAC addresses and permanent neighbour entries, so that no ARP falls into a measurement. Shaping: htb with a
+bfifo below it, on the host's interface and on its bridge port; a burst of two frames or 125 us of the rate, a queue of
+4 ms of it. gso_max_size is 0.5 ms of the rate, or one segment would overshoot the bucket.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+MTU = 9000
+FRAME_BYTES = MTU + 14
+PREFIX = "peers-"
+T = TypeVar("T")
+
+
+class NamespaceError(Exception):
+    """The text says which command failed, and how."""
+
+
+def _ip(*arguments: str) -> str:
+    command = ["ip", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise NamespaceError(f"{' '.join(command)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def _tc(namespace: str, *arguments: str) -> None:
+    command = ["tc", "-n", namespace, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise NamespaceError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+@dataclass(frozen=True)
+class Host:
+    name: str
+    namespace: str
+    address: str
+
+    def enter(self) -> list[str]:
+        """What goes before a command to run it there. The host's name too: Open MPI and others compare those."""
+        return [
+            "nsenter",
+            f"--net=/run/netns/{self.namespace}",
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            f'hostname {self.name} && exec "$@"',
+            "sh",
+        ]
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Runs a function in a thread of this process that has moved there."""
+        outcome: list[T] = []
+        failure: list[BaseException] = []
+
+        def run() -> None:
+            libc = ctypes.CDLL(None, use_errno=True)
+            with open(f"/run/netns/{self.namespace}", "rb") as place:
+                if libc.setns(place.fileno(), 0) != 0:
+                    failure.append(NamespaceError(f"setns {self.namespace}: {os.strerror(ctypes.get_errno())}"))
+                    return
+            try:
+                outcome.append(function())
+            except BaseException as error:  # handed to the caller
+                failure.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        if failure:
+            raise failure[0]
+        return outcome[0]
+
+
+def why_not() -> str:
+    """Why this process cannot make namespaces; empty if it can."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    try:
+        _ip("netns", "add", f"{PREFIX}{os.getpid()}-try")
+        _ip("netns", "del", f"{PREFIX}{os.getpid()}-try")
+    except (NamespaceError, FileNotFoundError) as error:
+        return f"network namespaces cannot be made here: {error}"
+    return ""
+
+
+def remove_of(owner: int) -> None:
+    """All namespaces of a process that has ended."""
+    try:
+        lines = _ip("netns", "list").splitlines()
+    except (NamespaceError, FileNotFoundError):
+        return
+    for name in (line.split()[0] for line in lines if line.startswith(f"{PREFIX}{owner}-")):
+        subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+class Network:
+    """Hosts by name, one link each; rate None: as fast as the machine. Use as a context."""
+
+    def __init__(self, rates: dict[str, float | None], congestion_control: str = "") -> None:
+        self._rates, self._congestion_control = rates, congestion_control
+        self._switch = f"{PREFIX}{os.getpid()}-switch"
+        self.hosts = {
+            name: Host(name, f"{PREFIX}{os.getpid()}-{name}", f"10.77.0.{index + 1}")
+            for index, name in enumerate(rates)
+        }
+
+    def __enter__(self) -> Network:
+        try:
+            self._make()
+        except BaseException:
+            self._remove()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _make(self) -> None:
+        _ip("netns", "add", self._switch)
+        _ip("-n", self._switch, "link", "add", "bridge", "type", "bridge", "stp_state", "0", "mcast_snooping", "0")
+        _ip("-n", self._switch, "link", "set", "bridge", "mtu", str(MTU), "up")
+        for index, host in enumerate(self.hosts.values()):
+            self._add(index, host, self._rates[host.name])
+        for host in self.hosts.values():
+            for index, other in enumerate(self.hosts.values()):
+                if other is not host:
+                    neighbour = ["neigh", "add", other.address, "lladdr", _mac(index), "dev", "eth0"]
+                    _ip("-n", host.namespace, *neighbour, "nud", "permanent")
+
+    def _add(self, index: int, host: Host, rate: float | None) -> None:
+        _ip("netns", "add", host.namespace)
+        _sysctl(host.namespace, "net.ipv6.conf.all.disable_ipv6=1", needed=False)
+        if self._congestion_control:
+            _sysctl(host.namespace, f"net.ipv4.tcp_congestion_control={self._congestion_control}")
+        port = f"port{index}"
+        _ip("-n", self._switch, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.namespace)
+        _ip("-n", self._switch, "link", "set", port, "mtu", str(MTU), "master", "bridge", "up")
+        _ip("-n", host.namespace, "link", "set", "lo", "up")
+        _ip("-n", host.namespace, "link", "set", "eth0", "address", _mac(index), "mtu", str(MTU), "up")
+        _ip("-n", host.namespace, "addr", "add", f"{host.address}/24", "dev", "eth0")
+        if rate is not None:
+            half_a_millisecond = int(min(65536, max(2 * FRAME_BYTES, rate / 8 * 0.5e-3)))
+            _ip("-n", host.namespace, "link", "set", "eth0", "gso_max_size", str(half_a_millisecond))
+            _shape(host.namespace, "eth0", rate)
+            _shape(self._switch, port, rate)
+
+    def _remove(self) -> None:
+        for host in self.hosts.values():
+            subprocess.run(["ip", "netns", "del", host.namespace], capture_output=True)
+        subprocess.run(["ip", "netns", "del", self._switch], capture_output=True)
+
+
+def _sysctl(namespace: str, assignment: str, needed: bool = True) -> None:
+    command = ["nsenter", f"--net=/run/netns/{namespace}", "sysctl", "-qw", assignment]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode and needed:
+        raise NamespaceError(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def _mac(index: int) -> str:
+    return f"02:00:00:00:00:{index + 1:02x}"
+
+
+def _shape(namespace: str, device: str, rate: float) -> None:
+    burst = str(int(max(2 * FRAME_BYTES, rate / 8 * 125e-6)))
+    queue = str(int(max(256 * 1024, rate / 8 * 4e-3)))
+    _tc(namespace, "qdisc", "add", "dev", device, "root", "handle", "1:", "htb", "default", "1")
+    shape = ["rate", f"{int(rate)}bit", "burst", burst, "cburst", burst, "quantum", str(FRAME_BYTES)]
+    _tc(namespace, "class", "add", "dev", device, "parent", "1:", "classid", "1:1", "htb", *shape)
+    _tc(namespace, "qdisc", "add", "dev", device, "parent", "1:1", "handle", "10:", "bfifo", "limit", queue)

@@ -1,0 +1,179 @@
+"""Runs the comparison. Start it with bench/peers/run, which makes what it needs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import machine
+import measure
+import namespaces
+import options as command_line
+import places
+import plots
+import processes
+import report
+from contestants import CONTESTANTS, Running, Stage
+from control import ContestantError
+from guardian import Guardian
+
+ROOT = Path(__file__).resolve().parents[2]
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+OURS = {name for name, it in CONTESTANTS.items() if it.ours}
+
+
+class Comparison:
+    def __init__(self, options: Namespace, folder: Path, mark: str) -> None:
+        self._options, self._folder, self._mark = options, folder, mark
+        self._build = (ROOT / options.build).resolve()
+        self._python = ROOT / "build/venv/bin/python"
+        self._memory = machine.memory_bandwidth() if "shm" in options.settings else 0.0
+        self.cells: list[dict] = []
+        self.absent: list[dict] = []
+
+    def run(self) -> None:
+        for name in self._options.settings:
+            setting = places.SETTINGS[name]
+            for ranks in self._options.ranks:
+                if setting.hosts and (why := namespaces.why_not()):
+                    self._refuse(setting, ranks, "all", why)
+                    continue
+                self._run_stage(setting, ranks)
+
+    def _refuse(self, setting: places.Setting, ranks: int, contestant: str, why: str) -> None:
+        self.absent.append({"setting": setting.name, "ranks": ranks, "contestant": contestant, "why": why})
+        print(f"   {setting.name}, {ranks} ranks: without {contestant}: {why}", flush=True)
+
+    def _run_stage(self, setting: places.Setting, ranks: int) -> None:
+        contestants = [CONTESTANTS[name] for name in self._options.contestants]
+        for contestant in list(contestants):
+            if why := contestant.why_not(setting, ranks):
+                self._refuse(setting, ranks, contestant.name, why)
+                contestants.remove(contestant)
+        folder = self._folder / f"{setting.name}-{ranks}"
+        folder.mkdir()
+        wide = [host for it in contestants for host in it.hosts()]
+        print(f"\n== {setting.words}, {ranks} ranks", flush=True)
+        control = self._options.congestion_control
+        with places.prepare(setting, ranks, wide, folder, control) as place, contextlib.ExitStack() as ends:
+            stage = Stage(
+                setting, ranks, place, self._build, ROOT / "build/peers", self._python, self._mark,
+                dict(self._options.set), self._options.aggregator_setting, self._options.manager_setting,
+            )  # fmt: skip
+            runners = []
+            for contestant in contestants:
+                running = Running(contestant, stage, folder / contestant.name)
+                ends.callback(running.stop)
+                try:
+                    running.start()
+                    runners.append(running)
+                except ContestantError as error:
+                    self._refuse(setting, ranks, contestant.name, str(error))
+            for size in self._options.bytes:
+                measure.measure_size(
+                    runners, setting, ranks, size, self._options.alternations, self._options.seconds, self._take
+                )  # fmt: skip
+                group = [it for it in self.cells if (it["setting"], it["ranks"]) == (setting.name, ranks)]
+                print("\n" + report.table([it for it in group if it["bytes"] == size], OURS), flush=True)
+
+    def _take(self, cell: measure.Cell) -> None:
+        self.cells.append(cell.as_json(self._memory))
+
+    def document(self) -> dict:
+        return {
+            "command": shlex.join(["bench/peers/run", *sys.argv[1:]]),
+            "date": time.strftime("%Y-%m-%d"),
+            "machine": machine.facts(ROOT, self._python) | {"memory_bytes_per_second": self._memory},
+            "alternations": self._options.alternations,
+            "turn_seconds": self._options.seconds,
+            "absent": self.absent,
+            "cells": self.cells,
+        }
+
+
+def interrupted(number: int, _frame: object) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+def compare(options: Namespace) -> int:
+    for number in ENDINGS:  # SIGINT too: a shell starts what runs in its background with it ignored
+        signal.signal(number, interrupted)
+    mark = processes.new_mark()
+    folder = Path(tempfile.mkdtemp(prefix="peers-"))
+    guardian = Guardian(mark, folder)
+    comparison = Comparison(options, folder, mark)
+    status = 0
+    try:
+        comparison.run()
+    except namespaces.NamespaceError as error:
+        print(f"the hosts cannot be made: {error}", file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt as error:
+        print(f"\ninterrupted ({error}): ending what was started", file=sys.stderr)
+        status = 130
+    finally:
+        # A second interrupt must not leave processes behind.
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)
+        processes.end_all(mark)
+        if options.keep_logs:
+            shutil.copytree(folder, options.keep_logs, dirs_exist_ok=True, ignore=_no_sockets)
+        shutil.rmtree(folder, ignore_errors=True)
+        guardian.dismiss()
+    document = comparison.document()
+    if options.json:
+        options.json.write_text(json.dumps(document, indent=1) + "\n")
+        print(f"\nwritten: {options.json}")
+    finish(options, document["cells"])
+    return status or verdict(document)
+
+
+def _no_sockets(folder: str, names: list[str]) -> list[str]:
+    return [name for name in names if (Path(folder) / name).is_socket()]
+
+
+def verdict(document: dict) -> int:
+    """1 where a sum was wrong or a contestant failed while it was measured; 77 where nothing could be measured."""
+    for cell in document["cells"]:
+        if cell["failure"]:
+            print(f"{cell['setting']}, {cell['ranks']} ranks: {cell['contestant']}: {cell['failure']}", file=sys.stderr)
+    if any(cell["failure"] for cell in document["cells"]):
+        return 1
+    return 0 if document["cells"] else 77
+
+
+def finish(options: Namespace, cells: list[dict]) -> None:
+    if options.plots and any("seconds" in it for it in cells):
+        if why := plots.why_not():
+            print(f"no plots: {why}")
+            return
+        options.plots.mkdir(parents=True, exist_ok=True)
+        words = {name: it.words for name, it in places.SETTINGS.items()}
+        for path in plots.draw(cells, words, OURS, options.plots):
+            print(f"drawn: {path}")
+    if cells:
+        print("\n" + report.EXPLANATION)
+
+
+def report_only(options: Namespace) -> int:
+    cells = [cell for file in options.report for cell in json.loads(file.read_text())["cells"]]
+    print(report.table(cells, OURS))
+    finish(options, cells)
+    return 0
+
+
+def main() -> int:
+    options = command_line.parse(sys.argv[1:])
+    return report_only(options) if options.report else compare(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

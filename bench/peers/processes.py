@@ -1,0 +1,84 @@
+"""Processes that end with us, whatever happens, and what processor time they took."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG = 1
+MARK = "PEERS_RUN"  # a variable that every process of a run inherits: so all of them can be found again
+
+
+def new_mark() -> str:
+    return f"{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def marked(mark: str) -> list[int]:
+    """Every living process of the run but this one."""
+    wanted = f"{MARK}={mark}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it has ended, or is not ours
+    return found
+
+
+def end_all(mark: str, seconds: float = 10.0) -> None:
+    """Kills what is left of the run, and waits until it is gone."""
+    deadline = time.monotonic() + seconds
+    while (left := marked(mark)) and time.monotonic() < deadline:
+        for process in left:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.05)
+
+
+def _begin_child() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def spawn(command: list[str], environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """In a session of its own, so that the terminal's interrupt reaches this process alone, which then ends them."""
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
+            preexec_fn=_begin_child,
+        )
+
+
+def tail(log: Path, lines: int = 8) -> str:
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return "\n".join(f"   | {line}" for line in text.splitlines()[-lines:])
+
+
+def cpu_seconds(process: int) -> float:
+    """All threads of another process, in user and kernel mode, to the nanosecond: the clock that
+    clock_getcpuclockid(3) names."""
+    try:
+        return time.clock_gettime((~process << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+def machine_cpu_seconds() -> float:
+    """What the processes of the whole machine took since it started. Without interrupts: shaped links cause those."""
+    user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,95 @@
+"""A table for the terminal, from the cells as they stand in the JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def short_time(seconds: float) -> str:
+    for unit, factor in (("us", 1e6), ("ms", 1e3), ("s", 1.0)):
+        value = seconds * factor
+        if value < 1000 or unit == "s":
+            return f"{value:.3g} {unit}" if value < 1000 else f"{value:.0f} {unit}"
+    raise AssertionError
+
+
+def short_size(size: int) -> str:
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def fastest_peer(cells: Iterable[dict], ours: set[str]) -> float | None:
+    """The least median among the others' in one group of cells."""
+    times = [it["seconds"]["median"] for it in cells if it["contestant"] not in ours and "seconds" in it]
+    return min(times, default=None)
+
+
+def grouped(cells: list[dict]) -> list[list[dict]]:
+    """Cells that compare: of one setting, number of ranks and size; in the order in which they came."""
+    groups: dict[tuple, list[dict]] = {}
+    for cell in cells:
+        groups.setdefault((cell["setting"], cell["ranks"], cell["bytes"]), []).append(cell)
+    return list(groups.values())
+
+
+HEADINGS = (
+    "contestant", "time", "+-", "algbw", "busbw", "cpu s/GB ranks", "aggr.", "of tree", "of ring", "peer/this", "note",
+)  # fmt: skip
+
+
+def _part(limit: float | None, seconds: float) -> str:
+    return f"{100 * limit / seconds:.1f} %" if limit else ""
+
+
+def row(cell: dict, peer: float | None) -> list[str]:
+    if "seconds" not in cell:
+        return [cell["contestant"], *[""] * (len(HEADINGS) - 2), cell["failure"].splitlines()[0]]
+    seconds, of = cell["seconds"]["median"], cell["limits"]
+    half = (cell["seconds"]["quartile_high"] - cell["seconds"]["quartile_low"]) / 2
+    notes = [cell["failure"].splitlines()[0]] if cell["failure"] else []
+    if cell["disturbed_turns"]:
+        notes.append(f"{cell['disturbed_turns']} of {len(cell['turns'])} turns disturbed by other load")
+    cpu = cell["cpu_seconds_per_gb"]
+    large = cell["bytes"] >= 1 << 16  # below it, links and processors are not what bounds
+    if "memory_seconds" in of and cell["bytes"] >= 1 << 24:  # below that, caches help
+        notes.append(f"{_part(of['memory_seconds'], seconds)} of the memory limit")
+    return [
+        cell["contestant"],
+        short_time(seconds),
+        f"{100 * half / seconds:.0f} %",
+        f"{cell['algorithm_bandwidth'] / 1e9:.3g}",
+        f"{cell['bus_bandwidth'] / 1e9:.3g}",
+        f"{cpu['ranks']:.2f}" if large else "",
+        f"{cpu['aggregators']:.2f}" if large and cpu["aggregators"] else "",
+        _part(of.get("tree_seconds"), seconds) if large else "",
+        _part(of.get("ring_seconds"), seconds) if large else "",
+        f"{peer / seconds:.2f}" if peer else "",
+        "; ".join(notes),
+    ]
+
+
+def columns(rows: list[list[str]]) -> str:
+    widths = [max(len(it[column]) for it in rows) for column in range(len(rows[0]))]
+    lines = []
+    for cells in rows:
+        first, *rest = cells
+        padded = [first.ljust(widths[0]), *(it.rjust(width) for it, width in zip(rest[:-1], widths[1:-1], strict=True))]
+        lines.append("  ".join([*padded, rest[-1]]).rstrip())
+    return "\n".join(lines)
+
+
+def table(cells: list[dict], ours: set[str]) -> str:
+    parts = []
+    for group in grouped(cells):
+        peer = fastest_peer(group, ours)
+        head = f"{group[0]['setting']}, {group[0]['ranks']} ranks, {short_size(group[0]['bytes'])}"
+        parts.append(f"{head}\n{columns([list(HEADINGS), *(row(cell, peer) for cell in group)])}")
+    return "\n\n".join(parts)
+
+
+EXPLANATION = """time: of one allreduce, median over alternations; +-: half of the distance between the quartiles.
+algbw, busbw: GB/s. cpu s/GB: processor seconds of all ranks, and of all aggregators, for 10^9 bytes of the vector.
+of tree, of ring: the part of bytes / rate, and of 2(N-1)/N of it, that the time is at. peer/this: above 1 is faster
+than the fastest peer."""
