@@ -123,14 +123,16 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
     spdlog::warn("the manager at {} has another key than before: joins are verified with the new one from now on",
                  settings_.url);
   }
-  if (auto ok = keys_.set(answer.name, answer.public_key); !ok) {
+  if (auto ok = TokenVerifier::create(answer.public_key); !ok) {
     spdlog::error("the manager at {} gave a key that is none: {}", settings_.url, ok.error().message);
     return;
   }
+  // Kept before it is used: whoever was let in may count on being let in again after a restart.
   if (auto ok = write_identity(settings_.state_file, {answer.name, answer.public_key}); !ok) {
     spdlog::warn("the manager's key was not kept in {}: {}; a start while the manager is down will refuse all joins",
                  settings_.state_file, ok.error().message);
   }
+  static_cast<void>(keys_.set(answer.name, answer.public_key));
 }
 
 ManagerLink::Milliseconds ManagerLink::renew() {
