@@ -165,6 +165,9 @@ class DomainFabric final : public Fabric {
   [[nodiscard]] bool knows_host(const std::string& host) const override {
     return domains_.place(host).domain != kNoDomain;
   }
+  [[nodiscard]] std::uint64_t host_rate(const std::string& host) const override {
+    return domains_.place(host).rate_bits_per_second;
+  }
 
   [[nodiscard]] Plan plan(const PlanRequest& request, const FabricLoad& load) const override {
     if (request.hosts.size() < 2) return {.reason = "no tree: a group of one rank has nothing to reduce"};

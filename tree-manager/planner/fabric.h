@@ -58,6 +58,8 @@ class Fabric {
   virtual ~Fabric() = default;
   /// Whether a rank or an aggregator on this host has a place.
   [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;
+  /// Of all of a host's links together, in bits per second; 0 for a host without a place.
+  [[nodiscard]] virtual std::uint64_t host_rate(const std::string& host) const = 0;
   /// The same input gives the same plan. Const: any thread.
   [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
   /// Adds what these trees put on links, hosts and aggregators.

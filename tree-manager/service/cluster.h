@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tree-manager/planner/fabric.h"
+#include "tree-manager/planner/flight.h"
 #include "tree-manager/service/allotments.h"
 #include "tree-manager/service/clock.h"
 #include "tree-manager/service/secrets.h"
@@ -28,8 +29,8 @@ struct ClusterSettings {
       300};                                 // how long a group avoids an aggregator that it saw fail and that lives on
   std::chrono::seconds retry_after{2};      // hint to groups for which there is no tree
   std::chrono::seconds expired_kept{3600};  // aggregators whose lease ended stay listed
-  std::uint32_t window = 32;
-  std::uint32_t segment_bytes = 64U << 10;
+  std::uint32_t window = 0;                 // 0: by the slowest of the ranks' links (planner/flight.h)
+  std::uint32_t segment_bytes = 0;          // the same
   std::uint32_t aggregators_max = 16384;
   std::uint32_t groups_max = 65536;
   std::uint32_t ranks_max = 1U << 17;  // of one group
@@ -195,6 +196,7 @@ class Cluster {
 
   [[nodiscard]] Status check(const GroupSpec& spec) const;
   [[nodiscard]] GroupRecord record_of(const GroupSpec& spec) const;
+  [[nodiscard]] Flight flight_of(const GroupSpec& spec) const;
   [[nodiscard]] Result<Group*> find_group(std::uint64_t id);
   [[nodiscard]] Plan plan_for(const GroupRecord& group);
   [[nodiscard]] std::vector<PlanAggregator> aggregators_for(const GroupRecord& group) const;

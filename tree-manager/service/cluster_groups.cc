@@ -61,13 +61,25 @@ Status Cluster::check(const GroupSpec& spec) const {
   return {};
 }
 
+Flight Cluster::flight_of(const GroupSpec& spec) const {
+  std::uint64_t slowest = UINT64_MAX;
+  for (const std::string& host : spec.hosts) slowest = std::min(slowest, fabric_->host_rate(host));
+  const Flight by_rate = flight_for(slowest);
+  const auto first_set = [](std::uint32_t asked, std::uint32_t configured, std::uint32_t chosen) {
+    return asked != 0 ? asked : configured != 0 ? configured : chosen;
+  };
+  return {first_set(spec.window, settings_.window, by_rate.window),
+          first_set(spec.segment_bytes, settings_.segment_bytes, by_rate.segment_bytes)};
+}
+
 GroupRecord Cluster::record_of(const GroupSpec& spec) const {
+  const Flight flight = flight_of(spec);
   return {.id = 0,
           .job = spec.job.empty() ? "unnamed" : spec.job,
           .hosts = spec.hosts,
           .lanes_wanted = spec.lanes,
-          .window = spec.window == 0 ? settings_.window : spec.window,
-          .segment_bytes = spec.segment_bytes == 0 ? settings_.segment_bytes : spec.segment_bytes,
+          .window = flight.window,
+          .segment_bytes = flight.segment_bytes,
           .levels_wanted = spec.levels,
           .epoch = 0,
           .lanes = {},

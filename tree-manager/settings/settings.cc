@@ -167,11 +167,13 @@ std::vector<Field> cluster_fields() {
                      "How long a group avoids an aggregator that it saw fail and that did not restart.",
                      &Settings::failed_exclusion),
       duration_field("retry_after", 1s, 1h, "When a group without trees should ask again.", &Settings::retry_after),
-      number_field("window", 1, kWindowMax,
-                   "Segments that a child may have outstanding, where a job does not ask for another.",
+      number_field("window", 0, kWindowMax,
+                   "Segments that a child may have outstanding, where a job does not ask for another. 0: by the "
+                   "slowest of its ranks' links.",
                    &Settings::window),
-      bytes_field("segment_bytes", kSegmentBytesMin, kSegmentBytesMax,
-                  "Size of a segment, a multiple of 64 B, where a job does not ask for another.",
+      bytes_field("segment_bytes", 0, kSegmentBytesMax,
+                  "Size of a segment, a multiple of 64 B, where a job does not ask for another. 0B: by the slowest of "
+                  "its ranks' links.",
                   &Settings::segment_bytes),
       number_field("aggregators_max", 1, 1U << 20, "Registrations beyond this are refused.",
                    &Settings::aggregators_max),
@@ -217,7 +219,10 @@ Result<Settings> load_settings(const std::string& path) {
 }
 
 Status check(const Settings& settings) {
-  if (settings.segment_bytes % 64 != 0) return fail(Errc::bad_config, "segment_bytes: it must be a multiple of 64 B");
+  if (settings.segment_bytes % 64 != 0 || (settings.segment_bytes != 0 && settings.segment_bytes < kSegmentBytesMin)) {
+    return fail(Errc::bad_config, "segment_bytes: it must be 0B, or a multiple of 64 B from " +
+                                      std::to_string(kSegmentBytesMin) + " B on");
+  }
   if (settings.state_directory.empty()) return fail(Errc::bad_config, "state_directory: a path is needed");
   for (const auto& [name, lease] :
        {std::pair{"aggregator_lease", settings.aggregator_lease}, std::pair{"group_lease", settings.group_lease},

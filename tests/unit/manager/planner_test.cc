@@ -7,6 +7,7 @@
 #include <set>
 
 #include "fabrics.h"
+#include "tree-manager/planner/flight.h"
 
 namespace tributary::manager {
 namespace {
@@ -383,6 +384,26 @@ TEST(LaneMemory, CountsTheChildrenThatFit) {
     EXPECT_EQ(children_that_fit(bytes - 1, kWindow, kSegment), children - 1);
   }
   EXPECT_EQ(children_that_fit(0, kWindow, kSegment), 0U);
+}
+
+TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
+  const auto bytes = [](std::uint64_t rate) {
+    const Flight flight = flight_for(rate);
+    return std::uint64_t{flight.window} * flight.segment_bytes;
+  };
+  EXPECT_EQ(bytes(200'000'000), 256U << 10);
+  EXPECT_EQ(bytes(1'000'000'000), 256U << 10);
+  EXPECT_EQ(bytes(100'000'000'000), 2U << 20);
+  EXPECT_EQ(bytes(0), bytes(100'000'000'000)) << "unknown";
+  EXPECT_EQ(bytes(3'200'000'000'000), 4U << 20);
+  EXPECT_EQ(flight_for(1'000'000'000).segment_bytes, 16U << 10);
+  EXPECT_EQ(flight_for(10'000'000'000).segment_bytes, 32U << 10);
+  EXPECT_EQ(flight_for(100'000'000'000).segment_bytes, 64U << 10);
+  for (std::uint64_t rate = 1'000'000; rate < 4'000'000'000'000; rate = rate * 5 / 4 + 1) {
+    const Flight flight = flight_for(rate);
+    EXPECT_GE(flight.window, 8U) << rate;
+    EXPECT_LE(flight.window, kWindowMax) << rate;
+  }
 }
 
 /// Not a limit on time, which belongs to the benchmarks, but on kind: what is quadratic would not end.

@@ -1,0 +1,34 @@
+#pragma once
+// How much a child has in flight, where nobody says it: enough to fill its link for a round trip, and no more than
+// the queues on its way hold. More is lost there, and TCP slows down.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace tributary::manager {
+
+struct Flight {
+  std::uint32_t window = 0;  // segments
+  std::uint32_t segment_bytes = 0;
+};
+
+/// For links of this rate in bits per second; 0: unknown.
+///
+/// A tree's round trip, with the time that segments wait in it for one another, is taken as 160 us: at 100 Gbit/s that
+/// is 2 MiB. The least is 256 KiB: on links of 200 Mbit/s and 1 Gbit/s with queues of that size 256 KiB reached 91 to
+/// 95 % of the rate, 2 MiB 75 to 87 % (bench/results/peers-2026-11-21.md). Segments shrink with the rate, so that a
+/// tree's levels work at the same time even on small tensors.
+[[nodiscard]] constexpr Flight flight_for(std::uint64_t rate_bits_per_second) noexcept {
+  constexpr std::uint64_t kAssumedRate = 100'000'000'000;
+  constexpr std::uint64_t kRoundTripsPerSecond = 6250;
+  constexpr std::uint64_t kBytesMin = 256U << 10;
+  constexpr std::uint64_t kBytesMax = 4U << 20;
+  constexpr std::uint64_t kSlow = 2'500'000'000;
+  constexpr std::uint64_t kMedium = 25'000'000'000;
+  const std::uint64_t rate = rate_bits_per_second == 0 ? kAssumedRate : rate_bits_per_second;
+  const std::uint64_t bytes = std::clamp(rate / 8 / kRoundTripsPerSecond, kBytesMin, kBytesMax);
+  const std::uint32_t segment = rate <= kSlow ? 16U << 10 : rate <= kMedium ? 32U << 10 : 64U << 10;
+  return {static_cast<std::uint32_t>(std::bit_ceil(bytes) / segment), segment};
+}
+
+}  // namespace tributary::manager
