@@ -205,7 +205,7 @@ TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
       {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h' is out of range; accepted: 1s to 1h"},
       {"group_lease: 1500ms\n", "s.yaml: group_lease: it must be whole seconds"},
       {"segment_bytes: 100kB\n", "segment_bytes: it must be 0B, or a multiple of 64 B"},
-      {"window: 257\n", "s.yaml:1: window: '257' is not a whole number from 1 to 256"},
+      {"window: 257\n", "s.yaml:1: window: '257' is not a whole number from 0 to 256"},
       {"listen: 7470\n", "s.yaml:1: listen: '7470' is no address: the port is missing"},
       {"log_level: loud\n", "s.yaml:1: log_level: 'loud' is out of range; accepted: trace, debug, info, warn, error"},
       {"reads_need_token: yes\n", "accepted: true or false"},
