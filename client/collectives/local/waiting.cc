@@ -1,0 +1,66 @@
+#include "client/collectives/local/waiting.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace tributary::client::local {
+namespace {
+
+long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, const timespec* limit) noexcept {
+  return syscall(SYS_futex, &word, what, value, limit, nullptr, 0);
+}
+
+/// Asked once: what holds for the process holds for all its groups.
+bool registered() noexcept {
+  static const bool ok = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return ok;
+}
+
+}  // namespace
+
+std::uint32_t usable_cores() noexcept {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return static_cast<std::uint32_t>(CPU_COUNT(&cores));
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? static_cast<std::uint32_t>(online) : 1;
+}
+
+Bell::Bell(ArenaHeader& header) noexcept : header_(header), fenced_(!registered()) {}
+
+void Bell::ring() noexcept {
+  header_.wake.fetch_add(1, std::memory_order_seq_cst);
+  futex(header_.wake, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+// After it, every running thread of every registered process has either seen our `sleepers`, or we see what it has
+// published.
+void Bell::make_others_see() const noexcept {
+  if (!fenced_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+void Bell::wait(std::uint32_t seen, std::chrono::nanoseconds limit) noexcept {
+  const timespec at_most{.tv_sec = limit.count() / 1'000'000'000, .tv_nsec = limit.count() % 1'000'000'000};
+  futex(header_.wake, FUTEX_WAIT, seen, &at_most);
+}
+
+bool Wait::rest() noexcept {
+  if (++yields_ <= kYields) {
+    sched_yield();
+    return false;
+  }
+  return true;
+}
+
+// Short at first: whoever sleeps also looks after the ranks that have died.
+std::chrono::nanoseconds Wait::nap() const noexcept {
+  return std::chrono::milliseconds(yields_ < kYields + 20 ? 1 : 10);
+}
+
+}  // namespace tributary::client::local
