@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <cstdlib>
 
+#include "client/collectives/local/copy.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::client::local {
@@ -11,10 +13,6 @@ namespace {
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
-}
-
-void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
-  if (bytes > 0) std::memcpy(to, from, bytes);
 }
 
 }  // namespace
@@ -57,6 +55,8 @@ Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, co
   offered_bytes_ = count * element_ * (shape_ == Shape::parts ? ranks : 1);
   by_notes_ = offered_bytes_ <= layout.note_bytes();
   if (by_notes_) return;
+  static const std::size_t kStream = getenv("STREAM") ? strtoull(getenv("STREAM"), nullptr, 10) : 1 << 30;
+  streams_ = offered_bytes_ >= kStream;
   const std::uint64_t most = (shape_ == Shape::whole ? layout.chunk_bytes() : layout.slice_bytes()) / element_;
   const std::uint64_t slices = shape_ == Shape::sliced ? ranks : 1;  // that the vector is cut into, per chunk
   const std::uint64_t line = kLineBytes / element_;
@@ -77,7 +77,7 @@ std::uint64_t Movement::place_of(const Slice& slice, std::uint32_t of) const noe
 }
 
 void Movement::write_note(std::byte* into) const noexcept {
-  if (offers_) copy_bytes(into, call_.send, offered_bytes_);
+  if (offers_) copy_plain(into, call_.send, offered_bytes_);
 }
 
 // The kernels take so many inputs at once; more go in several passes, each of which begins with what the last one left.
@@ -113,7 +113,11 @@ void Movement::copy_own_part(std::uint64_t begin, std::uint64_t count) const noe
     default:
       break;
   }
-  copy_bytes(call_.recv + to * element_, call_.send + from * element_, count * element_);
+  copy_plain(call_.recv + to * element_, call_.send + from * element_, count * element_);
+}
+
+void Movement::deliver(std::byte* to, const std::byte* from, std::size_t bytes) const noexcept {
+  streams_ ? copy_streamed(to, from, bytes) : copy_plain(to, from, bytes);
 }
 
 void Movement::read_notes(const Places& places, std::uint64_t sequence) const noexcept {
@@ -131,20 +135,20 @@ void Movement::read_notes(const Places& places, std::uint64_t sequence) const no
     case Collective::all_gather:
     case Collective::gather:
       for (std::uint32_t r = 0; r < ranks_; ++r) {
-        if (r != rank_) copy_bytes(call_.recv + r * part, of(r), part);
+        if (r != rank_) copy_plain(call_.recv + r * part, of(r), part);
       }
       return copy_own_part(0, count);
     case Collective::all_to_all:
       for (std::uint32_t r = 0; r < ranks_; ++r) {
-        if (r != rank_) copy_bytes(call_.recv + r * part, of(r) + rank_ * part, part);
+        if (r != rank_) copy_plain(call_.recv + r * part, of(r) + rank_ * part, part);
       }
       return copy_own_part(0, count);
     case Collective::broadcast:
       if (rank_ == root) return copy_own_part(0, count);
-      return copy_bytes(call_.recv, of(root), part);
+      return copy_plain(call_.recv, of(root), part);
     case Collective::scatter:
       if (rank_ == root) return copy_own_part(0, count);
-      return copy_bytes(call_.recv, of(root) + rank_ * part, part);
+      return copy_plain(call_.recv, of(root) + rank_ * part, part);
     case Collective::barrier:
       return;
   }
@@ -155,12 +159,12 @@ void Movement::offer(const Places& places, std::uint64_t index, std::uint64_t ch
   std::byte* const lane = places.input(rank_, chunk);
   if (shape_ == Shape::whole) {
     const Slice s = slice(index, 0);
-    return copy_bytes(lane, call_.send + s.begin * element_, s.count * element_);
+    return copy_plain(lane, call_.send + s.begin * element_, s.count * element_);
   }
   for (std::uint32_t to = 0; to < ranks_; ++to) {
     if (to == rank_) continue;  // from where it is
     const Slice s = slice(index, to);
-    copy_bytes(lane + lane_offset(to), call_.send + place_of(s, to) * element_, s.count * element_);
+    copy_plain(lane + lane_offset(to), call_.send + place_of(s, to) * element_, s.count * element_);
   }
 }
 
@@ -178,7 +182,7 @@ void Movement::reduce(const Places& places, std::uint64_t index, std::uint64_t c
   const bool passes = ranks_ > kernels::kReduceInputsMax;
   std::byte* const out = recv == nullptr || all || passes ? lane : recv;
   combine(input, out, s.count);
-  if (recv != nullptr && recv != out) copy_bytes(recv, out, s.count * element_);
+  if (recv != nullptr && recv != out) deliver(recv, out, s.count * element_);
 }
 
 void Movement::take(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept {
@@ -189,7 +193,7 @@ void Movement::take(const Places& places, std::uint64_t index, std::uint64_t chu
     for (std::uint32_t step = 1; step < ranks_; ++step) {
       const std::uint32_t from = (rank_ + step) % ranks_;
       const Slice s = slice(index, from);
-      copy_bytes(into(s.begin), places.result(from, chunk), s.count * element_);
+      deliver(into(s.begin), places.result(from, chunk), s.count * element_);
     }
     return;
   }
@@ -200,11 +204,11 @@ void Movement::take(const Places& places, std::uint64_t index, std::uint64_t chu
   if (collective == Collective::broadcast || collective == Collective::scatter) {
     const std::uint32_t root = call_.signature.root;
     if (rank_ == root) return copy_own_part(s.begin, s.count);
-    return copy_bytes(into(s.begin), places.input(root, chunk) + offset, bytes);
+    return deliver(into(s.begin), places.input(root, chunk) + offset, bytes);
   }
   for (std::uint32_t step = 1; step < ranks_; ++step) {
     const std::uint32_t from = (rank_ + step) % ranks_;
-    copy_bytes(into(from * count + s.begin), places.input(from, chunk) + offset, bytes);
+    deliver(into(from * count + s.begin), places.input(from, chunk) + offset, bytes);
   }
   copy_own_part(s.begin, s.count);
 }

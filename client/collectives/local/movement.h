@@ -91,6 +91,8 @@ class Movement {
   /// Where a slice begins in the buffer that has it for all ranks.
   [[nodiscard]] std::uint64_t place_of(const Slice& slice, std::uint32_t of) const noexcept;
   [[nodiscard]] std::size_t lane_offset(std::uint32_t of) const noexcept { return of * slice_elements_ * element_; }
+  /// To the caller's buffer.
+  void deliver(std::byte* to, const std::byte* from, std::size_t bytes) const noexcept;
   void copy_own_part(std::uint64_t begin, std::uint64_t count) const noexcept;
   template <class Input>
   void combine(Input input, std::byte* out, std::uint64_t count) const noexcept;
@@ -101,6 +103,7 @@ class Movement {
   std::size_t offered_bytes_ = 0;
   Shape shape_ = Shape::whole;
   bool by_notes_ = true, reduces_ = false, takes_ = false;
+  bool streams_ = false;
   bool offers_ = false, wants_ = false;  // this rank
   std::uint64_t slice_elements_ = 0;
   std::uint64_t chunks_ = 0;
