@@ -48,13 +48,20 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view key = argv[i];
     const auto values = numbers(argv[i + 1]);
-    if (key == "--ranks") o.ranks = values;
-    else if (key == "--bytes") o.bytes = values;
-    else if (key == "--rounds") o.rounds = values.at(0);
-    else if (key == "--note-bytes") o.group.note_bytes = values.at(0);
-    else if (key == "--chunk-bytes") o.group.chunk_bytes = values.at(0);
-    else if (key == "--depth") o.group.depth = values.at(0);
-    else std::exit(64);
+    if (key == "--ranks")
+      o.ranks = values;
+    else if (key == "--bytes")
+      o.bytes = values;
+    else if (key == "--rounds")
+      o.rounds = values.at(0);
+    else if (key == "--note-bytes")
+      o.group.note_bytes = values.at(0);
+    else if (key == "--chunk-bytes")
+      o.group.chunk_bytes = values.at(0);
+    else if (key == "--depth")
+      o.group.depth = values.at(0);
+    else
+      std::exit(64);
   }
   return o;
 }

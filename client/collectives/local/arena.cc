@@ -59,7 +59,7 @@ Result<std::shared_ptr<Arena>> Arena::create(std::size_t bytes) {
 }
 
 Result<std::shared_ptr<Arena>> Arena::adopt(FileDescriptor descriptor, std::size_t bytes) {
-  struct stat status {};
+  struct stat status{};
   if (fstat(descriptor.number(), &status) != 0) return failed("fstat");
   const int seals = fcntl(descriptor.number(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || static_cast<std::size_t>(status.st_size) < bytes) {

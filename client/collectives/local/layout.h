@@ -42,9 +42,10 @@ struct ArenaHeader {
 /// How far a rank is, in chunks since the group began.
 struct alignas(kLineBytes) ProgressLine {
   std::atomic<std::uint64_t> offered;  // its inputs below this lie in its lane
-  std::atomic<std::uint64_t> reduced;  // its slices' results below this lie in its lane, and it reads their inputs no more
-  std::atomic<std::uint64_t> taken;    // it reads nothing of chunks below this any more
-  std::atomic<std::uint32_t> gone;     // 1: it has left, and will not come again
+  std::atomic<std::uint64_t>
+      reduced;  // its slices' results below this lie in its lane, and it reads their inputs no more
+  std::atomic<std::uint64_t> taken;  // it reads nothing of chunks below this any more
+  std::atomic<std::uint32_t> gone;   // 1: it has left, and will not come again
 };
 
 /// What a rank calls, and its data if they are few: two notes by turns. A note may be written again two operations
@@ -54,7 +55,7 @@ struct alignas(kLineBytes) Note {
   std::uint64_t count;
   std::uint32_t root;
   std::uint8_t collective, dtype, op, unused;
-  std::byte few[40];                    // data that fit into the line itself travel with it
+  std::byte few[40];  // data that fit into the line itself travel with it
   // further data follow the line
 };
 inline constexpr std::size_t kNoteHeadBytes = 64;
@@ -83,7 +84,9 @@ class Layout {
   [[nodiscard]] std::size_t slice_bytes() const noexcept { return slice_; }
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
-  [[nodiscard]] std::size_t progress(std::uint32_t rank) const noexcept { return progress_ + rank * sizeof(ProgressLine); }
+  [[nodiscard]] std::size_t progress(std::uint32_t rank) const noexcept {
+    return progress_ + rank * sizeof(ProgressLine);
+  }
   [[nodiscard]] std::size_t note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
     return notes_ + (std::size_t{2} * rank + sequence % 2) * note_stride_;
   }

@@ -9,8 +9,8 @@
 namespace tributary::client::local {
 
 Layout layout_of(const GroupSettings& settings) noexcept {
-  return {settings.ranks, settings.note_bytes,
-          std::max(settings.chunk_bytes, std::size_t{settings.ranks} * kLineBytes), settings.depth};
+  return {settings.ranks, settings.note_bytes, std::max(settings.chunk_bytes, std::size_t{settings.ranks} * kLineBytes),
+          settings.depth};
 }
 
 Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings) {
@@ -42,6 +42,7 @@ LocalGroup::~LocalGroup() {
 void LocalGroup::begin(const Call& call) noexcept {
   assert(!running_);
   running_ = true;
+  outcome_ = {};
   call_ = call;
   movement_ = Movement(call, settings_.rank, settings_.ranks, places_.layout());
   noted_ = 0;
@@ -148,6 +149,8 @@ bool LocalGroup::end(Status status) noexcept {
 
 bool LocalGroup::advance() noexcept {
   if (!running_) return true;
+  if (failed()) [[unlikely]]
+    return end(std::unexpected(failure()));
   if (movement_.by_notes()) {
     if (all_noted()) {
       movement_.read_notes(places_, sequence_);
@@ -156,8 +159,6 @@ bool LocalGroup::advance() noexcept {
   } else if (advance_chunks()) {
     return end({});
   }
-  if (failed()) [[unlikely]]
-    return end(std::unexpected(failure()));
   return false;
 }
 
@@ -246,7 +247,8 @@ Error LocalGroup::failure() const {
   ArenaHeader& header = places_.header();
   const TimePoint limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (header.failure.load(std::memory_order_acquire) != FailureState::written) {
-    if (std::chrono::steady_clock::now() > limit) return {Errc::peer_gone, "a rank on host " + settings_.host + " died while it failed"};
+    if (std::chrono::steady_clock::now() > limit)
+      return {Errc::peer_gone, "a rank on host " + settings_.host + " died while it failed"};
     relax();
   }
   std::string text(header.failure_text, strnlen(header.failure_text, kFailureTextBytes));

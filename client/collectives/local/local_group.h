@@ -4,8 +4,8 @@
 // One thread at a time drives it, whichever it is: the one that waits for a result, or the progress thread where nobody
 // waits. Nothing here blocks except run() and sleep(), and nothing allocates before something goes wrong.
 //
-// A rank that fails says why in the shared memory, once and for all ranks: the first text stands, and every rank's calls
-// end with it.
+// A rank that fails says why in the shared memory, once and for all ranks: the first text stands, and every rank's
+// calls end with it.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -54,7 +54,8 @@ class LocalGroup {
   [[nodiscard]] const Status& finish();
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
 
-  /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group stands.
+  /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group
+  /// stands.
   void fail(const Error& error) noexcept;
   /// Any thread.
   [[nodiscard]] bool failed() const noexcept {

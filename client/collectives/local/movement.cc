@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <cstdlib>
 
 #include "client/collectives/local/copy.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::client::local {
 namespace {
+
+/// Results of calls from this size on go past the caches: nothing of them would still be there when the caller reads
+/// them. On a Sapphire Rapids with 2 MiB of second cache and 4 ranks on 2 cores a 16 MiB all_reduce takes a fifth less,
+/// one of 4 MiB the same.
+constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
@@ -55,8 +58,7 @@ Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, co
   offered_bytes_ = count * element_ * (shape_ == Shape::parts ? ranks : 1);
   by_notes_ = offered_bytes_ <= layout.note_bytes();
   if (by_notes_) return;
-  static const std::size_t kStream = getenv("STREAM") ? strtoull(getenv("STREAM"), nullptr, 10) : 1 << 30;
-  streams_ = offered_bytes_ >= kStream;
+  streams_ = offered_bytes_ >= kStreamBytesMin;
   const std::uint64_t most = (shape_ == Shape::whole ? layout.chunk_bytes() : layout.slice_bytes()) / element_;
   const std::uint64_t slices = shape_ == Shape::sliced ? ranks : 1;  // that the vector is cut into, per chunk
   const std::uint64_t line = kLineBytes / element_;
