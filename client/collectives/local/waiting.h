@@ -38,6 +38,10 @@ class Bell {
       word.store(value, std::memory_order_release);  // pairs with the acquire of whoever waits for it
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
+    nudge();
+  }
+  /// Wakes those who sleep, if anybody does.
+  void nudge() noexcept {
     if (header_.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
       ring();
   }
