@@ -50,17 +50,18 @@ void Bell::wait(std::uint32_t seen, std::chrono::nanoseconds limit) noexcept {
   futex(header_.wake, FUTEX_WAIT, seen, &at_most);
 }
 
+// By the clock, not by a count: on a busy machine one yield can take as long as everybody else's time slices together.
 bool Wait::rest() noexcept {
-  if (++yields_ <= kYields) {
-    sched_yield();
-    return false;
-  }
-  return true;
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (rests_++ == 0) resting_since_ = now;
+  if (now - resting_since_ >= kYieldTime) return true;
+  sched_yield();
+  return false;
 }
 
 // Short at first: whoever sleeps also looks after the ranks that have died.
-std::chrono::nanoseconds Wait::nap() const noexcept {
-  return std::chrono::milliseconds(yields_ < kYields + 20 ? 1 : 10);
+std::chrono::nanoseconds Wait::nap() noexcept {
+  return std::chrono::milliseconds(++naps_ < 20 ? 1 : 10);
 }
 
 }  // namespace tributary::client::local

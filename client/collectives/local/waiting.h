@@ -82,21 +82,23 @@ class Wait {
     return rest() && (bell_.sleep(nap(), ready), true);
   }
   /// Something was found: the next wait begins afresh.
-  void again() noexcept { turns_ = yields_ = 0; }
+  void again() noexcept { turns_ = rests_ = naps_ = 0; }
 
  private:
   static constexpr std::uint32_t kTurnsBare = 64;
   static constexpr std::uint32_t kTurns = 2000;
   static constexpr std::uint32_t kTurnsCrowded = 16;
-  static constexpr std::uint32_t kYields = 2000;
+  static constexpr std::chrono::milliseconds kYieldTime{2};
   /// Gives the core away; true once that has gone on for long.
   [[nodiscard]] bool rest() noexcept;
-  [[nodiscard]] std::chrono::nanoseconds nap() const noexcept;
+  [[nodiscard]] std::chrono::nanoseconds nap() noexcept;
 
   Bell& bell_;
   bool crowded_;
   std::uint32_t turns_ = 0;
-  std::uint32_t yields_ = 0;
+  std::uint32_t rests_ = 0;
+  std::uint32_t naps_ = 0;
+  TimePoint resting_since_{};
 };
 
 }  // namespace tributary::client::local
