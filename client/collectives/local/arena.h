@@ -1,0 +1,53 @@
+#pragma once
+// Memory that the processes of one host share, and that vanishes with the last of them: a memfd, which has no name.
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::client::local {
+
+/// A descriptor that is closed with its owner.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int number) noexcept : number_(number) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+
+  [[nodiscard]] int number() const noexcept { return number_; }
+  [[nodiscard]] bool open() const noexcept { return number_ >= 0; }
+  int release() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+/// One mapping. Threads of one process that play several ranks may share it.
+class Arena {
+ public:
+  /// Zeroed memory of at least `bytes`: of huge pages where the system has set some aside, else of what it gives when
+  /// it is asked for them. The descriptor is sealed against growing and shrinking, so that no rank can make another
+  /// one's access a bus error.
+  [[nodiscard]] static Result<std::shared_ptr<Arena>> create(std::size_t bytes);
+  /// Maps what create() made in another process.
+  [[nodiscard]] static Result<std::shared_ptr<Arena>> adopt(FileDescriptor descriptor, std::size_t bytes);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.number(); }
+
+ private:
+  Arena(FileDescriptor descriptor, std::span<std::byte> bytes) noexcept
+      : descriptor_(std::move(descriptor)), bytes_(bytes) {}
+  [[nodiscard]] static Result<std::shared_ptr<Arena>> map(FileDescriptor descriptor, std::size_t bytes);
+
+  FileDescriptor descriptor_;
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace tributary::client::local

@@ -1,0 +1,112 @@
+#pragma once
+// What lies where in the memory that the ranks of one host share.
+//
+//   header | a progress line per rank | two notes per rank | lanes of chunks per rank: inputs | ... results
+//
+// Every byte has one writer, except the header's few words. Numbers only grow, over the life of the group, so nothing
+// is ever reset and no rank has to be waited for to reset it.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "tributary/protocol/frame.h"
+
+namespace tributary::client::local {
+
+/// Two cache lines: the processor fetches them in pairs, and one rank's writes must not take a neighbour's line away.
+inline constexpr std::size_t kLineBytes = 128;
+inline constexpr std::uint32_t kArenaMagic = 0x54724C31;  // "1LrT" in memory
+inline constexpr std::size_t kFailureTextBytes = 1024;
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free,
+              "a lock would be this process's alone");
+
+enum class FailureState : std::uint32_t { none, being_written, written };
+
+struct ArenaHeader {
+  std::uint32_t magic;
+  std::uint32_t ranks;
+  std::uint64_t note_bytes;
+  std::uint64_t chunk_bytes;
+  std::uint64_t depth;
+
+  // Read in every wait, written only when somebody goes to sleep, which is when nobody is in a hurry.
+  alignas(kLineBytes) std::atomic<std::uint32_t> sleepers;
+  std::atomic<FailureState> failure;
+  alignas(kLineBytes) std::atomic<std::uint32_t> wake;  // the futex word: counts the times that sleepers were woken
+
+  alignas(kLineBytes) std::uint32_t failure_code;  // of the first to fail, who alone writes these
+  char failure_text[kFailureTextBytes];
+};
+
+/// How far a rank is, in chunks since the group began.
+struct alignas(kLineBytes) ProgressLine {
+  std::atomic<std::uint64_t> offered;  // its inputs below this lie in its lane
+  std::atomic<std::uint64_t>
+      reduced;  // its slices' results below this lie in its lane, and it reads their inputs no more
+  std::atomic<std::uint64_t> taken;  // it reads nothing of chunks below this any more
+  std::atomic<std::uint32_t> gone;   // 1: it has left, and will not come again
+};
+
+/// What a rank calls, and its data if they are few: two notes by turns. A note may be written again two operations
+/// later, because the operation between began for its writer with a note from everyone, written after they had read.
+struct alignas(kLineBytes) Note {
+  std::atomic<std::uint64_t> sequence;  // of the operation, from 1; written last
+  std::uint64_t count;
+  std::uint32_t root;
+  std::uint8_t collective, dtype, op, unused;
+  std::byte few[40];  // data that fit into the line itself travel with it
+  // further data follow the line
+};
+inline constexpr std::size_t kNoteHeadBytes = 64;
+static_assert(offsetof(Note, few) + sizeof(Note::few) == kNoteHeadBytes);
+
+/// Places by arithmetic alone, the same for every rank.
+class Layout {
+ public:
+  Layout(std::uint32_t ranks, std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) noexcept
+      : ranks_(ranks), note_bytes_(note_bytes), chunk_bytes_(chunk_bytes), depth_(depth) {
+    const auto to_pages = [](std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; };
+    progress_ = to_pages(sizeof(ArenaHeader));
+    notes_ = progress_ + to_pages(ranks * sizeof(ProgressLine));
+    note_stride_ = to_pages(kNoteHeadBytes + note_bytes);
+    inputs_ = notes_ + std::size_t{2} * ranks * note_stride_;
+    slice_ = slice_bytes_of(chunk_bytes, ranks);
+    input_stride_ = to_pages(chunk_bytes);
+    results_ = inputs_ + ranks * depth * input_stride_;
+    result_stride_ = to_pages(slice_);
+    bytes_ = results_ + ranks * depth * result_stride_;
+  }
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t note_bytes() const noexcept { return note_bytes_; }
+  [[nodiscard]] std::size_t chunk_bytes() const noexcept { return chunk_bytes_; }
+  [[nodiscard]] std::size_t slice_bytes() const noexcept { return slice_; }
+  [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
+
+  [[nodiscard]] std::size_t progress(std::uint32_t rank) const noexcept {
+    return progress_ + rank * sizeof(ProgressLine);
+  }
+  [[nodiscard]] std::size_t note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
+    return notes_ + (std::size_t{2} * rank + sequence % 2) * note_stride_;
+  }
+  [[nodiscard]] std::size_t input(std::uint32_t rank, std::uint64_t chunk) const noexcept {
+    return inputs_ + (rank * depth_ + chunk % depth_) * input_stride_;
+  }
+  [[nodiscard]] std::size_t result(std::uint32_t rank, std::uint64_t chunk) const noexcept {
+    return results_ + (rank * depth_ + chunk % depth_) * result_stride_;
+  }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  /// A whole number of cache lines, so that ranks never write one together, and at least one.
+  static constexpr std::size_t slice_bytes_of(std::size_t chunk_bytes, std::uint32_t ranks) noexcept {
+    return chunk_bytes / ranks / kLineBytes * kLineBytes;
+  }
+
+  std::uint32_t ranks_;
+  std::size_t note_bytes_, chunk_bytes_, depth_;
+  std::size_t progress_, notes_, note_stride_, inputs_, input_stride_, results_, result_stride_, slice_, bytes_;
+};
+
+}  // namespace tributary::client::local

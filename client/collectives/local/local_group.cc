@@ -1,0 +1,258 @@
+#include "client/collectives/local/local_group.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+namespace tributary::client::local {
+
+Layout layout_of(const GroupSettings& settings) noexcept {
+  return {settings.ranks, settings.note_bytes, std::max(settings.chunk_bytes, std::size_t{settings.ranks} * kLineBytes),
+          settings.depth};
+}
+
+Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings) {
+  const Layout layout = layout_of(settings);
+  auto arena = Arena::create(layout.bytes());
+  if (!arena) return arena;
+  ArenaHeader& header = Places((*arena)->bytes().data(), layout).header();  // zeroed: that is how everything begins
+  header.magic = kArenaMagic;
+  header.ranks = settings.ranks;
+  header.note_bytes = settings.note_bytes;
+  header.chunk_bytes = settings.chunk_bytes;
+  header.depth = settings.depth;
+  return arena;
+}
+
+LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes)
+    : arena_(std::move(arena)),
+      settings_(std::move(settings)),
+      processes_(std::move(processes)),
+      places_(arena_->bytes().data(), layout_of(settings_)),
+      bell_(places_.header()) {
+  assert(places_.layout().bytes() <= arena_->bytes().size());
+}
+
+LocalGroup::~LocalGroup() {
+  bell_.publish(places_.progress(settings_.rank).gone, std::uint32_t{1});
+}
+
+void LocalGroup::begin(const Call& call) noexcept {
+  assert(!running_);
+  running_ = true;
+  outcome_ = {};
+  call_ = call;
+  movement_ = Movement(call, settings_.rank, settings_.ranks, places_.layout());
+  noted_ = 0;
+  agreed_ = false;
+  waits_since_.reset();
+  first_chunk_ = end_chunk_;
+  end_chunk_ += movement_.chunks();
+  ++sequence_;
+  Note& note = places_.note(settings_.rank, sequence_);
+  note.count = call.signature.count;
+  note.root = call.signature.root;
+  note.collective = static_cast<std::uint8_t>(call.signature.collective);
+  note.dtype = static_cast<std::uint8_t>(call.signature.dtype);
+  note.op = static_cast<std::uint8_t>(call.signature.op);
+  if (movement_.by_notes()) {
+    movement_.write_note(places_.noted(settings_.rank, sequence_, movement_.offered_bytes()));
+  }
+  bell_.publish(note.sequence, sequence_);
+}
+
+bool LocalGroup::reached(Counter counter, Reach& reach, std::uint64_t mark) const noexcept {
+  if (reach.mark != mark) reach = {mark, 0};
+  for (; reach.ranks < settings_.ranks; ++reach.ranks) {
+    if ((places_.progress(reach.ranks).*counter).load(std::memory_order_seq_cst) < mark) return false;
+  }
+  return true;
+}
+
+namespace {
+
+Signature signature_of(const Note& note) noexcept {
+  return {static_cast<Collective>(note.collective), static_cast<DType>(note.dtype), static_cast<ReduceOp>(note.op),
+          note.root, note.count};
+}
+
+}  // namespace
+
+// Whoever differs from rank 0 differs from it on every rank's view: all find the same words.
+void LocalGroup::report_mismatch() {
+  MismatchReport report{.operation = call_.number, .rank_a = 0, .a = signature_of(places_.note(0, sequence_))};
+  for (std::uint32_t r = 1; r < settings_.ranks; ++r) {
+    report.b = signature_of(places_.note(r, sequence_));
+    report.rank_b = r;
+    if (report.b != report.a) return fail({Errc::mismatch, to_string(report)});
+  }
+}
+
+bool LocalGroup::all_noted() noexcept {
+  if (agreed_) return true;
+  for (; noted_ < settings_.ranks; ++noted_, ++steps_) {
+    const Note& note = places_.note(noted_, sequence_);
+    if (note.sequence.load(std::memory_order_seq_cst) != sequence_) return false;
+  }
+  for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
+    if (signature_of(places_.note(r, sequence_)) == call_.signature) continue;
+    report_mismatch();
+    return false;
+  }
+  return agreed_ = true;
+}
+
+// Each step publishes what it has done before the next one begins, so that the others can go on with it.
+bool LocalGroup::advance_chunks() noexcept {
+  ProgressLine& mine = places_.progress(settings_.rank);
+  const std::uint64_t depth = places_.layout().depth();
+  for (bool moved = true; moved && taken_ < end_chunk_;) {
+    moved = false;
+    // One ahead of what is being reduced: more would only push it out of the cache.
+    if (offered_ < end_chunk_ && offered_ < taken_ + 2 &&
+        (offered_ < depth || reached(&ProgressLine::taken, others_taken_, offered_ - depth + 1))) {
+      movement_.offer(places_, offered_ - first_chunk_, offered_);
+      bell_.publish(mine.offered, ++offered_);
+      moved = true;
+    }
+    if (!all_noted()) return false;
+    if (movement_.reduces()) {
+      if (reduced_ < offered_ && reached(&ProgressLine::offered, others_offered_, reduced_ + 1)) {
+        movement_.reduce(places_, reduced_ - first_chunk_, reduced_);
+        bell_.publish(mine.reduced, ++reduced_);
+        if (!movement_.takes()) bell_.publish(mine.taken, ++taken_);
+        moved = true;
+      }
+      if (movement_.takes() && taken_ < reduced_ && reached(&ProgressLine::reduced, others_reduced_, taken_ + 1)) {
+        movement_.take(places_, taken_ - first_chunk_, taken_);
+        bell_.publish(mine.taken, ++taken_);
+        moved = true;
+      }
+    } else if (taken_ < offered_ && reached(&ProgressLine::offered, others_offered_, taken_ + 1)) {
+      movement_.take(places_, taken_ - first_chunk_, taken_);
+      mine.reduced.store(++reduced_, std::memory_order_relaxed);
+      bell_.publish(mine.taken, ++taken_);
+      moved = true;
+    }
+    steps_ += moved ? 1 : 0;
+  }
+  return taken_ == end_chunk_;
+}
+
+bool LocalGroup::end(Status status) noexcept {
+  outcome_ = std::move(status);
+  running_ = false;
+  return true;
+}
+
+bool LocalGroup::advance() noexcept {
+  if (!running_) return true;
+  if (failed()) [[unlikely]]
+    return end(std::unexpected(failure()));
+  if (movement_.by_notes()) {
+    if (all_noted()) {
+      movement_.read_notes(places_, sequence_);
+      return end({});
+    }
+  } else if (advance_chunks()) {
+    return end({});
+  }
+  return false;
+}
+
+const Status& LocalGroup::run(const Call& call) {
+  begin(call);
+  return finish();
+}
+
+const Status& LocalGroup::finish() {
+  Wait wait(bell_, settings_.crowded);
+  for (std::uint64_t before = steps_; !advance(); before = steps_) {
+    if (steps_ != before) wait.again();
+    if (wait.pause([this] { return advance(); })) inspect();
+  }
+  return outcome_;
+}
+
+// Whether the call cannot go on without something that this rank has not done.
+bool LocalGroup::lacks(std::uint32_t rank) const noexcept {
+  if (!running_ || rank == settings_.rank) return false;
+  if (places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) != sequence_) return true;
+  if (movement_.by_notes()) return false;
+  const ProgressLine& line = places_.progress(rank);
+  const std::uint64_t depth = places_.layout().depth();
+  const std::uint64_t next = movement_.reduces() ? reduced_ : taken_;
+  if (line.offered.load(std::memory_order_seq_cst) <= next && next < end_chunk_) return true;
+  if (movement_.reduces() && line.reduced.load(std::memory_order_seq_cst) <= taken_ && taken_ < reduced_) return true;
+  return offered_ < end_chunk_ && offered_ >= depth &&
+         line.taken.load(std::memory_order_seq_cst) < offered_ - depth + 1;
+}
+
+std::string LocalGroup::name_of(std::uint32_t rank) const {
+  return "rank " + std::to_string(rank) + " on host " + settings_.host;
+}
+
+std::string LocalGroup::name_of_call() const {
+  return "operation " + std::to_string(call_.number) + " (" + to_string(call_.signature) + ")";
+}
+
+void LocalGroup::inspect() {
+  if (!running_ || failed()) return;
+  std::vector<pollfd> ended;
+  for (std::uint32_t r = 0; r < processes_.size(); ++r) {
+    if (r != settings_.rank) ended.push_back({.fd = processes_[r].number(), .events = POLLIN, .revents = 0});
+  }
+  if (!ended.empty() && poll(ended.data(), ended.size(), 0) > 0) {
+    std::size_t at = 0;
+    for (std::uint32_t r = 0; r < processes_.size(); ++r) {
+      // Whoever has done its part before it ended is not missed.
+      if (r == settings_.rank || (ended[at++].revents & POLLIN) == 0 || !lacks(r)) continue;
+      return fail({Errc::peer_gone, name_of(r) + " is gone: its process has ended; missing in " + name_of_call()});
+    }
+  }
+  for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
+    if (places_.progress(r).gone.load(std::memory_order_acquire) == 0 || !lacks(r)) continue;
+    return fail({Errc::peer_gone, name_of(r) + " has left the communicator; missing in " + name_of_call()});
+  }
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (!waits_since_ || steps_ != steps_seen_) {
+    waits_since_ = now;
+    steps_seen_ = steps_;
+    return;
+  }
+  if (now - *waits_since_ < settings_.timeout) return;
+  std::string who;
+  for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
+    if (lacks(r)) who += (who.empty() ? "" : ", ") + name_of(r);
+  }
+  fail({Errc::timed_out, who + ": not there within the time-out; missing in " + name_of_call()});
+}
+
+void LocalGroup::fail(const Error& error) noexcept {
+  ArenaHeader& header = places_.header();
+  FailureState none = FailureState::none;
+  if (!header.failure.compare_exchange_strong(none, FailureState::being_written, std::memory_order_acq_rel)) return;
+  header.failure_code = static_cast<std::uint32_t>(error.code);
+  const std::size_t bytes = std::min(error.message.size(), kFailureTextBytes - 1);
+  std::memcpy(header.failure_text, error.message.data(), bytes);
+  header.failure_text[bytes] = '\0';
+  header.failure.store(FailureState::written, std::memory_order_seq_cst);  // pairs with failure()
+  bell_.ring();
+}
+
+// Whoever wrote it may have died in between: then its death is all that is known.
+Error LocalGroup::failure() const {
+  ArenaHeader& header = places_.header();
+  const TimePoint limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (header.failure.load(std::memory_order_acquire) != FailureState::written) {
+    if (std::chrono::steady_clock::now() > limit)
+      return {Errc::peer_gone, "a rank on host " + settings_.host + " died while it failed"};
+    relax();
+  }
+  std::string text(header.failure_text, strnlen(header.failure_text, kFailureTextBytes));
+  return {static_cast<Errc>(header.failure_code), std::move(text)};
+}
+
+}  // namespace tributary::client::local

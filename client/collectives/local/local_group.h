@@ -1,0 +1,108 @@
+#pragma once
+// The collectives of ranks that share one host, through shared memory. One rank's side of it.
+//
+// One thread at a time drives it, whichever it is: the one that waits for a result, or the progress thread where nobody
+// waits. Nothing here blocks except run() and sleep(), and nothing allocates before something goes wrong.
+//
+// A rank that fails says why in the shared memory, once and for all ranks: the first text stands, and every rank's
+// calls end with it.
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/collectives/local/arena.h"
+#include "client/collectives/local/movement.h"
+#include "client/collectives/local/waiting.h"
+
+namespace tributary::client::local {
+
+struct GroupSettings {
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  std::size_t note_bytes = 8192;     // offers up to this go with the note
+  std::size_t chunk_bytes = 262144;  // of a rank's input at a time
+  std::size_t depth = 4;             // chunks in a lane
+  std::chrono::nanoseconds timeout = std::chrono::seconds(300);
+  std::string host;      // for messages
+  bool crowded = false;  // more ranks than cores
+};
+[[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
+/// The arena of a new group, before anyone uses it.
+[[nodiscard]] Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings);
+
+class LocalGroup {
+ public:
+  /// `processes`: a descriptor (pidfd) of every rank's process by rank, or empty where ranks are threads. `arena` was
+  /// made by create_arena() with the same settings, but for the rank.
+  LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes = {});
+  LocalGroup(const LocalGroup&) = delete;
+  LocalGroup& operator=(const LocalGroup&) = delete;
+  /// The others' calls that need this rank end with an error.
+  ~LocalGroup();
+
+  /// One call at a time. The buffers are the group's until it has ended.
+  void begin(const Call& call) noexcept;
+  /// Does what can be done now. True: the call has ended, and outcome() tells how.
+  [[nodiscard]] bool advance() noexcept;
+  /// Looks after time-outs and ranks that have died; to be called a few times a second while advance() gives false.
+  void inspect();
+  /// begin() and advance() until it has ended.
+  [[nodiscard]] const Status& run(const Call& call);
+  /// The rest of run(), for a call that has begun.
+  [[nodiscard]] const Status& finish();
+  [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
+
+  /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group
+  /// stands.
+  void fail(const Error& error) noexcept;
+  /// Any thread.
+  [[nodiscard]] bool failed() const noexcept {
+    return places_.header().failure.load(std::memory_order_acquire) != FailureState::none;
+  }
+  [[nodiscard]] Error failure() const;
+  [[nodiscard]] std::uint32_t rank() const noexcept { return settings_.rank; }
+  [[nodiscard]] std::uint32_t ranks() const noexcept { return settings_.ranks; }
+  [[nodiscard]] bool crowded() const noexcept { return settings_.crowded; }
+  [[nodiscard]] Bell& bell() noexcept { return bell_; }
+
+ private:
+  using Counter = std::atomic<std::uint64_t> ProgressLine::*;
+  /// How many ranks have been seen to have reached a mark: those are not looked at again.
+  struct Reach {
+    std::uint64_t mark = 0;
+    std::uint32_t ranks = 0;
+  };
+  [[nodiscard]] bool reached(Counter counter, Reach& reach, std::uint64_t mark) const noexcept;
+  [[nodiscard]] bool all_noted() noexcept;
+  [[nodiscard]] bool advance_chunks() noexcept;
+  [[nodiscard]] bool end(Status status) noexcept;
+  void report_mismatch();
+  [[nodiscard]] bool lacks(std::uint32_t rank) const noexcept;
+  [[nodiscard]] std::string name_of(std::uint32_t rank) const;
+  [[nodiscard]] std::string name_of_call() const;
+
+  const std::shared_ptr<Arena> arena_;
+  const GroupSettings settings_;
+  const std::vector<FileDescriptor> processes_;
+  const Places places_;
+  Bell bell_;
+
+  // the present call
+  Call call_;
+  Movement movement_;
+  Status outcome_;
+  bool running_ = false;
+  std::uint64_t sequence_ = 0;
+  std::uint32_t noted_ = 0;  // ranks whose note is there
+  bool agreed_ = false;      // all are there, and say the same
+  std::uint64_t first_chunk_ = 0, end_chunk_ = 0;
+  std::uint64_t offered_ = 0, reduced_ = 0, taken_ = 0;  // chunks since the group began, as in this rank's line
+  Reach others_offered_, others_reduced_, others_taken_;
+  std::uint64_t steps_ = 0;  // done, of any kind: whether time has brought anything
+  std::uint64_t steps_seen_ = 0;
+  std::optional<TimePoint> waits_since_;
+};
+
+}  // namespace tributary::client::local

@@ -1,0 +1,256 @@
+#include "client/collectives/local/meeting_place.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace tributary::client::local {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr std::size_t kProofBytes = 64;              // SHA-256 in hexadecimal digits
+constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux takes 253
+constexpr std::uint32_t kVersion = 1;
+
+struct Hello {
+  std::uint32_t version;
+  std::uint32_t rank;
+  std::array<char, kProofBytes> proof;
+};
+struct Offer {
+  std::uint32_t version;
+  std::uint32_t ranks;
+  std::uint64_t note_bytes, chunk_bytes, depth, bytes;
+};
+enum class Word : std::uint32_t { mapped = 1, go = 2 };
+
+std::unexpected<Error> failed(const std::string& what, int error = errno) {
+  return fail(Errc::io, "the ranks of this host did not meet: " + what + ": " + std::strerror(error));
+}
+
+std::unexpected<Error> strange(const std::string& what) {
+  return fail(Errc::denied, "the ranks of this host did not meet: " + what);
+}
+
+FileDescriptor own_process() {
+  return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+}
+
+// The name itself is no secret, but nobody who lacks the group's can foresee it.
+socklen_t make_address(const Secret& secret, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = "tributary-" + proof(secret, "", "local-name", 0).substr(0, 48);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+FileDescriptor make_socket() {
+  return FileDescriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+}
+
+Status wait_for(int descriptor, short events, TimePoint deadline) {
+  while (true) {
+    const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+    pollfd one{.fd = descriptor, .events = events, .revents = 0};
+    const int n = poll(&one, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000)));
+    if (n > 0) return {};
+    if (n == 0 && left <= 0)
+      return fail(Errc::timed_out, "the ranks of this host did not meet: one of them did not come in time");
+    if (n < 0 && errno != EINTR) return failed("poll");
+  }
+}
+
+/// One message of a sequenced socket, whole, with descriptors.
+template <class T>
+Status send(const FileDescriptor& to, const T& message, std::span<const int> descriptors = {}) {
+  iovec data{.iov_base = const_cast<T*>(&message), .iov_len = sizeof message};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kDescriptorsPerMessage)> control{};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    header.msg_control = control.data();
+    header.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+    std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
+  }
+  if (sendmsg(to.number(), &header, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof message)) return {};
+  return failed("sendmsg");
+}
+
+/// The message must be one T and bring `expected` descriptors.
+template <class T>
+Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& message, std::size_t expected,
+                                            TimePoint deadline) {
+  if (auto ok = wait_for(from.number(), POLLIN, deadline); !ok) return std::unexpected(ok.error());
+  iovec data{.iov_base = &message, .iov_len = sizeof message};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kDescriptorsPerMessage)> control{};
+  msghdr header{};
+  header.msg_iov = &data;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  const ssize_t n = recvmsg(from.number(), &header, MSG_CMSG_CLOEXEC);
+  if (n < 0) return failed("recvmsg");
+  std::vector<FileDescriptor> descriptors;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(c) + i * sizeof(int), sizeof number);
+      descriptors.emplace_back(number);
+    }
+  }
+  if (n != static_cast<ssize_t>(sizeof message) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
+      descriptors.size() != expected) {
+    return strange(n == 0 ? "the other side has gone" : "a message that is none of ours");
+  }
+  return descriptors;
+}
+
+/// Another user's process may know the name, and even the secret; it is not let in.
+Status check_user(const FileDescriptor& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  if (getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return failed("SO_PEERCRED");
+  if (peer.uid == geteuid()) return {};
+  return strange("a process of user " + std::to_string(peer.uid) + " is there");
+}
+
+Status send_all(const FileDescriptor& to, const Offer& offer, const Arena& arena,
+                std::span<const FileDescriptor> processes) {
+  const std::array memory{arena.descriptor()};
+  if (auto ok = send(to, offer, memory); !ok) return ok;
+  for (std::size_t first = 0; first < processes.size(); first += kDescriptorsPerMessage) {
+    std::vector<int> numbers;
+    for (std::size_t i = first; i < std::min(first + kDescriptorsPerMessage, processes.size()); ++i)
+      numbers.push_back(processes[i].number());
+    if (auto ok = send(to, kVersion, numbers); !ok) return ok;
+  }
+  return {};
+}
+
+Status hear(const FileDescriptor& from, Word expected, TimePoint deadline) {
+  Word word{};
+  if (auto got = receive(from, word, 0, deadline); !got) return std::unexpected(got.error());
+  if (word == expected) return {};
+  return strange("a word out of turn");
+}
+
+}  // namespace
+
+std::string host_token() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  struct stat network{};
+  if (!std::getline(in, boot) || boot.empty() || stat("/proc/self/ns/net", &network) != 0 || !own_process().open())
+    return {};
+  return boot + "/" + std::to_string(network.st_dev) + ":" + std::to_string(network.st_ino) + "/" +
+         std::to_string(geteuid());
+}
+
+Result<MeetingPlace> MeetingPlace::open(const Secret& secret) {
+  FileDescriptor listener = make_socket();
+  if (!listener.open()) return failed("socket");
+  sockaddr_un address;
+  const socklen_t bytes = make_address(secret, address);
+  if (bind(listener.number(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) return failed("bind");
+  if (listen(listener.number(), SOMAXCONN) != 0) return failed("listen");
+  return MeetingPlace(std::move(listener), secret);
+}
+
+Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings, Milliseconds limit) {
+  const TimePoint deadline = std::chrono::steady_clock::now() + limit;
+  auto arena = create_arena(settings);
+  if (!arena) return std::unexpected(arena.error());
+  std::vector<FileDescriptor> ranks(settings.ranks), processes(settings.ranks);
+  processes[0] = own_process();
+  if (!processes[0].open()) return failed("pidfd_open");
+  for (std::uint32_t met = 1; met < settings.ranks;) {
+    if (auto ok = wait_for(listener_.number(), POLLIN, deadline); !ok) return std::unexpected(ok.error());
+    FileDescriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    // Strangers are turned away, and cost nobody anything but a part of the time.
+    if (!socket.open() || !check_user(socket)) continue;
+    Hello hello{};
+    const TimePoint soon = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    auto brought = receive(socket, hello, 1, soon);
+    if (!brought || hello.version != kVersion || hello.rank == 0 || hello.rank >= settings.ranks ||
+        ranks[hello.rank].open() ||
+        !same_proof({hello.proof.data(), hello.proof.size()}, proof(secret_, "", "local", hello.rank))) {
+      continue;
+    }
+    processes[hello.rank] = std::move(brought->front());
+    ranks[hello.rank] = std::move(socket);
+    ++met;
+  }
+  const Offer offer{.version = kVersion,
+                    .ranks = settings.ranks,
+                    .note_bytes = settings.note_bytes,
+                    .chunk_bytes = settings.chunk_bytes,
+                    .depth = settings.depth,
+                    .bytes = layout_of(settings).bytes()};
+  for (std::uint32_t r = 1; r < settings.ranks; ++r) {
+    if (auto ok = send_all(ranks[r], offer, **arena, processes); !ok) return std::unexpected(ok.error());
+  }
+  for (std::uint32_t r = 1; r < settings.ranks; ++r) {
+    if (auto ok = hear(ranks[r], Word::mapped, deadline); !ok) return std::unexpected(ok.error());
+  }
+  for (std::uint32_t r = 1; r < settings.ranks; ++r) {
+    if (auto ok = send(ranks[r], Word::go); !ok) return std::unexpected(ok.error());
+  }
+  return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
+}
+
+Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings, Milliseconds limit) {
+  const TimePoint deadline = std::chrono::steady_clock::now() + limit;
+  const FileDescriptor socket = make_socket();
+  if (!socket.open()) return failed("socket");
+  sockaddr_un address;
+  const socklen_t bytes = make_address(secret, address);
+  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) return failed("connect");
+  if (auto ok = check_user(socket); !ok) return std::unexpected(ok.error());
+  Hello hello{.version = kVersion, .rank = settings.rank, .proof = {}};
+  proof(secret, "", "local", settings.rank).copy(hello.proof.data(), hello.proof.size());
+  const FileDescriptor self = own_process();
+  if (!self.open()) return failed("pidfd_open");
+  if (auto ok = send(socket, hello, std::array{self.number()}); !ok) return std::unexpected(ok.error());
+
+  Offer offer{};
+  auto memory = receive(socket, offer, 1, deadline);
+  if (!memory) return std::unexpected(memory.error());
+  settings.note_bytes = offer.note_bytes;
+  settings.chunk_bytes = offer.chunk_bytes;
+  settings.depth = offer.depth;
+  if (offer.version != kVersion || offer.ranks != settings.ranks || layout_of(settings).bytes() != offer.bytes)
+    return strange("rank 0 is of another version");
+  auto arena = Arena::adopt(std::move(memory->front()), offer.bytes);
+  if (!arena) return std::unexpected(arena.error());
+  std::vector<FileDescriptor> processes;
+  while (processes.size() < settings.ranks) {
+    std::uint32_t version = 0;
+    const std::size_t expected = std::min(kDescriptorsPerMessage, settings.ranks - processes.size());
+    auto some = receive(socket, version, expected, deadline);
+    if (!some) return std::unexpected(some.error());
+    for (auto& one : *some) processes.push_back(std::move(one));
+  }
+  if (auto ok = send(socket, Word::mapped); !ok) return std::unexpected(ok.error());
+  if (auto ok = hear(socket, Word::go, deadline); !ok) return std::unexpected(ok.error());
+  return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
+}
+
+}  // namespace tributary::client::local

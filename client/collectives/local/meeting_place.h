@@ -1,0 +1,42 @@
+#pragma once
+// How the ranks of one host get at the same memory: over a Unix socket with an abstract name, which no file system
+// keeps and which ends with its last descriptor. Such names belong to a network namespace: ranks that cannot meet there
+// are on different hosts as far as this is concerned.
+//
+//   rank r -> rank 0   rank, proof of the group's secret, a descriptor of r's process
+//   rank 0 -> rank r   the sizes, the memory, all ranks' processes
+//   rank r -> rank 0   mapped
+//   rank 0 -> rank r   all have: go
+//
+// A rank that gets anything else than "go" has no group, and rank 0 has one only if all have.
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "client/bootstrap/unique_id.h"
+#include "client/collectives/local/local_group.h"
+
+namespace tributary::client::local {
+
+/// What two ranks must have in common to meet: the boot of the kernel, the network namespace, the user. Empty where
+/// this system cannot do what it takes.
+[[nodiscard]] std::string host_token();
+
+/// Rank 0's side. It listens from its creation on, so that the others may be told to come.
+class MeetingPlace {
+ public:
+  [[nodiscard]] static Result<MeetingPlace> open(const Secret& secret);
+  /// Blocks until all ranks are there, at most for `limit`.
+  [[nodiscard]] Result<std::unique_ptr<LocalGroup>> gather(GroupSettings settings, std::chrono::milliseconds limit);
+
+ private:
+  MeetingPlace(FileDescriptor listener, const Secret& secret) : listener_(std::move(listener)), secret_(secret) {}
+  FileDescriptor listener_;
+  Secret secret_;
+};
+
+/// The other ranks' side. Blocks, at most for `limit`, which should be longer than rank 0's.
+[[nodiscard]] Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings,
+                                                       std::chrono::milliseconds limit);
+
+}  // namespace tributary::client::local

@@ -1,0 +1,112 @@
+#pragma once
+// What one rank's part in a collective copies and reduces: a pure function of the call. Ranks of one host meet in two
+// ways, and this knows the places for both:
+//
+//   notes    few data: everyone writes what it offers into its note, once, and makes what it wants from all notes
+//   chunks   many: everyone copies a chunk of its input into its lane; reduces its slice of the chunk from all lanes;
+//            copies the other slices' results out. Chunks follow each other closely, and are small enough to stay in a
+//            core's own cache between being written and being read.
+//
+// Contributions are always combined in the order of the ranks, each slice by one rank, so all ranks get the same bits.
+#include <cstddef>
+#include <cstdint>
+
+#include "client/collectives/local/layout.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::client::local {
+
+/// One rank's part in one collective. The buffers are the caller's, until the call has ended.
+struct Call {
+  Signature signature;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  bool in_place = false;
+  std::uint64_t number = 0;  // in the communicator's order of calls, for messages
+};
+
+/// The shared memory as addresses.
+class Places {
+ public:
+  Places(std::byte* base, const Layout& layout) noexcept : base_(base), layout_(layout) {}
+  [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] ArenaHeader& header() const noexcept { return *reinterpret_cast<ArenaHeader*>(base_); }
+  [[nodiscard]] ProgressLine& progress(std::uint32_t rank) const noexcept {
+    return *reinterpret_cast<ProgressLine*>(base_ + layout_.progress(rank));
+  }
+  [[nodiscard]] Note& note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
+    return *reinterpret_cast<Note*>(base_ + layout_.note(rank, sequence));
+  }
+  /// Of `bytes` that travel with a note.
+  [[nodiscard]] std::byte* noted(std::uint32_t rank, std::uint64_t sequence, std::size_t bytes) const noexcept {
+    Note& of = note(rank, sequence);
+    return bytes <= sizeof(Note::few) ? of.few : reinterpret_cast<std::byte*>(&of) + kNoteHeadBytes;
+  }
+  [[nodiscard]] std::byte* input(std::uint32_t rank, std::uint64_t chunk) const noexcept {
+    return base_ + layout_.input(rank, chunk);
+  }
+  [[nodiscard]] std::byte* result(std::uint32_t rank, std::uint64_t chunk) const noexcept {
+    return base_ + layout_.result(rank, chunk);
+  }
+
+ private:
+  std::byte* base_;
+  Layout layout_;
+};
+
+class Movement {
+ public:
+  Movement() = default;
+  Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout) noexcept;
+
+  /// By notes, or by chunks; the same on every rank that made the same call.
+  [[nodiscard]] bool by_notes() const noexcept { return by_notes_; }
+  /// The most that a rank offers.
+  [[nodiscard]] std::size_t offered_bytes() const noexcept { return offered_bytes_; }
+  void write_note(std::byte* into) const noexcept;
+  /// All notes are there.
+  void read_notes(const Places& places, std::uint64_t sequence) const noexcept;
+
+  [[nodiscard]] std::uint64_t chunks() const noexcept { return chunks_; }
+  /// Whether the chunk's second and third step are anything at all, for any rank.
+  [[nodiscard]] bool reduces() const noexcept { return reduces_; }
+  [[nodiscard]] bool takes() const noexcept { return takes_; }
+  // Of this call's chunk `index`, which has `chunk`'s place in the lanes.
+  void offer(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
+  void reduce(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
+  void take(const Places& places, std::uint64_t index, std::uint64_t chunk) const noexcept;
+
+ private:
+  /// Elements of a slice: `begin` in the vector that is sliced, which for collectives with a part per rank is the part.
+  struct Slice {
+    std::uint64_t begin = 0, count = 0;
+  };
+  /// How a chunk of the collective is made up.
+  enum class Shape : std::uint8_t {
+    sliced,  // of one vector: a slice per rank, one behind the other
+    parts,   // a slice of each rank's part
+    whole,   // one slice, of the vector that a rank has
+  };
+  [[nodiscard]] Slice slice(std::uint64_t index, std::uint32_t of) const noexcept;
+  /// Where a slice begins in the buffer that has it for all ranks.
+  [[nodiscard]] std::uint64_t place_of(const Slice& slice, std::uint32_t of) const noexcept;
+  [[nodiscard]] std::size_t lane_offset(std::uint32_t of) const noexcept { return of * slice_elements_ * element_; }
+  /// To the caller's buffer.
+  void deliver(std::byte* to, const std::byte* from, std::size_t bytes) const noexcept;
+  void copy_own_part(std::uint64_t begin, std::uint64_t count) const noexcept;
+  template <class Input>
+  void combine(Input input, std::byte* out, std::uint64_t count) const noexcept;
+
+  Call call_;
+  std::uint32_t rank_ = 0, ranks_ = 1;
+  std::size_t element_ = 1;
+  std::size_t offered_bytes_ = 0;
+  Shape shape_ = Shape::whole;
+  bool by_notes_ = true, reduces_ = false, takes_ = false;
+  bool streams_ = false;
+  bool offers_ = false, wants_ = false;  // this rank
+  std::uint64_t slice_elements_ = 0;
+  std::uint64_t chunks_ = 0;
+};
+
+}  // namespace tributary::client::local

@@ -1,0 +1,67 @@
+#include "client/collectives/local/waiting.h"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace tributary::client::local {
+namespace {
+
+long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, const timespec* limit) noexcept {
+  return syscall(SYS_futex, &word, what, value, limit, nullptr, 0);
+}
+
+/// Asked once: what holds for the process holds for all its groups.
+bool registered() noexcept {
+  static const bool ok = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+  return ok;
+}
+
+}  // namespace
+
+std::uint32_t usable_cores() noexcept {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return static_cast<std::uint32_t>(CPU_COUNT(&cores));
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? static_cast<std::uint32_t>(online) : 1;
+}
+
+Bell::Bell(ArenaHeader& header) noexcept : header_(header), fenced_(!registered()) {}
+
+void Bell::ring() noexcept {
+  header_.wake.fetch_add(1, std::memory_order_seq_cst);
+  futex(header_.wake, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+// After it, every running thread of every registered process has either seen our `sleepers`, or we see what it has
+// published.
+void Bell::make_others_see() const noexcept {
+  if (!fenced_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+void Bell::wait(std::uint32_t seen, std::chrono::nanoseconds limit) noexcept {
+  const timespec at_most{.tv_sec = limit.count() / 1'000'000'000, .tv_nsec = limit.count() % 1'000'000'000};
+  futex(header_.wake, FUTEX_WAIT, seen, &at_most);
+}
+
+// By the clock, not by a count: on a busy machine one yield can take as long as everybody else's time slices together.
+bool Wait::rest() noexcept {
+  const TimePoint now = std::chrono::steady_clock::now();
+  if (rests_++ == 0) resting_since_ = now;
+  if (now - resting_since_ >= kYieldTime) return true;
+  sched_yield();
+  return false;
+}
+
+// Short at first: whoever sleeps also looks after the ranks that have died.
+std::chrono::nanoseconds Wait::nap() noexcept {
+  return std::chrono::milliseconds(++naps_ < 20 ? 1 : 10);
+}
+
+}  // namespace tributary::client::local

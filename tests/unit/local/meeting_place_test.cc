@@ -1,0 +1,76 @@
+// The ranks of one host get at the same memory, and nobody else does.
+#include "client/collectives/local/meeting_place.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+namespace tributary::client::local {
+namespace {
+
+using namespace std::chrono_literals;
+
+GroupSettings settings_of(std::uint32_t rank, std::uint32_t ranks) {
+  return {.rank = rank, .ranks = ranks, .host = "here", .crowded = true};
+}
+
+Status barrier(LocalGroup& group) {
+  return group.run({.signature = {.collective = Collective::barrier}});
+}
+
+TEST(LocalMeetingPlace, RanksThatKnowTheSecretShareMemory) {
+  if (host_token().empty()) GTEST_SKIP() << "this system has no pidfd_open";
+  const Secret secret = *random_secret();
+  auto place = MeetingPlace::open(secret);
+  ASSERT_TRUE(place) << place.error().message;
+  std::vector<std::thread> others;
+  for (std::uint32_t rank = 1; rank < 5; ++rank) {
+    others.emplace_back([&secret, rank] {
+      auto group = come(secret, settings_of(rank, 5), 10s);
+      ASSERT_TRUE(group) << group.error().message;
+      EXPECT_TRUE(barrier(**group));
+    });
+  }
+  auto group = place->gather(settings_of(0, 5), 5s);
+  ASSERT_TRUE(group) << group.error().message;
+  EXPECT_TRUE(barrier(**group));
+  for (auto& other : others) other.join();
+}
+
+TEST(LocalMeetingPlace, WhoDoesNotKnowTheSecretIsNotLetIn) {
+  if (host_token().empty()) GTEST_SKIP() << "this system has no pidfd_open";
+  const Secret secret = *random_secret();
+  auto place = MeetingPlace::open(secret);
+  ASSERT_TRUE(place);
+  EXPECT_FALSE(come(*random_secret(), settings_of(1, 2), 1s)) << "there is nobody at another secret's place";
+  auto group = place->gather(settings_of(0, 2), 200ms);
+  ASSERT_FALSE(group);
+  EXPECT_EQ(group.error().code, Errc::timed_out);
+}
+
+TEST(LocalMeetingPlace, ARankThatDiesOnTheWayLeavesNobodyWithAGroup) {
+  if (host_token().empty()) GTEST_SKIP() << "this system has no pidfd_open";
+  const Secret secret = *random_secret();
+  auto place = MeetingPlace::open(secret);
+  ASSERT_TRUE(place);
+  std::thread other([&secret] { EXPECT_FALSE(come(secret, settings_of(1, 3), 10s)); });
+  EXPECT_FALSE(place->gather(settings_of(0, 3), 300ms)) << "rank 2 never comes";
+  other.join();
+}
+
+TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
+  const Secret secret = *random_secret();
+  {
+    auto place = MeetingPlace::open(secret);
+    ASSERT_TRUE(place);
+    EXPECT_FALSE(MeetingPlace::open(secret)) << "the name is taken while it is there";
+  }
+  EXPECT_TRUE(MeetingPlace::open(secret)) << "and free at once afterwards";
+}
+
+}  // namespace
+}  // namespace tributary::client::local
