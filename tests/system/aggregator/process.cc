@@ -29,7 +29,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 
 Process::Process(const std::vector<std::string>& command, std::string log, const std::vector<std::string>& environment)
     : pid_(-1), log_(std::move(log)) {
-  std::vector<std::string> arguments = command;
+  // A test that is killed takes its processes along.
+  std::vector<std::string> arguments{"/usr/bin/setpriv", "--pdeathsig", "KILL"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
   std::vector<std::string> variables = environment;
   for (char** entry = environ; *entry != nullptr; ++entry) variables.emplace_back(*entry);
   posix_spawn_file_actions_t files;
