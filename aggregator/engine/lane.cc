@@ -1,17 +1,16 @@
 #include "aggregator/engine/lane.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <bit>
 #include <cassert>
-#include <cstdlib>
 #include <new>
 
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::engine {
 namespace {
-
-constexpr std::size_t kBufferAlignment = 4096;
 
 // Contributions that must be waiting before an early, partial reduction pays: it reads and writes the sum once more, so
 // it is spread over several inputs.
@@ -53,8 +52,16 @@ std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, st
   return std::uint64_t{window} * segment_bytes * (children + 1U);
 }
 
-void Lane::AlignedFree::operator()(std::byte* p) const noexcept {
-  std::free(p);
+void Lane::Unmap::operator()(std::byte* p) const noexcept {
+  ::munmap(p, bytes);
+}
+
+// Pages of its own, not the heap's: lanes come and go for months, and what a lane gave back must not stay with the
+// process because something small lies behind it.
+Lane::Memory Lane::map(std::uint64_t bytes) {
+  void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  return Memory(static_cast<std::byte*>(pages), Unmap{bytes});
 }
 
 Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
@@ -63,9 +70,7 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
       slots_(shape.window) {
   const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
-  const std::uint64_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kBufferAlignment, rounded)));
-  if (!memory_) throw std::bad_alloc();
+  memory_ = map(bytes);
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.get() + i * shape.segment_bytes;
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = i;

@@ -120,13 +120,16 @@ class Lane {
   void send_up(Slot& slot, LaneOutput& output) noexcept;
   void send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept;
 
-  struct AlignedFree {
+  struct Unmap {
+    std::uint64_t bytes = 0;
     void operator()(std::byte* p) const noexcept;
   };
+  using Memory = std::unique_ptr<std::byte, Unmap>;
+  [[nodiscard]] static Memory map(std::uint64_t bytes);
   LaneShape shape_;
   std::uint32_t epoch_;
   std::uint64_t everyone_;  // one bit per child
-  std::unique_ptr<std::byte, AlignedFree> memory_;
+  Memory memory_;
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<Slot> slots_;
