@@ -68,9 +68,8 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
     : shape_(shape),
       epoch_(epoch),
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
+      memory_(map(lane_memory_bytes(shape.children, shape.window, shape.segment_bytes))),
       slots_(shape.window) {
-  const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
-  memory_ = map(bytes);
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.get() + i * shape.segment_bytes;
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = i;
