@@ -139,10 +139,10 @@ void Group::check_windows() {
   const std::size_t per_rank = 3000 * sizeof(float);
   const std::size_t all = per_rank * static_cast<std::size_t>(session_.ranks());
   for (const auto& [offset, bytes] : {std::pair{std::size_t{0}, all},
-                                     {std::size_t{0}, per_rank / 2},
-                                     {per_rank / 2, per_rank},
-                                     {all - 64, std::size_t{64}},
-                                     {per_rank / 4, all / 2}}) {
+                                      {std::size_t{0}, per_rank / 2},
+                                      {per_rank / 2, per_rank},
+                                      {all - 64, std::size_t{64}},
+                                      {per_rank / 4, all / 2}}) {
     check_gather_window(per_rank, offset, std::min(bytes, all - offset));
     check_scatter_window(per_rank, offset, std::min(bytes, all - offset));
   }

@@ -82,9 +82,9 @@ class Stream {
 
   void check(const Flight& flight) {
     for (std::size_t i = 0; i < kSizes[flight.message]; ++i) {
-      require(flight.buffer[i] == pattern(from(), to(), link_.number, flight.message, i),
-              "message " + std::to_string(flight.message) + " from rank " + std::to_string(from()) +
-                  " is wrong at byte " + std::to_string(i));
+      if (flight.buffer[i] == pattern(from(), to(), link_.number, flight.message, i)) continue;
+      throw Failure("message " + std::to_string(flight.message) + " from rank " + std::to_string(from()) +
+                    " is wrong at byte " + std::to_string(i));
     }
     void* request = nullptr;
     require_success(session_.net().flush(link_.receive_comm, nullptr, 0, nullptr, &request), "net iflush");

@@ -6,6 +6,9 @@ namespace {
 transport::TcpSettings transport_settings(const NetDevice& device) {
   transport::TcpSettings settings;
   settings.bind_address = device.address;
+  // A receiver whose GPU is late does not read, for minutes if need be, and its window stays shut: that is no failure.
+  // A host that is gone is the system's to find out, by its retransmissions and by keep-alive.
+  settings.user_timeout = {};
   return settings;
 }
 
