@@ -21,20 +21,24 @@ Error with_function(const char* function, Error error) {
   return error;
 }
 
-Result<UniqueIdBytes> make_unique_id() {
-  auto settings = load_settings(nullptr);
+Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
+  auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
   auto address = address_to_advertise(settings->interface_name, [](const char* name) { return std::getenv(name); });
   if (!address) return std::unexpected(address.error());
   return open_meeting(*address);
 }
 
+Result<UniqueId> decode(const tributary_unique_id& id) {
+  UniqueIdBytes bytes{};
+  std::memcpy(bytes.data(), id.bytes, bytes.size());
+  return decode_unique_id(bytes);
+}
+
 Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int rank, const tributary_config* config) {
   if (id == nullptr) return null_argument("id");
   if (auto ok = check_group("tributary_comm_init_rank", nranks, rank); !ok) return std::unexpected(ok.error());
-  UniqueIdBytes bytes{};
-  std::memcpy(bytes.data(), id->bytes, bytes.size());
-  auto decoded = decode_unique_id(bytes);
+  auto decoded = decode(*id);
   if (!decoded) return std::unexpected(decoded.error());
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
@@ -146,12 +150,27 @@ tributary_status tributary_version(int* major, int* minor, int* patch) {
 }
 
 tributary_status tributary_get_unique_id(tributary_unique_id* id) {
+  return tributary_get_unique_id_config(id, nullptr);
+}
+
+tributary_status tributary_get_unique_id_config(tributary_unique_id* id, const tributary_config* config) {
   constexpr const char* function = "tributary_get_unique_id";
   return guarded(function, [&]() -> tributary_status {
     if (id == nullptr) return report(with_function(function, null_argument("id").error()));
-    const auto bytes = make_unique_id();
+    const auto bytes = make_unique_id(config);
     if (!bytes) return report(with_function(function, bytes.error()));
     std::memcpy(id->bytes, bytes->data(), bytes->size());
+    return TRIBUTARY_OK;
+  });
+}
+
+tributary_status tributary_release_unique_id(const tributary_unique_id* id) {
+  constexpr const char* function = "tributary_release_unique_id";
+  return guarded(function, [&]() -> tributary_status {
+    if (id == nullptr) return report(with_function(function, null_argument("id").error()));
+    const auto decoded = decode(*id);
+    if (!decoded) return report(with_function(function, decoded.error()));
+    take_meeting(*decoded).reset();
     return TRIBUTARY_OK;
   });
 }

@@ -140,6 +140,16 @@ TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* pa
  * The address is that of the interface TRIBUTARY_IFNAME, else the loopback where MASTER_ADDR names it, else that of the
  * first interface that is up (IPv4 before IPv6, those of containers and virtual machines last), else 127.0.0.1. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
+/* The same with settings of its own: `config`'s interface_name decides the address. */
+TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_id* id, const tributary_config* config);
+/* Gives an id of this process back that no communicator has taken: its listener is closed. Nothing happens where one
+ * has taken it, or where it is another process's. */
+TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_unique_id* id);
+/* Asks the manager whether it is there, within five seconds. TRIBUTARY_ERROR_UNREACHABLE where none is configured or
+ * none answers, TRIBUTARY_ERROR_UNSUPPORTED where the settings forbid trees (path: fallback);
+ * tributary_last_error(NULL) has the reason. No communicator needs this: it is for callers who would rather do without
+ * one than run on the fallback. */
+TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
 /* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
  * ranks. */
 TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks,

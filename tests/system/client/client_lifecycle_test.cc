@@ -333,5 +333,30 @@ TEST(Lifecycle, RegisteredMemoryIsCountedAndEndsWithItsCommunicator) {
   });
 }
 
+TEST(Lifecycle, AnIdThatWasGivenBackClosesItsListenerAndIsGoodForNothing) {
+  const std::size_t before = descriptors_now();
+  tributary_unique_id id{};
+  ASSERT_EQ(tributary_get_unique_id_config(&id, nullptr), TRIBUTARY_OK);
+  EXPECT_GT(descriptors_now(), before);
+  EXPECT_EQ(tributary_release_unique_id(&id), TRIBUTARY_OK);
+  EXPECT_EQ(descriptors_now(), before);
+  EXPECT_EQ(tributary_release_unique_id(&id), TRIBUTARY_OK) << "nothing happens";
+  tributary_comm* comm = nullptr;
+  EXPECT_EQ(init(&comm, 1, id, 0, Milliseconds(1000)), TRIBUTARY_ERROR_BAD_ARGUMENT);
+  EXPECT_EQ(tributary_release_unique_id(nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+}
+
+TEST(Lifecycle, AServiceThatIsNotThereIsUnreachable) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE);
+  EXPECT_TRUE(says("no manager is configured")) << last_error();
+  config.manager = "http://127.0.0.1:1";
+  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE) << last_error();
+  config.path = "fallback";
+  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNSUPPORTED) << last_error();
+  config.path = "sideways";
+  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
+}
+
 }  // namespace
 }  // namespace tributary::test

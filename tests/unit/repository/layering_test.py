@@ -43,6 +43,8 @@ LAYERS: dict[str, set[str]] = {
     # topology: ranges of host names are written alike on the command line and in the topology file
     "client/cli": {"protocol", "kernels", "client/include", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
+    # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
+    "client/plugins/nccl": {"client/include", "protocol", "transport"},
 }
 
 # How the layers are written in an #include: the public headers are found under "tributary/".
@@ -129,6 +131,8 @@ class Rules(unittest.TestCase):
         self.bad("client/core/communicator.cc", '"client/api/comm.h"')
         self.bad("aggregator/daemon/settings.cc", '"client/api/settings.h"')
         self.bad("client/plugins/torch/csrc/work.cc", '"client/core/communicator.h"')
+        self.bad("client/plugins/nccl/collective/group_comm.cc", '"client/core/communicator.h"')
+        self.good("client/plugins/nccl/p2p/engine.h", '"tributary/transport/tcp.h"')
 
     def test_the_engine_is_without_io(self) -> None:
         self.good("aggregator/engine/lane.cc", "<array>")

@@ -1,0 +1,41 @@
+// tributary.h: is there a service?
+#include <nlohmann/json.hpp>
+
+#include "client/api/guard.h"
+#include "client/api/settings.h"
+#include "tributary/manager_client/manager_client.h"
+
+using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
+using namespace tributary::client;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+constexpr std::chrono::milliseconds kConnectLimit{2000};
+constexpr std::chrono::milliseconds kAnswerLimit{5000};
+
+Status ask_manager(const ClientSettings& settings) {
+  if (settings.path == PathMode::fallback) {
+    return fail(Errc::unsupported, "the path is set to fallback: no tree may be used");
+  }
+  if (settings.manager.empty()) return fail(Errc::unreachable, "no manager is configured: set TRIBUTARY_MANAGER");
+  auto client = manager_client::ManagerClient::create(
+      {.url = settings.manager, .token = {}, .connect_limit = kConnectLimit, .request_limit = kAnswerLimit});
+  if (!client) return std::unexpected(client.error());
+  // Open to everybody: whether this rank's token is good is found out when a group is asked for.
+  const auto answer = client->get("/v1/version");
+  if (!answer) return std::unexpected(answer.error());
+  return {};
+}
+
+}  // namespace
+
+tributary_status tributary_service_check(const tributary_config* config) {
+  constexpr const char* function = "tributary_service_check";
+  return guarded(function, [&]() -> tributary_status {
+    const auto settings = load_settings(config);
+    Status status = settings ? ask_manager(*settings) : std::unexpected(settings.error());
+    if (status) return TRIBUTARY_OK;
+    status.error().message = std::string(function) + ": " + status.error().message;
+    return report(status.error());
+  });
+}

@@ -1,0 +1,142 @@
+#include "client/plugins/nccl/check/collectives.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "client/plugins/nccl/check/group.h"
+#include "client/plugins/nccl/check/values.h"
+
+namespace tributary::nccl::check {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Groups = std::vector<std::unique_ptr<Group>>;
+
+constexpr int kOpsAsked = 4;  // NCCL never asks for avg: it sends the sum and scales on the GPU
+
+Groups make_groups(Session& session, int count) {
+  Groups groups;
+  for (int number = 0; number < count; ++number) {
+    auto& group = *groups.emplace_back(std::make_unique<Group>(session, number));
+    session.service().run([&] { group.listen(); });
+    auto handles = session.bootstrap().all_gather(group.handle());
+    session.service().run([&] { group.connect(std::move(handles)); });
+    session.service().run([&] { group.register_memory(); });
+  }
+  return groups;
+}
+
+std::vector<Operation> supported_operations(Session& session) {
+  std::vector<Operation> list;
+  for (int type = 0; type < abi::kDataTypes; ++type) {
+    for (int op = 0; op < kOpsAsked; ++op) {
+      int supported = -1;
+      const auto data_type = static_cast<abi::DataType>(type);
+      const auto red_op = static_cast<abi::RedOp>(op);
+      require_success(session.collnet().reduce_support(data_type, red_op, &supported), "reduceSupport");
+      require(supported == 0 || supported == 1, "reduceSupport did not answer");
+      // 32 KiB is the least that NCCL sends; a tensor of 4 bytes has stale bytes behind it.
+      if (supported == 1) list.push_back({data_type, red_op, 32 << 10, 40});
+      if (supported == 1) list.push_back({data_type, red_op, 32 << 10, 32 << 10});
+    }
+  }
+  int supported = -1;
+  session.collnet().reduce_support(static_cast<abi::DataType>(abi::kDataTypes), abi::RedOp::sum, &supported);
+  require(supported == 0, "reduceSupport supports a type that does not exist");
+  return list;
+}
+
+/// Every operation once on every group, as many in flight as there are places.
+void run_round(const Groups& groups, const std::vector<Operation>& operations) {
+  std::vector<std::size_t> next(groups.size());
+  for (bool busy = true; busy;) {
+    busy = false;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      while (next[i] < operations.size() && groups[i]->start(operations[next[i]])) ++next[i];
+      groups[i]->poll();
+      busy = busy || next[i] < operations.size() || groups[i]->in_flight() > 0;
+    }
+  }
+}
+
+std::vector<Operation> large_operations() {
+  std::vector<Operation> list;
+  for (std::size_t i = 0; i < 24; ++i) {
+    list.push_back({abi::DataType::float32, abi::RedOp::sum, Group::kChunkBytes, Group::kChunkBytes - 4 * i});
+  }
+  return list;
+}
+
+/// While rank 0's time is not up. All ranks run equally many rounds.
+std::uint64_t go_on(Session& session, const Groups& groups, double seconds) {
+  const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+  const auto operations = large_operations();
+  std::uint64_t rounds = 0;
+  while (session.bootstrap().all_gather_value(static_cast<std::uint8_t>(Clock::now() < end)).front() != 0) {
+    session.progress().run([&] { run_round(groups, operations); });
+    if (++rounds % 10 == 1) say(session.rank(), "round " + std::to_string(rounds));
+  }
+  return rounds;
+}
+
+void close_groups(Session& session, Groups& groups) {
+  if (session.rank() % 2 == 1) std::ranges::reverse(groups);
+  for (const auto& group : groups) session.service().run([&] { group->close(); });
+}
+
+}  // namespace
+
+void check_collectives(Session& session) {
+  Groups groups = make_groups(session, session.options().communicators);
+  const auto operations = supported_operations(session);
+  session.progress().run([&] { run_round(groups, operations); });
+  // Memory comes and goes on the service thread while the progress thread works.
+  auto registered = session.service().post([&] {
+    for (const auto& group : groups) group->register_and_deregister();
+  });
+  session.progress().run([&] {
+    run_round(groups, large_operations());
+    for (const auto& group : groups) group->check_windows();
+    for (const auto& group : groups) group->check_flush();
+  });
+  registered.get();
+  std::uint64_t rounds = 0;
+  if (session.options().seconds > 0) rounds = go_on(session, groups, session.options().seconds);
+  std::uint64_t ended = 0;
+  for (const auto& group : groups) ended += group->ended();
+  close_groups(session, groups);
+  say(session.rank(), "collectives: " + std::to_string(operations.size() / 2) + " types and operators, " +
+                          std::to_string(groups.size()) + " communicators, " + std::to_string(ended) +
+                          " operations, all exact" +
+                          (rounds > 0 ? "; " + std::to_string(rounds) + " rounds more" : ""));
+}
+
+void measure_collectives(Session& session) {
+  Groups groups = make_groups(session, 1);
+  Group& group = *groups.front();
+  for (std::size_t bytes = 32 << 10; bytes <= Group::kChunkBytes; bytes *= 2) {
+    for (const int depth : {1, session.options().depth}) {
+      const int operations = 400;
+      session.bootstrap().barrier();
+      double seconds = 0;
+      session.progress().run([&] {
+        const auto begin = Clock::now();
+        for (int started = 0, ended = 0; ended < operations;) {
+          while (started < operations && static_cast<int>(group.in_flight()) < depth &&
+                 group.start({abi::DataType::float32, abi::RedOp::sum, bytes, 4})) {
+            ++started;
+          }
+          ended += group.poll(true) ? 1 : 0;
+        }
+        seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+      });
+      if (session.rank() != 0) continue;
+      std::printf("collnet allreduce %8zu bytes, %2d in flight: %9.1f us each, %6.2f GB/s\n", bytes, depth,
+                  seconds * 1e6 / operations, static_cast<double>(bytes) * operations / seconds / 1e9);
+    }
+  }
+  close_groups(session, groups);
+}
+
+}  // namespace tributary::nccl::check

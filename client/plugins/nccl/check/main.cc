@@ -1,0 +1,134 @@
+// tributary-nccl-check: drives libnccl-net-tributary.so as NCCL does, with host memory and no GPU.
+//
+// Under a launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (tributary run, torchrun) it is one rank;
+// otherwise it starts --ranks of itself on this machine.
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "client/plugins/nccl/check/collectives.h"
+#include "client/plugins/nccl/check/messages.h"
+#include "client/plugins/nccl/check/values.h"
+
+namespace tributary::nccl::check {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr std::chrono::seconds kMeetingLimit{60};
+
+int number_from(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+/// A port that was free a moment ago.
+std::uint16_t free_port() {
+  const int one = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof at;
+  const bool known = bind(one, reinterpret_cast<sockaddr*>(&at), length) == 0 &&
+                     getsockname(one, reinterpret_cast<sockaddr*>(&at), &length) == 0;
+  close(one);
+  require(known, "there is no free port");
+  return ntohs(at.sin_port);
+}
+
+/// Starts `ranks` of this program, waits for all; the exit code of the first that failed.
+int run_ranks(int ranks, char** argv) {
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
+  setenv("WORLD_SIZE", std::to_string(ranks).c_str(), 1);
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < ranks; ++rank) {
+    setenv("RANK", std::to_string(rank).c_str(), 1);
+    pid_t child = -1;
+    require(posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv, environ) == 0, "a rank cannot be started");
+    children.push_back(child);
+  }
+  int code = 0;
+  for (std::size_t ended = 0; ended < children.size(); ++ended) {
+    int status = 0;
+    waitpid(children[ended], &status, 0);
+    const int own = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (code == 0) code = own;
+  }
+  return code;
+}
+
+void check(Session& session) {
+  if (!session.collnet_is_on()) {
+    say(session.rank(), "CollNet is off: NCCL would use its own rings and trees over this plugin's messages");
+    require(session.options().expect_off,
+            "CollNet is off; NCCL_DEBUG=WARN or INFO says why, --without-collnet expects it");
+  } else {
+    require(!session.options().expect_off, "CollNet is on, and --without-collnet was given");
+    session.options().measure ? measure_collectives(session) : check_collectives(session);
+  }
+  session.options().measure ? measure_messages(session) : check_messages(session);
+}
+
+int run_rank(const Options& options, int rank, int ranks) {
+  const char* host = std::getenv("MASTER_ADDR");
+  try {
+    require(ranks <= kRanksMax || options.measure,
+            "at most " + std::to_string(kRanksMax) + " ranks: sums of 8-bit floats must stay exact");
+    Bootstrap bootstrap(rank, ranks, host == nullptr ? "127.0.0.1" : host,
+                        static_cast<std::uint16_t>(number_from("MASTER_PORT", 29400)), kMeetingLimit);
+    {
+      Session session(options, bootstrap);
+      check(session);
+    }
+    bootstrap.barrier();
+    say(rank, "good");
+    return 0;
+  } catch (const std::exception& e) {
+    say(rank, std::string("FAILED: ") + e.what());
+    std::_Exit(kExitFailed);  // the others see it at once
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Drives the NCCL plugin as NCCL does, on host memory: no GPU and no NCCL is needed.");
+  Options options;
+  int ranks = 2;
+  app.add_option("--plugin", options.plugin, "as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so")
+      ->capture_default_str();
+  app.add_option("--newest", options.newest, "pass tables over that are newer than this, as an older NCCL does")
+      ->check(CLI::Range(kOldestVersion, kNewestVersion))
+      ->capture_default_str();
+  app.add_option("--ranks", ranks, "so many processes on this machine, where no launcher has set RANK")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--communicators", options.communicators)->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--channels", options.channels, "NCCL channels: how often memory is registered")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--depth", options.depth, "collectives in flight of each communicator")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option("--connections", options.connections, "to each peer")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "go on with allreduces for so long")->capture_default_str();
+  app.add_flag("--measure", options.measure, "bandwidth and latency instead of the checks");
+  app.add_flag("--without-collnet", options.expect_off, "there is no service: CollNet must be off, messages must work");
+  CLI11_PARSE(app, argc, argv);
+  const int rank = number_from("RANK", -1);
+  return rank < 0 ? run_ranks(ranks, argv) : run_rank(options, rank, number_from("WORLD_SIZE", 1));
+}
+
+}  // namespace
+}  // namespace tributary::nccl::check
+
+int main(int argc, char** argv) {
+  return tributary::nccl::check::run(argc, argv);
+}

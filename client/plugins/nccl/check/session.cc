@@ -1,0 +1,96 @@
+#include "client/plugins/nccl/check/session.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace tributary::nccl::check {
+namespace {
+
+/// NCCL_DEBUG, as NCCL reads it; WARN when it is not set, so that a check is never silent about its reasons.
+abi::LogLevel wanted_level() {
+  const char* text = std::getenv("NCCL_DEBUG");
+  if (text == nullptr || std::strcmp(text, "WARN") == 0) return abi::LogLevel::warn;
+  if (std::strcmp(text, "INFO") == 0) return abi::LogLevel::info;
+  return std::strcmp(text, "TRACE") == 0 ? abi::LogLevel::trace : abi::LogLevel::version;
+}
+
+__attribute__((format(printf, 5, 6))) void log(abi::LogLevel level, unsigned long, const char* file, int line,
+                                               const char* format, ...) {
+  static const abi::LogLevel wanted = wanted_level();
+  if (level > wanted) return;
+  std::array<char, 1024> text{};
+  std::va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  va_end(arguments);
+  if (level == abi::LogLevel::warn) {
+    std::fprintf(stderr, "%s:%d NCCL WARN %s\n",
+                 std::strrchr(file, '/') == nullptr ? file : std::strrchr(file, '/') + 1, line, text.data());
+  } else {
+    std::fprintf(stderr, "NCCL INFO %s\n", text.data());
+  }
+}
+
+}  // namespace
+
+void say(int rank, const std::string& line) {
+  std::printf("rank %d: %s\n", rank, line.c_str());
+  std::fflush(stdout);
+}
+
+Session::Session(const Options& options, Bootstrap& bootstrap)
+    : options_(options), bootstrap_(bootstrap), library_(options.plugin) {
+  int net_version = 0, collnet_version = 0;
+  net_ = library_.net(options.newest, &net_version);
+  collnet_ = library_.collnet(options.newest, &collnet_version);
+  say(rank(), "Loaded net plugin tributary (v" + std::to_string(net_version) + "), collnet plugin tributary (v" +
+                  std::to_string(collnet_version) + ")");
+  initialise();
+}
+
+// The order of NCCL 2.28: net, then CollNet, then the first device's properties.
+void Session::initialise() {
+  int devices = 0;
+  require_success(net_->init(&net_context_, log), "net init");
+  require_success(net_->devices(&devices), "net devices");
+  require(devices > 0, "there is no network device");
+  int collnet_devices = 0;
+  collnet_on_ = collnet_->init(&collnet_context_, log) == Result::success &&
+                collnet_->devices(&collnet_devices) == Result::success && collnet_devices > 0;
+  Properties first;
+  require_success(net_->properties(0, first), "getProperties");
+  say(rank(), "device 0: " + first.name + ", " + std::to_string(first.speed_mbps) + " Mb/s, " +
+                  (first.pci_path.empty() ? "not on PCI" : first.pci_path));
+  const auto everybody = bootstrap_.all_gather_value(static_cast<std::uint8_t>(collnet_on_));
+  collnet_on_everywhere_ = std::ranges::all_of(everybody, [](std::uint8_t on) { return on != 0; });
+  if (collnet_on_) compare_devices();
+}
+
+/// NCCL takes a net and a CollNet device for one by name and index.
+void Session::compare_devices() {
+  int net_devices = 0, collnet_devices = 0;
+  require_success(net_->devices(&net_devices), "net devices");
+  require_success(collnet_->devices(&collnet_devices), "CollNet devices");
+  require(net_devices == collnet_devices, "net and CollNet do not have equally many devices");
+  for (int device = 0; device < net_devices; ++device) {
+    Properties net, collnet;
+    require_success(net_->properties(device, net), "net getProperties");
+    require_success(collnet_->properties(device, collnet), "CollNet getProperties");
+    require(net.name == collnet.name, "device " + std::to_string(device) + " has two names");
+    require(collnet.collective_bytes_max >= 1 && collnet.collective_bytes_max <= abi::kTransferBytesMax,
+            "maxCollBytes is out of NCCL's range");
+  }
+  Properties none;
+  require(net_->properties(net_devices, none) != Result::success, "a device that is none has properties");
+}
+
+Session::~Session() {
+  net_->finalize(net_context_);
+  if (collnet_on_) collnet_->finalize(collnet_context_);
+}
+
+}  // namespace tributary::nccl::check

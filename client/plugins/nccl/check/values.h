@@ -1,0 +1,25 @@
+#pragma once
+// Tensors whose exact reduction is known, in every type down to 8 bits: small whole numbers, other ones on every rank
+// and at every place.
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "client/plugins/nccl/abi/base.h"
+
+namespace tributary::nccl::check {
+
+inline constexpr int kRanksMax = 8;  // with more, sums of 8-bit floats would not be exact
+
+[[nodiscard]] std::size_t size_of(abi::DataType type);
+[[nodiscard]] std::string name_of(abi::DataType type);
+[[nodiscard]] std::string name_of(abi::RedOp op);
+
+/// What rank `rank` gives; `seed` makes every operation another one.
+void fill(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int rank, int ranks, unsigned seed);
+/// What all of them together must give. `first` is the index of its first element in the whole tensor.
+void fill_result(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int ranks, unsigned seed,
+                 std::size_t first = 0);
+
+}  // namespace tributary::nccl::check

@@ -1,0 +1,65 @@
+#include "client/plugins/nccl/collective/farewell.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "client/plugins/nccl/log.h"
+
+namespace tributary::nccl {
+namespace {
+
+// Whoever has all its results can go; the others have theirs within a pause of the network at most.
+constexpr std::chrono::seconds kExitLimit{10};
+
+struct UnderWay {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int groups = 0;
+};
+
+// Never destroyed: its threads may outlive main().
+UnderWay& under_way() {
+  static auto* const one = new UnderWay;
+  return *one;
+}
+
+void wait_at_exit() {
+  UnderWay& all = under_way();
+  std::unique_lock lock(all.mutex);
+  all.changed.wait_for(lock, kExitLimit, [&] { return all.groups == 0; });
+}
+
+void end(tributary_comm* comm) {
+  if (tributary_comm_destroy(comm) != TRIBUTARY_OK) {
+    info(std::string("a group ended before all its ranks had taken leave: ") + tributary_last_error(nullptr));
+  }
+  UnderWay& all = under_way();
+  const std::lock_guard lock(all.mutex);
+  --all.groups;
+  all.changed.notify_all();
+}
+
+}  // namespace
+
+void end_in_the_background(tributary_comm* comm) {
+  static const int registered = std::atexit(wait_at_exit);
+  static_cast<void>(registered);
+  {
+    const std::lock_guard lock(under_way().mutex);
+    ++under_way().groups;
+  }
+  sigset_t every, before;
+  sigfillset(&every);
+  pthread_sigmask(SIG_SETMASK, &every, &before);  // signals are for the process's own threads
+  std::thread(end, comm).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace tributary::nccl

@@ -1,0 +1,58 @@
+#pragma once
+// One communicator of NCCL's CollNet: a group of libtributary, which sums in the network, and between the ranks when
+// the network fails. All that is left here is to say the same thing in two languages.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/plugins/nccl/collective/group_request.h"
+#include "client/plugins/nccl/collective/registrations.h"
+#include "client/plugins/nccl/devices.h"
+
+namespace tributary::nccl {
+
+/// NCCL has 8 under way for each group of 8 channels: 64 with 64 channels. The pool has room for more.
+inline constexpr std::size_t kGroupRequestsMax = 256;
+
+/// Made and ended on NCCL's service thread; calls and tests on its progress thread; memory on either.
+class GroupComm {
+ public:
+  /// A unique id for the group, made where `device` is.
+  [[nodiscard]] static abi::Result make_id(int device, tributary_unique_id& id);
+  /// Blocks until all ranks have met and heard of each other, at most for the time-out. nullptr: the reason is logged.
+  [[nodiscard]] static std::unique_ptr<GroupComm> connect(int device, const tributary_unique_id& id, int ranks,
+                                                          int rank);
+  /// Waits for nobody: the group ends in the background (farewell.h). With requests outstanding, as after
+  /// ncclCommAbort, it is aborted on all ranks, and their buffers are not touched any more when this returns.
+  ~GroupComm();
+  GroupComm(const GroupComm&) = delete;
+  GroupComm& operator=(const GroupComm&) = delete;
+
+  [[nodiscard]] int ranks() const noexcept { return ranks_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] tributary_comm* library() const noexcept { return comm_; }
+  [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
+
+  /// *request stays NULL when there is no room: call again.
+  abi::Result start(std::vector<GroupCall> calls, std::size_t result_bytes, void** request);
+
+  // ---- for requests
+  /// Like GroupRequest::post(), but never before an older request that is still to be queued.
+  [[nodiscard]] tributary_status post_in_turn(GroupRequest& request);
+  void give_back(GroupRequest& request) { free_.push_back(&request); }
+  abi::Result fail(GroupRequest& request, const char* what, tributary_status status);
+
+ private:
+  GroupComm(tributary_comm* comm, int ranks, int rank);
+
+  bool whole_ = false;  // all ranks have met
+  tributary_comm* const comm_;
+  const int ranks_;
+  const int rank_;
+  Registrations registrations_;
+  std::vector<std::unique_ptr<GroupRequest>> requests_;
+  std::vector<GroupRequest*> free_;
+  GroupRequest* half_posted_ = nullptr;  // the library was full in the middle of it: nothing may overtake it
+};
+
+}  // namespace tributary::nccl

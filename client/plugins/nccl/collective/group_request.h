@@ -1,0 +1,44 @@
+#pragma once
+// One collective call of NCCL's: one call of the library, or a row of them where a window lies over several ranks'
+// parts.
+#include <vector>
+
+#include "client/plugins/nccl/request.h"
+#include "tributary/tributary.h"
+
+namespace tributary::nccl {
+
+class GroupComm;
+
+struct GroupCall {
+  enum class Kind : std::uint8_t { all_reduce, all_gather, reduce_scatter, broadcast, reduce };
+  Kind kind = Kind::all_reduce;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t count = 0;
+  tributary_dtype dtype = TRIBUTARY_UINT8;
+  tributary_op op = TRIBUTARY_SUM;
+  int root = 0;
+};
+
+/// Belongs to its communicator's pool; used by NCCL's progress thread alone.
+class GroupRequest final : public Request {
+ public:
+  void prepare(GroupComm* comm, std::vector<GroupCall> calls, std::size_t result_bytes);
+  /// Queues what is not queued yet, in order. EXHAUSTED: the library has no room for more now; call again.
+  [[nodiscard]] tributary_status post();
+  [[nodiscard]] bool posted_any() const noexcept { return next_ > 0; }
+
+  abi::Result test(int* done, int* sizes) override;
+
+ private:
+  [[nodiscard]] tributary_status poll(int* done);
+
+  GroupComm* comm_ = nullptr;
+  std::vector<GroupCall> calls_;
+  std::size_t next_ = 0;  // of calls_: the first that is not queued
+  std::vector<tributary_request*> pending_;
+  std::size_t result_bytes_ = 0;
+};
+
+}  // namespace tributary::nccl

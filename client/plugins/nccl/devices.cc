@@ -1,0 +1,131 @@
+#include "client/plugins/nccl/devices.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string_view>
+
+#include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/settings.h"
+
+namespace tributary::nccl {
+namespace {
+
+constexpr int kSpeedUnknownMbps = 10'000;  // what NCCL itself assumes of an interface that does not say
+
+struct FreeInterfaces {
+  void operator()(ifaddrs* list) const { freeifaddrs(list); }
+};
+
+bool is_virtual(std::string_view name) {
+  constexpr std::array<std::string_view, 5> prefixes{"docker", "br-", "virbr", "veth", "cni"};
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+/// Empty: not an address that another host could use.
+std::string usable_address(const ifaddrs& one) {
+  if (one.ifa_addr == nullptr || (one.ifa_flags & IFF_UP) == 0) return {};
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* bytes = nullptr;
+  if (one.ifa_addr->sa_family == AF_INET) {
+    bytes = &reinterpret_cast<const sockaddr_in*>(one.ifa_addr)->sin_addr;
+  } else if (one.ifa_addr->sa_family == AF_INET6) {
+    const auto& address = reinterpret_cast<const sockaddr_in6*>(one.ifa_addr)->sin6_addr;
+    if (!IN6_IS_ADDR_LINKLOCAL(&address)) bytes = &address;
+  }
+  if (bytes == nullptr) return {};
+  return inet_ntop(one.ifa_addr->sa_family, bytes, text.data(), text.size()) != nullptr ? text.data() : std::string();
+}
+
+std::string first_line(const std::filesystem::path& path) {
+  std::string line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  return line;
+}
+
+int speed_of(const std::filesystem::path& folder) {
+  const int speed = std::atoi(first_line(folder / "speed").c_str());
+  return speed > 0 ? speed : kSpeedUnknownMbps;
+}
+
+/// The function's folder in /sys, which NCCL places in its map of the machine.
+std::string pci_path_of(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder / "device", error)) return {};
+  const auto path = std::filesystem::canonical(folder / "device", error);
+  return error || path.string().find("/pci") == std::string::npos ? std::string() : path.string();
+}
+
+/// The hardware address, below a mark for interfaces that have none.
+std::uint64_t guid_of(const std::filesystem::path& folder, const std::string& name) {
+  std::uint64_t guid = 0;
+  for (const char c : first_line(folder / "address")) {
+    const auto digit = std::string_view("0123456789abcdef").find(c);
+    if (digit != std::string_view::npos) guid = guid << 4 | digit;
+  }
+  return guid != 0 ? guid : std::hash<std::string>{}(name) | 1ULL << 63;
+}
+
+NetDevice describe_interface(const std::string& name, const std::string& address) {
+  const std::filesystem::path folder = "/sys/class/net/" + name;
+  return {name, address, pci_path_of(folder), guid_of(folder, name), speed_of(folder)};
+}
+
+void add(std::vector<NetDevice>& list, const ifaddrs& one) {
+  const std::string address = usable_address(one);
+  if (address.empty()) return;
+  const auto known = std::ranges::find(list, one.ifa_name, &NetDevice::name);
+  if (known == list.end()) {
+    list.push_back(describe_interface(one.ifa_name, address));
+  } else if (known->address.find(':') != std::string::npos && address.find(':') == std::string::npos) {
+    known->address = address;
+  }
+}
+
+std::vector<NetDevice> find_devices() {
+  ifaddrs* raw = nullptr;
+  if (getifaddrs(&raw) != 0) return {};
+  const std::unique_ptr<ifaddrs, FreeInterfaces> list(raw);
+  std::vector<NetDevice> all, usual, loopback;
+  for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
+    add(all, *one);
+    if ((one->ifa_flags & IFF_LOOPBACK) != 0) {
+      add(loopback, *one);
+    } else if (!is_virtual(one->ifa_name)) {
+      add(usual, *one);
+    }
+  }
+  if (settings().interfaces.empty()) return usual.empty() ? loopback : usual;
+  std::vector<NetDevice> named;
+  for (const std::string& name : settings().interfaces) {
+    const auto found = std::ranges::find(all, name, &NetDevice::name);
+    if (found == all.end()) {
+      warn("TRIBUTARY_IFNAME names " + name + ", which is no interface that is up and has an address");
+    } else {
+      named.push_back(*found);
+    }
+  }
+  return named;
+}
+
+}  // namespace
+
+const std::vector<NetDevice>& devices() {
+  static const std::vector<NetDevice> list = find_devices();
+  return list;
+}
+
+const NetDevice* device_at(int index) {
+  const auto& list = devices();
+  return index >= 0 && static_cast<std::size_t>(index) < list.size() ? &list[static_cast<std::size_t>(index)] : nullptr;
+}
+
+}  // namespace tributary::nccl

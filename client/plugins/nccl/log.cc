@@ -1,0 +1,31 @@
+#include "client/plugins/nccl/log.h"
+
+#include <atomic>
+
+namespace tributary::nccl {
+namespace {
+
+std::atomic<abi::Logger> g_logger{nullptr};
+
+void write(abi::LogLevel level, unsigned long subsystems, const std::string& line,
+           const std::source_location& where) noexcept {
+  const abi::Logger logger = g_logger.load(std::memory_order_acquire);
+  if (logger == nullptr) return;
+  logger(level, subsystems, where.file_name(), static_cast<int>(where.line()), "NET/Tributary : %s", line.c_str());
+}
+
+}  // namespace
+
+void set_logger(abi::Logger logger) noexcept {
+  if (logger != nullptr) g_logger.store(logger, std::memory_order_release);
+}
+
+void info(const std::string& line, unsigned long subsystems, std::source_location where) noexcept {
+  write(abi::LogLevel::info, subsystems, line, where);
+}
+
+void warn(const std::string& line, std::source_location where) noexcept {
+  write(abi::LogLevel::warn, abi::log_subsystem::kAll, line, where);
+}
+
+}  // namespace tributary::nccl

@@ -1,0 +1,40 @@
+#pragma once
+// One transport, and the lock that makes it one thread's at a time.
+//
+// NCCL connects and closes on its service thread and sends, receives and tests on its progress thread, which spins. So
+// nobody waits and nothing is handed over: whoever calls takes the lock, and moves all connections on. The lock is free
+// but when two communicators of one process share an engine (before v11) or a connection is made meanwhile.
+#include <memory>
+#include <mutex>
+
+#include "client/plugins/nccl/devices.h"
+#include "tributary/transport/tcp.h"
+
+namespace tributary::nccl {
+
+class Engine {
+ public:
+  explicit Engine(const NetDevice& device);
+
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  // ---- with the lock
+  [[nodiscard]] transport::TcpTransport& transport() noexcept { return transport_; }
+  void poll() { transport_.poll({}); }
+
+ private:
+  std::mutex mutex_;
+  transport::TcpTransport transport_;
+};
+
+/// The engines of one communicator, or of the process where NCCL gives no context. Any thread.
+class NetContext {
+ public:
+  /// nullptr for a device that is none.
+  [[nodiscard]] std::shared_ptr<Engine> engine(int device);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Engine>> engines_;  // by device; made when first wanted
+};
+
+}  // namespace tributary::nccl

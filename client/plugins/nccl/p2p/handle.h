@@ -1,0 +1,38 @@
+#pragma once
+// What listen() writes and NCCL carries to the process that connects: where, and a secret that strangers do not have.
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "client/plugins/nccl/abi/base.h"
+#include "tributary/protocol/descriptor.h"
+
+namespace tributary::nccl {
+
+using Secret = std::array<std::byte, 16>;
+
+struct NetHandle {
+  std::uint64_t magic = kMagic;
+  Secret secret{};
+  std::array<char, 64> host{};
+  std::uint32_t port = 0;
+  std::uint32_t zero = 0;
+  void* pending = nullptr;  // of the connecting side's copy: its connection, from the first call until it stands
+
+  static constexpr std::uint64_t kMagic = 0x312d74656e627274;  // "trbnet-1"
+
+  static std::optional<NetHandle> read(const void* from) {
+    NetHandle handle;
+    std::memcpy(&handle, from, sizeof handle);
+    if (handle.magic != kMagic || handle.host.back() != '\0') return std::nullopt;
+    return handle;
+  }
+  void write(void* to) const {
+    std::memset(to, 0, abi::kHandleBytes);
+    std::memcpy(to, this, sizeof *this);
+  }
+  [[nodiscard]] Endpoint endpoint() const { return {host.data(), static_cast<std::uint16_t>(port)}; }
+};
+static_assert(sizeof(NetHandle) <= abi::kHandleBytes);
+
+}  // namespace tributary::nccl

@@ -1,0 +1,23 @@
+#pragma once
+// The calls of the net tables, in the newest version's words. net_tables.cc makes every version of them.
+#include "client/plugins/nccl/abi/net.h"
+
+namespace tributary::nccl::net {
+
+abi::Result init(void** context, abi::Logger logger);
+abi::Result devices(int* count);
+abi::Result listen(void* context, int device, void* handle, void** listen_comm);
+abi::Result connect(void* context, int device, void* handle, void** send_comm);
+abi::Result accept(void* listen_comm, void** receive_comm);
+abi::Result register_memory(void* comm, void* data, std::size_t bytes, int pointer_kind, void** memory);
+abi::Result deregister_memory(void* comm, void* memory);
+abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void** request);
+abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* bytes, const int* tags, void** request);
+abi::Result flush(void** request);
+abi::Result test(void* request, int* done, int* sizes);
+abi::Result close_send(void* send_comm);
+abi::Result close_receive(void* receive_comm);
+abi::Result close_listen(void* listen_comm);
+abi::Result finalize(void* context);
+
+}  // namespace tributary::nccl::net

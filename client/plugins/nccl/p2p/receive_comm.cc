@@ -1,0 +1,118 @@
+#include "client/plugins/nccl/p2p/receive_comm.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "client/plugins/nccl/log.h"
+
+namespace tributary::nccl {
+namespace {
+
+transport::Placement refuse(const char* what) {
+  return transport::Reject{{Errc::corrupt, what}};
+}
+
+}  // namespace
+
+ReceiveComm::ReceiveComm(std::shared_ptr<Engine> engine, std::unique_ptr<transport::Channel> channel,
+                         const Secret& secret)
+    : engine_(std::move(engine)), secret_(secret), channel_(std::move(channel)) {
+  for (Buffer& buffer : buffers_) {
+    buffer.comm = this;
+    free_.push_back(&buffer);
+  }
+}
+
+ReceiveComm::~ReceiveComm() {
+  if (!channel_) return;
+  const auto lock = engine_->lock();
+  channel_.reset();
+}
+
+abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::Request** request) {
+  const auto lock = engine_->lock();
+  *request = nullptr;
+  if (free_.empty()) {
+    engine_->poll();
+    return abi::Result::success;
+  }
+  Buffer* buffer = free_.back();
+  free_.pop_back();
+  buffer->room = {static_cast<std::byte*>(data), bytes};
+  buffer->landed_bytes = 0;
+  buffer->tag = tag;
+  buffer->done = false;
+  posted_.push_back(buffer);
+  channel_->resume();
+  *request = buffer;
+  return abi::Result::success;
+}
+
+transport::Placement ReceiveComm::on_header(transport::Channel&, const FrameHeader& header) {
+  if (!greeted_) return place_hello(header);
+  if (header.type != FrameType::message) return refuse("a frame that is no message");
+  return header.segment == 0 ? place_first(header) : place_next(header);
+}
+
+transport::Placement ReceiveComm::place_hello(const FrameHeader& header) {
+  if (header.type != FrameType::peer_hello || header.payload_bytes != said_.size()) {
+    return refuse("a stranger: the first frame is no greeting");
+  }
+  return transport::Accept{said_};
+}
+
+transport::Placement ReceiveComm::place_first(const FrameHeader& header) {
+  if (filling_ != nullptr) return refuse("a message begins inside another");
+  const auto at = std::ranges::find(posted_, std::bit_cast<int>(header.root), &Buffer::tag);
+  if (at == posted_.end()) return transport::NotYet{};
+  if (header.count > (*at)->room.size()) return refuse("a message is longer than the buffer that was posted for it");
+  filling_ = *at;
+  posted_.erase(at);
+  filling_->room = filling_->room.first(header.count);
+  return place_next(header);
+}
+
+transport::Placement ReceiveComm::place_next(const FrameHeader& header) {
+  if (filling_ == nullptr || filling_->room.size() - filling_->landed_bytes < header.payload_bytes) {
+    return refuse("a piece of a message that has no place in it");
+  }
+  return transport::Accept{filling_->room.subspan(filling_->landed_bytes, header.payload_bytes)};
+}
+
+void ReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte> payload) {
+  if (!greeted_) {
+    greeted_ = said_ == secret_;
+    if (greeted_) return;
+    failed_ = true;
+    failure_ = channel.peer() + " does not know the secret of this connection.";
+    channel.close();
+    return;
+  }
+  filling_->landed_bytes += payload.size();
+  if (filling_->landed_bytes < filling_->room.size()) return;
+  filling_->done = true;
+  filling_ = nullptr;
+}
+
+void ReceiveComm::on_closed(transport::Channel& channel, const Error& error) {
+  failed_ = true;
+  failure_ = channel.peer() + ": " + error.message;
+}
+
+abi::Result ReceiveComm::Buffer::test(int* finished, int* sizes) {
+  Engine& engine = *comm->engine_;
+  const auto lock = engine.lock();
+  if (!done) engine.poll();
+  *finished = done ? 1 : 0;
+  if (!done && !comm->failed_) return abi::Result::success;
+  comm->free_.push_back(this);
+  if (done) {
+    if (sizes != nullptr) *sizes = static_cast<int>(room.size());
+    return abi::Result::success;
+  }
+  std::erase(comm->posted_, this);
+  warn("a message of up to " + std::to_string(room.size()) + " bytes did not come: " + comm->failure_);
+  return abi::Result::remote_error;
+}
+
+}  // namespace tributary::nccl

@@ -1,0 +1,126 @@
+#include "client/plugins/nccl/p2p/send_comm.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/settings.h"
+
+namespace tributary::nccl {
+namespace {
+
+// Enough to keep the socket's buffer full; more would only stretch the queue that every write walks.
+constexpr std::uint32_t kFramesQueuedMax = 64;
+
+}  // namespace
+
+SendComm::SendComm(std::shared_ptr<Engine> engine, const NetHandle& to) : engine_(std::move(engine)) {
+  for (Message& message : messages_) {
+    message.comm = this;
+    free_.push_back(&message);
+  }
+  const auto lock = engine_->lock();
+  channel_ = engine_->transport().connect(to.endpoint(), *this, settings().timeout);
+  FrameHeader hello;
+  hello.type = FrameType::peer_hello;
+  channel_->send_copy(hello, to.secret);
+}
+
+SendComm::~SendComm() {
+  const auto lock = engine_->lock();
+  channel_.reset();
+}
+
+SendComm::Opening SendComm::opening() {
+  const auto lock = engine_->lock();
+  engine_->poll();
+  if (failed_) {
+    warn("cannot connect: " + failure_);
+    return Opening::failed;
+  }
+  return open_ ? Opening::open : Opening::under_way;
+}
+
+abi::Result SendComm::send(const void* data, std::size_t bytes, int tag, nccl::Request** request) {
+  const auto lock = engine_->lock();
+  *request = nullptr;
+  if (free_.empty()) {
+    engine_->poll();
+    return abi::Result::success;
+  }
+  Message* message = free_.back();
+  free_.pop_back();
+  message->data = {static_cast<const std::byte*>(data), bytes};
+  message->tag = tag;
+  message->number = next_number_++;
+  message->queued_bytes = 0;
+  message->frames_queued = 0;
+  message->all_queued = message->done = false;
+  to_queue_.push_back(message);
+  queue_frames();
+  engine_->poll();  // on its way at once, not at the next test
+  *request = message;
+  return abi::Result::success;
+}
+
+void SendComm::queue_frames() {
+  while (!failed_ && !to_queue_.empty() && frames_queued_ < kFramesQueuedMax) {
+    Message& message = *to_queue_.front();
+    if (!queue_next_frame(message)) return;
+    if (message.all_queued) to_queue_.pop_front();
+  }
+}
+
+bool SendComm::queue_next_frame(Message& message) {
+  const auto piece = message.data.subspan(
+      message.queued_bytes, std::min<std::size_t>(message.data.size() - message.queued_bytes, kPeerBytesMax));
+  FrameHeader header;
+  header.type = FrameType::message;
+  header.sequence = message.number;
+  header.count = message.data.size();
+  header.segment = static_cast<std::uint32_t>(message.queued_bytes / kPeerBytesMax);
+  header.root = std::bit_cast<std::uint32_t>(message.tag);
+  if (!channel_->send(header, piece, reinterpret_cast<std::uint64_t>(&message))) return false;
+  message.queued_bytes += piece.size();
+  ++message.frames_queued;
+  ++frames_queued_;
+  message.all_queued = message.queued_bytes == message.data.size();
+  return true;
+}
+
+void SendComm::on_sent(transport::Channel&, std::uint64_t cookie) {
+  auto& message = *reinterpret_cast<Message*>(cookie);
+  --message.frames_queued;
+  --frames_queued_;
+  message.done = message.all_queued && message.frames_queued == 0;
+  queue_frames();
+}
+
+transport::Placement SendComm::on_header(transport::Channel& channel, const FrameHeader& header) {
+  return transport::Reject{{Errc::corrupt, channel.peer() + " sent a frame of type " +
+                                               std::string(to_string(header.type)) +
+                                               " on a connection that only receives."}};
+}
+
+void SendComm::on_closed(transport::Channel&, const Error& error) {
+  failed_ = true;
+  failure_ = error.message;
+}
+
+abi::Result SendComm::Message::test(int* finished, int* sizes) {
+  Engine& engine = *comm->engine_;
+  const auto lock = engine.lock();
+  if (!done) engine.poll();
+  *finished = done ? 1 : 0;
+  if (!done && !comm->failed_) return abi::Result::success;
+  comm->free_.push_back(this);
+  if (done) {
+    if (sizes != nullptr) *sizes = static_cast<int>(data.size());
+    return abi::Result::success;
+  }
+  std::erase(comm->to_queue_, this);
+  warn("a message of " + std::to_string(data.size()) + " bytes was not sent: " + comm->failure_);
+  return abi::Result::remote_error;
+}
+
+}  // namespace tributary::nccl

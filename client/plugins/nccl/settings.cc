@@ -1,0 +1,50 @@
+#include "client/plugins/nccl/settings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+
+#include "client/plugins/nccl/log.h"
+
+namespace tributary::nccl {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ',');) {
+    const auto begin = part.find_first_not_of(' ');
+    if (begin == std::string::npos) continue;
+    parts.push_back(part.substr(begin, part.find_last_not_of(' ') - begin + 1));
+  }
+  return parts;
+}
+
+PluginSettings read_settings() {
+  PluginSettings settings;
+  settings.interfaces = split(variable("TRIBUTARY_IFNAME"));
+  // A value that makes no sense is libtributary's to refuse, with its sentence, when a group is made.
+  if (const double seconds = std::strtod(variable("TRIBUTARY_TIMEOUT").c_str(), nullptr); seconds >= 0.001) {
+    settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
+  }
+  settings.metrics_file = variable("TRIBUTARY_NCCL_METRICS");
+  const std::string tuner = variable("TRIBUTARY_NCCL_TUNER");
+  settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
+  settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");
+  return settings;
+}
+
+}  // namespace
+
+const PluginSettings& settings() {
+  static const PluginSettings one = read_settings();
+  return one;
+}
+
+}  // namespace tributary::nccl

@@ -1,0 +1,43 @@
+#pragma once
+// At which sizes CollNet is to be preferred: NCCL's own model knows the speed of wires, not that of aggregators.
+#include <expected>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "client/plugins/nccl/abi/tuner.h"
+
+namespace tributary::nccl {
+
+struct TunerRow {
+  abi::Function function = abi::Function::all_reduce;
+  std::size_t bytes_min = 0;  // both bounds belong to the row
+  std::size_t bytes_max = SIZE_MAX;
+  std::size_t nodes_min = 2;
+  std::size_t nodes_max = SIZE_MAX;
+  bool collnet = true;  // false: NCCL decides, as without a tuner
+  friend bool operator==(const TunerRow&, const TunerRow&) = default;
+};
+
+class TunerTable {
+ public:
+  explicit TunerTable(std::vector<TunerRow> rows) : rows_(std::move(rows)) {}
+  /// What the file of TRIBUTARY_NCCL_TUNER_FILE says, or the built-in rows; the switch is TRIBUTARY_NCCL_TUNER.
+  static const TunerTable& process();
+  /// One row a line: FUNCTION BYTES_MIN BYTES_MAX NODES_MIN NODES_MAX collnet|default; "-" for no bound, K, M and G
+  /// behind sizes, comments from # on. The error names the line.
+  static std::expected<TunerTable, std::string> parse(std::istream& text);
+  static TunerTable built_in();
+
+  /// The first row that fits decides.
+  [[nodiscard]] bool prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const noexcept;
+  [[nodiscard]] const std::vector<TunerRow>& rows() const noexcept { return rows_; }
+
+ private:
+  std::vector<TunerRow> rows_;
+};
+
+/// Makes CollNet the cheapest of what NCCL offers, where it offers it. `costs`: algorithms x protocols, in one piece.
+void prefer_collnet(float* costs, int algorithms, int protocols) noexcept;
+
+}  // namespace tributary::nccl

@@ -1,0 +1,82 @@
+// Every version of the tuner's table: NCCL finds it in the net plugin's library when NCCL_TUNER_PLUGIN names none.
+#include <memory>
+
+#include "client/plugins/nccl/guard.h"
+#include "client/plugins/nccl/tuner/table.h"
+
+namespace tributary::nccl {
+namespace {
+
+using abi::Function;
+using abi::Result;
+
+constexpr const char* kName = "tributary";
+
+struct TunerContext {
+  std::size_t nodes = 0;
+};
+
+Result begin(void** context, std::size_t nodes, abi::Logger logger) {
+  return guarded("tuner init", [&] {
+    set_logger(logger);
+    info("tuner: " + std::to_string(TunerTable::process().rows().size()) + " rows; " +
+             (TunerTable::process().rows().empty() ? "NCCL decides" : "CollNet is preferred where a row says so"),
+         abi::log_subsystem::kInit | abi::log_subsystem::kTuning);
+    *context = std::make_unique<TunerContext>(nodes).release();  // end() deletes it
+    return Result::success;
+  });
+}
+
+Result init_old(std::size_t, std::size_t nodes, abi::Logger logger, void** context) {
+  return begin(context, nodes, logger);
+}
+Result init(void** context, std::uint64_t, std::size_t, std::size_t nodes, abi::Logger logger, void*, void*) {
+  return begin(context, nodes, logger);
+}
+Result end(void* context) {
+  const std::unique_ptr<TunerContext> gone(static_cast<TunerContext*>(context));
+  return Result::success;
+}
+
+bool prefers(void* context, Function function, std::size_t bytes) {
+  return TunerTable::process().prefers_collnet(function, bytes, static_cast<TunerContext*>(context)->nodes);
+}
+
+Result collective_info_v2(void* context, Function function, std::size_t bytes, int collnet_support, int, int,
+                          int* algorithm, int* protocol, int*) {
+  if (collnet_support == 0 || !prefers(context, function, bytes)) return Result::success;
+  *algorithm = static_cast<int>(abi::Algorithm::collnet_chain);
+  *protocol = static_cast<int>(abi::Protocol::simple);
+  return Result::success;
+}
+Result collective_info(void* context, Function function, std::size_t bytes, int, float** costs, int algorithms,
+                       int protocols, int, int*) {
+  if (prefers(context, function, bytes)) prefer_collnet(reinterpret_cast<float*>(costs), algorithms, protocols);
+  return Result::success;
+}
+Result collective_info_v3(void* context, Function function, std::size_t bytes, int pipelined, float** costs,
+                          int algorithms, int protocols, int* channels) {
+  return collective_info(context, function, bytes, pipelined, costs, algorithms, protocols, 0, channels);
+}
+
+}  // namespace
+}  // namespace tributary::nccl
+
+namespace nccl = tributary::nccl;
+namespace abi = tributary::nccl::abi;
+
+#define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) const
+
+TRIBUTARY_NCCL_TABLE abi::TunerV6 ncclTunerPlugin_v6 = {.name = nccl::kName,
+                                                        .init = nccl::init,
+                                                        .collective_info = nccl::collective_info,
+                                                        .finalize = nccl::end,
+                                                        .chunk_size = nullptr};
+TRIBUTARY_NCCL_TABLE abi::TunerV5 ncclTunerPlugin_v5 = {
+    .name = nccl::kName, .init = nccl::init, .collective_info = nccl::collective_info, .finalize = nccl::end};
+TRIBUTARY_NCCL_TABLE abi::TunerV4 ncclTunerPlugin_v4 = {
+    .name = nccl::kName, .init = nccl::init_old, .collective_info = nccl::collective_info, .destroy = nccl::end};
+TRIBUTARY_NCCL_TABLE abi::TunerV3 ncclTunerPlugin_v3 = {
+    .name = nccl::kName, .init = nccl::init_old, .collective_info = nccl::collective_info_v3, .destroy = nccl::end};
+TRIBUTARY_NCCL_TABLE abi::TunerV2 ncclTunerPlugin_v2 = {
+    .name = nccl::kName, .init = nccl::init_old, .collective_info = nccl::collective_info_v2, .destroy = nccl::end};

@@ -1,0 +1,31 @@
+#pragma once
+// Ranks of tributary-nccl-check as child processes, with or without a cluster.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/cli/cluster/child_process.h"
+#include "client/cli/cluster/local_cluster.h"
+
+namespace tributary::nccl_test {
+
+class CheckRanks {
+ public:
+  /// Starts them; `cluster` may be nullptr. Logs go to the folder.
+  CheckRanks(std::uint32_t ranks, const std::vector<std::string>& arguments, const std::string& folder,
+             const cli::LocalCluster* cluster, const cli::Environment& variables = {});
+
+  /// Waits; true when all have ended with 0 in time. What still runs then is killed.
+  [[nodiscard]] bool all_good(std::chrono::seconds limit);
+  /// Waits until some rank has printed this; false when that takes too long or all have ended.
+  [[nodiscard]] bool wait_for(const std::string& text, std::chrono::seconds limit);
+  /// What the ranks have printed so far, standard error too.
+  [[nodiscard]] std::string output() const;
+
+ private:
+  std::vector<std::string> logs_;
+  std::vector<cli::ChildProcess> processes_;
+};
+
+}  // namespace tributary::nccl_test

@@ -1,0 +1,87 @@
+// libnccl-net-tributary.so under tributary-nccl-check, which compares every element and every byte.
+#include <fstream>
+#include <sstream>
+
+#include "tests/system/chaos/workshop.h"
+#include "tests/system/nccl/check_ranks.h"
+
+namespace tributary::nccl_test {
+namespace {
+
+using chaos::Workshop;
+using std::chrono::seconds;
+
+constexpr seconds kLimit{240};
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++found;
+  return found;
+}
+
+std::string read_file(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(NcclPlugin, SumsInTheNetworkThroughTheTablesOfEveryVersion) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
+  for (int version = 6; version <= 12; ++version) {
+    CheckRanks ranks(2, {"--newest", std::to_string(version), "--communicators", "1", "--connections", "1"},
+                     workshop.folder(), cluster.get());
+    ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+    const std::string output = ranks.output();
+    EXPECT_EQ(count(output, "Loaded net plugin tributary (v" + std::to_string(version) +
+                                "), collnet plugin tributary (v" + std::to_string(version) + ")"),
+              2U);
+    EXPECT_EQ(count(output, "48 types and operators"), 2U);
+    EXPECT_EQ(count(output, "sums in the network"), 2U) << output;
+  }
+}
+
+TEST(NcclPlugin, HoldsSixtyFourRequestsOfEachOfSeveralCommunicators) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 3, .aggregators = 1, .levels = 1}, 1);
+  CheckRanks ranks(3, {"--communicators", "4", "--depth", "64", "--channels", "64", "--connections", "8"},
+                   workshop.folder(), cluster.get());
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  EXPECT_EQ(count(ranks.output(), "4 communicators"), 3U);
+}
+
+TEST(NcclPlugin, FinishesWhatWasUnderWayWhenAnAggregatorIsKilled) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 4, .aggregators = 3, .levels = 2}, 1);
+  const std::string metrics = workshop.folder() + "/metrics";
+  CheckRanks ranks(4, {"--communicators", "2", "--seconds", "8", "--connections", "1"}, workshop.folder(),
+                   cluster.get(), {{"TRIBUTARY_NCCL_METRICS", metrics}, {"TRIBUTARY_TIMEOUT", "120"}});
+  ASSERT_TRUE(ranks.wait_for("sums in the network", kLimit)) << ranks.output();
+  ASSERT_TRUE(ranks.wait_for("round 1\n", kLimit)) << ranks.output();
+  cluster->kill(0);
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  const std::string output = ranks.output();
+  EXPECT_GE(count(output, "lost its tree; what was under way was finished between the ranks"), 4U) << output;
+  EXPECT_EQ(count(output, "all exact"), 8U) << "collectives and messages of every rank";
+  const std::string counters = read_file(metrics);
+  EXPECT_NE(counters.find("tributary_nccl_failovers_total "), std::string::npos);
+  EXPECT_EQ(counters.find("tributary_nccl_failovers_total 0\n"), std::string::npos) << counters;
+}
+
+TEST(NcclPlugin, LeavesCollNetOffWhereNoManagerIsConfigured) {
+  Workshop workshop;
+  CheckRanks ranks(2, {"--without-collnet"}, workshop.folder(), nullptr);
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  EXPECT_EQ(count(ranks.output(), "CollNet stays off"), 2U);
+  EXPECT_EQ(count(ranks.output(), "WARN"), 0U) << "nobody asked for a service: nothing is amiss";
+}
+
+TEST(NcclPlugin, LeavesCollNetOffAndSaysSoWhereTheManagerDoesNotAnswer) {
+  Workshop workshop;
+  CheckRanks ranks(2, {"--without-collnet"}, workshop.folder(), nullptr, {{"TRIBUTARY_MANAGER", "http://127.0.0.1:1"}});
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  EXPECT_GE(count(ranks.output(), "WARN"), 2U) << ranks.output();
+}
+
+}  // namespace
+}  // namespace tributary::nccl_test
