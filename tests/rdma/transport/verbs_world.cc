@@ -1,0 +1,20 @@
+#include "verbs_world.h"
+
+namespace tributary::transport::test {
+
+std::vector<NamedWorld> worlds() {
+  const auto world = [](const VerbsSettings& settings) {
+    return [settings] { return std::make_unique<VerbsWorld>(settings); };
+  };
+  const VerbsSettings plain{.frames_queued_max = kFramesQueuedMax};
+  const VerbsSettings few_receives{
+      .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .read_bytes_max = 65536, .reads_in_flight = 2};
+  const VerbsSettings all_fetched{.frames_queued_max = kFramesQueuedMax, .eager_bytes = 16, .inline_bytes = 0};
+  const VerbsSettings sleeps{.frames_queued_max = kFramesQueuedMax, .busy_poll = {}};
+  return {{"plain", world(plain)},
+          {"few_receives", world(few_receives)},
+          {"payloads_fetched", world(all_fetched)},
+          {"no_spinning", world(sleeps)}};
+}
+
+}  // namespace tributary::transport::test

@@ -1,0 +1,131 @@
+#pragma once
+// Frames over RDMA verbs: InfiniBand, RoCE and iWARP, by reliable connected queue pairs that the RDMA connection manager
+// sets up. Small payloads travel in the send itself. Larger ones are fetched by the receiver's device straight from where
+// the sender has them to where the receiver's handler wants them: no processor copies them, and no kernel is asked.
+//
+// Authority. A payload's key is told to the peer that shall fetch it, and to nobody else; it allows reading alone, of the
+// payload's own bytes, and is revoked when the frame is sent, unless the memory is kept registered (keep_registered). A
+// key is good only within its protection domain. Connections whose first frame names the same group share one, because
+// their memory is the same: a group's. The group is claimed before the first frame comes, and the first frame must
+// repeat it. A connection that claims none has a domain of its own.
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+class VerbsCore;
+
+struct VerbsSettings {
+  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
+  std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 1024
+  std::uint32_t eager_bytes = 4096;        // payloads up to so long travel in the send itself; at most 64 KiB
+  std::uint32_t inline_bytes = 220;        // messages up to so long are written into the work request, if the device can
+  std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; larger payloads are fetched by several
+  std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
+  // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that is unmapped
+  // behind the library's back would stay registered, and another mapping at its address would be taken for it. What does
+  // not go away is told by keep_registered().
+  std::size_t registrations_idle_bytes = 0;
+  Duration busy_poll = std::chrono::microseconds(50);  // poll(wait) spins up to so long before it sleeps; it learns from
+                                                       // how soon something came
+  std::uint8_t traffic_class = 0;      // DSCP and ECN bits of RoCE packets; 0: the system's
+  std::uint8_t ack_timeout = 0;        // 4.096 us x 2^n before a packet is sent again; 0: the device's default
+  std::uint8_t retry_count = 7;        // packets sent again before the peer counts as gone; at most 7
+  std::uint8_t rnr_retry_count = 6;    // a receive is always posted, so this is for devices that lose one; 7: for ever
+  std::string bind_address;            // numeric: source of connect(), and where listen() listens for an empty host
+};
+
+/// Counts since the start. Read on the transport's thread.
+struct VerbsStatistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t messages_sent = 0, messages_received = 0;
+  std::uint64_t bytes_fetched = 0;  // by RDMA READ, straight to their place
+  std::uint64_t bytes_copied = 0;   // payloads through the rings, here: out of and into them
+  std::uint64_t posts = 0;          // lists of work requests handed to the device
+  std::uint64_t sleeps = 0;         // poll() asked the system to wait
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_full = 0;          // because of connections_max
+  std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
+  std::uint64_t registrations = 0;         // made
+  std::uint64_t registration_hits = 0;     // found
+  // now
+  std::size_t connections = 0;
+  std::size_t queue_pairs = 0;
+  std::size_t completion_queues = 0;
+  std::size_t memory_regions = 0;
+  std::size_t bytes_registered = 0;
+};
+
+/// What a connection claims before it is accepted: taken from the first frame that was queued on it.
+struct VerbsClaim {
+  std::uint64_t group = 0;
+  std::uint32_t lane = 0;
+};
+
+/// Whether this host has an RDMA device; if not, why not.
+[[nodiscard]] Status verbs_available();
+
+class VerbsTransport final : public Transport {
+ public:
+  /// Memory that stays registered as long as this lives.
+  class KeptMemory;
+
+  /// Errc::unsupported, with the reason, where there is no RDMA device; Errc::io where the system refuses.
+  [[nodiscard]] static Result<std::unique_ptr<VerbsTransport>> create(const VerbsSettings& settings = {});
+  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
+  ~VerbsTransport() override;
+  VerbsTransport(const VerbsTransport&) = delete;
+  VerbsTransport& operator=(const VerbsTransport&) = delete;
+
+  /// The port is of RDMA's own name space. An empty host, and "::", mean all addresses of both families.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return Clock::now(); }
+  void post(std::function<void()> call) override;
+
+  /// Listens for several transports of this process: `route` is asked, on this transport's thread, which of them serves
+  /// a connection; that one's acceptor, set by accept_routed(), gets it on its own thread. nullptr refuses. Those
+  /// transports must outlive the listener.
+  using Route = std::function<VerbsTransport*(const VerbsClaim& claim)>;
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
+  /// On this transport's thread, or before it has one. nullptr: none is taken any more.
+  void accept_routed(Acceptor* acceptor);
+
+  /// Promises that this memory does not go away: what is sent from it or received into it is registered once, as a whole,
+  /// for each domain that uses it. Any thread may destroy what comes back; the registrations go with it at the latest when
+  /// the frames that use them are done.
+  [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory);
+
+  [[nodiscard]] VerbsStatistics statistics() const;
+
+  /// For a listener of another transport: runs `take` on this one's thread.
+  void take_routed(std::function<void(const std::shared_ptr<VerbsCore>&)> take);
+
+ private:
+  explicit VerbsTransport(std::shared_ptr<VerbsCore> core);
+  std::shared_ptr<VerbsCore> core_;
+};
+
+class VerbsTransport::KeptMemory {
+ public:
+  KeptMemory(std::weak_ptr<VerbsCore> core, std::uint64_t number) : core_(std::move(core)), number_(number) {}
+  ~KeptMemory();
+  KeptMemory(const KeptMemory&) = delete;
+  KeptMemory& operator=(const KeptMemory&) = delete;
+
+ private:
+  std::weak_ptr<VerbsCore> core_;
+  std::uint64_t number_;
+};
+
+}  // namespace tributary::transport

@@ -1,0 +1,91 @@
+#include "verbs/device.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace tributary::transport::verbs {
+namespace {
+
+constexpr std::uint32_t kCompletionsAtFirst = 1024;
+
+std::unexpected<Error> refused(const Device& device, const char* what) {
+  const int error = errno;
+  return fail(Errc::exhausted, "RDMA device " + device.name() + ": cannot make " + what + ": " + std::strerror(error) + ".");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> Device::open(ibv_context* context, const VerbsSettings& settings, const KeptRanges& kept,
+                                             VerbsStatistics& statistics) {
+  std::shared_ptr<Device> device(new Device(context, settings, kept, statistics));
+  device->channel_.reset(ibv_create_comp_channel(context));
+  if (!device->channel_) return refused(*device, "a completion channel");
+  const int flags = ::fcntl(device->channel_->fd, F_GETFL);
+  ::fcntl(device->channel_->fd, F_SETFL, flags | O_NONBLOCK);
+  ibv_device_attr limits{};
+  if (ibv_query_device(context, &limits) == 0) {
+    device->reads_max_ = static_cast<std::uint32_t>(std::clamp(std::min(limits.max_qp_rd_atom, limits.max_qp_init_rd_atom), 1, 16));
+  }
+  return device;
+}
+
+Device::~Device() {
+  if (queue_) --statistics_.completion_queues;
+}
+
+Result<std::shared_ptr<Domain>> Device::domain_of(std::uint64_t group) {
+  if (group != 0) {
+    if (auto known = domains_[group].lock()) return known;
+  }
+  ProtectionDomainPtr made(ibv_alloc_pd(context_));
+  if (!made) return refused(*this, "a protection domain");
+  const bool iwarp = context_->device->transport_type == IBV_TRANSPORT_IWARP;
+  auto domain = std::make_shared<Domain>(std::move(made), iwarp, settings_, kept_, statistics_);
+  std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
+  if (group != 0) domains_[group] = domain;
+  return domain;
+}
+
+void Device::forget(std::span<const std::byte> memory) {
+  for (auto& [group, weak] : domains_) {
+    if (auto domain = weak.lock()) domain->registrations().forget(memory);
+  }
+}
+
+Status Device::reserve(std::uint32_t completions) {
+  const std::uint32_t wanted = reserved_ + completions;
+  if (!queue_) {
+    const std::uint32_t size = std::max(wanted, kCompletionsAtFirst);
+    queue_.reset(ibv_create_cq(context_, static_cast<int>(size), nullptr, channel_.get(), 0));
+    if (!queue_) return refused(*this, "a completion queue");
+    ++statistics_.completion_queues;
+    capacity_ = size;
+  } else if (wanted > capacity_) {
+    const std::uint32_t size = std::max(wanted, 2 * capacity_);
+    if (ibv_resize_cq(queue_.get(), static_cast<int>(size)) != 0) return refused(*this, "its completion queue larger");
+    capacity_ = size;
+  }
+  reserved_ = wanted;
+  return {};
+}
+
+void Device::arm() noexcept {
+  if (!queue_ || armed_) return;
+  armed_ = ibv_req_notify_cq(queue_.get(), 0) == 0;
+}
+
+void Device::take_events() noexcept {
+  ibv_cq* queue = nullptr;
+  void* context = nullptr;
+  unsigned int events = 0;
+  while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) {
+    ++events;
+    armed_ = false;
+  }
+  if (events > 0) ibv_ack_cq_events(queue, events);
+}
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,75 @@
+#pragma once
+// One RDMA device as one transport uses it: a completion queue that all its queue pairs share, and its protection
+// domains. It lives as long as a connection or listener uses it.
+#include <map>
+#include <memory>
+
+#include "verbs/registrations.h"
+#include "verbs/resources.h"
+
+namespace tributary::transport::verbs {
+
+/// A group's protection domain and what is registered in it.
+class Domain {
+ public:
+  Domain(ProtectionDomainPtr domain, bool sinks_need_remote_write, const VerbsSettings& settings, const KeptRanges& kept,
+         VerbsStatistics& statistics)
+      : domain_(std::move(domain)), registrations_(*domain_, sinks_need_remote_write, settings, kept, statistics) {}
+  [[nodiscard]] ibv_pd* get() const noexcept { return domain_.get(); }
+  [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
+
+ private:
+  ProtectionDomainPtr domain_;
+  Registrations registrations_;
+};
+
+class Device {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<Device>> open(ibv_context* context, const VerbsSettings& settings,
+                                                            const KeptRanges& kept, VerbsStatistics& statistics);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] ibv_context* context() const noexcept { return context_; }
+  [[nodiscard]] ibv_cq* completion_queue() const noexcept { return queue_.get(); }
+  [[nodiscard]] int completion_descriptor() const noexcept { return channel_->fd; }
+  [[nodiscard]] std::string name() const { return ibv_get_device_name(context_->device); }
+  [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
+
+  /// A group's domain, or one that nobody else gets for group 0.
+  [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
+  void forget(std::span<const std::byte> memory);
+
+  /// The completion queue must never be full: room for a connection's outstanding work is reserved before it has any.
+  [[nodiscard]] Status reserve(std::uint32_t completions);
+  /// What such a connection left in the queue may still be there; it goes with the next time that the queue is empty.
+  void give_back(std::uint32_t completions) noexcept { leftover_ += completions; }
+  void seen_empty() noexcept {
+    reserved_ -= leftover_;
+    leftover_ = 0;
+  }
+
+  /// The next completion wakes whoever waits for completion_descriptor().
+  void arm() noexcept;
+  void take_events() noexcept;
+
+ private:
+  Device(ibv_context* context, const VerbsSettings& settings, const KeptRanges& kept, VerbsStatistics& statistics)
+      : context_(context), settings_(settings), kept_(kept), statistics_(statistics) {}
+
+  ibv_context* context_;  // the connection manager's, which has it as long as the process lives
+  const VerbsSettings& settings_;
+  const KeptRanges& kept_;
+  VerbsStatistics& statistics_;
+  CompletionChannelPtr channel_;
+  CompletionQueuePtr queue_;
+  std::uint32_t capacity_ = 0;
+  std::uint32_t reserved_ = 0;
+  std::uint32_t leftover_ = 0;
+  std::uint32_t reads_max_ = 1;
+  bool armed_ = false;
+  std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;
+};
+
+}  // namespace tributary::transport::verbs

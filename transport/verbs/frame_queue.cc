@@ -1,0 +1,59 @@
+#include "verbs/frame_queue.h"
+
+#include <utility>
+
+namespace tributary::transport::verbs {
+namespace {
+
+/// A copy buffer larger than this is not kept for the next control frame.
+constexpr std::size_t kCopyBytesKept = 65536;
+
+}  // namespace
+
+void FrameQueue::grow() {
+  std::vector<Frame> larger(frames_.empty() ? 8 : frames_.size() * 2);
+  for (std::uint64_t i = told_; i < tail_; ++i) larger[i & (larger.size() - 1)] = std::move(at(i));
+  frames_ = std::move(larger);
+}
+
+FrameQueue::Frame& FrameQueue::push(const FrameHeader& header) {
+  if (tail_ - told_ == frames_.size()) grow();
+  Frame& frame = at(tail_++);
+  frame.header = header;
+  frame.payload = {};
+  frame.borrowed = false;
+  frame.fetching = false;
+  return frame;
+}
+
+void FrameQueue::sent(bool fetching) noexcept {
+  at(sent_++).fetching = fetching;
+  if (fetching) ++being_fetched_;
+}
+
+void FrameQueue::fetched() noexcept {
+  while (!at(fetched_).fetching) ++fetched_;
+  Frame& frame = at(fetched_++);
+  frame.fetching = false;
+  frame.registration.reset();
+  --being_fetched_;
+}
+
+std::optional<FrameQueue::Done> FrameQueue::take_done() noexcept {
+  if (told_ == sent_ || at(told_).fetching) return std::nullopt;
+  Frame& frame = at(told_++);
+  if (fetched_ < told_) fetched_ = told_;
+  frame.registration.reset();
+  if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);
+  if (!frame.borrowed) return Done{};
+  --borrowed_;
+  return Done{frame.cookie};
+}
+
+void FrameQueue::clear() noexcept {
+  for (Frame& frame : frames_) frame.registration.reset();
+  told_ = fetched_ = sent_ = tail_;
+  borrowed_ = being_fetched_ = 0;
+}
+
+}  // namespace tributary::transport::verbs

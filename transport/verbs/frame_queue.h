@@ -1,0 +1,64 @@
+#pragma once
+// The frames of one channel, from send() to on_sent: those that wait to be sent, those whose payload the peer still has to
+// fetch, those that are done but not told. One ring with three marks, told <= sent <= tail; it grows to the most frames
+// that were ever in it and then stays.
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tributary/protocol/frame.h"
+#include "verbs/registrations.h"
+
+namespace tributary::transport::verbs {
+
+class FrameQueue {
+ public:
+  struct Frame {
+    FrameHeader header;
+    std::span<const std::byte> payload;
+    std::uint64_t cookie = 0;
+    bool borrowed = false;
+    bool fetching = false;         // sent, but its payload is not fetched yet
+    RegistrationPtr registration;  // of a payload that is fetched
+    std::vector<std::byte> copy;
+  };
+
+  Frame& push(const FrameHeader& header);
+  /// Frames of send() whose cookie next_told() has not given out.
+  [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
+  void count_borrowed() noexcept { ++borrowed_; }
+
+  /// The next to send, or nullptr.
+  [[nodiscard]] Frame* next() noexcept { return sent_ == tail_ ? nullptr : &at(sent_); }
+  [[nodiscard]] const Frame* first() const noexcept {
+    return told_ == tail_ ? nullptr : &frames_[told_ & (frames_.size() - 1)];
+  }
+  /// The next one was sent; `fetching`: not done before fetched().
+  void sent(bool fetching) noexcept;
+  [[nodiscard]] std::uint32_t being_fetched() const noexcept { return being_fetched_; }
+  /// The oldest payload that is being fetched was; there is one.
+  void fetched() noexcept;
+
+  /// Takes the oldest frame out if it is done; its cookie, if anybody wants to know.
+  struct Done {
+    std::optional<std::uint64_t> cookie;
+  };
+  [[nodiscard]] std::optional<Done> take_done() noexcept;
+  /// All were sent, and all payloads fetched.
+  [[nodiscard]] bool all_done() const noexcept { return sent_ == tail_ && being_fetched_ == 0; }
+  void clear() noexcept;
+
+ private:
+  Frame& at(std::uint64_t number) noexcept { return frames_[number & (frames_.size() - 1)]; }
+  void grow();
+
+  std::vector<Frame> frames_;
+  std::uint64_t told_ = 0;
+  std::uint64_t fetched_ = 0;  // all before it are fetched, or need not be
+  std::uint64_t sent_ = 0;
+  std::uint64_t tail_ = 0;
+  std::uint32_t borrowed_ = 0;
+  std::uint32_t being_fetched_ = 0;
+};
+
+}  // namespace tributary::transport::verbs

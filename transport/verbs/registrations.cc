@@ -1,0 +1,137 @@
+#include "verbs/registrations.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace tributary::transport::verbs {
+namespace {
+
+/// Registrations may overlap, so the one that begins last below an address need not be the one that covers it; so many
+/// are looked at before a new one is made.
+constexpr int kLookBack = 16;
+
+const std::byte* end_of(std::span<const std::byte> memory) noexcept {
+  return memory.data() + memory.size();
+}
+
+}  // namespace
+
+Registration::Registration(MemoryRegionPtr region, VerbsStatistics& statistics)
+    : region_(std::move(region)), statistics_(statistics) {
+  ++statistics_.registrations;
+  ++statistics_.memory_regions;
+  statistics_.bytes_registered += region_->length;
+}
+
+Registration::~Registration() {
+  --statistics_.memory_regions;
+  statistics_.bytes_registered -= region_->length;
+}
+
+bool Registration::covers(const std::byte* at, std::size_t bytes) const noexcept {
+  const auto* begin = static_cast<const std::byte*>(region_->addr);
+  return at >= begin && at + bytes <= begin + region_->length;
+}
+
+bool Registration::overlaps(std::span<const std::byte> memory) const noexcept {
+  const auto* begin = static_cast<const std::byte*>(region_->addr);
+  return begin < end_of(memory) && memory.data() < begin + region_->length;
+}
+
+Registrations::Registrations(ibv_pd& domain, bool sinks_need_remote_write, const VerbsSettings& settings,
+                             const KeptRanges& kept, VerbsStatistics& statistics)
+    : domain_(domain),
+      sinks_need_remote_write_(sinks_need_remote_write),
+      settings_(settings),
+      kept_(kept),
+      statistics_(statistics) {}
+
+Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
+  if (auto known = find(memory, access)) {
+    ++statistics_.registration_hits;
+    return known;
+  }
+  const auto* kept = kept_around(memory);
+  auto made = make(kept != nullptr ? *kept : memory, access);
+  if (!made) return made;
+  remember(kept != nullptr ? kept->data() : memory.data(), access, *made);
+  if (kept != nullptr) {
+    held_.push_back(*made);
+  } else {
+    keep_idle(*made);
+  }
+  return made;
+}
+
+/// Those that ended are forgotten once they may be half of all.
+void Registrations::remember(const std::byte* begin, Access access, const RegistrationPtr& registration) {
+  ByBegin& known = known_[static_cast<std::size_t>(access)];
+  std::size_t& sweep_at = sweep_at_[static_cast<std::size_t>(access)];
+  if (known.size() >= sweep_at) {
+    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at = std::max<std::size_t>(64, 2 * known.size());
+  }
+  known.emplace(begin, registration);
+}
+
+RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access access) {
+  ByBegin& known = known_[static_cast<std::size_t>(access)];
+  auto at = known.upper_bound(memory.data());
+  for (int i = 0; i < kLookBack && at != known.begin(); ++i) {
+    --at;
+    if (auto registration = at->second.lock()) {
+      if (registration->covers(memory.data(), memory.size())) return registration;
+    } else {
+      at = known.erase(at);
+    }
+  }
+  return nullptr;
+}
+
+Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, Access access) {
+  unsigned rights = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
+  if (access == Access::sink && sinks_need_remote_write_) rights |= IBV_ACCESS_REMOTE_WRITE;
+  auto* const at = const_cast<std::byte*>(memory.data());  // the call has no const form; a source is only read
+  MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
+  if (region) return std::make_shared<const Registration>(std::move(region), statistics_);
+  const int error = errno;
+  std::string why = "cannot register " + std::to_string(memory.size()) + " bytes with the RDMA device: " + std::strerror(error);
+  if (error == ENOMEM || error == EPERM) why += "; raise the limit of locked memory (ulimit -l, LimitMEMLOCK=)";
+  return fail(error == EFAULT ? Errc::bad_argument : Errc::exhausted, why + ".");
+}
+
+const std::span<const std::byte>* Registrations::kept_around(std::span<const std::byte> memory) const noexcept {
+  for (const auto& [number, range] : kept_) {
+    if (range.data() <= memory.data() && end_of(memory) <= end_of(range)) return &range;
+  }
+  return nullptr;
+}
+
+void Registrations::keep_idle(const RegistrationPtr& registration) {
+  if (registration->bytes() > settings_.registrations_idle_bytes) return;
+  idle_.push_back(registration);
+  idle_bytes_ += registration->bytes();
+  while (idle_bytes_ > settings_.registrations_idle_bytes) {
+    idle_bytes_ -= idle_.front()->bytes();
+    idle_.pop_front();
+  }
+}
+
+void Registrations::forget(std::span<const std::byte> memory) {
+  const auto gone = [&](const RegistrationPtr& registration) { return registration->overlaps(memory); };
+  std::erase_if(held_, gone);
+  std::erase_if(idle_, [&](const RegistrationPtr& registration) {
+    if (!gone(registration)) return false;
+    idle_bytes_ -= registration->bytes();
+    return true;
+  });
+  for (ByBegin& known : known_) {
+    std::erase_if(known, [&](const auto& entry) {
+      const auto registration = entry.second.lock();
+      return !registration || gone(registration);
+    });
+  }
+}
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,73 @@
+#pragma once
+// Registered memory of one protection domain. A registration lives as long as somebody holds it; while it lives, whoever
+// wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held by the
+// cache; other memory is held after use only as far as the settings allow.
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tributary/transport/verbs.h"
+#include "verbs/resources.h"
+
+namespace tributary::transport::verbs {
+
+enum class Access : std::uint8_t {
+  source,  // the peer may read it
+  sink,    // our own device may write it
+};
+
+class Registration {
+ public:
+  Registration(MemoryRegionPtr region, VerbsStatistics& statistics);
+  ~Registration();
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  [[nodiscard]] std::uint32_t local_key() const noexcept { return region_->lkey; }
+  [[nodiscard]] std::uint32_t remote_key() const noexcept { return region_->rkey; }
+  [[nodiscard]] bool covers(const std::byte* at, std::size_t bytes) const noexcept;
+  [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept { return region_->length; }
+
+ private:
+  MemoryRegionPtr region_;
+  VerbsStatistics& statistics_;
+};
+using RegistrationPtr = std::shared_ptr<const Registration>;
+
+/// Ranges that do not go away, by the number of their promise. Shared by the domains of a transport.
+using KeptRanges = std::map<std::uint64_t, std::span<const std::byte>>;
+
+class Registrations {
+ public:
+  Registrations(ibv_pd& domain, bool sinks_need_remote_write, const VerbsSettings& settings, const KeptRanges& kept,
+                VerbsStatistics& statistics);
+
+  /// Errc::exhausted says which limit to raise.
+  [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
+  /// This memory may go away: nobody gets a registration of it any more.
+  void forget(std::span<const std::byte> memory);
+
+ private:
+  using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;
+  [[nodiscard]] RegistrationPtr find(std::span<const std::byte> memory, Access access);
+  [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
+  [[nodiscard]] const std::span<const std::byte>* kept_around(std::span<const std::byte> memory) const noexcept;
+  void keep_idle(const RegistrationPtr& registration);
+  void remember(const std::byte* begin, Access access, const RegistrationPtr& registration);
+
+  ibv_pd& domain_;
+  const bool sinks_need_remote_write_;  // iWARP writes the answer of a read as a remote write
+  const VerbsSettings& settings_;
+  const KeptRanges& kept_;
+  VerbsStatistics& statistics_;
+  std::array<ByBegin, 2> known_;  // by Access
+  std::array<std::size_t, 2> sweep_at_{64, 64};
+  std::vector<RegistrationPtr> held_;  // of kept ranges
+  std::list<RegistrationPtr> idle_;    // oldest first
+  std::size_t idle_bytes_ = 0;
+};
+
+}  // namespace tributary::transport::verbs

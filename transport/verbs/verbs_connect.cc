@@ -1,0 +1,291 @@
+// How a connection opens: addresses in turn, path, queue pair, greeting.
+#include <arpa/inet.h>
+#include <netdb.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "verbs/verbs_connection.h"
+
+namespace tributary::transport::verbs {
+namespace {
+
+constexpr Duration kAcceptLimit = std::chrono::seconds(10);  // from a request to its connection
+
+std::string text_of(int error) {
+  return std::strerror(error);
+}
+
+/// Of a refusal, as InfiniBand numbers them; iWARP's are errno values below zero.
+std::string refusal(int status) {
+  switch (status) {
+    case 8:
+      return "nobody listens there";
+    case 28:
+      return "it was refused";
+    default:
+      return status < 0 ? text_of(-status) : "it was refused with reason " + std::to_string(status);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_NUMERICSERV | (numeric ? AI_NUMERICHOST : 0);
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &wanted, &found);
+  if (error != 0) return fail(Errc::unreachable, std::string("cannot find an address for its name: ") + ::gai_strerror(error));
+  std::vector<NetworkAddress> addresses;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    std::memcpy(&addresses.emplace_back().storage, one->ai_addr, one->ai_addrlen);
+  }
+  ::freeaddrinfo(found);
+  return addresses;
+}
+
+Endpoint endpoint_of(const sockaddr& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.sa_family == AF_INET6) {
+    const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+    if (IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+      ::inet_ntop(AF_INET, &six.sin6_addr.s6_addr[12], text.data(), text.size());
+    } else {
+      ::inet_ntop(AF_INET6, &six.sin6_addr, text.data(), text.size());
+    }
+    return {text.data(), ntohs(six.sin6_port)};
+  }
+  const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+  ::inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+  return {text.data(), ntohs(four.sin_port)};
+}
+
+void VerbsConnection::connect(const Endpoint& to, Duration limit) {
+  to_ = to;
+  connect_deadline_ = Clock::now() + limit;
+  set_timer(connect_deadline_);
+  if (auto numeric = addresses_of(to, true)) return found_addresses(std::move(numeric));
+  look_up_ = std::jthread([to, weak = weak_from_this(), core = core_.weak_from_this()] {
+    auto found = addresses_of(to, false);
+    const auto alive = core.lock();
+    if (!alive) return;
+    alive->post([weak, found = std::move(found)] {
+      if (const auto connection = weak.lock()) connection->found_addresses(found);
+    });
+  });
+}
+
+void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found) {
+  if (state_ != State::connecting) return;
+  if (!found) return connect_failed(found.error().message);
+  addresses_.assign(found->begin(), found->end());
+  try_next_address();
+}
+
+/// The reason that stays is the last address's.
+void VerbsConnection::connect_failed(const std::string& why) {
+  connect_error_ = why;
+  try_next_address();
+}
+
+void VerbsConnection::try_next_address() {
+  while (!addresses_.empty()) {
+    const NetworkAddress address = addresses_.front();
+    addresses_.pop_front();
+    const auto ok = start_resolving(address);
+    if (ok) return;
+    connect_error_ = ok.error().message;
+  }
+  broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + connect_error_ + "."});
+}
+
+Status VerbsConnection::start_resolving(const NetworkAddress& address) {
+  id_.reset();
+  rdma_cm_id* id = nullptr;
+  if (rdma_create_id(core_.events(), &id, static_cast<Notified*>(this), RDMA_PS_TCP) != 0) {
+    return fail(Errc::exhausted, "no more ids of the connection manager: " + text_of(errno));
+  }
+  id_.reset(id);
+  std::vector<NetworkAddress> source;
+  if (!core_.settings().bind_address.empty()) {
+    auto found = addresses_of({core_.settings().bind_address, 0}, true);
+    if (!found) return fail(Errc::bad_config, "bind_address " + core_.settings().bind_address + " is no numeric address");
+    source = std::move(*found);
+  }
+  auto to = address;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(connect_deadline_ - Clock::now()).count();
+  const int wait = static_cast<int>(std::clamp<std::int64_t>(left, 1, 60'000));
+  if (rdma_resolve_addr(id, source.empty() ? nullptr : source.front().get(), to.get(), wait) != 0) {
+    return fail(Errc::unreachable, "no RDMA device leads there: " + text_of(errno));
+  }
+  return {};
+}
+
+Greeting VerbsConnection::greeting() const {
+  Greeting ours;
+  ours.receive_depth = std::clamp(core_.settings().receive_depth, kDepthMin, kDepthMax);
+  ours.message_bytes = static_cast<std::uint32_t>(message_bytes_for(
+      std::clamp<std::uint32_t>(core_.settings().eager_bytes, sizeof(RemotePayload), kEagerBytesMax)));
+  return ours;
+}
+
+/// The receives are there before anybody can send: posting works from the queue pair's first state on.
+Status VerbsConnection::make_queue_pair(std::uint64_t group) {
+  auto device = core_.device_of(id_->verbs);
+  if (!device) return std::unexpected(device.error());
+  device_ = std::move(*device);
+  auto domain = device_->domain_of(group);
+  if (!domain) return std::unexpected(domain.error());
+  domain_ = std::move(*domain);
+  const Greeting ours = greeting();
+  reads_max_ = std::clamp(core_.settings().reads_in_flight, 1U, device_->reads_max());
+  const std::uint32_t depth = ours.receive_depth;
+  depth_ = depth;
+  // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that, and READs.
+  const std::uint32_t sends = 2 * depth + reads_max_;
+  if (auto ok = device_->reserve(depth + sends); !ok) return ok;
+  reserved_ = depth + sends;
+  ibv_qp_init_attr wanted{};
+  wanted.qp_context = nullptr;
+  wanted.send_cq = wanted.recv_cq = device_->completion_queue();
+  wanted.qp_type = IBV_QPT_RC;
+  wanted.sq_sig_all = 0;
+  wanted.cap = {.max_send_wr = sends, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1,
+                .max_inline_data = core_.settings().inline_bytes};
+  if (rdma_create_qp(id_.get(), domain_->get(), &wanted) != 0) {
+    wanted.cap.max_inline_data = 0;  // some devices have none
+    if (rdma_create_qp(id_.get(), domain_->get(), &wanted) != 0) {
+      return fail(Errc::exhausted, "RDMA device " + device_->name() + " makes no queue pair: " + text_of(errno));
+    }
+  }
+  queue_pair_ = id_->qp;
+  ++core_.statistics.queue_pairs;
+  inline_bytes_ = std::min(wanted.cap.max_inline_data, core_.settings().inline_bytes);
+  auto rings = Rings::make(*domain_, depth, ours.message_bytes, depth, ours.message_bytes);
+  if (!rings) return std::unexpected(rings.error());
+  rings_ = std::move(*rings);
+  to_post_.reserve(depth);
+  for (std::uint32_t i = 0; i < depth; ++i) to_post_.push_back(i);
+  post_receives();
+  consumed_ = 0;  // these were not consumed before
+  return {};
+}
+
+rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
+  rdma_conn_param parameters{};
+  parameters.private_data = &ours;
+  parameters.private_data_len = sizeof ours;
+  parameters.responder_resources = static_cast<std::uint8_t>(device_->reads_max());
+  parameters.initiator_depth = static_cast<std::uint8_t>(reads_max_);
+  parameters.retry_count = std::min<std::uint8_t>(core_.settings().retry_count, 7);
+  parameters.rnr_retry_count = std::min<std::uint8_t>(core_.settings().rnr_retry_count, 7);
+  return parameters;
+}
+
+/// The smaller of both sides' numbers is what each may use of the other.
+void VerbsConnection::set_up_sending(const Greeting& theirs) {
+  const Greeting ours = greeting();
+  peer_depth_ = std::min(theirs.receive_depth, ours.receive_depth);  // of ours, because the send ring has so many places
+  message_bytes_ = std::min(theirs.message_bytes, ours.message_bytes);
+}
+
+Status VerbsConnection::start_connecting() {
+  if (const auto* first = queue_.first()) claimed_group_ = first->header.group;
+  if (auto ok = make_queue_pair(claimed_group_); !ok) return ok;
+  Greeting ours = greeting();
+  ours.group = claimed_group_;
+  if (const auto* first = queue_.first()) ours.lane = first->header.lane;
+  rdma_conn_param wanted = parameters(ours);
+  if (rdma_connect(id_.get(), &wanted) != 0) return fail(Errc::unreachable, text_of(errno));
+  return {};
+}
+
+void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::uint8_t reads,
+                             std::function<void()> accepted) {
+  state_ = State::accepting;
+  id_ = std::move(id);
+  id_->context = static_cast<Notified*>(this);
+  accepted_ = std::move(accepted);
+  claimed_group_ = theirs.group;
+  claimed_by_peer_ = true;
+  set_timer(Clock::now() + kAcceptLimit);
+  auto ok = make_queue_pair(claimed_group_);
+  if (ok) {
+    set_up_sending(theirs);
+    const Greeting ours = greeting();
+    rdma_conn_param answer = parameters(ours);
+    answer.responder_resources = std::min<std::uint8_t>(reads, static_cast<std::uint8_t>(device_->reads_max()));
+    if (rdma_accept(id_.get(), &answer) == 0) return;
+  }
+  rdma_reject(id_.get(), nullptr, 0);
+  tear_down();
+}
+
+void VerbsConnection::notice(const Notice& notice) {
+  if (state_ == State::closed) return;
+  const ConnectionPtr alive = self();
+  switch (notice.event) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED: {
+      const VerbsSettings& settings = core_.settings();
+      std::uint8_t value = settings.traffic_class;
+      if (value != 0) rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, sizeof value);
+      value = settings.ack_timeout;
+      if (value != 0) rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value, sizeof value);
+      if (rdma_resolve_route(id_.get(), 2000) != 0) connect_failed("there is no route: " + text_of(errno));
+      return;
+    }
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+      if (auto ok = start_connecting(); !ok) broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
+      return;
+    case RDMA_CM_EVENT_ESTABLISHED: {
+      Greeting theirs;
+      if (state_ == State::connecting) {
+        if (!read_greeting({notice.data.data(), notice.data_bytes}, theirs)) {
+          return broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
+        }
+        set_up_sending(theirs);
+      }
+      return opened();
+    }
+    case RDMA_CM_EVENT_ADDR_ERROR:
+      return connect_failed("no RDMA device leads there: " + text_of(-notice.status));
+    case RDMA_CM_EVENT_ROUTE_ERROR:
+      return connect_failed("there is no route: " + text_of(-notice.status));
+    case RDMA_CM_EVENT_UNREACHABLE:
+    case RDMA_CM_EVENT_CONNECT_ERROR:
+    case RDMA_CM_EVENT_REJECTED: {
+      if (state_ != State::connecting) return broken({Errc::peer_gone, peer_ + " gave up connecting."});
+      const std::string why = notice.event == RDMA_CM_EVENT_REJECTED ? refusal(notice.status) : "no answer";
+      return broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + why + "."});
+    }
+    case RDMA_CM_EVENT_DISCONNECTED:
+      if (running()) return broken({Errc::peer_gone, peer_ + " closed the connection."});
+      return broken({Errc::peer_gone, peer_ + " closed the connection before it was open."});
+    case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      return broken({Errc::io, "the connection to " + peer_ + " is broken: its RDMA device was removed."});
+    default:
+      return;  // of addresses that changed, and of the end of what is closed already
+  }
+}
+
+void VerbsConnection::opened() {
+  if (state_ != State::connecting && state_ != State::accepting) return;
+  const bool was_accepting = state_ == State::accepting;
+  state_ = detached_ ? State::flushing : State::open;
+  core_.make_due(self());
+  core_.make_dirty(self());
+  if (detached_) return;  // and its timer runs
+  clear_timer();
+  if (was_accepting) {
+    const auto accepted = std::move(accepted_);
+    accepted_ = nullptr;
+    if (accepted) accepted();
+    return;
+  }
+  core_.count_callback();
+  handler_->on_open(*channel_);
+}
+
+}  // namespace tributary::transport::verbs

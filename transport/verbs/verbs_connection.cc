@@ -1,0 +1,146 @@
+#include "verbs/verbs_connection.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace tributary::transport::verbs {
+
+VerbsConnection::VerbsConnection(VerbsCore& core, std::string peer, ChannelHandler* handler)
+    : core_(core), peer_(std::move(peer)), handler_(handler), number_(core.enter(*this)) {}
+
+VerbsConnection::~VerbsConnection() {
+  if (state_ != State::closed) tear_down();
+}
+
+void VerbsConnection::resume() {
+  resumed_ = true;
+  if (!stalled_ || !serving()) return;
+  stalled_ = false;
+  core_.make_due(self());
+}
+
+void VerbsConnection::close() {
+  if (state_ == State::closed) return;
+  tear_down();
+}
+
+void VerbsConnection::close_after_flush(Duration limit) {
+  if (state_ == State::closed || detached_) return;
+  detached_ = true;
+  handler_ = nullptr;
+  set_timer(Clock::now() + limit);
+  if (state_ != State::open) return;  // goes on when it is open
+  state_ = State::flushing;
+  core_.make_due(self());
+  core_.make_dirty(self());
+}
+
+void VerbsConnection::channel_destroyed() {
+  channel_ = nullptr;
+  handler_ = nullptr;
+  close();
+}
+
+void VerbsConnection::time_out() {
+  const ConnectionPtr alive = self();
+  timer_.reset();
+  if (detached_) return close();
+  if (state_ == State::connecting) {
+    broken_ = Error{Errc::unreachable, "cannot connect to " + peer_ + ": " +
+                                           (connect_error_.empty() ? "no answer in time" : connect_error_) + "."};
+    return core_.make_due(self());
+  }
+  if (state_ == State::accepting) close();
+}
+
+void VerbsConnection::set_timer(TimePoint at) {
+  clear_timer();
+  timer_ = at;
+  core_.set_timer(number_, at);
+}
+
+void VerbsConnection::clear_timer() {
+  if (timer_) core_.clear_timer(number_, *timer_);
+  timer_.reset();
+}
+
+/// The first reason counts: what follows is its consequence.
+void VerbsConnection::broken(Error error) {
+  if (state_ == State::closed) return;
+  if (!broken_) broken_ = std::move(error);
+  core_.make_due(self());
+}
+
+void VerbsConnection::turn() {
+  if (state_ == State::closed) return;
+  const ConnectionPtr alive = self();
+  if (early_ && state_ == State::accepting) opened();
+  if (last_sent_) return close();
+  // What arrived before the end is served before it: the end may be told sooner than the last completions were taken.
+  if (broken_) core_.take_all_completions();
+  if (running()) serve();
+  if (state_ == State::closed) return;
+  post_receives();
+  tell_sent();
+  if (state_ == State::closed) return;
+  // A peer that ended in order has left nothing to be fetched, so a receiver that is not ready yet may take its time.
+  if (broken_ && !(last_arrived_ && stalled_)) {
+    const Error error = std::move(*broken_);
+    return tell_closed(error);
+  }
+  if (running() && may_send() && has_news()) core_.make_dirty(self());
+}
+
+void VerbsConnection::tell_sent() {
+  while (const auto done = queue_.take_done()) {
+    if (!done->cookie || !serving() || handler_ == nullptr) continue;
+    core_.count_callback();
+    handler_->on_sent(*channel_, *done->cookie);
+    if (state_ == State::closed) return;
+  }
+}
+
+void VerbsConnection::tell_closed(Error error) {
+  ChannelHandler* const handler = detached_ ? nullptr : handler_;
+  Channel* const channel = channel_;
+  const bool unaccepted = state_ == State::accepting;
+  tear_down();
+  if (handler == nullptr || channel == nullptr || unaccepted) return;
+  core_.count_callback();
+  handler->on_closed(*channel, error);
+}
+
+/// When it returns, no device reads or writes memory for this connection any more: the queue pair is gone.
+void VerbsConnection::tear_down() {
+  state_ = State::closed;
+  const auto last_reference = std::move(accepted_);  // perhaps
+  accepted_ = nullptr;
+  clear_timer();
+  core_.leave(number_);
+  if (queue_pair_ != nullptr) {
+    rdma_disconnect(id_.get());  // tells the peer; if it is told already, or was never there, that is an error that says so
+    rdma_destroy_qp(id_.get());
+    queue_pair_ = nullptr;
+    --core_.statistics.queue_pairs;
+  }
+  id_.reset();
+  if (device_) device_->give_back(reserved_);
+  reserved_ = 0;
+  queue_.clear();
+  sink_.reset();
+  rings_.release();
+  domain_.reset();
+  device_.reset();
+  arrived_.clear();
+}
+
+bool VerbsConnection::uses(const ibv_context* context, std::uint32_t queue_pair) const noexcept {
+  return queue_pair_ != nullptr && queue_pair_->context == context &&
+         (queue_pair == 0 || queue_pair_->qp_num == queue_pair);
+}
+
+void VerbsConnection::device_failed(const std::string& what) {
+  broken({Errc::io, "the connection to " + peer_ + " is broken: RDMA device " + device_->name() + ": " + what + "."});
+}
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,227 @@
+#pragma once
+// One connection over a reliable queue pair: opening (verbs_connect.cc), receiving (verbs_receive.cc), sending
+// (verbs_send.cc), ending (verbs_connection.cc).
+//
+// Why a receive is always posted before it can be needed. Let D be the receives that the other side posted before the
+// connection was there (its Greeting). Every message takes one; every message also tells how many of the other side's
+// were consumed, which it counts only after their receives were posted anew. So
+//     posted there = D + consumed there,   needed there = sent here,   and sent - (consumed, as told) <= D
+// is all that has to be kept, and may_send() keeps it: told is never more than consumed.
+//
+// Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only used
+// by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b with
+// message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all of a's: a is
+// free. The other way round, b is free. If neither: A acknowledged something new to b, after which b has sent nothing, as
+// B was its last: b is free. And whoever is free, and owes an acknowledgement of half of D or more, sends one by itself.
+#include <array>
+#include <deque>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "verbs/frame_queue.h"
+#include "verbs/rings.h"
+#include "verbs/verbs_core.h"
+#include "verbs/wire.h"
+
+namespace tributary::transport::verbs {
+
+class VerbsListenPoint;
+
+struct NetworkAddress {
+  sockaddr_storage storage{};
+  [[nodiscard]] sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+/// The addresses of a host; may take as long as the name server does. `numeric`: only if it is none to be looked up.
+[[nodiscard]] Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric);
+[[nodiscard]] Endpoint endpoint_of(const sockaddr& address);
+
+class VerbsConnection final : public Notified, public std::enable_shared_from_this<VerbsConnection> {
+ public:
+  VerbsConnection(VerbsCore& core, std::string peer, ChannelHandler* handler);
+  ~VerbsConnection() override;
+  VerbsConnection(const VerbsConnection&) = delete;
+  VerbsConnection& operator=(const VerbsConnection&) = delete;
+
+  void connect(const Endpoint& to, Duration limit);
+  /// Takes a connect request. `accepted` is called once the connection is open.
+  void accept(ConnectionIdPtr id, const Greeting& theirs, std::uint8_t reads, std::function<void()> accepted);
+  void set_channel(Channel* channel) noexcept { channel_ = channel; }
+  void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
+
+  // ---- the user's calls: no callback, no blocking
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
+  void resume();
+  void close();
+  void close_after_flush(Duration limit);
+  void channel_destroyed();
+  [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+
+  // ---- the core's
+  void turn();
+  void send_turn();
+  void completed(const ibv_wc& completion);
+  void time_out();
+  void notice(const Notice& notice) override;
+  void shut_down() override { close(); }
+  [[nodiscard]] bool uses(const ibv_context* context, std::uint32_t queue_pair) const noexcept;
+  void device_failed(const std::string& what);
+  bool due = false;    // in the core's lists
+  bool dirty = false;
+
+ private:
+  enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, closed };
+
+  // verbs_connection.cc
+  void set_timer(TimePoint at);
+  void clear_timer();
+  void broken(Error error);
+  void tell_closed(Error error);
+  void tell_sent();
+  void tear_down();
+  [[nodiscard]] ConnectionPtr self() { return shared_from_this(); }
+  [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
+  [[nodiscard]] bool running() const noexcept {
+    return state_ == State::open || state_ == State::flushing || state_ == State::last_words;
+  }
+  [[nodiscard]] bool taking_frames() const noexcept {
+    return state_ == State::open || ((state_ == State::connecting || state_ == State::accepting) && !detached_);
+  }
+
+  // verbs_connect.cc
+  void found_addresses(Result<std::vector<NetworkAddress>> found);
+  void try_next_address();
+  Status start_resolving(const NetworkAddress& address);
+  Status start_connecting();
+  Status make_queue_pair(std::uint64_t group);
+  void set_up_sending(const Greeting& theirs);
+  void opened();
+  void connect_failed(const std::string& why);
+  [[nodiscard]] rdma_conn_param parameters(const Greeting& ours) const;
+  [[nodiscard]] Greeting greeting() const;
+
+  // verbs_receive.cc
+  void received(std::uint32_t index, std::uint32_t bytes);
+  void serve();
+  bool serve_record();
+  bool place(const FrameHeader& header);
+  bool deliver();
+  bool fetch(const RemotePayload& from);
+  void fetch_more();
+  bool fetched();
+  bool corrupt(const std::string& why);
+  void discard_arrived();
+  void message_done();
+  void post_receives();
+  void completion_failed(const ibv_wc& completion);
+
+  // verbs_send.cc
+  [[nodiscard]] bool may_send() const noexcept;
+  [[nodiscard]] bool has_news() noexcept;
+  bool post_messages();
+  [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message);
+  [[nodiscard]] std::optional<std::size_t> write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest);
+
+  VerbsCore& core_;
+  std::string peer_;
+  Channel* channel_ = nullptr;
+  ChannelHandler* handler_ = nullptr;
+  State state_ = State::connecting;
+  bool detached_ = false;        // close_after_flush() came: no callback any more
+  std::optional<Error> broken_;  // why it ends once what has arrived was served
+  bool last_arrived_ = false;    // the peer's last message is here, perhaps not read yet
+  const std::uint32_t number_;
+  std::optional<TimePoint> timer_;
+
+  // opening
+  Endpoint to_;
+  TimePoint connect_deadline_{};
+  std::deque<NetworkAddress> addresses_;
+  std::string connect_error_;
+  std::function<void()> accepted_;
+  std::uint64_t claimed_group_ = 0;
+  bool claimed_by_peer_ = false;  // and its first frame, which must repeat the claim, has not come
+
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<Domain> domain_;
+  ConnectionIdPtr id_;
+  ibv_qp* queue_pair_ = nullptr;  // the id's
+  std::uint32_t reserved_ = 0;    // in the device's completion queue
+  Rings rings_;
+
+  // receiving
+  struct Arrived {
+    std::uint32_t index = 0;
+    std::uint32_t bytes = 0;
+  };
+  std::deque<Arrived> arrived_;
+  std::size_t read_to_ = 0;      // within the first arrived message
+  std::size_t record_end_ = 0;   // of the frame that is being read
+  bool stalled_ = false;         // the handler said NotYet
+  bool resumed_ = false;         // resume() came while on_header ran
+  bool in_frame_ = false;        // header_ is placed; its payload is being fetched
+  FrameHeader header_;
+  std::span<std::byte> destination_;
+  RegistrationPtr sink_;
+  RemotePayload remote_;
+  std::size_t asked_ = 0;         // bytes of the payload in READs so far
+  std::uint32_t reading_ = 0;     // READs under way
+  bool fetch_failed_ = false;
+  std::uint32_t consumed_ = 0;    // messages
+  std::uint32_t fetched_count_ = 0;
+  std::vector<std::uint32_t> to_post_;  // receives to be posted anew
+
+  // sending
+  FrameQueue queue_;
+  std::uint32_t peer_depth_ = 0;
+  std::uint32_t message_bytes_ = 0;     // of a message to the peer
+  std::uint32_t sent_ = 0;              // messages
+  std::uint32_t peer_consumed_ = 0;     // of them
+  std::uint32_t peer_fetched_ = 0;      // payloads
+  std::uint32_t fetch_offered_ = 0;     // payloads that the peer was asked to fetch
+  std::uint32_t consumed_told_ = 0;
+  std::uint32_t fetched_told_ = 0;
+  std::uint32_t posted_ = 0;            // work requests on the send queue
+  std::uint32_t retired_ = 0;           // of them
+  std::uint32_t since_signal_ = 0;
+  std::uint32_t inline_bytes_ = 0;
+  std::uint32_t reads_max_ = 1;
+  bool last_posted_ = false;            // our last message; nothing follows
+  bool last_sent_ = false;              // and the peer's device has it
+  bool early_ = false;                  // a message came before the connection manager's word that it is open
+  std::uint32_t depth_ = 0;             // receives posted here, and places in the send ring
+
+  std::jthread look_up_;  // last: it uses the others
+};
+
+class VerbsChannel final : public Channel {
+ public:
+  VerbsChannel(std::shared_ptr<VerbsCore> core, ConnectionPtr connection)
+      : core_(std::move(core)), connection_(std::move(connection)) {
+    connection_->set_channel(this);
+  }
+  ~VerbsChannel() override { connection_->channel_destroyed(); }
+  VerbsChannel(const VerbsChannel&) = delete;
+  VerbsChannel& operator=(const VerbsChannel&) = delete;
+
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
+    return connection_->send(header, payload, cookie);
+  }
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
+    connection_->send_copy(header, payload);
+  }
+  void resume() override { connection_->resume(); }
+  void close() override { connection_->close(); }
+  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
+  bool closed() const noexcept override { return connection_->closed(); }
+  std::string peer() const override { return connection_->peer(); }
+
+ private:
+  std::shared_ptr<VerbsCore> core_;  // destroyed after the connection, whose registrations it counts
+  ConnectionPtr connection_;
+};
+
+}  // namespace tributary::transport::verbs

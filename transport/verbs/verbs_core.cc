@@ -1,0 +1,335 @@
+#include "verbs/verbs_core.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "verbs/device_watch.h"
+#include "verbs/verbs_connection.h"
+
+namespace tributary::transport {
+
+using namespace verbs;  // NOLINT(google-build-using-namespace): one folder, two names for its layers
+
+namespace {
+
+constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
+constexpr int kCompletionsAtOnce = 32;
+constexpr int kBatchesAtOnce = 8;  // of completions in one turn
+// While completions keep coming, or poll() spins, the system is asked for other events this rarely.
+constexpr std::uint32_t kPollsBetweenClocks = 16;
+constexpr Duration kControlPeriod = std::chrono::microseconds(200);
+// Spinning is learnt: a sleep that ended within so many spins was not worth its system calls.
+constexpr int kSpinsWorthSleep = 4;
+constexpr Duration kSpinMin = std::chrono::microseconds(2);
+
+class Polling {
+ public:
+  explicit Polling(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Polling() { flag_ = false; }
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<VerbsCore>> VerbsCore::create(const VerbsSettings& settings) {
+  std::shared_ptr<VerbsCore> core(new VerbsCore(settings));
+  if (auto ok = core->open(); !ok) return std::unexpected(ok.error());
+  return core;
+}
+
+Status VerbsCore::open() {
+  events_.reset(rdma_create_event_channel());
+  if (!events_) {
+    return fail(Errc::unsupported, std::string("the RDMA connection manager cannot be used (is rdma_ucm loaded?): ") +
+                                       std::strerror(errno) + ".");
+  }
+  wake_ = FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  epoll_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (wake_.get() < 0 || epoll_.get() < 0) return fail(Errc::exhausted, std::string("no descriptor left: ") + std::strerror(errno) + ".");
+  ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
+  watch(events_->fd);
+  watch(wake_.get());
+  spin_ = settings_.busy_poll;
+  return {};
+}
+
+VerbsCore::~VerbsCore() = default;
+
+void VerbsCore::watch(int descriptor) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
+}
+
+Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context) {
+  std::erase_if(devices_, [](const auto& device) { return device.expired(); });
+  for (const auto& weak : devices_) {
+    auto device = weak.lock();
+    if (device->context() == context) return device;
+  }
+  auto opened = Device::open(context, settings_, kept_, statistics);
+  if (!opened) return opened;
+  watch((*opened)->completion_descriptor());
+  watch(context->async_fd);
+  DeviceWatch::of_process().enter(context, weak_from_this());
+  devices_.emplace_back(*opened);
+  return opened;
+}
+
+// ---- turns
+
+std::size_t VerbsCore::poll(Duration wait) {
+  if (polling_ || shut_) return 0;
+  const Polling polling(polling_);
+  callbacks_ = 0;
+  flush_dirty();
+  run_once(false);
+  if (callbacks_ == 0 && wait > Duration::zero()) wait_for_work(Clock::now() + std::min(wait, kWaitMax));
+  return callbacks_;
+}
+
+void VerbsCore::run_once(bool with_control) {
+  const bool some = take_completions();
+  if (!with_control && ++polls_without_control_ >= kPollsBetweenClocks) {
+    polls_without_control_ = 0;
+    with_control = Clock::now() >= next_control_;
+  }
+  if (with_control) take_control();
+  if (!some && !with_control && idle()) return;
+  run_posted();
+  run_due();
+}
+
+/// True: there were some.
+bool VerbsCore::take_completions() {
+  devices_now_.clear();
+  for (const auto& weak : devices_) {
+    if (auto device = weak.lock()) devices_now_.push_back(std::move(device));
+  }
+  bool some = false;
+  for (const auto& device : devices_now_) {
+    if (device->completion_queue() == nullptr) continue;
+    for (int batch = 0; batch < kBatchesAtOnce; ++batch) {
+      ibv_wc completions[kCompletionsAtOnce];
+      const int count = ibv_poll_cq(device->completion_queue(), kCompletionsAtOnce, completions);
+      for (int i = 0; i < count; ++i) {
+        const auto found = connections_.find(WorkId::of(completions[i].wr_id).connection);
+        if (found != connections_.end()) found->second->completed(completions[i]);
+      }
+      some = some || count > 0;
+      if (count < kCompletionsAtOnce) {
+        device->seen_empty();
+        break;
+      }
+    }
+  }
+  devices_now_.clear();
+  return some;
+}
+
+void VerbsCore::take_control() {
+  const TimePoint now = Clock::now();
+  next_control_ = now + kControlPeriod;
+  take_connection_events();
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (const auto device = devices_[i].lock()) DeviceWatch::of_process().read(device->context());
+  }
+  run_timers();
+}
+
+void VerbsCore::take_connection_events() {
+  rdma_cm_event* event = nullptr;
+  while (!shut_ && rdma_get_cm_event(events_.get(), &event) == 0) {
+    Notice notice{.event = event->event, .status = event->status};
+    auto* const whom = static_cast<Notified*>((event->listen_id != nullptr && event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+                                                  ? event->listen_id->context
+                                                  : event->id->context);
+    ConnectionIdPtr request;
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
+      request.reset(event->id);
+      request->context = nullptr;
+      notice.request = &request;
+    }
+    const rdma_conn_param& said = event->param.conn;
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST || event->event == RDMA_CM_EVENT_ESTABLISHED) {
+      notice.data_bytes = std::min<std::size_t>(said.private_data_len, notice.data.size());
+      if (notice.data_bytes > 0) std::memcpy(notice.data.data(), said.private_data, notice.data_bytes);
+      notice.reads = said.initiator_depth;
+    }
+    rdma_ack_cm_event(event);
+    if (whom != nullptr) whom->notice(notice);
+  }
+}
+
+void VerbsCore::run_timers() {
+  const TimePoint now = Clock::now();
+  while (!timers_.empty() && timers_.begin()->first <= now) {
+    const std::uint32_t number = timers_.begin()->second;
+    timers_.erase(timers_.begin());
+    if (const auto found = connections_.find(number); found != connections_.end()) found->second->time_out();
+  }
+}
+
+void VerbsCore::run_due() {
+  due_now_.swap(due_);
+  for (const ConnectionPtr& connection : due_now_) {
+    connection->due = false;
+    connection->turn();
+    flush_dirty();
+  }
+  due_now_.clear();
+  flush_dirty();
+}
+
+void VerbsCore::flush_dirty() {
+  dirty_now_.swap(dirty_);
+  for (const ConnectionPtr& connection : dirty_now_) {
+    connection->dirty = false;
+    connection->send_turn();
+  }
+  dirty_now_.clear();
+}
+
+void VerbsCore::make_due(const ConnectionPtr& connection) {
+  if (connection->due) return;
+  connection->due = true;
+  due_.push_back(connection);
+}
+
+void VerbsCore::make_dirty(const ConnectionPtr& connection) {
+  if (connection->dirty) return;
+  connection->dirty = true;
+  dirty_.push_back(connection);
+}
+
+// ---- waiting
+
+void VerbsCore::wait_for_work(TimePoint deadline) {
+  TimePoint begin = Clock::now();
+  std::uint32_t spins = 0;
+  TimePoint now = begin;
+  while (callbacks_ == 0 && !shut_ && now < deadline) {
+    run_once(false);
+    if (callbacks_ > 0) break;
+    if (++spins % kPollsBetweenClocks != 0 && spin_ > Duration::zero()) continue;
+    now = Clock::now();
+    if (now - begin < spin_ || !idle()) continue;
+    sleep_until(deadline);
+    const TimePoint woken = Clock::now();
+    const bool soon = woken - now < kSpinsWorthSleep * settings_.busy_poll;
+    spin_ = soon ? std::min(settings_.busy_poll, std::max(kSpinMin, 2 * spin_)) : spin_ / 2;
+    if (spin_ < kSpinMin) spin_ = Duration::zero();
+    begin = now = woken;
+  }
+}
+
+void VerbsCore::sleep_until(TimePoint deadline) {
+  for (const auto& weak : devices_) {
+    if (const auto device = weak.lock()) device->arm();
+  }
+  // What came before the queues were armed makes no event.
+  run_once(true);
+  if (callbacks_ > 0 || !idle() || shut_) return;
+  if (!timers_.empty()) deadline = std::min(deadline, timers_.begin()->first);
+  const auto left = std::max(Duration::zero(), deadline - Clock::now());
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const timespec limit{.tv_sec = seconds.count(),
+                       .tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(left - seconds).count()};
+  epoll_event events[8];
+  ++statistics.sleeps;
+  const int count = ::epoll_pwait2(epoll_.get(), events, 8, &limit, nullptr);
+  if (count <= 0) return run_once(true);
+  std::uint64_t ignored = 0;
+  static_cast<void>(!::read(wake_.get(), &ignored, sizeof ignored));
+  for (const auto& weak : devices_) {
+    if (const auto device = weak.lock()) device->take_events();
+  }
+  run_once(true);
+}
+
+void VerbsCore::post(std::function<void()> call) {
+  {
+    const std::lock_guard lock(posted_mutex_);
+    posted_.push_back(std::move(call));
+  }
+  // Pairs with the exchange in run_posted(): whoever sets it first also wakes a poll() that waits.
+  if (has_posted_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(wake_.get(), &one, sizeof one));
+}
+
+void VerbsCore::run_posted() {
+  if (!has_posted_.load(std::memory_order_relaxed)) return;
+  has_posted_.exchange(false, std::memory_order_acq_rel);
+  std::vector<std::function<void()>> calls;
+  {
+    const std::lock_guard lock(posted_mutex_);
+    calls.swap(posted_);
+  }
+  for (const auto& call : calls) {
+    count_callback();
+    call();
+  }
+}
+
+// ---- who is there
+
+std::uint32_t VerbsCore::enter(VerbsConnection& connection) {
+  while (connections_.contains(next_number_)) ++next_number_;
+  connections_.emplace(next_number_, &connection);
+  statistics.connections = connections_.size();
+  return next_number_++;
+}
+
+void VerbsCore::leave(std::uint32_t number) noexcept {
+  connections_.erase(number);
+  statistics.connections = connections_.size();
+}
+
+void VerbsCore::shut_down() {
+  shut_ = true;
+  while (!connections_.empty()) connections_.begin()->second->close();  // each leaves
+  while (!listeners_.empty()) (*listeners_.begin())->shut_down();
+  due_.clear();
+  dirty_.clear();
+  const std::lock_guard lock(posted_mutex_);
+  posted_.clear();
+}
+
+void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what) {
+  std::vector<ConnectionPtr> concerned;
+  for (const auto& [number, connection] : connections_) {
+    if (connection->uses(context, queue_pair)) concerned.push_back(connection->shared_from_this());
+  }
+  for (const auto& connection : concerned) connection->device_failed(what);
+}
+
+std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {
+  kept_.emplace(next_kept_, memory);
+  return next_kept_++;
+}
+
+void VerbsCore::unkeep(std::uint64_t number) {
+  post([weak = weak_from_this(), number] {
+    const auto core = weak.lock();
+    if (!core) return;
+    const auto found = core->kept_.find(number);
+    if (found == core->kept_.end()) return;
+    const auto memory = found->second;
+    core->kept_.erase(found);
+    for (const auto& device : core->devices_) {
+      if (const auto alive = device.lock()) alive->forget(memory);
+    }
+  });
+}
+
+}  // namespace tributary::transport

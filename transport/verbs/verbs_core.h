@@ -1,0 +1,133 @@
+#pragma once
+// The turn of a VerbsTransport: completions, events of the connection manager and of the devices, posted calls, time-outs,
+// what is due, what is to be sent.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tributary/transport/verbs.h"
+#include "verbs/device.h"
+#include "verbs/resources.h"
+
+namespace tributary::transport {
+
+namespace verbs {
+
+class VerbsConnection;
+using ConnectionPtr = std::shared_ptr<VerbsConnection>;
+
+/// An event of the connection manager, copied so that it can be acknowledged at once: no id can be destroyed before.
+struct Notice {
+  rdma_cm_event_type event{};
+  int status = 0;
+  ConnectionIdPtr* request = nullptr;  // of a connect request: the new id, for whoever takes it
+  std::array<std::byte, 64> data{};
+  std::size_t data_bytes = 0;
+  std::uint8_t reads = 0;  // how many of our reads the other side answers at once
+};
+
+/// Something with an id of the connection manager: its context points here.
+class Notified {
+ public:
+  virtual ~Notified() = default;
+  virtual void notice(const Notice& notice) = 0;
+  virtual void shut_down() = 0;
+};
+
+}  // namespace verbs
+
+class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<VerbsCore>> create(const VerbsSettings& settings);
+  ~VerbsCore();
+  VerbsCore(const VerbsCore&) = delete;
+  VerbsCore& operator=(const VerbsCore&) = delete;
+
+  std::size_t poll(Duration wait);
+  void post(std::function<void()> call);
+  void shut_down();
+
+  // ---- for connections and listeners, on the transport's thread
+  [[nodiscard]] const VerbsSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] rdma_event_channel* events() const noexcept { return events_.get(); }
+  [[nodiscard]] Result<std::shared_ptr<verbs::Device>> device_of(ibv_context* context);
+  /// turn() will be called in this poll or the next.
+  void make_due(const verbs::ConnectionPtr& connection);
+  /// send_turn() will be called soon.
+  void make_dirty(const verbs::ConnectionPtr& connection);
+  /// Gives it a number, which its work requests carry.
+  [[nodiscard]] std::uint32_t enter(verbs::VerbsConnection& connection);
+  void leave(std::uint32_t number) noexcept;
+  void enter(verbs::Notified& listener) { listeners_.insert(&listener); }
+  void leave(verbs::Notified& listener) noexcept { listeners_.erase(&listener); }
+  /// time_out() will be called at `at`; one at a time for each connection.
+  void set_timer(std::uint32_t number, TimePoint at) { timers_.emplace(at, number); }
+  void clear_timer(std::uint32_t number, TimePoint at) noexcept { timers_.erase({at, number}); }
+  void count_callback() noexcept { ++callbacks_; }
+  /// Marks all that has completed; runs no callback.
+  void take_all_completions() {
+    while (take_completions()) {
+    }
+  }
+  [[nodiscard]] bool shut() const noexcept { return shut_; }
+  VerbsStatistics statistics;
+
+  [[nodiscard]] std::uint64_t keep(std::span<const std::byte> memory);
+  /// Any thread.
+  void unkeep(std::uint64_t number);
+
+  Acceptor* routed_acceptor = nullptr;
+
+  /// An event of a device that concerns one queue pair, or (0) all that is on it.
+  void device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what);
+
+ private:
+  explicit VerbsCore(const VerbsSettings& settings) : settings_(settings) {}
+  [[nodiscard]] Status open();
+  void run_once(bool with_control);
+  bool take_completions();
+  void take_control();
+  void take_connection_events();
+  void run_posted();
+  void run_timers();
+  void run_due();
+  void flush_dirty();
+  void wait_for_work(TimePoint deadline);
+  void sleep_until(TimePoint deadline);
+  [[nodiscard]] bool idle() const noexcept {
+    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed);
+  }
+  void watch(int descriptor);
+
+  const VerbsSettings settings_;
+  verbs::EventChannelPtr events_;
+  verbs::FileDescriptor wake_;
+  verbs::FileDescriptor epoll_;
+  verbs::KeptRanges kept_;
+  std::uint64_t next_kept_ = 1;
+  std::vector<std::weak_ptr<verbs::Device>> devices_;
+  std::vector<std::shared_ptr<verbs::Device>> devices_now_;  // while completions are taken
+  std::unordered_map<std::uint32_t, verbs::VerbsConnection*> connections_;
+  std::uint32_t next_number_ = 1;
+  std::set<verbs::Notified*> listeners_;
+  std::set<std::pair<TimePoint, std::uint32_t>> timers_;
+  std::vector<verbs::ConnectionPtr> due_, due_now_;
+  std::vector<verbs::ConnectionPtr> dirty_, dirty_now_;
+  std::size_t callbacks_ = 0;
+  std::uint32_t polls_without_control_ = 0;
+  TimePoint next_control_{};
+  Duration spin_{};  // what wait_for_work() spins now: between nothing and settings_.busy_poll
+  bool polling_ = false;
+  bool shut_ = false;
+
+  std::mutex posted_mutex_;  // guards posted_
+  std::vector<std::function<void()>> posted_;
+  std::atomic<bool> has_posted_ = false;  // set after posted_ was filled, so that a turn without posts takes no lock
+};
+
+}  // namespace tributary::transport

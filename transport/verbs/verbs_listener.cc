@@ -1,0 +1,109 @@
+#include "verbs/verbs_listener.h"
+
+#include <arpa/inet.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace tributary::transport::verbs {
+namespace {
+
+constexpr int kBacklog = 1024;
+
+}  // namespace
+
+VerbsListenPoint::VerbsListenPoint(const std::shared_ptr<VerbsCore>& core, Acceptor* acceptor,
+                                   VerbsTransport::Route route)
+    : core_(core), acceptor_(acceptor), route_(std::move(route)) {
+  core->enter(*this);
+}
+
+VerbsListenPoint::~VerbsListenPoint() {
+  shut_down();
+}
+
+void VerbsListenPoint::shut_down() {
+  *listening_ = false;
+  if (const auto core = core_.lock()) core->leave(*this);
+  core_.reset();
+  id_.reset();
+}
+
+Status VerbsListenPoint::open(const Endpoint& at) {
+  const auto core = core_.lock();
+  const auto refused = [&](const std::string& why) {
+    return fail(Errc::io, "cannot listen for RDMA at " + to_string(at) + ": " + why + ".");
+  };
+  Endpoint where = at;
+  if (where.host.empty()) where.host = core->settings().bind_address.empty() ? "::" : core->settings().bind_address;
+  const bool all = where.host == "::";
+  auto addresses = addresses_of(where, false);
+  if (!addresses) return refused(addresses.error().message);
+  rdma_cm_id* id = nullptr;
+  if (rdma_create_id(core->events(), &id, static_cast<Notified*>(this), RDMA_PS_TCP) != 0) return refused(std::strerror(errno));
+  id_.reset(id);
+  int only_its_family = all ? 0 : 1;
+  rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only_its_family, sizeof only_its_family);
+  if (rdma_bind_addr(id, addresses->front().get()) != 0 || rdma_listen(id, kBacklog) != 0) {
+    return refused(errno == EADDRINUSE ? "the port is in use" : std::strerror(errno));
+  }
+  host_ = at.host.empty() ? "::" : at.host;
+  return {};
+}
+
+Endpoint VerbsListenPoint::local() const {
+  return {host_, ntohs(rdma_get_src_port(id_.get()))};
+}
+
+void VerbsListenPoint::notice(const Notice& notice) {
+  const auto core = core_.lock();
+  if (notice.event != RDMA_CM_EVENT_CONNECT_REQUEST || notice.request == nullptr || !core) return;
+  ConnectionIdPtr id = std::move(*notice.request);
+  Greeting greeting;
+  if (!read_greeting({notice.data.data(), notice.data_bytes}, greeting)) {
+    rdma_reject(id.get(), nullptr, 0);
+    return;
+  }
+  if (!route_) {
+    return take_request(core, std::move(id), greeting, notice.reads,
+                        [acceptor = acceptor_, listening = listening_] { return *listening ? acceptor : nullptr; });
+  }
+  VerbsTransport* const target = route_({.group = greeting.group, .lane = greeting.lane});
+  if (target == nullptr) {
+    rdma_reject(id.get(), nullptr, 0);
+    return;
+  }
+  auto shared = std::make_shared<ConnectionIdPtr>(std::move(id));
+  target->take_routed([shared, greeting, reads = notice.reads](const std::shared_ptr<VerbsCore>& other) {
+    take_request(other, std::move(*shared), greeting, reads, [weak = std::weak_ptr(other)]() -> Acceptor* {
+      const auto alive = weak.lock();
+      return alive ? alive->routed_acceptor : nullptr;
+    });
+  });
+}
+
+void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
+                  std::uint8_t reads, std::function<Acceptor*()> acceptor) {
+  const bool full = core->statistics.connections >= core->settings().connections_max;
+  if (full) ++core->statistics.refused_full;
+  if (full || (id->channel != core->events() && rdma_migrate_id(id.get(), core->events()) != 0)) {
+    rdma_reject(id.get(), nullptr, 0);
+    return;
+  }
+  std::string peer = to_string(endpoint_of(*rdma_get_peer_addr(id.get())));
+  auto connection = std::make_shared<VerbsConnection>(*core, std::move(peer), nullptr);
+  // The connection keeps itself until it is open: nobody else has it before.
+  connection->accept(std::move(id), greeting, reads, [weak = std::weak_ptr(core), connection, acceptor] {
+    const auto alive = weak.lock();
+    Acceptor* const to = alive ? acceptor() : nullptr;
+    if (to == nullptr) return connection->close();
+    ++alive->statistics.accepted;
+    auto channel = std::make_unique<VerbsChannel>(alive, connection);
+    alive->count_callback();
+    ChannelHandler* const handler = to->on_accept(std::move(channel));
+    if (handler == nullptr) return connection->close();
+    connection->set_handler(handler);
+  });
+}
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,45 @@
+#pragma once
+// Listening: connect requests become connections of this transport, or of the one that the route names.
+#include "verbs/verbs_connection.h"
+
+namespace tributary::transport::verbs {
+
+class VerbsListenPoint final : public Notified {
+ public:
+  /// With an acceptor, or with a route.
+  VerbsListenPoint(const std::shared_ptr<VerbsCore>& core, Acceptor* acceptor, VerbsTransport::Route route);
+  ~VerbsListenPoint() override;
+  VerbsListenPoint(const VerbsListenPoint&) = delete;
+  VerbsListenPoint& operator=(const VerbsListenPoint&) = delete;
+
+  [[nodiscard]] Status open(const Endpoint& at);
+  [[nodiscard]] Endpoint local() const;
+  void notice(const Notice& notice) override;
+  void shut_down() override;
+
+ private:
+  std::weak_ptr<VerbsCore> core_;
+  Acceptor* acceptor_;
+  VerbsTransport::Route route_;
+  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // what it has begun ends with it
+  ConnectionIdPtr id_;
+  std::string host_;
+};
+
+class VerbsListener final : public Listener {
+ public:
+  VerbsListener(std::shared_ptr<VerbsCore> core, std::unique_ptr<VerbsListenPoint> point)
+      : core_(std::move(core)), point_(std::move(point)), local_(point_->local()) {}
+  [[nodiscard]] Endpoint local() const override { return local_; }
+
+ private:
+  std::shared_ptr<VerbsCore> core_;
+  std::unique_ptr<VerbsListenPoint> point_;
+  Endpoint local_;
+};
+
+/// Whose id it is, its events come to `core` from now on; the connection goes to `acceptor()`, if there is one by then.
+void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
+                  std::uint8_t reads, std::function<Acceptor*()> acceptor);
+
+}  // namespace tributary::transport::verbs

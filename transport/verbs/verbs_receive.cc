@@ -1,0 +1,266 @@
+// Receiving: messages in their order, frames in theirs; large payloads are fetched straight to their place.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+#include "verbs/verbs_connection.h"
+
+namespace tributary::transport::verbs {
+namespace {
+
+constexpr std::size_t kPostedAtOnce = 32;
+constexpr std::uint32_t kIndexMask = 0xFFFFFF;
+
+template <class T>
+T read_as(std::span<const std::byte> from) {
+  T value;
+  std::memcpy(&value, from.data(), sizeof value);
+  return value;
+}
+
+Errc code_of(ibv_wc_status status) {
+  switch (status) {
+    case IBV_WC_RETRY_EXC_ERR:
+    case IBV_WC_RNR_RETRY_EXC_ERR:
+    case IBV_WC_WR_FLUSH_ERR:
+    case IBV_WC_REM_ABORT_ERR:
+      return Errc::peer_gone;
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_LOC_LEN_ERR:
+      return Errc::corrupt;
+    default:
+      return Errc::io;
+  }
+}
+
+}  // namespace
+
+/// Marks what has happened. No callback: that is turn()'s.
+void VerbsConnection::completed(const ibv_wc& completion) {
+  const WorkId work = WorkId::of(completion.wr_id);
+  if (work.kind == WorkKind::read) --reading_;
+  if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
+  if (work.kind == WorkKind::receive) return received(work.index, completion.byte_len);
+  retired_ += (work.index - retired_) & kIndexMask;  // those before it are done too
+  switch (work.kind) {
+    case WorkKind::last_send:
+      last_sent_ = true;
+      return core_.make_due(self());
+    case WorkKind::read:
+      if (asked_ < destination_.size()) {
+        fetch_more();
+      } else if (reading_ == 0) {
+        core_.make_due(self());
+      }
+      return;
+    default:
+      return core_.make_dirty(self());
+  }
+}
+
+void VerbsConnection::completion_failed(const ibv_wc& completion) {
+  fetch_failed_ = true;  // whichever request it was: none that follows it has done anything
+  const std::string what = completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed"
+                                                                    : ibv_wc_status_str(completion.status);
+  broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
+}
+
+/// What the prefix tells is taken at once, so that a handler that says NotYet does not hold up our own sending.
+void VerbsConnection::received(std::uint32_t index, std::uint32_t bytes) {
+  ++core_.statistics.messages_received;
+  if (bytes < sizeof(MessagePrefix)) return static_cast<void>(corrupt("a message without its prefix"));
+  const auto prefix = read_as<MessagePrefix>(rings_.receive(index));
+  const std::uint32_t consumed = prefix.consumed - peer_consumed_;
+  const std::uint32_t fetched = prefix.fetched - peer_fetched_;
+  if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return static_cast<void>(corrupt("a message of a wrong length"));
+  if (consumed > sent_ - peer_consumed_ || fetched > fetch_offered_ - peer_fetched_) {
+    return static_cast<void>(corrupt("an acknowledgement of what was not sent"));
+  }
+  peer_consumed_ = prefix.consumed;
+  peer_fetched_ = prefix.fetched;
+  for (std::uint32_t i = 0; i < fetched; ++i) queue_.fetched();
+  if (last_arrived_) return static_cast<void>(corrupt("a message after the last"));
+  last_arrived_ = (prefix.flags & kLastMessage) != 0;
+  arrived_.push_back({index, prefix.bytes});
+  early_ = state_ == State::accepting;
+  if (consumed > 0) core_.make_dirty(self());
+  core_.make_due(self());
+}
+
+void VerbsConnection::serve() {
+  if (!serving()) return discard_arrived();
+  if (in_frame_) {
+    if (reading_ > 0 || asked_ < destination_.size() || fetch_failed_) return;
+    if (!fetched()) return;
+  }
+  while (serving() && !stalled_ && !in_frame_ && !arrived_.empty() && serve_record()) {
+  }
+}
+
+bool VerbsConnection::corrupt(const std::string& why) {
+  broken({Errc::corrupt, peer_ + " sent " + why + "."});
+  return false;
+}
+
+/// One frame, or the end of a message. False: reading must stop.
+bool VerbsConnection::serve_record() {
+  const Arrived& message = arrived_.front();
+  const auto bytes = rings_.receive(message.index).first(message.bytes);
+  if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);
+  if (read_to_ >= bytes.size()) {
+    const bool last = last_arrived_ && arrived_.size() == 1;
+    message_done();
+    if (!last) return true;
+    tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+    return false;
+  }
+  const auto record = bytes.subspan(read_to_);
+  if (record.size() < sizeof(RecordHead)) return corrupt("a message that ends within a frame's header");
+  const auto head = read_as<RecordHead>(record);
+  const bool here = head.kind == RecordKind::here;
+  if (!here && head.kind != RecordKind::fetch) return corrupt("a record of an unknown kind");
+  const std::size_t body = here ? head.payload_bytes : sizeof(RemotePayload);
+  if (record.size() - sizeof head < body) return corrupt("a message that ends within a frame");
+  record_end_ = std::min(bytes.size(), read_to_ + sizeof head + aligned(body));
+  const auto header = decode(head.header);
+  if (!header) {
+    ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
+    return corrupt("a corrupt frame: " + std::string(to_string(header.error())));
+  }
+  if (header->payload_bytes != head.payload_bytes) return corrupt("a frame whose payload has another length than it says");
+  if (claimed_by_peer_ && claimed_group_ != 0 && header->group != claimed_group_) {
+    return corrupt("a first frame of another group than it claimed");
+  }
+  claimed_by_peer_ = false;
+  if (!place(*header)) return false;
+  const auto payload = record.subspan(sizeof head, body);
+  if (!here) {
+    in_frame_ = true;
+    return fetch(read_as<RemotePayload>(payload));
+  }
+  if (!payload.empty()) std::memcpy(destination_.data(), payload.data(), payload.size());
+  core_.statistics.bytes_copied += payload.size();
+  return deliver();
+}
+
+/// Asks where the payload goes.
+bool VerbsConnection::place(const FrameHeader& header) {
+  resumed_ = false;
+  core_.count_callback();
+  Placement placement = handler_->on_header(*channel_, header);
+  if (!serving()) return false;
+  if (auto* reject = std::get_if<Reject>(&placement)) {
+    tell_closed(std::move(reject->error));
+    return false;
+  }
+  if (std::holds_alternative<NotYet>(placement)) {
+    stalled_ = !resumed_;
+    if (resumed_) core_.make_due(self());
+    return false;
+  }
+  destination_ = std::get<Accept>(placement).payload;
+  if (destination_.size() != header.payload_bytes) {
+    throw std::logic_error("on_header accepted a payload at a place of another length");
+  }
+  header_ = header;
+  return true;
+}
+
+bool VerbsConnection::deliver() {
+  read_to_ = record_end_;
+  ++core_.statistics.frames_received;
+  core_.count_callback();
+  handler_->on_frame(*channel_, header_, destination_);
+  return serving();
+}
+
+bool VerbsConnection::fetch(const RemotePayload& from) {
+  auto sink = domain_->registrations().acquire(destination_, Access::sink);
+  if (!sink) {
+    broken(std::move(sink.error()));
+    return false;
+  }
+  sink_ = std::move(*sink);
+  remote_ = from;
+  asked_ = 0;
+  fetch_more();
+  return false;  // the next frame after this one
+}
+
+void VerbsConnection::fetch_more() {
+  while (asked_ < destination_.size() && reading_ < reads_max_) {
+    const std::size_t piece = std::min<std::size_t>(core_.settings().read_bytes_max, destination_.size() - asked_);
+    ibv_sge to{.addr = reinterpret_cast<std::uintptr_t>(destination_.data() + asked_),
+               .length = static_cast<std::uint32_t>(piece),
+               .lkey = sink_->local_key()};
+    ibv_send_wr work{};
+    work.wr_id = WorkId{number_, WorkKind::read, posted_ + 1}.packed();
+    work.sg_list = &to;
+    work.num_sge = 1;
+    work.opcode = IBV_WR_RDMA_READ;
+    work.send_flags = IBV_SEND_SIGNALED;
+    work.wr.rdma = {.remote_addr = remote_.address + asked_, .rkey = remote_.key};
+    ibv_send_wr* refused = nullptr;
+    ++core_.statistics.posts;
+    if (const int error = ibv_post_send(queue_pair_, &work, &refused); error != 0) {
+      return broken({Errc::io, "cannot fetch from " + peer_ + ": " + std::strerror(error) + "."});
+    }
+    ++posted_;
+    ++reading_;
+    asked_ += piece;
+  }
+}
+
+/// The payload is whole. False: reading must stop.
+bool VerbsConnection::fetched() {
+  in_frame_ = false;
+  sink_.reset();
+  ++fetched_count_;
+  core_.statistics.bytes_fetched += destination_.size();
+  core_.make_dirty(self());
+  return deliver();
+}
+
+/// After our own close: what still comes is read by nobody, but its receives are posted again, because the peer's
+/// acknowledgements come with it.
+void VerbsConnection::discard_arrived() {
+  while (!arrived_.empty()) message_done();
+  if (last_arrived_) close();  // and nobody will fetch what we still had
+}
+
+void VerbsConnection::message_done() {
+  to_post_.push_back(arrived_.front().index);
+  arrived_.pop_front();
+  read_to_ = 0;
+}
+
+/// Posted first, and counted as consumed after that.
+void VerbsConnection::post_receives() {
+  if (queue_pair_ == nullptr) return;
+  std::array<ibv_recv_wr, kPostedAtOnce> works;
+  std::array<ibv_sge, kPostedAtOnce> places;
+  while (!to_post_.empty()) {
+    const std::size_t count = std::min(to_post_.size(), works.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t index = to_post_[to_post_.size() - 1 - i];
+      const auto place = rings_.receive(index);
+      places[i] = {.addr = reinterpret_cast<std::uintptr_t>(place.data()),
+                   .length = static_cast<std::uint32_t>(place.size()),
+                   .lkey = rings_.local_key()};
+      works[i] = {.wr_id = WorkId{number_, WorkKind::receive, index}.packed(),
+                  .next = i + 1 < count ? &works[i + 1] : nullptr,
+                  .sg_list = &places[i],
+                  .num_sge = 1};
+    }
+    ibv_recv_wr* refused = nullptr;
+    if (const int error = ibv_post_recv(queue_pair_, works.data(), &refused); error != 0) {
+      return broken({Errc::io, "cannot receive from " + peer_ + ": " + std::strerror(error) + "."});
+    }
+    to_post_.resize(to_post_.size() - count);
+    consumed_ += static_cast<std::uint32_t>(count);
+  }
+}
+
+}  // namespace tributary::transport::verbs
