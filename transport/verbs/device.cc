@@ -13,21 +13,25 @@ constexpr std::uint32_t kCompletionsAtFirst = 1024;
 
 std::unexpected<Error> refused(const Device& device, const char* what) {
   const int error = errno;
-  return fail(Errc::exhausted, "RDMA device " + device.name() + ": cannot make " + what + ": " + std::strerror(error) + ".");
+  return fail(Errc::exhausted,
+              "RDMA device " + device.name() + ": cannot make " + what + ": " + std::strerror(error) + ".");
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Device>> Device::open(ibv_context* context, const VerbsSettings& settings, const KeptRanges& kept,
-                                             VerbsStatistics& statistics) {
+Result<std::shared_ptr<Device>> Device::open(ibv_context* context, const VerbsSettings& settings,
+                                             const KeptRanges& kept, VerbsStatistics& statistics) {
   std::shared_ptr<Device> device(new Device(context, settings, kept, statistics));
   device->channel_.reset(ibv_create_comp_channel(context));
   if (!device->channel_) return refused(*device, "a completion channel");
   const int flags = ::fcntl(device->channel_->fd, F_GETFL);
   ::fcntl(device->channel_->fd, F_SETFL, flags | O_NONBLOCK);
   ibv_device_attr limits{};
+  device->completions_max_ = kCompletionsAtFirst;
   if (ibv_query_device(context, &limits) == 0) {
-    device->reads_max_ = static_cast<std::uint32_t>(std::clamp(std::min(limits.max_qp_rd_atom, limits.max_qp_init_rd_atom), 1, 16));
+    device->completions_max_ = static_cast<std::uint32_t>(std::max(limits.max_cqe, 1));
+    device->reads_max_ =
+        static_cast<std::uint32_t>(std::clamp(std::min(limits.max_qp_rd_atom, limits.max_qp_init_rd_atom), 1, 16));
   }
   return device;
 }
@@ -58,13 +62,13 @@ void Device::forget(std::span<const std::byte> memory) {
 Status Device::reserve(std::uint32_t completions) {
   const std::uint32_t wanted = reserved_ + completions;
   if (!queue_) {
-    const std::uint32_t size = std::max(wanted, kCompletionsAtFirst);
+    const std::uint32_t size = std::min(std::max(wanted, kCompletionsAtFirst), completions_max_);
     queue_.reset(ibv_create_cq(context_, static_cast<int>(size), nullptr, channel_.get(), 0));
     if (!queue_) return refused(*this, "a completion queue");
     ++statistics_.completion_queues;
     capacity_ = size;
   } else if (wanted > capacity_) {
-    const std::uint32_t size = std::max(wanted, 2 * capacity_);
+    const std::uint32_t size = std::min(std::max(wanted, 2 * capacity_), completions_max_);
     if (ibv_resize_cq(queue_.get(), static_cast<int>(size)) != 0) return refused(*this, "its completion queue larger");
     capacity_ = size;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// One RDMA device as one transport uses it: a completion queue that all its queue pairs share, and its protection
-// domains. It lives as long as a connection or listener uses it.
+// One RDMA device as one transport uses it: a completion queue that its queue pairs share, and its protection domains.
+// It lives as long as a connection uses it.
 #include <map>
 #include <memory>
 
@@ -12,8 +12,8 @@ namespace tributary::transport::verbs {
 /// A group's protection domain and what is registered in it.
 class Domain {
  public:
-  Domain(ProtectionDomainPtr domain, bool sinks_need_remote_write, const VerbsSettings& settings, const KeptRanges& kept,
-         VerbsStatistics& statistics)
+  Domain(ProtectionDomainPtr domain, bool sinks_need_remote_write, const VerbsSettings& settings,
+         const KeptRanges& kept, VerbsStatistics& statistics)
       : domain_(std::move(domain)), registrations_(*domain_, sinks_need_remote_write, settings, kept, statistics) {}
   [[nodiscard]] ibv_pd* get() const noexcept { return domain_.get(); }
   [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
@@ -41,7 +41,11 @@ class Device {
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory);
 
-  /// The completion queue must never be full: room for a connection's outstanding work is reserved before it has any.
+  /// The completion queue must never be full: room for a connection's outstanding work is reserved before it has any. A
+  /// device bounds the length of a queue: where has_room() is false, it is used by another Device too.
+  [[nodiscard]] bool has_room(std::uint32_t completions) const noexcept {
+    return reserved_ + completions <= completions_max_;
+  }
   [[nodiscard]] Status reserve(std::uint32_t completions);
   /// What such a connection left in the queue may still be there; it goes with the next time that the queue is empty.
   void give_back(std::uint32_t completions) noexcept { leftover_ += completions; }
@@ -64,6 +68,7 @@ class Device {
   VerbsStatistics& statistics_;
   CompletionChannelPtr channel_;
   CompletionQueuePtr queue_;
+  std::uint32_t completions_max_ = 0;
   std::uint32_t capacity_ = 0;
   std::uint32_t reserved_ = 0;
   std::uint32_t leftover_ = 0;

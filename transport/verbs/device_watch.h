@@ -1,6 +1,6 @@
 #pragma once
-// Asynchronous events of devices. A process has one context of each device, so whichever transport reads an event may have
-// read another one's: it goes to all that use the device, each on its own thread.
+// Asynchronous events of devices. A process has one context of each device, so whichever transport reads an event may
+// have read another one's: it goes to all that use the device, each on its own thread.
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -1,7 +1,7 @@
 #pragma once
-// The frames of one channel, from send() to on_sent: those that wait to be sent, those whose payload the peer still has to
-// fetch, those that are done but not told. One ring with three marks, told <= sent <= tail; it grows to the most frames
-// that were ever in it and then stays.
+// The frames of one channel, from send() to on_sent: those that wait to be sent, those whose payload the peer still has
+// to fetch, those that are done but not told. One ring with three marks, told <= sent <= tail; it grows to the most
+// frames that were ever in it and then stays.
 #include <cstdint>
 #include <optional>
 #include <vector>

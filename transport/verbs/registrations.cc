@@ -96,7 +96,8 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
   MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
   if (region) return std::make_shared<const Registration>(std::move(region), statistics_);
   const int error = errno;
-  std::string why = "cannot register " + std::to_string(memory.size()) + " bytes with the RDMA device: " + std::strerror(error);
+  std::string why =
+      "cannot register " + std::to_string(memory.size()) + " bytes with the RDMA device: " + std::strerror(error);
   if (error == ENOMEM || error == EPERM) why += "; raise the limit of locked memory (ulimit -l, LimitMEMLOCK=)";
   return fail(error == EFAULT ? Errc::bad_argument : Errc::exhausted, why + ".");
 }

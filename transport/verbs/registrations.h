@@ -1,7 +1,7 @@
 #pragma once
-// Registered memory of one protection domain. A registration lives as long as somebody holds it; while it lives, whoever
-// wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held by the
-// cache; other memory is held after use only as far as the settings allow.
+// Registered memory of one protection domain. A registration lives as long as somebody holds it; while it lives,
+// whoever wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held
+// by the cache; other memory is held after use only as far as the settings allow.
 #include <cstdint>
 #include <list>
 #include <map>

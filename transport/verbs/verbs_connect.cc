@@ -37,7 +37,8 @@ Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool 
   wanted.ai_flags = AI_NUMERICSERV | (numeric ? AI_NUMERICHOST : 0);
   addrinfo* found = nullptr;
   const int error = ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &wanted, &found);
-  if (error != 0) return fail(Errc::unreachable, std::string("cannot find an address for its name: ") + ::gai_strerror(error));
+  if (error != 0)
+    return fail(Errc::unreachable, std::string("cannot find an address for its name: ") + ::gai_strerror(error));
   std::vector<NetworkAddress> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     std::memcpy(&addresses.emplace_back().storage, one->ai_addr, one->ai_addrlen);
@@ -111,7 +112,8 @@ Status VerbsConnection::start_resolving(const NetworkAddress& address) {
   std::vector<NetworkAddress> source;
   if (!core_.settings().bind_address.empty()) {
     auto found = addresses_of({core_.settings().bind_address, 0}, true);
-    if (!found) return fail(Errc::bad_config, "bind_address " + core_.settings().bind_address + " is no numeric address");
+    if (!found)
+      return fail(Errc::bad_config, "bind_address " + core_.settings().bind_address + " is no numeric address");
     source = std::move(*found);
   }
   auto to = address;
@@ -133,26 +135,30 @@ Greeting VerbsConnection::greeting() const {
 
 /// The receives are there before anybody can send: posting works from the queue pair's first state on.
 Status VerbsConnection::make_queue_pair(std::uint64_t group) {
-  auto device = core_.device_of(id_->verbs);
+  const Greeting ours = greeting();
+  depth_ = ours.receive_depth;
+  // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that, and
+  // READs.
+  const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
+  const std::uint32_t sends = 2 * depth_ + reads;
+  auto device = core_.device_of(id_->verbs, depth_ + sends);
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
+  reads_max_ = std::min(reads, device_->reads_max());
   auto domain = device_->domain_of(group);
   if (!domain) return std::unexpected(domain.error());
   domain_ = std::move(*domain);
-  const Greeting ours = greeting();
-  reads_max_ = std::clamp(core_.settings().reads_in_flight, 1U, device_->reads_max());
-  const std::uint32_t depth = ours.receive_depth;
-  depth_ = depth;
-  // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that, and READs.
-  const std::uint32_t sends = 2 * depth + reads_max_;
-  if (auto ok = device_->reserve(depth + sends); !ok) return ok;
-  reserved_ = depth + sends;
+  if (auto ok = device_->reserve(depth_ + sends); !ok) return ok;
+  reserved_ = depth_ + sends;
   ibv_qp_init_attr wanted{};
   wanted.qp_context = nullptr;
   wanted.send_cq = wanted.recv_cq = device_->completion_queue();
   wanted.qp_type = IBV_QPT_RC;
   wanted.sq_sig_all = 0;
-  wanted.cap = {.max_send_wr = sends, .max_recv_wr = depth, .max_send_sge = 1, .max_recv_sge = 1,
+  wanted.cap = {.max_send_wr = sends,
+                .max_recv_wr = depth_,
+                .max_send_sge = 1,
+                .max_recv_sge = 1,
                 .max_inline_data = core_.settings().inline_bytes};
   if (rdma_create_qp(id_.get(), domain_->get(), &wanted) != 0) {
     wanted.cap.max_inline_data = 0;  // some devices have none
@@ -163,11 +169,11 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   queue_pair_ = id_->qp;
   ++core_.statistics.queue_pairs;
   inline_bytes_ = std::min(wanted.cap.max_inline_data, core_.settings().inline_bytes);
-  auto rings = Rings::make(*domain_, depth, ours.message_bytes, depth, ours.message_bytes);
+  auto rings = Rings::make(*domain_, depth_, ours.message_bytes, depth_, ours.message_bytes);
   if (!rings) return std::unexpected(rings.error());
   rings_ = std::move(*rings);
-  to_post_.reserve(depth);
-  for (std::uint32_t i = 0; i < depth; ++i) to_post_.push_back(i);
+  to_post_.reserve(depth_);
+  for (std::uint32_t i = 0; i < depth_; ++i) to_post_.push_back(i);
   post_receives();
   consumed_ = 0;  // these were not consumed before
   return {};
@@ -187,7 +193,8 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
 /// The smaller of both sides' numbers is what each may use of the other.
 void VerbsConnection::set_up_sending(const Greeting& theirs) {
   const Greeting ours = greeting();
-  peer_depth_ = std::min(theirs.receive_depth, ours.receive_depth);  // of ours, because the send ring has so many places
+  peer_depth_ =
+      std::min(theirs.receive_depth, ours.receive_depth);  // of ours, because the send ring has so many places
   message_bytes_ = std::min(theirs.message_bytes, ours.message_bytes);
 }
 
@@ -237,7 +244,8 @@ void VerbsConnection::notice(const Notice& notice) {
       return;
     }
     case RDMA_CM_EVENT_ROUTE_RESOLVED:
-      if (auto ok = start_connecting(); !ok) broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
+      if (auto ok = start_connecting(); !ok)
+        broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
       return;
     case RDMA_CM_EVENT_ESTABLISHED: {
       Greeting theirs;

@@ -118,7 +118,8 @@ void VerbsConnection::tear_down() {
   clear_timer();
   core_.leave(number_);
   if (queue_pair_ != nullptr) {
-    rdma_disconnect(id_.get());  // tells the peer; if it is told already, or was never there, that is an error that says so
+    rdma_disconnect(
+        id_.get());  // tells the peer; if it is told already, or was never there, that is an error that says so
     rdma_destroy_qp(id_.get());
     queue_pair_ = nullptr;
     --core_.statistics.queue_pairs;

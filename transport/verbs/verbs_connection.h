@@ -8,11 +8,12 @@
 //     posted there = D + consumed there,   needed there = sent here,   and sent - (consumed, as told) <= D
 // is all that has to be kept, and may_send() keeps it: told is never more than consumed.
 //
-// Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only used
-// by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b with
-// message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all of a's: a is
-// free. The other way round, b is free. If neither: A acknowledged something new to b, after which b has sent nothing, as
-// B was its last: b is free. And whoever is free, and owes an acknowledgement of half of D or more, sends one by itself.
+// Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only
+// used by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b
+// with message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all of
+// a's: a is free. The other way round, b is free. If neither: A acknowledged something new to b, after which b has sent
+// nothing, as B was its last: b is free. And whoever is free, and owes an acknowledgement of half of D or more, sends
+// one by itself.
 #include <array>
 #include <deque>
 #include <optional>
@@ -69,7 +70,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   void shut_down() override { close(); }
   [[nodiscard]] bool uses(const ibv_context* context, std::uint32_t queue_pair) const noexcept;
   void device_failed(const std::string& what);
-  bool due = false;    // in the core's lists
+  bool due = false;  // in the core's lists
   bool dirty = false;
 
  private:
@@ -158,41 +159,41 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
     std::uint32_t bytes = 0;
   };
   std::deque<Arrived> arrived_;
-  std::size_t read_to_ = 0;      // within the first arrived message
-  std::size_t record_end_ = 0;   // of the frame that is being read
-  bool stalled_ = false;         // the handler said NotYet
-  bool resumed_ = false;         // resume() came while on_header ran
-  bool in_frame_ = false;        // header_ is placed; its payload is being fetched
+  std::size_t read_to_ = 0;     // within the first arrived message
+  std::size_t record_end_ = 0;  // of the frame that is being read
+  bool stalled_ = false;        // the handler said NotYet
+  bool resumed_ = false;        // resume() came while on_header ran
+  bool in_frame_ = false;       // header_ is placed; its payload is being fetched
   FrameHeader header_;
   std::span<std::byte> destination_;
   RegistrationPtr sink_;
   RemotePayload remote_;
-  std::size_t asked_ = 0;         // bytes of the payload in READs so far
-  std::uint32_t reading_ = 0;     // READs under way
+  std::size_t asked_ = 0;      // bytes of the payload in READs so far
+  std::uint32_t reading_ = 0;  // READs under way
   bool fetch_failed_ = false;
-  std::uint32_t consumed_ = 0;    // messages
+  std::uint32_t consumed_ = 0;  // messages
   std::uint32_t fetched_count_ = 0;
   std::vector<std::uint32_t> to_post_;  // receives to be posted anew
 
   // sending
   FrameQueue queue_;
   std::uint32_t peer_depth_ = 0;
-  std::uint32_t message_bytes_ = 0;     // of a message to the peer
-  std::uint32_t sent_ = 0;              // messages
-  std::uint32_t peer_consumed_ = 0;     // of them
-  std::uint32_t peer_fetched_ = 0;      // payloads
-  std::uint32_t fetch_offered_ = 0;     // payloads that the peer was asked to fetch
+  std::uint32_t message_bytes_ = 0;  // of a message to the peer
+  std::uint32_t sent_ = 0;           // messages
+  std::uint32_t peer_consumed_ = 0;  // of them
+  std::uint32_t peer_fetched_ = 0;   // payloads
+  std::uint32_t fetch_offered_ = 0;  // payloads that the peer was asked to fetch
   std::uint32_t consumed_told_ = 0;
   std::uint32_t fetched_told_ = 0;
-  std::uint32_t posted_ = 0;            // work requests on the send queue
-  std::uint32_t retired_ = 0;           // of them
+  std::uint32_t posted_ = 0;   // work requests on the send queue
+  std::uint32_t retired_ = 0;  // of them
   std::uint32_t since_signal_ = 0;
   std::uint32_t inline_bytes_ = 0;
   std::uint32_t reads_max_ = 1;
-  bool last_posted_ = false;            // our last message; nothing follows
-  bool last_sent_ = false;              // and the peer's device has it
-  bool early_ = false;                  // a message came before the connection manager's word that it is open
-  std::uint32_t depth_ = 0;             // receives posted here, and places in the send ring
+  bool last_posted_ = false;  // our last message; nothing follows
+  bool last_sent_ = false;    // and the peer's device has it
+  bool early_ = false;        // a message came before the connection manager's word that it is open
+  std::uint32_t depth_ = 0;   // receives posted here, and places in the send ring
 
   std::jthread look_up_;  // last: it uses the others
 };

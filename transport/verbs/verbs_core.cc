@@ -54,7 +54,8 @@ Status VerbsCore::open() {
   }
   wake_ = FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   epoll_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (wake_.get() < 0 || epoll_.get() < 0) return fail(Errc::exhausted, std::string("no descriptor left: ") + std::strerror(errno) + ".");
+  if (wake_.get() < 0 || epoll_.get() < 0)
+    return fail(Errc::exhausted, std::string("no descriptor left: ") + std::strerror(errno) + ".");
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
   watch(events_->fd);
   watch(wake_.get());
@@ -70,17 +71,22 @@ void VerbsCore::watch(int descriptor) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
 }
 
-Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context) {
+Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::uint32_t completions) {
   std::erase_if(devices_, [](const auto& device) { return device.expired(); });
+  bool first = true;
   for (const auto& weak : devices_) {
     auto device = weak.lock();
-    if (device->context() == context) return device;
+    if (device->context() != context) continue;
+    if (device->has_room(completions)) return device;
+    first = false;
   }
   auto opened = Device::open(context, settings_, kept_, statistics);
   if (!opened) return opened;
   watch((*opened)->completion_descriptor());
-  watch(context->async_fd);
-  DeviceWatch::of_process().enter(context, weak_from_this());
+  if (first) {
+    watch(context->async_fd);
+    DeviceWatch::of_process().enter(context, weak_from_this());
+  }
   devices_.emplace_back(*opened);
   return opened;
 }
@@ -150,9 +156,9 @@ void VerbsCore::take_connection_events() {
   rdma_cm_event* event = nullptr;
   while (!shut_ && rdma_get_cm_event(events_.get(), &event) == 0) {
     Notice notice{.event = event->event, .status = event->status};
-    auto* const whom = static_cast<Notified*>((event->listen_id != nullptr && event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-                                                  ? event->listen_id->context
-                                                  : event->id->context);
+    auto* const whom = static_cast<Notified*>(
+        (event->listen_id != nullptr && event->event == RDMA_CM_EVENT_CONNECT_REQUEST) ? event->listen_id->context
+                                                                                       : event->id->context);
     ConnectionIdPtr request;
     if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
       request.reset(event->id);

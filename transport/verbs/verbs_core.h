@@ -1,6 +1,6 @@
 #pragma once
-// The turn of a VerbsTransport: completions, events of the connection manager and of the devices, posted calls, time-outs,
-// what is due, what is to be sent.
+// The turn of a VerbsTransport: completions, events of the connection manager and of the devices, posted calls,
+// time-outs, what is due, what is to be sent.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -55,7 +55,8 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   // ---- for connections and listeners, on the transport's thread
   [[nodiscard]] const VerbsSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] rdma_event_channel* events() const noexcept { return events_.get(); }
-  [[nodiscard]] Result<std::shared_ptr<verbs::Device>> device_of(ibv_context* context);
+  /// With room for so many completions.
+  [[nodiscard]] Result<std::shared_ptr<verbs::Device>> device_of(ibv_context* context, std::uint32_t completions);
   /// turn() will be called in this poll or the next.
   void make_due(const verbs::ConnectionPtr& connection);
   /// send_turn() will be called soon.

@@ -40,7 +40,8 @@ Status VerbsListenPoint::open(const Endpoint& at) {
   auto addresses = addresses_of(where, false);
   if (!addresses) return refused(addresses.error().message);
   rdma_cm_id* id = nullptr;
-  if (rdma_create_id(core->events(), &id, static_cast<Notified*>(this), RDMA_PS_TCP) != 0) return refused(std::strerror(errno));
+  if (rdma_create_id(core->events(), &id, static_cast<Notified*>(this), RDMA_PS_TCP) != 0)
+    return refused(std::strerror(errno));
   id_.reset(id);
   int only_its_family = all ? 0 : 1;
   rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only_its_family, sizeof only_its_family);

@@ -62,8 +62,8 @@ void VerbsConnection::completed(const ibv_wc& completion) {
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
   fetch_failed_ = true;  // whichever request it was: none that follows it has done anything
-  const std::string what = completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed"
-                                                                    : ibv_wc_status_str(completion.status);
+  const std::string what =
+      completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed" : ibv_wc_status_str(completion.status);
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
 }
 
@@ -74,7 +74,8 @@ void VerbsConnection::received(std::uint32_t index, std::uint32_t bytes) {
   const auto prefix = read_as<MessagePrefix>(rings_.receive(index));
   const std::uint32_t consumed = prefix.consumed - peer_consumed_;
   const std::uint32_t fetched = prefix.fetched - peer_fetched_;
-  if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return static_cast<void>(corrupt("a message of a wrong length"));
+  if (prefix.bytes < sizeof prefix || prefix.bytes > bytes)
+    return static_cast<void>(corrupt("a message of a wrong length"));
   if (consumed > sent_ - peer_consumed_ || fetched > fetch_offered_ - peer_fetched_) {
     return static_cast<void>(corrupt("an acknowledgement of what was not sent"));
   }
@@ -129,7 +130,8 @@ bool VerbsConnection::serve_record() {
     ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
     return corrupt("a corrupt frame: " + std::string(to_string(header.error())));
   }
-  if (header->payload_bytes != head.payload_bytes) return corrupt("a frame whose payload has another length than it says");
+  if (header->payload_bytes != head.payload_bytes)
+    return corrupt("a frame whose payload has another length than it says");
   if (claimed_by_peer_ && claimed_group_ != 0 && header->group != claimed_group_) {
     return corrupt("a first frame of another group than it claimed");
   }

@@ -1,6 +1,6 @@
 #pragma once
-// What travels in one send between two VerbsTransports: a prefix, then records, each one frame. Little-endian, as all of
-// the protocol.
+// What travels in one send between two VerbsTransports: a prefix, then records, each one frame. Little-endian, as all
+// of the protocol.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -53,14 +53,15 @@ inline constexpr std::size_t kRecordAlignment = 8;
 struct Greeting {
   static constexpr std::uint32_t kMagic = 0x31564254;  // "TBV1"
   std::uint32_t magic = kMagic;
-  std::uint32_t receive_depth = 0;   // so many receives are posted
-  std::uint32_t message_bytes = 0;   // of each
-  std::uint32_t lane = 0;            // the claim, in a request
+  std::uint32_t receive_depth = 0;  // so many receives are posted
+  std::uint32_t message_bytes = 0;  // of each
+  std::uint32_t lane = 0;           // the claim, in a request
   std::uint64_t group = 0;
 };
 static_assert(sizeof(Greeting) == 24 && sizeof(Greeting) <= 56);
 
 inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 1024;
+inline constexpr std::uint32_t kReadsMax = 16;
 inline constexpr std::uint32_t kEagerBytesMax = 65536;
 
 /// False: not ours, or out of bounds.

@@ -71,7 +71,6 @@ class Peer : public ChannelHandler {
     return Accept{buffer};
   }
 
-  std::unique_ptr<Channel> channel;
   bool opened = false;
   std::size_t headers = 0;
   std::vector<std::byte> buffer;
@@ -84,6 +83,8 @@ class Peer : public ChannelHandler {
   std::function<void(Channel&, const Received&)> when_frame;
   std::function<void(std::uint64_t)> when_sent;
   std::function<void()> when_closed;
+
+  std::unique_ptr<Channel> channel;  // last: a device may write to `buffer` as long as it is open
 };
 
 /// Gives every accepted connection to a Peer of its own.
@@ -116,7 +117,8 @@ class TransportConformance : public ::testing::TestWithParam<NamedWorld> {
   }
   void connect() {
     client_.channel = world_->client().connect(listener_->local(), client_, std::chrono::seconds(10));
-    ASSERT_TRUE(run_until([&] { return client_.opened && !acceptor_.peers.empty(); }));
+    ASSERT_TRUE(run_until([&] { return (client_.opened && !acceptor_.peers.empty()) || client_.closed; }));
+    ASSERT_FALSE(client_.closed) << client_.closed->message;
   }
   Peer& server() { return *acceptor_.peers.front(); }
   bool run_until(const std::function<bool()>& done) { return world_->run_until(done); }

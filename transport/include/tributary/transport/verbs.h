@@ -1,13 +1,14 @@
 #pragma once
-// Frames over RDMA verbs: InfiniBand, RoCE and iWARP, by reliable connected queue pairs that the RDMA connection manager
-// sets up. Small payloads travel in the send itself. Larger ones are fetched by the receiver's device straight from where
-// the sender has them to where the receiver's handler wants them: no processor copies them, and no kernel is asked.
+// Frames over RDMA verbs: InfiniBand, RoCE and iWARP, by reliable connected queue pairs that the RDMA connection
+// manager sets up. Small payloads travel in the send itself. Larger ones are fetched by the receiver's device straight
+// from where the sender has them to where the receiver's handler wants them: no processor copies them, and no kernel is
+// asked.
 //
-// Authority. A payload's key is told to the peer that shall fetch it, and to nobody else; it allows reading alone, of the
-// payload's own bytes, and is revoked when the frame is sent, unless the memory is kept registered (keep_registered). A
-// key is good only within its protection domain. Connections whose first frame names the same group share one, because
-// their memory is the same: a group's. The group is claimed before the first frame comes, and the first frame must
-// repeat it. A connection that claims none has a domain of its own.
+// Authority. A payload's key is told to the peer that shall fetch it, and to nobody else; it allows reading alone, of
+// the payload's own bytes, and is revoked when the frame is sent, unless the memory is kept registered
+// (keep_registered). A key is good only within its protection domain. Connections whose first frame names the same
+// group share one, because their memory is the same: a group's. The group is claimed before the first frame comes, and
+// the first frame must repeat it. A connection that claims none has a domain of its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -28,20 +29,20 @@ struct VerbsSettings {
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
   std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 1024
   std::uint32_t eager_bytes = 4096;        // payloads up to so long travel in the send itself; at most 64 KiB
-  std::uint32_t inline_bytes = 220;        // messages up to so long are written into the work request, if the device can
+  std::uint32_t inline_bytes = 220;  // messages up to so long are written into the work request, if the device can
   std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; larger payloads are fetched by several
   std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
   // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that is unmapped
-  // behind the library's back would stay registered, and another mapping at its address would be taken for it. What does
-  // not go away is told by keep_registered().
+  // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
+  // does not go away is told by keep_registered().
   std::size_t registrations_idle_bytes = 0;
-  Duration busy_poll = std::chrono::microseconds(50);  // poll(wait) spins up to so long before it sleeps; it learns from
-                                                       // how soon something came
-  std::uint8_t traffic_class = 0;      // DSCP and ECN bits of RoCE packets; 0: the system's
-  std::uint8_t ack_timeout = 0;        // 4.096 us x 2^n before a packet is sent again; 0: the device's default
-  std::uint8_t retry_count = 7;        // packets sent again before the peer counts as gone; at most 7
-  std::uint8_t rnr_retry_count = 6;    // a receive is always posted, so this is for devices that lose one; 7: for ever
-  std::string bind_address;            // numeric: source of connect(), and where listen() listens for an empty host
+  Duration busy_poll = std::chrono::microseconds(50);  // poll(wait) spins up to so long before it sleeps; it learns
+                                                       // from how soon something came
+  std::uint8_t traffic_class = 0;    // DSCP and ECN bits of RoCE packets; 0: the system's
+  std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
+  std::uint8_t retry_count = 7;      // packets sent again before the peer counts as gone; at most 7
+  std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
+  std::string bind_address;          // numeric: source of connect(), and where listen() listens for an empty host
 };
 
 /// Counts since the start. Read on the transport's thread.
@@ -101,9 +102,9 @@ class VerbsTransport final : public Transport {
   /// On this transport's thread, or before it has one. nullptr: none is taken any more.
   void accept_routed(Acceptor* acceptor);
 
-  /// Promises that this memory does not go away: what is sent from it or received into it is registered once, as a whole,
-  /// for each domain that uses it. Any thread may destroy what comes back; the registrations go with it at the latest when
-  /// the frames that use them are done.
+  /// Promises that this memory does not go away: what is sent from it or received into it is registered once, as a
+  /// whole, for each domain that uses it. Any thread may destroy what comes back; the registrations go with it at the
+  /// latest when the frames that use them are done.
   [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory);
 
   [[nodiscard]] VerbsStatistics statistics() const;
