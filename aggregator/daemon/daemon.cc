@@ -50,6 +50,7 @@ Daemon::~Daemon() {
   if (shutdown_.joinable()) shutdown_.join();
   manager_.reset();
   front_door_.reset();
+  rdma_door_.reset();
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
@@ -57,7 +58,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
   std::unique_ptr<Daemon> daemon(new Daemon(settings));
   if (auto ok = daemon->load_identity(); !ok) return std::unexpected(ok.error());
   warn_about_memory(settings.memory);
-  daemon->start_workers();
+  if (auto ok = daemon->start_workers(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_front_door(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_http(); !ok) return std::unexpected(ok.error());
   daemon->start_manager_link();
@@ -87,21 +88,72 @@ transport::TcpSettings Daemon::transport_settings() const {
   return tcp;
 }
 
-void Daemon::start_workers() {
+/// Connections to parents leave by the device where those of children come in, if listen names one.
+transport::VerbsSettings Daemon::verbs_settings() const {
+  const std::string& host = settings_.listen.host;
+  transport::VerbsSettings verbs;
+  verbs.connections_max = settings_.connections_max;
+  verbs.busy_poll = settings_.busy_poll;
+  if (host != "0.0.0.0" && host != "::" && host.find_first_not_of("0123456789abcdef.:") == std::string::npos) {
+    verbs.bind_address = host;
+  }
+  return verbs;
+}
+
+Status Daemon::start_workers() {
   const WorkerSettings worker{.name = settings_.name,
                               .join_limit = settings_.join_limit,
                               .form_limit = settings_.form_limit,
-                              .flush_limit = settings_.flush_limit};
+                              .flush_limit = settings_.flush_limit,
+                              .sessions_unjoined_max = settings_.unjoined_max};
+  if (settings_.transport == "verbs") return start_rdma_workers(worker);
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     workers_.push_back(std::make_unique<WorkerThread>(i, budget_, worker, transport_settings()));
   }
+  return {};
+}
+
+Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
+  for (std::uint32_t i = 0; i < settings_.workers; ++i) {
+    auto verbs = transport::VerbsTransport::create(verbs_settings());
+    if (!verbs) return fail(Errc::bad_config, "transport is verbs, but " + verbs.error().message);
+    workers_.push_back(std::make_unique<WorkerThread>(
+        i, budget_, worker, std::move(*verbs), [this](std::span<const std::byte> join) { return verify(join); }));
+  }
+  return {};
+}
+
+/// On the workers' threads.
+Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
+  {
+    const std::lock_guard lock(draining_mutex_);
+    if (!draining_.empty())
+      return fail(Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_);
+  }
+  const auto key = keys_.current();
+  if (!key) {
+    return fail(Errc::denied,
+                "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify credentials");
+  }
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
 }
 
 WorkerThread& Daemon::worker_of(std::uint64_t group, std::uint32_t lane) noexcept {
   return *workers_[mix(group, lane) % workers_.size()];
 }
 
+Status Daemon::open_rdma_door() {
+  auto door = RdmaDoor::open(settings_.listen, [this](const transport::VerbsClaim& claim) {
+    return worker_of(claim.group, claim.lane).rdma();
+  });
+  if (!door) return fail(Errc::io, door.error().message + " listen must be an address of an RDMA device's interface.");
+  rdma_door_ = std::move(*door);
+  return {};
+}
+
 Status Daemon::open_front_door() {
+  if (settings_.transport == "verbs") return open_rdma_door();
   transport::TcpSettings tcp = transport_settings();
   tcp.connections_max = 2 * settings_.unjoined_max + 64;  // those that wait, those that are refused, and some to spare
   tcp.busy_poll = {};
@@ -173,7 +225,7 @@ manager_client::AggregatorLoad Daemon::load() const {
 std::vector<std::string> Daemon::stuck() const {
   const auto limit = std::chrono::steady_clock::now() - kStuckAfter;
   std::vector<std::string> names;
-  if (front_door_->last_turn() < limit) names.emplace_back("front door");
+  if ((rdma_door_ ? rdma_door_->last_turn() : front_door_->last_turn()) < limit) names.emplace_back("front door");
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i]->last_turn() < limit) names.push_back("worker " + std::to_string(i));
   }
@@ -188,7 +240,7 @@ DaemonStatus Daemon::status() const {
                       .workers_total = settings_.workers,
                       .memory_bytes_max = budget_.bytes_max(),
                       .memory_bytes_reserved = budget_.in_use(),
-                      .front_door = front_door_->counts(),
+                      .front_door = front_door_ ? front_door_->counts() : FrontDoorCounts{},
                       .has_key = keys_.current() != nullptr,
                       .stuck = stuck(),
                       .now = std::chrono::steady_clock::now()};
@@ -228,7 +280,7 @@ void Daemon::set_draining(const std::string& reason) {
     const std::lock_guard lock(draining_mutex_);
     if (shutting_down_) return;
     draining_ = reason;
-    front_door_->close_to_joins(reason);
+    if (front_door_) front_door_->close_to_joins(reason);
   }
   if (!reason.empty()) return;
   for (const auto& worker : workers_) worker->undrain();
@@ -243,7 +295,7 @@ void Daemon::begin_shutdown(const std::string& reason) {
     const std::lock_guard lock(draining_mutex_);
     if (std::exchange(shutting_down_, true)) return;
     draining_ = reason;
-    front_door_->close_to_joins(reason);
+    if (front_door_) front_door_->close_to_joins(reason);
   }
   shutdown_ = std::jthread([this, reason] {
     shut_down_within_limit(reason);

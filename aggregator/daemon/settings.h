@@ -26,6 +26,7 @@ struct Settings {
   std::string token_file;
   std::string state_file;
   std::string ready_file;
+  std::string transport = "tcp";
   Endpoint listen{"0.0.0.0", 7471};
   Endpoint http_listen{"0.0.0.0", 7472};
   std::string advertise;

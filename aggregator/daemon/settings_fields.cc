@@ -100,6 +100,10 @@ Status check_url(std::string_view url) {
   return wrong(url.starts_with("https://") ? "https is not spoken; put a proxy on this host"
                                            : "it does not begin with http://");
 }
+Status check_transport(std::string_view transport) {
+  if (transport == "tcp" || transport == "verbs") return {};
+  return wrong("it is neither tcp nor verbs");
+}
 Status check_advertise(std::string_view host) {
   if (host.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
   if (host.find_first_of(" \t[]/") != std::string_view::npos) return wrong("it is no host name or address");
@@ -156,6 +160,11 @@ std::vector<Field> make_fields() {
            "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
            "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
+      text("transport", &S::transport, "tcp or verbs",
+           "How ranks and other aggregators talk to this one: over TCP, or over RDMA (InfiniBand, RoCE, iWARP) by "
+           "verbs. "
+           "All aggregators and ranks of a group use the same.",
+           check_transport),
       endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),
       endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
       text(

@@ -12,26 +12,42 @@ constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 
 WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                            const transport::TcpSettings& transport_settings)
-    : transport_(transport_settings),
-      worker_(transport_, budget, std::move(settings)),
-      last_turn_(std::chrono::steady_clock::now().time_since_epoch()),
-      thread_([this, index](const std::stop_token& stop) {
-        ::pthread_setname_np(::pthread_self(), ("worker-" + std::to_string(index)).c_str());
-        run(stop);
-      }) {}
+    : transport_(std::make_unique<transport::TcpTransport>(transport_settings)),
+      tcp_(static_cast<transport::TcpTransport*>(transport_.get())),
+      worker_(*transport_, budget, std::move(settings)),
+      last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {
+  start(index);
+}
+
+WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
+                           std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify)
+    : transport_(std::move(transport)),
+      verbs_(static_cast<transport::VerbsTransport*>(transport_.get())),
+      worker_(*transport_, std::move(verify), budget, std::move(settings)),
+      last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {
+  verbs_->accept_routed(&worker_);
+  start(index);
+}
+
+void WorkerThread::start(std::uint32_t index) {
+  thread_ = std::jthread([this, index](const std::stop_token& stop) {
+    ::pthread_setname_np(::pthread_self(), ("worker-" + std::to_string(index)).c_str());
+    run(stop);
+  });
+}
 
 WorkerThread::~WorkerThread() {
   thread_.request_stop();
-  transport_.post([] {});  // wakes it
+  transport_->post([] {});  // wakes it
   thread_.join();
 }
 
 void WorkerThread::run(const std::stop_token& stop) {
-  transport::TimePoint next_tick = transport_.now() + kTickPeriod;
+  transport::TimePoint next_tick = transport_->now() + kTickPeriod;
   while (!stop.stop_requested()) {
-    const transport::TimePoint before = transport_.now();
-    transport_.poll(std::max(transport::Duration::zero(), next_tick - before));
-    const transport::TimePoint now = transport_.now();
+    const transport::TimePoint before = transport_->now();
+    transport_->poll(std::max(transport::Duration::zero(), next_tick - before));
+    const transport::TimePoint now = transport_->now();
     last_turn_.store(now.time_since_epoch(), std::memory_order_relaxed);
     if (now < next_tick) continue;
     worker_.tick(now);
@@ -41,24 +57,23 @@ void WorkerThread::run(const std::stop_token& stop) {
 
 void WorkerThread::take(int socket, VerifiedJoin join) {
   auto handle = std::make_shared<DescriptorHandle>(socket);
-  transport_.post([this, handle, join = std::move(join)] {
-    worker_.take(join,
-                 [&](transport::ChannelHandler& handler) { return transport_.adopt(handle->release(), handler); });
+  transport_->post([this, handle, join = std::move(join)] {
+    worker_.take(join, [&](transport::ChannelHandler& handler) { return tcp_->adopt(handle->release(), handler); });
   });
 }
 
 void WorkerThread::drain(std::string reason) {
-  transport_.post([this, reason = std::move(reason)] { worker_.drain(reason); });
+  transport_->post([this, reason = std::move(reason)] { worker_.drain(reason); });
 }
 
 void WorkerThread::undrain() {
-  transport_.post([this] { worker_.undrain(); });
+  transport_->post([this] { worker_.undrain(); });
 }
 
 std::future<WorkerSnapshot> WorkerThread::snapshot() {
   auto promise = std::make_shared<std::promise<WorkerSnapshot>>();
   auto future = promise->get_future();
-  transport_.post([this, promise] { promise->set_value(copy()); });
+  transport_->post([this, promise] { promise->set_value(copy()); });
   return future;
 }
 
@@ -66,7 +81,8 @@ WorkerSnapshot WorkerThread::copy() const {
   return {.metrics = worker_.metrics(),
           .lanes = worker_.lanes(),
           .sessions = worker_.sessions(),
-          .transport = transport_.statistics()};
+          .transport = tcp_ != nullptr ? tcp_->statistics() : transport::TcpStatistics{},
+          .verbs = verbs_ != nullptr ? verbs_->statistics() : transport::VerbsStatistics{}};
 }
 
 std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {

@@ -13,6 +13,7 @@
 #include "aggregator/daemon/descriptor_handle.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/transport/tcp.h"
+#include "tributary/transport/verbs.h"
 
 namespace tributary::aggregator {
 
@@ -22,6 +23,7 @@ struct WorkerSnapshot {
   std::vector<LaneStatus> lanes;
   std::uint64_t sessions = 0;
   transport::TcpStatistics transport;
+  transport::VerbsStatistics verbs;
 };
 
 class WorkerThread {
@@ -29,13 +31,18 @@ class WorkerThread {
   /// Starts the thread. `budget` must outlive this.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                const transport::TcpSettings& transport_settings);
+  /// One over RDMA: connections come by a listener that routes to rdma(), and their joins are verified here.
+  WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
+               std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
   /// Ends the thread; connections that are still open break.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
   // ---- any thread; all return at once
-  /// Serves a connection whose join was verified.
+  /// nullptr: not over RDMA.
+  [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
+  /// Over TCP: serves a connection whose join was verified.
   void take(int socket, VerifiedJoin join);
   void drain(std::string reason);
   void undrain();
@@ -44,10 +51,13 @@ class WorkerThread {
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 
  private:
+  void start(std::uint32_t index);
   void run(const std::stop_token& stop);
   [[nodiscard]] WorkerSnapshot copy() const;
 
-  transport::TcpTransport transport_;
+  std::unique_ptr<transport::Transport> transport_;
+  transport::TcpTransport* tcp_ = nullptr;      // one of these is it
+  transport::VerbsTransport* verbs_ = nullptr;  //
   Worker worker_;
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
   std::jthread thread_;  // last: it uses all of the above

@@ -44,7 +44,7 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
   if (over_ || dropping_ || (!serving_ && header.type != FrameType::join)) return;
   switch (header.type) {
     case FrameType::join:
-      return worker_.on_join(*this, payload);
+      return worker_.on_join(*this, header, payload);
     case FrameType::contribution:
       return node_->contribution_landed(*this, header);
     case FrameType::fault:

@@ -46,8 +46,8 @@ class Session final : public transport::ChannelHandler {
   Worker& worker_;
   std::shared_ptr<LaneNode>
       node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
-  std::unique_ptr<transport::Channel> channel_;
   std::vector<std::byte> join_payload_;
+  std::unique_ptr<transport::Channel> channel_;  // gone before what it may be receiving into
   transport::TimePoint join_deadline_;
   transport::TimePoint clear_at_{};
   std::uint32_t child_ = 0;

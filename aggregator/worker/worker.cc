@@ -40,21 +40,23 @@ Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view
   return VerifiedJoin{std::move(*claims), std::move(*chain)};
 }
 
-Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
-               WorkerSettings settings, std::function<std::int64_t()> unix_seconds)
+Worker::Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings)
     : transport_(transport),
-      verifier_(&verifier),
+      verify_(std::move(verify)),
       budget_(budget),
       settings_(std::move(settings)),
-      unix_seconds_(std::move(unix_seconds)),
       discard_(kSegmentBytesMax) {}
 
+Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
+               WorkerSettings settings, std::function<std::int64_t()> unix_seconds)
+    : Worker(
+          transport,
+          [&verifier, name = settings.name, unix_seconds = std::move(unix_seconds)](
+              std::span<const std::byte> payload) { return verify_join(verifier, name, payload, unix_seconds()); },
+          budget, settings) {}
+
 Worker::Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSettings settings)
-    : transport_(transport),
-      verifier_(nullptr),
-      budget_(budget),
-      settings_(std::move(settings)),
-      discard_(kSegmentBytesMax) {}
+    : Worker(transport, VerifyJoin(), budget, std::move(settings)) {}
 
 Worker::~Worker() {
   // Channels must go before the buffers of the nodes that they may still be sending from.
@@ -86,10 +88,14 @@ void Worker::take(const VerifiedJoin& verified,
   join(*handler, verified);
 }
 
-void Worker::on_join(Session& session, std::span<const std::byte> payload) {
-  if (verifier_ == nullptr) return refuse(session, {Errc::denied, "this lane is over; connect anew to join another"});
-  auto verified = verify_join(*verifier_, settings_.name, payload, unix_seconds_());
+void Worker::on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload) {
+  if (!verify_) return refuse(session, {Errc::denied, "this lane is over; connect anew to join another"});
+  auto verified = verify_(payload);
   if (!verified) return refuse(session, verified.error());
+  // A transport may have put the connection where this group's memory is, because the frame said so.
+  if (header.group != 0 && (header.group != verified->claims.group || header.lane != verified->claims.lane)) {
+    return refuse(session, {Errc::denied, "the join frame names another group or lane than its credential"});
+  }
   join(session, *verified);
 }
 

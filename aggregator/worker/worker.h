@@ -87,6 +87,9 @@ class Worker final : public transport::Acceptor {
   /// What must outlive the worker: all that is passed by reference.
   Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget, WorkerSettings settings,
          std::function<std::int64_t()> unix_seconds);
+  /// The same, where what verifies may change with time. Any error refuses the join with its sentence.
+  using VerifyJoin = std::function<Result<VerifiedJoin>(std::span<const std::byte> payload)>;
+  Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings);
   /// A worker to which joins come verified, by take() alone.
   Worker(transport::Transport& transport, MemoryBudget& budget, WorkerSettings settings);
   ~Worker() override;
@@ -113,7 +116,7 @@ class Worker final : public transport::Acceptor {
   friend class Session;
   using LaneKey = std::tuple<std::uint64_t, std::uint32_t, std::uint32_t>;  // group, epoch, lane
 
-  void on_join(Session& session, std::span<const std::byte> payload);
+  void on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload);
   void join(Session& session, const VerifiedJoin& verified);
   void refuse(Session& session, const Error& error);
   [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified);
@@ -121,10 +124,9 @@ class Worker final : public transport::Acceptor {
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 
   transport::Transport& transport_;
-  const TokenVerifier* verifier_;  // nullptr: no join is read here
+  const VerifyJoin verify_;  // none: no join is read here
   MemoryBudget& budget_;
   const WorkerSettings settings_;
-  std::function<std::int64_t()> unix_seconds_;
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;

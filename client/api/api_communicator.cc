@@ -6,6 +6,7 @@
 #include "client/api/guard.h"
 #include "client/api/interfaces.h"
 #include "client/api/meeting.h"
+#include "client/api/transports.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
@@ -24,9 +25,13 @@ Error with_function(const char* function, Error error) {
 Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
-  auto address = address_to_advertise(settings->interface_name, [](const char* name) { return std::getenv(name); });
+  auto transport = choose_transport(settings->transports);
+  if (!transport) return std::unexpected(transport.error());
+  const Environment environment = [](const char* name) { return std::getenv(name); };
+  auto address = *transport == "verbs" ? rdma_address(settings->interface_name, environment)
+                                       : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*address);
+  return open_meeting(*transport, *address);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

@@ -62,13 +62,19 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
 
 Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, const UniqueId& id) {
   std::string address = address_towards(id.root.host);
-  if (!settings.interface_name.empty()) {
+  if (parts.transport_name == "verbs") {
+    auto chosen = rdma_address(settings.interface_name, [](const char* name) { return std::getenv(name); });
+    if (!chosen) return std::unexpected(chosen.error());
+    address = parts.settings.advertised_host = std::move(*chosen);
+  } else if (!settings.interface_name.empty()) {
     auto chosen = address_to_advertise(settings.interface_name, {});
     if (!chosen) return std::unexpected(chosen.error());
     address = parts.settings.advertised_host = std::move(*chosen);
   }
   parts.settings.listen = {address, 0};
-  parts.transport = make_transport();
+  auto transport = make_transport(parts.transport_name, address);
+  if (!transport) return std::unexpected(transport.error());
+  parts.transport = std::move(*transport);
   return {};
 }
 

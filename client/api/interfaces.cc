@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
 
 #include "tributary/transport/tcp.h"
+#include "tributary/transport/verbs.h"
 
 namespace tributary::client {
 namespace {
@@ -94,6 +96,19 @@ Result<std::string> address_to_advertise(const std::string& interface_name, cons
   }
   std::string address = first_address();
   return address.empty() ? kLoopback : address;
+}
+
+Result<std::string> rdma_address(const std::string& interface_name, const Environment& environment) {
+  if (!interface_name.empty()) return transport::address_of_interface(interface_name);
+  const std::vector<std::string> addresses = transport::verbs_addresses();
+  if (addresses.empty()) {
+    return fail(Errc::unsupported,
+                "no RDMA port of this host has an IP address that can be found; name its interface (TRIBUTARY_IFNAME)");
+  }
+  const char* const local_rank = environment("LOCAL_RANK");
+  std::size_t turn = 0;
+  if (local_rank != nullptr) std::from_chars(local_rank, local_rank + std::strlen(local_rank), turn);
+  return addresses[turn % addresses.size()];
 }
 
 // Connecting a datagram socket sends nothing; it only makes the system choose a route and a source address.

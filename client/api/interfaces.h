@@ -19,6 +19,10 @@ namespace tributary::client {
 [[nodiscard]] Result<std::string> address_to_advertise(const std::string& interface_name,
                                                        const Environment& environment);
 
+/// Where a rank listens over RDMA, and which device its connections leave by: `interface_name`'s, or, of this host's
+/// RDMA addresses, the one whose turn it is by LOCAL_RANK, so that the ranks of a host share its devices out.
+[[nodiscard]] Result<std::string> rdma_address(const std::string& interface_name, const Environment& environment);
+
 /// The address by which this host would talk to `host`, a numeric address: where a rank listens for its peers. Empty
 /// when the system does not know.
 [[nodiscard]] std::string address_towards(const std::string& host);

@@ -23,9 +23,11 @@ void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
   relay_->target_ = &acceptor;
 }
 
-Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& host) {
+Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host) {
   std::unique_ptr<Meeting> meeting(new Meeting);
-  meeting->transport_ = make_transport();
+  auto made = make_transport(transport, host);
+  if (!made) return std::unexpected(made.error());
+  meeting->transport_ = std::move(*made);
   auto listener = meeting->transport_->listen({host, 0}, *meeting->relay_);
   if (!listener) return std::unexpected(listener.error());
   meeting->listener_ = std::move(*listener);
@@ -55,8 +57,8 @@ Registry& registry() {
 
 }  // namespace
 
-Result<UniqueIdBytes> open_meeting(const std::string& host) {
-  auto meeting = Meeting::open(host);
+Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host) {
+  auto meeting = Meeting::open(transport, host);
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;

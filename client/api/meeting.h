@@ -11,8 +11,8 @@ namespace tributary::client {
 /// One thread at a time: whoever takes it from the registry also takes its transport over.
 class Meeting {
  public:
-  /// Listens at `host` and makes the id.
-  [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& host);
+  /// Listens at `host`, by the transport of that name, and makes the id.
+  [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host);
   ~Meeting();
 
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
@@ -34,7 +34,7 @@ class Meeting {
 /// The meetings that no communicator has taken yet. An id that nobody takes costs a listener and a few descriptors, so
 /// at most kMeetingsMax are kept: the oldest is closed, and its id is then good for nothing. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
-[[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& host);
+[[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host);
 /// nullptr: not made by this process, taken already, or closed because kMeetingsMax newer ones were made.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 

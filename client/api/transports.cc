@@ -1,22 +1,30 @@
 #include "client/api/transports.h"
 
-#include <algorithm>
-
 #include "tributary/transport/tcp.h"
+#include "tributary/transport/verbs.h"
 
 namespace tributary::client {
 
 Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
-  std::string tcp = "tcp";
-  if (wanted.empty() || std::ranges::find(wanted, tcp) != wanted.end()) return tcp;
+  if (wanted.empty()) return "tcp";
   std::string list;
-  for (const std::string& name : wanted) list += (list.empty() ? "" : ", ") + name;
+  std::string why;
+  for (const std::string& name : wanted) {
+    if (name == "tcp") return name;
+    list += (list.empty() ? "" : ", ") + name;
+    if (name != "verbs") continue;
+    const Status verbs = transport::verbs_available();
+    if (verbs) return name;
+    why = "; verbs cannot be used: " + verbs.error().message;
+  }
   return fail(Errc::unsupported, "none of the transports in TRIBUTARY_TRANSPORT (" + list +
-                                     ") is built into this libtributary; it has tcp");
+                                     ") is built into this libtributary; it has tcp and, where there is RDMA, verbs" +
+                                     why);
 }
 
-std::unique_ptr<transport::Transport> make_transport() {
-  return std::make_unique<transport::TcpTransport>();
+Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address) {
+  if (name != "verbs") return std::make_unique<transport::TcpTransport>();
+  return transport::VerbsTransport::create({.bind_address = own_address});
 }
 
 }  // namespace tributary::client

@@ -11,7 +11,9 @@ namespace tributary::client {
 
 /// The first of `wanted` that is built, or the library's choice for an empty list; Errc::unsupported if there is none.
 [[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted);
-/// The one that ranks meet by, and so far the only one: tcp.
-[[nodiscard]] std::unique_ptr<transport::Transport> make_transport();
+/// One of that name: "tcp", or "verbs" for RDMA. `own_address`, numeric, is where it listens, and over RDMA also says
+/// which device's connections it makes.
+[[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name,
+                                                                           const std::string& own_address);
 
 }  // namespace tributary::client

@@ -6,14 +6,6 @@ namespace tributary::transport {
 
 using namespace verbs;  // NOLINT(google-build-using-namespace): one folder, two names for its layers
 
-Status verbs_available() {
-  int count = 0;
-  ibv_device** const devices = ibv_get_device_list(&count);
-  if (devices != nullptr) ibv_free_device_list(devices);
-  if (count > 0) return {};
-  return fail(Errc::unsupported, "this host has no RDMA device that libibverbs knows (see `rdma link`, ibv_devices).");
-}
-
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const VerbsSettings& settings) {
   if (auto ok = verbs_available(); !ok) return std::unexpected(ok.error());
   auto core = VerbsCore::create(settings);

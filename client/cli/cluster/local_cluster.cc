@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 
 #include "client/cli/cluster/machine.h"
 #include "tributary/manager_client/manager_client.h"
+#include "tributary/transport/verbs.h"
 
 namespace tributary::cli {
 namespace {
@@ -72,6 +74,18 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
   return cluster;
 }
 
+/// The aggregators use what the ranks are told to use.
+bool LocalCluster::over_rdma() {
+  const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
+  return wanted != nullptr && std::string_view(wanted).starts_with("verbs");
+}
+
+/// Over RDMA, devices in turn.
+std::string LocalCluster::data_host() const {
+  const std::vector<std::string> addresses = over_rdma() ? transport::verbs_addresses() : std::vector<std::string>{};
+  return addresses.empty() ? "127.0.0.1" : addresses[aggregators_.size() % addresses.size()];
+}
+
 LocalCluster::~LocalCluster() {
   const auto deadline = steady_clock::now() + kStopLimit;
   for (Daemon& aggregator : aggregators_) {
@@ -107,11 +121,12 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   if (!program) return std::unexpected(program.error());
   const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
   const std::string file = settings_.folder + "/" + placed.name;
-  const std::string text = "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
-                           "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
-                           ".key\nlisten: 127.0.0.1:0\nhttp_listen: 127.0.0.1:0\nworkers: " +
-                           std::to_string(std::min(settings_.lanes, cores)) + "\nlog_level: " + settings_.log_level +
-                           "\n" + settings_.aggregator_settings;
+  const std::string text =
+      "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
+      "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
+      ".key\ntransport: " + (over_rdma() ? "verbs" : "tcp") + "\nlisten: \"" + to_string(Endpoint{data_host(), 0}) +
+      "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(std::min(settings_.lanes, cores)) +
+      "\nlog_level: " + settings_.log_level + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
   return {};

@@ -61,6 +61,8 @@ class LocalCluster {
   [[nodiscard]] std::vector<std::string> ended();
 
  private:
+  [[nodiscard]] static bool over_rdma();
+  [[nodiscard]] std::string data_host() const;
   struct Daemon {
     std::string name;
     std::vector<std::string> command;

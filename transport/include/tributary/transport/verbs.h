@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tributary/transport/channel.h"
 
@@ -72,8 +73,11 @@ struct VerbsClaim {
   std::uint32_t lane = 0;
 };
 
-/// Whether this host has an RDMA device; if not, why not.
+/// Whether RDMA verbs can be used: this build has them, and this host has a device. If not, why not.
 [[nodiscard]] Status verbs_available();
+/// The IP addresses by which this host's active RDMA ports are reached: of RoCE (version 2) ports, in the order of the
+/// devices. InfiniBand and iWARP ports have theirs from their network interfaces, and are not among them.
+[[nodiscard]] std::vector<std::string> verbs_addresses();
 
 class VerbsTransport final : public Transport {
  public:

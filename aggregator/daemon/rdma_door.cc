@@ -1,0 +1,37 @@
+#include "aggregator/daemon/rdma_door.h"
+
+#include <pthread.h>
+
+namespace tributary::aggregator {
+
+constexpr auto kTurn = std::chrono::milliseconds(50);
+
+Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const Endpoint& listen, transport::VerbsTransport::Route route) {
+  std::unique_ptr<RdmaDoor> door(new RdmaDoor);
+  auto transport = transport::VerbsTransport::create({.busy_poll = {}});
+  if (!transport) return std::unexpected(transport.error());
+  door->transport_ = std::move(*transport);
+  auto listener = door->transport_->listen_for(listen, std::move(route));
+  if (!listener) return std::unexpected(listener.error());
+  door->listener_ = std::move(*listener);
+  door->local_ = door->listener_->local();
+  door->thread_ = std::jthread([&door = *door](const std::stop_token& stop) { door.run(stop); });
+  return door;
+}
+
+void RdmaDoor::run(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "rdma-door");
+  while (!stop.stop_requested()) {
+    transport_->poll(kTurn);
+    last_turn_.store(std::chrono::steady_clock::now().time_since_epoch(), std::memory_order_relaxed);
+  }
+}
+
+RdmaDoor::~RdmaDoor() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  transport_->post([] {});  // wakes it
+  thread_.join();
+}
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,41 @@
+#pragma once
+// Where connections over RDMA come in. A connect request says which group and lane it is for, so it goes to the worker
+// that serves that lane before there is a queue pair; the worker makes it, reads the join frame and verifies its
+// credential.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "tributary/transport/verbs.h"
+
+namespace tributary::aggregator {
+
+class RdmaDoor {
+ public:
+  /// Listens, and serves on a thread of its own. What `route` names must outlive this.
+  [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const Endpoint& listen,
+                                                              transport::VerbsTransport::Route route);
+  ~RdmaDoor();
+  RdmaDoor(const RdmaDoor&) = delete;
+  RdmaDoor& operator=(const RdmaDoor&) = delete;
+
+  // ---- any thread
+  [[nodiscard]] Endpoint local() const { return local_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept {
+    return std::chrono::steady_clock::time_point(last_turn_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  RdmaDoor() = default;
+  void run(const std::stop_token& stop);
+
+  std::unique_ptr<transport::VerbsTransport> transport_;
+  std::unique_ptr<transport::Listener> listener_;
+  Endpoint local_;
+  std::atomic<std::chrono::steady_clock::duration> last_turn_{std::chrono::steady_clock::now().time_since_epoch()};
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,52 @@
+// In the place of all others where rdma-core was not there to build with: nothing can be made, so nothing else is
+// called.
+#include <cstdlib>
+
+#include "tributary/transport/verbs.h"
+
+namespace tributary::transport {
+namespace {
+
+std::unexpected<Error> not_built() {
+  return fail(Errc::unsupported, "this build has no RDMA verbs: rdma-core was not found when it was configured.");
+}
+
+}  // namespace
+
+class VerbsCore {};
+
+Status verbs_available() {
+  return not_built();
+}
+std::vector<std::string> verbs_addresses() {
+  return {};
+}
+Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const VerbsSettings&) {
+  return not_built();
+}
+VerbsTransport::VerbsTransport(std::shared_ptr<VerbsCore> core) : core_(std::move(core)) {}
+VerbsTransport::~VerbsTransport() = default;
+Result<std::unique_ptr<Listener>> VerbsTransport::listen(const Endpoint&, Acceptor&) {
+  return not_built();
+}
+Result<std::unique_ptr<Listener>> VerbsTransport::listen_for(const Endpoint&, Route) {
+  return not_built();
+}
+std::unique_ptr<Channel> VerbsTransport::connect(const Endpoint&, ChannelHandler&, Duration) {
+  std::abort();  // of no object: create() makes none
+}
+std::size_t VerbsTransport::poll(Duration) {
+  return 0;
+}
+void VerbsTransport::post(std::function<void()>) {}
+void VerbsTransport::accept_routed(Acceptor*) {}
+void VerbsTransport::take_routed(std::function<void(const std::shared_ptr<VerbsCore>&)>) {}
+std::unique_ptr<VerbsTransport::KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte>) {
+  return nullptr;
+}
+VerbsTransport::KeptMemory::~KeptMemory() = default;
+VerbsStatistics VerbsTransport::statistics() const {
+  return {};
+}
+
+}  // namespace tributary::transport

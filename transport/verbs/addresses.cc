@@ -1,0 +1,73 @@
+// What this host's devices are, and how they are reached.
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tributary/transport/verbs.h"
+#include "verbs/resources.h"
+
+namespace tributary::transport {
+namespace {
+
+using ContextPtr = std::unique_ptr<ibv_context, verbs::Destroy<ibv_close_device>>;
+
+struct DeviceList {
+  DeviceList() : devices(ibv_get_device_list(&count)) {}
+  ~DeviceList() {
+    if (devices != nullptr) ibv_free_device_list(devices);
+  }
+  DeviceList(const DeviceList&) = delete;
+  DeviceList& operator=(const DeviceList&) = delete;
+  int count = 0;
+  ibv_device** devices;
+};
+
+/// An IPv4 address is in a GID as IPv6 has it: ::ffff:a.b.c.d. Link-local ones mean nothing without their interface.
+std::string address_in(const ibv_gid& gid) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  in6_addr six{};
+  std::copy_n(gid.raw, sizeof gid.raw, six.s6_addr);
+  if (IN6_IS_ADDR_LINKLOCAL(&six) || IN6_IS_ADDR_UNSPECIFIED(&six)) return {};
+  const bool four = IN6_IS_ADDR_V4MAPPED(&six);
+  const void* const bytes = four ? static_cast<const void*>(&six.s6_addr[12]) : static_cast<const void*>(&six);
+  return ::inet_ntop(four ? AF_INET : AF_INET6, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
+}
+
+void add_addresses(ibv_context* context, std::uint8_t port, std::vector<std::string>& out) {
+  ibv_port_attr attributes{};
+  if (ibv_query_port(context, port, &attributes) != 0 || attributes.state != IBV_PORT_ACTIVE ||
+      attributes.link_layer != IBV_LINK_LAYER_ETHERNET) {
+    return;
+  }
+  for (int index = 0; index < attributes.gid_tbl_len; ++index) {
+    ibv_gid_entry entry{};
+    if (ibv_query_gid_ex(context, port, static_cast<std::uint32_t>(index), &entry, 0) != 0) continue;
+    if (entry.gid_type != IBV_GID_TYPE_ROCE_V2) continue;
+    std::string address = address_in(entry.gid);
+    if (!address.empty() && std::ranges::find(out, address) == out.end()) out.push_back(std::move(address));
+  }
+}
+
+}  // namespace
+
+Status verbs_available() {
+  if (DeviceList().count > 0) return {};
+  return fail(Errc::unsupported, "this host has no RDMA device that libibverbs knows (see `rdma link`, ibv_devices).");
+}
+
+std::vector<std::string> verbs_addresses() {
+  std::vector<std::string> addresses;
+  const DeviceList list;
+  for (int i = 0; i < list.count; ++i) {
+    const ContextPtr context(ibv_open_device(list.devices[i]));
+    ibv_device_attr attributes{};
+    if (!context || ibv_query_device(context.get(), &attributes) != 0) continue;
+    for (int port = 1; port <= attributes.phys_port_cnt; ++port) {
+      add_addresses(context.get(), static_cast<std::uint8_t>(port), addresses);
+    }
+  }
+  return addresses;
+}
+
+}  // namespace tributary::transport
