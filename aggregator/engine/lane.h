@@ -74,6 +74,11 @@ class Lane {
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
+  /// All that it receives into and sends from, as long as it lives.
+  [[nodiscard]] std::span<const std::byte> memory() const noexcept {
+    return {memory_.get(), buffers_.size() * shape_.segment_bytes};
+  }
+
   /// Where the payload of this contribution goes: `header.payload_bytes` long.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
                                                                                  const FrameHeader& header) noexcept;

@@ -30,6 +30,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       claims_(join.claims),
       memory_bytes_(memory_bytes),
       lane_(shape_of(join.claims), join.claims.epoch),
+      kept_lane_(worker.transport_.keep_registered(lane_.memory())),
       children_(join.claims.children, nullptr),
       form_deadline_(now + worker.settings_.form_limit),
       parent_ready_(join.claims.root) {

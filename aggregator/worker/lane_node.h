@@ -64,6 +64,7 @@ class LaneNode final : public engine::LaneOutput,
   const TokenClaims claims_;  // of the first child: the lane's shape and place
   const std::uint64_t memory_bytes_;
   engine::Lane lane_;
+  std::unique_ptr<transport::KeptMemory> kept_lane_;
   std::vector<Session*> children_;
   std::vector<std::byte> text_;                                        // receives the parent's fault and failed frames
   std::optional<std::array<std::byte, kMismatchReportBytes>> report_;  // ranks disagree: every child is told

@@ -47,7 +47,9 @@ tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t 
     *mem = nullptr;
     if (auto ok = check_range(ptr, bytes); !ok) return ok;
     if (auto ok = check_kind(kind); !ok) return ok;
-    *mem = memories().insert(std::make_shared<RegisteredMemory>(c.errors().id(), ptr, bytes));
+    auto memory = std::make_shared<RegisteredMemory>(c.errors().id(), ptr, bytes);
+    memory->kept = c.keep_registered({static_cast<const std::byte*>(ptr), bytes});
+    *mem = memories().insert(std::move(memory));
     if (*mem == nullptr) return fail(Errc::exhausted, "too many ranges are registered at once");
     return {};
   });

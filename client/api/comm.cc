@@ -192,6 +192,10 @@ Status Comm::ask(std::function<void(Communicator&, Done)> question) {
   return request->outcome();
 }
 
+std::unique_ptr<transport::KeptMemory> Comm::keep_registered(std::span<const std::byte> memory) const {
+  return thread_->keep_registered(memory);
+}
+
 Result<CommunicatorInfo> Comm::info() {
   const auto info = std::make_shared<CommunicatorInfo>();
   auto status = ask([info](Communicator& c, const Done& done) {

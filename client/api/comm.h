@@ -16,6 +16,7 @@ struct RegisteredMemory {
   std::uint64_t comm_id = 0;
   const void* address = nullptr;
   std::size_t bytes = 0;
+  std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport registers nothing
 };
 
 class Comm {
@@ -44,6 +45,8 @@ class Comm {
   /// Makes what progress there is to be made now.
   void help() { thread_->help(); }
   [[nodiscard]] Result<CommunicatorInfo> info();
+  /// Of this communicator's transport; nullptr: it registers nothing, or is over.
+  [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
 
   /// Waits until every rank has called it; bounded by the time-out.
   [[nodiscard]] Status finalize() { return finalize(false); }

@@ -147,6 +147,11 @@ void ProgressThread::recall() {
   park_changed_.notify_one();
 }
 
+std::unique_ptr<transport::KeptMemory> ProgressThread::keep_registered(std::span<const std::byte> memory) {
+  std::lock_guard lock(mutex_);
+  return over_ ? nullptr : transport_->keep_registered(memory);
+}
+
 void ProgressThread::run_calls() {
   std::vector<Call> calls;
   {

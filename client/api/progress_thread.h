@@ -60,6 +60,8 @@ class ProgressThread {
   [[nodiscard]] bool wait(Request& request, std::optional<transport::TimePoint> deadline = std::nullopt);
   /// Does what is to be done now, if nobody drives. Any thread.
   void help();
+  /// nullptr: the transport registers nothing, or is gone. Any thread.
+  [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory);
   /// Sends what is queued, destroys communicator and transport, joins. Any thread but this one; the first counts.
   void stop();
 

@@ -45,12 +45,61 @@ Operation* Communicator::operation(std::uint64_t number) {
   return operations_[number - first_number_].get();
 }
 
+namespace {
+
+struct BufferBytes {
+  std::size_t send = 0;
+  std::size_t recv = 0;
+};
+
+/// What this rank's part reads and writes; nothing of a buffer that it does not use.
+BufferBytes buffer_bytes(const Operation& o, std::uint32_t nranks, std::uint32_t rank) {
+  const std::size_t one = o.signature.count * o.element_bytes();
+  const std::size_t all = one * nranks;
+  const bool root = o.signature.root == rank;
+  switch (o.signature.collective) {
+    case Collective::all_reduce:
+      return {one, one};
+    case Collective::reduce:
+      return {one, root ? one : 0};
+    case Collective::broadcast:
+      return {root ? one : 0, one};
+    case Collective::reduce_scatter:
+      return {all, one};
+    case Collective::all_gather:
+      return {one, all};
+    case Collective::all_to_all:
+      return {all, all};
+    case Collective::gather:
+      return {one, root ? all : 0};
+    case Collective::scatter:
+      return {root ? all : 0, one};
+    case Collective::barrier:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+/// Of small buffers a segment or two is all there is, and most of those travel in the send itself.
+void Communicator::keep_registered(Operation& o) {
+  constexpr std::size_t kWorthIt = 64U << 10;
+  const BufferBytes bytes = buffer_bytes(o, settings_.nranks, settings_.rank);
+  const auto keep = [&](const std::byte* at, std::size_t size) {
+    return at != nullptr && size >= kWorthIt ? transport_.keep_registered({at, size}) : nullptr;
+  };
+  o.kept_send = keep(o.send, bytes.send);
+  o.kept_recv = keep(o.recv, bytes.recv);
+}
+
 void Communicator::submit(std::unique_ptr<Operation> owned) {
   now_ = transport_.now();
   Operation& o = *owned;
   if (error_) return o.on_done(std::unexpected(*error_));
   o.number = next_number_++;
   o.called_at = now_;
+  keep_registered(o);
   recent_[o.number % recent_.size()] = o.signature;
   operations_.push_back(std::move(owned));
   advance();
@@ -126,6 +175,7 @@ void Communicator::finish(Operation& o, const Status& status) {
   }
   progress_at_ = now_;
   const auto done = std::move(o.on_done);
+  o.release_memory();
   forget_finished();  // `o` may be gone now
   if (done) done(status);
   advance();
@@ -403,6 +453,7 @@ void Communicator::fail_all(Error error) {
   first_number_ = next_to_start_ = next_number_;
   std::vector<std::pair<std::function<void(const Status&)>, Status>> calls;
   for (auto& o : operations) {
+    o->release_memory();
     if (o->state == Operation::State::done) continue;
     calls.emplace_back(std::move(o->on_done), fail(error.code, error.message + "; here " + waits_for(*o)));
   }

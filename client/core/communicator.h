@@ -106,6 +106,7 @@ class Communicator final : public transport::Acceptor,
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
 
  private:
+  void keep_registered(Operation& operation);
   friend class Arrival;
   friend class ControlLink;
 

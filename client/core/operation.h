@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "client/collectives/in_network/segmentation.h"
@@ -28,6 +29,13 @@ struct Operation {
   std::uint64_t segments_in_network = 0;  // of those, by a tree
   bool stall_reported = false;
   transport::TimePoint suspected_at{};  // last time
+
+  // Of large buffers: registered once and not for each segment. Ends before on_done, as then the buffers may go.
+  std::unique_ptr<transport::KeptMemory> kept_send, kept_recv;
+  void release_memory() noexcept {
+    kept_send.reset();
+    kept_recv.reset();
+  }
 
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
   /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at

@@ -41,10 +41,9 @@ std::size_t VerbsTransport::poll(Duration) {
 void VerbsTransport::post(std::function<void()>) {}
 void VerbsTransport::accept_routed(Acceptor*) {}
 void VerbsTransport::take_routed(std::function<void(const std::shared_ptr<VerbsCore>&)>) {}
-std::unique_ptr<VerbsTransport::KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte>) {
+std::unique_ptr<KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte>) {
   return nullptr;
 }
-VerbsTransport::KeptMemory::~KeptMemory() = default;
 VerbsStatistics VerbsTransport::statistics() const {
   return {};
 }

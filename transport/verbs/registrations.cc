@@ -120,7 +120,9 @@ void Registrations::keep_idle(const RegistrationPtr& registration) {
 }
 
 void Registrations::forget(std::span<const std::byte> memory) {
-  const auto gone = [&](const RegistrationPtr& registration) { return registration->overlaps(memory); };
+  const auto gone = [&](const RegistrationPtr& registration) {
+    return registration->overlaps(memory) && kept_around(registration->memory()) == nullptr;
+  };
   std::erase_if(held_, gone);
   std::erase_if(idle_, [&](const RegistrationPtr& registration) {
     if (!gone(registration)) return false;

@@ -30,6 +30,9 @@ class Registration {
   [[nodiscard]] bool covers(const std::byte* at, std::size_t bytes) const noexcept;
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return region_->length; }
+  [[nodiscard]] std::span<const std::byte> memory() const noexcept {
+    return {static_cast<const std::byte*>(region_->addr), region_->length};
+  }
 
  private:
   MemoryRegionPtr region_;
@@ -47,7 +50,7 @@ class Registrations {
 
   /// Errc::exhausted says which limit to raise.
   [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
-  /// This memory may go away: nobody gets a registration of it any more.
+  /// This memory may go away: nobody gets a registration of it any more, but what is kept still.
   void forget(std::span<const std::byte> memory);
 
  private:

@@ -96,10 +96,12 @@ Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::
 std::size_t VerbsCore::poll(Duration wait) {
   if (polling_ || shut_) return 0;
   const Polling polling(polling_);
+  thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   callbacks_ = 0;
   flush_dirty();
   run_once(false);
   if (callbacks_ == 0 && wait > Duration::zero()) wait_for_work(Clock::now() + std::min(wait, kWaitMax));
+  thread_.store({}, std::memory_order_relaxed);  // the next turn may be another thread's
   return callbacks_;
 }
 
@@ -319,20 +321,27 @@ void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, co
   for (const auto& connection : concerned) connection->device_failed(what);
 }
 
+/// At once on the transport's thread, otherwise in its next turn; calls of one thread keep their order.
+void VerbsCore::run_here(std::function<void(VerbsCore&)> call) {
+  if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return call(*this);
+  post([weak = weak_from_this(), call = std::move(call)] {
+    if (const auto core = weak.lock()) call(*core);
+  });
+}
+
 std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {
-  kept_.emplace(next_kept_, memory);
-  return next_kept_++;
+  const std::uint64_t number = next_kept_.fetch_add(1, std::memory_order_relaxed);
+  run_here([number, memory](VerbsCore& core) { core.kept_.emplace(number, memory); });
+  return number;
 }
 
 void VerbsCore::unkeep(std::uint64_t number) {
-  post([weak = weak_from_this(), number] {
-    const auto core = weak.lock();
-    if (!core) return;
-    const auto found = core->kept_.find(number);
-    if (found == core->kept_.end()) return;
+  run_here([number](VerbsCore& core) {
+    const auto found = core.kept_.find(number);
+    if (found == core.kept_.end()) return;
     const auto memory = found->second;
-    core->kept_.erase(found);
-    for (const auto& device : core->devices_) {
+    core.kept_.erase(found);
+    for (const auto& device : core.devices_) {
       if (const auto alive = device.lock()) alive->forget(memory);
     }
   });

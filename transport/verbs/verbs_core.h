@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -78,8 +79,8 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   [[nodiscard]] bool shut() const noexcept { return shut_; }
   VerbsStatistics statistics;
 
+  // ---- any thread; at once on the transport's own
   [[nodiscard]] std::uint64_t keep(std::span<const std::byte> memory);
-  /// Any thread.
   void unkeep(std::uint64_t number);
 
   Acceptor* routed_acceptor = nullptr;
@@ -104,13 +105,15 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
     return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed);
   }
   void watch(int descriptor);
+  void run_here(std::function<void(VerbsCore&)> call);
 
   const VerbsSettings settings_;
   verbs::EventChannelPtr events_;
   verbs::FileDescriptor wake_;
   verbs::FileDescriptor epoll_;
   verbs::KeptRanges kept_;
-  std::uint64_t next_kept_ = 1;
+  std::atomic<std::uint64_t> next_kept_{1};
+  std::atomic<std::thread::id> thread_{};  // that polls
   std::vector<std::weak_ptr<verbs::Device>> devices_;
   std::vector<std::shared_ptr<verbs::Device>> devices_now_;  // while completions are taken
   std::unordered_map<std::uint32_t, verbs::VerbsConnection*> connections_;

@@ -54,12 +54,26 @@ void VerbsTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 
-std::unique_ptr<VerbsTransport::KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte> memory) {
-  return std::make_unique<KeptMemory>(core_, core_->keep(memory));
-}
+namespace {
 
-VerbsTransport::KeptMemory::~KeptMemory() {
-  if (const auto core = core_.lock()) core->unkeep(number_);
+class KeptByVerbs final : public KeptMemory {
+ public:
+  KeptByVerbs(std::weak_ptr<VerbsCore> core, std::uint64_t number) : core_(std::move(core)), number_(number) {}
+  ~KeptByVerbs() override {
+    if (const auto core = core_.lock()) core->unkeep(number_);
+  }
+  KeptByVerbs(const KeptByVerbs&) = delete;
+  KeptByVerbs& operator=(const KeptByVerbs&) = delete;
+
+ private:
+  std::weak_ptr<VerbsCore> core_;
+  std::uint64_t number_;
+};
+
+}  // namespace
+
+std::unique_ptr<KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte> memory) {
+  return std::make_unique<KeptByVerbs>(core_, core_->keep(memory));
 }
 
 VerbsStatistics VerbsTransport::statistics() const {

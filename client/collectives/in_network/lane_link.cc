@@ -20,6 +20,7 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
 
 void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
   const LaneEntry& entry = descriptor_.entries[0];
+  kept_staging_ = transport.keep_registered({staging_.get(), descriptor_.segment_bytes});
   channel_ = transport.connect(entry.aggregator, *this, limit);
   FrameHeader header;
   header.type = FrameType::join;

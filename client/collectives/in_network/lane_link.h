@@ -131,6 +131,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::vector<SequenceEntry> entries_;
   std::unique_ptr<std::byte[]> retained_;
   std::unique_ptr<std::byte[]> staging_;
+  std::unique_ptr<transport::KeptMemory> kept_staging_;
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
   std::uint64_t contributed_ = 0;   // sequences below have been sent up

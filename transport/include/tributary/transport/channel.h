@@ -33,7 +33,7 @@ class Channel;
 /// Answer to "where does this frame's payload go".
 struct Accept {
   std::span<std::byte> payload;
-};  // exactly payload_bytes long; ours to write until on_frame or on_closed
+};  // exactly payload_bytes long; ours to write until on_frame, on_closed, close() or destruction
 struct NotYet {};  // stop reading; asked again after Channel::resume()
 struct Reject {
   Error error;
@@ -78,7 +78,8 @@ class Channel {
   /// Closes at once; frames still queued may be lost. No callback follows.
   virtual void close() = 0;
   /// Closes when all that is queued has been handed to the network, or after `limit`. No callback follows; the handler
-  /// may go away, the borrowed payloads of queued send()s may not until the channel is destroyed.
+  /// may go away, the borrowed payloads of queued send()s, and the place of a payload that is just being received, may
+  /// not until the channel is closed() or destroyed.
   virtual void close_after_flush(Duration limit) = 0;
   /// Since close() or on_closed; after close_after_flush() not before it has ended, so that its owner knows when to
   /// destroy the channel.
@@ -102,6 +103,12 @@ class Listener {
   [[nodiscard]] virtual Endpoint local() const = 0;  // with the port that was chosen for port 0
 };
 
+/// A promise that memory does not go away before this does. Any thread may end it.
+class KeptMemory {
+ public:
+  virtual ~KeptMemory() = default;
+};
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -116,6 +123,11 @@ class Transport {
   [[nodiscard]] virtual TimePoint now() const = 0;
   /// Runs `call` within a later poll() on the transport's thread, and wakes a waiting poll(). Any thread.
   virtual void post(std::function<void()> call) = 0;
+  /// For transports that register memory with a device: what is sent from here or received to here is registered once,
+  /// as a whole, instead of for each frame. nullptr: it makes no difference. Any thread.
+  [[nodiscard]] virtual std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> /*memory*/) {
+    return nullptr;
+  }
 };
 
 }  // namespace tributary::transport

@@ -61,6 +61,9 @@ class FaultyTransport final : public Transport {
   std::size_t poll(Duration wait) override;
   [[nodiscard]] TimePoint now() const override { return inner_.now(); }
   void post(std::function<void()> call) override { inner_.post(std::move(call)); }
+  [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory) override {
+    return inner_.keep_registered(memory);
+  }
 
   /// Called with the time at which poll() must have run again, whenever delays make one necessary; the earliest
   /// such time, again at the end of every poll().

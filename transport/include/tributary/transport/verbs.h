@@ -39,7 +39,7 @@ struct VerbsSettings {
   std::size_t registrations_idle_bytes = 0;
   Duration busy_poll = std::chrono::microseconds(50);  // poll(wait) spins up to so long before it sleeps; it learns
                                                        // from how soon something came
-  std::uint8_t traffic_class = 0;    // DSCP and ECN bits of RoCE packets; 0: the system's
+  std::uint8_t traffic_class = 0;                      // DSCP and ECN bits of RoCE packets; 0: the system's
   std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
   std::uint8_t retry_count = 7;      // packets sent again before the peer counts as gone; at most 7
   std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
@@ -81,9 +81,6 @@ struct VerbsClaim {
 
 class VerbsTransport final : public Transport {
  public:
-  /// Memory that stays registered as long as this lives.
-  class KeptMemory;
-
   /// Errc::unsupported, with the reason, where there is no RDMA device; Errc::io where the system refuses.
   [[nodiscard]] static Result<std::unique_ptr<VerbsTransport>> create(const VerbsSettings& settings = {});
   /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
@@ -106,10 +103,9 @@ class VerbsTransport final : public Transport {
   /// On this transport's thread, or before it has one. nullptr: none is taken any more.
   void accept_routed(Acceptor* acceptor);
 
-  /// Promises that this memory does not go away: what is sent from it or received into it is registered once, as a
-  /// whole, for each domain that uses it. Any thread may destroy what comes back; the registrations go with it at the
-  /// latest when the frames that use them are done.
-  [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory);
+  /// Registered once for each domain that uses it. The registrations go with the promise, at the latest when the frames
+  /// that use them are done.
+  [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory) override;
 
   [[nodiscard]] VerbsStatistics statistics() const;
 
@@ -119,18 +115,6 @@ class VerbsTransport final : public Transport {
  private:
   explicit VerbsTransport(std::shared_ptr<VerbsCore> core);
   std::shared_ptr<VerbsCore> core_;
-};
-
-class VerbsTransport::KeptMemory {
- public:
-  KeptMemory(std::weak_ptr<VerbsCore> core, std::uint64_t number) : core_(std::move(core)), number_(number) {}
-  ~KeptMemory();
-  KeptMemory(const KeptMemory&) = delete;
-  KeptMemory& operator=(const KeptMemory&) = delete;
-
- private:
-  std::weak_ptr<VerbsCore> core_;
-  std::uint64_t number_;
 };
 
 }  // namespace tributary::transport
