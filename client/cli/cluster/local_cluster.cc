@@ -14,7 +14,6 @@
 
 #include "client/cli/cluster/machine.h"
 #include "tributary/manager_client/manager_client.h"
-#include "tributary/transport/verbs.h"
 
 namespace tributary::cli {
 namespace {
@@ -82,7 +81,7 @@ bool LocalCluster::over_rdma() {
 
 /// Over RDMA, devices in turn.
 std::string LocalCluster::data_host() const {
-  const std::vector<std::string> addresses = over_rdma() ? transport::verbs_addresses() : std::vector<std::string>{};
+  const std::vector<std::string> addresses = over_rdma() ? rdma_addresses() : std::vector<std::string>{};
   return addresses.empty() ? "127.0.0.1" : addresses[aggregators_.size() % addresses.size()];
 }
 

@@ -4,6 +4,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <string_view>
 
 #include <cerrno>
 #include <cstdlib>
@@ -81,6 +85,30 @@ std::string tail_of(const std::string& file, std::size_t lines) {
   std::string text;
   for (const std::string& line : last) text += line;
   return text;
+}
+
+// A port has an identifier for each address of its interface; those of IPv4 end in ffff and the address.
+std::vector<std::string> rdma_addresses() {
+  constexpr std::string_view kFour = "0000:0000:0000:0000:0000:ffff:";
+  std::set<std::filesystem::path> devices;
+  std::error_code none;
+  for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none))
+    devices.insert(device.path());
+  std::vector<std::string> addresses;
+  for (const auto& device : devices) {
+    for (const auto& file : std::filesystem::directory_iterator(device / "ports/1/gids", none)) {
+      std::string identifier;
+      std::ifstream(file.path()) >> identifier;
+      unsigned high = 0;
+      unsigned low = 0;
+      if (!identifier.starts_with(kFour) || std::sscanf(identifier.c_str() + kFour.size(), "%x:%x", &high, &low) != 2)
+        continue;
+      const std::string address = std::to_string(high >> 8U) + "." + std::to_string(high & 255U) + "." +
+                                  std::to_string(low >> 8U) + "." + std::to_string(low & 255U);
+      if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
+    }
+  }
+  return addresses;
 }
 
 }  // namespace tributary::cli

@@ -2,6 +2,7 @@
 // What a local cluster needs of this machine: programs, ports, a folder of its own.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tributary/protocol/error.h"
 
@@ -20,5 +21,9 @@ namespace tributary::cli {
 
 /// The last lines of a file, each indented; empty when it cannot be read.
 [[nodiscard]] std::string tail_of(const std::string& file, std::size_t lines = 15);
+
+/// The IPv4 addresses of this machine's RDMA (RoCE) ports, as the kernel shows them, in the order of the devices'
+/// names.
+[[nodiscard]] std::vector<std::string> rdma_addresses();
 
 }  // namespace tributary::cli
