@@ -1,11 +1,8 @@
 #include "aggregator/engine/lane.h"
 
-#include <sys/mman.h>
-
 #include <array>
 #include <bit>
 #include <cassert>
-#include <new>
 
 #include "tributary/kernels/reduce.h"
 
@@ -52,26 +49,14 @@ std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, st
   return std::uint64_t{window} * segment_bytes * (children + 1U);
 }
 
-void Lane::Unmap::operator()(std::byte* p) const noexcept {
-  ::munmap(p, bytes);
-}
-
-// Pages of its own, not the heap's: lanes come and go for months, and what a lane gave back must not stay with the
-// process because something small lies behind it.
-Lane::Memory Lane::map(std::uint64_t bytes) {
-  void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) throw std::bad_alloc();
-  return Memory(static_cast<std::byte*>(pages), Unmap{bytes});
-}
-
 Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
     : shape_(shape),
       epoch_(epoch),
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
-      memory_(map(lane_memory_bytes(shape.children, shape.window, shape.segment_bytes))),
+      memory_(lane_memory_bytes(shape.children, shape.window, shape.segment_bytes)),
       slots_(shape.window) {
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
-  for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.get() + i * shape.segment_bytes;
+  for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = i;
 }
 

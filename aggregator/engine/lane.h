@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/pages.h"
 
 namespace tributary::engine {
 
@@ -75,9 +76,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   /// All that it receives into and sends from, as long as it lives.
-  [[nodiscard]] std::span<const std::byte> memory() const noexcept {
-    return {memory_.get(), buffers_.size() * shape_.segment_bytes};
-  }
+  [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_.bytes(); }
 
   /// Where the payload of this contribution goes: `header.payload_bytes` long.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
@@ -125,16 +124,10 @@ class Lane {
   void send_up(Slot& slot, LaneOutput& output) noexcept;
   void send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept;
 
-  struct Unmap {
-    std::uint64_t bytes = 0;
-    void operator()(std::byte* p) const noexcept;
-  };
-  using Memory = std::unique_ptr<std::byte, Unmap>;
-  [[nodiscard]] static Memory map(std::uint64_t bytes);
   LaneShape shape_;
   std::uint32_t epoch_;
   std::uint64_t everyone_;  // one bit per child
-  Memory memory_;
+  Pages memory_;
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<Slot> slots_;

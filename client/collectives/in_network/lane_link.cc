@@ -14,13 +14,13 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
       descriptor_(descriptor),
       settings_(settings),
       entries_(std::size_t{2} * descriptor.window),
-      retained_(std::make_unique_for_overwrite<std::byte[]>(std::size_t{descriptor.window} * descriptor.segment_bytes)),
-      staging_(std::make_unique_for_overwrite<std::byte[]>(descriptor.segment_bytes)),
+      retained_(std::size_t{descriptor.window} * descriptor.segment_bytes),
+      staging_(descriptor.segment_bytes),
       cursor_operation_(settings.first_operation) {}
 
 void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
   const LaneEntry& entry = descriptor_.entries[0];
-  kept_staging_ = transport.keep_registered({staging_.get(), descriptor_.segment_bytes});
+  kept_staging_ = transport.keep_registered({staging_.data(), descriptor_.segment_bytes});
   channel_ = transport.connect(entry.aggregator, *this, limit);
   FrameHeader header;
   header.type = FrameType::join;
@@ -163,7 +163,7 @@ Placement LaneLink::place_result(const FrameHeader& header) {
   if (header.payload_bytes != bytes) return refuse("a result of the wrong length");
   if (bytes == 0) return Accept{};
   if (e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all)
-    return Accept{{staging_.get(), bytes}};
+    return Accept{{staging_.data(), bytes}};
   return Accept{{e.operation->result_of(e.segment), bytes}};
 }
 
@@ -192,7 +192,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
 
 void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
-  if (!payload.empty() && payload.data() == staging_.get())
+  if (!payload.empty() && payload.data() == staging_.data())
     std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
   Operation& operation = *e.operation;
   user_.lane_progress();

@@ -23,6 +23,7 @@
 
 #include "client/core/operation.h"
 #include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/pages.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -119,18 +120,18 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] bool wants_result(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] bool has_data(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
-    return retained_.get() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+    return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
   [[nodiscard]] const std::byte* retained(std::uint64_t sequence) const noexcept {
-    return retained_.get() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+    return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
 
   LaneUser& user_;
   const LaneDescriptor descriptor_;
   const LaneSettings settings_;
   std::vector<SequenceEntry> entries_;
-  std::unique_ptr<std::byte[]> retained_;
-  std::unique_ptr<std::byte[]> staging_;
+  Pages retained_;
+  Pages staging_;
   std::unique_ptr<transport::KeptMemory> kept_staging_;
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below

@@ -1,0 +1,35 @@
+#pragma once
+// Pages of one's own for the large buffers of lanes, which come and go for months: what a lane gives back must not stay
+// with the process because something small lies behind it on the heap.
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+
+namespace tributary {
+
+/// Zeroed memory, aligned to a page, given back to the system by the destructor. Throws std::bad_alloc.
+class Pages {
+ public:
+  explicit Pages(std::size_t bytes) : memory_(map(bytes), Unmap{bytes}) {}
+  [[nodiscard]] std::byte* data() const noexcept { return memory_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return memory_.get_deleter().bytes; }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {data(), size()}; }
+
+ private:
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::byte* p) const noexcept { ::munmap(p, bytes); }
+  };
+  static std::byte* map(std::size_t bytes) {
+    void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    return static_cast<std::byte*>(pages);
+  }
+
+  std::unique_ptr<std::byte, Unmap> memory_;
+};
+
+}  // namespace tributary
