@@ -25,8 +25,8 @@
 #include <variant>
 #include <vector>
 
+#include "tributary/kernels/pages.h"
 #include "tributary/protocol/frame.h"
-#include "tributary/protocol/pages.h"
 
 namespace tributary::engine {
 
@@ -127,7 +127,7 @@ class Lane {
   LaneShape shape_;
   std::uint32_t epoch_;
   std::uint64_t everyone_;  // one bit per child
-  Pages memory_;
+  kernels::Pages memory_;
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<Slot> slots_;

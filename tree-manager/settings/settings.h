@@ -29,7 +29,7 @@ struct Settings {
   std::chrono::milliseconds token_life{120'000};
   std::chrono::milliseconds failed_exclusion{300'000};
   std::chrono::milliseconds retry_after{2'000};
-  std::uint64_t window = 0;  // segments; 0: by the links' rate
+  std::uint64_t window = 0;         // segments; 0: by the links' rate
   std::uint64_t segment_bytes = 0;  // 0: by the links' rate
   std::uint64_t aggregators_max = 16384;
   std::uint64_t groups_max = 65536;

@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "client/core/operation.h"
+#include "tributary/kernels/pages.h"
 #include "tributary/protocol/descriptor.h"
-#include "tributary/protocol/pages.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -130,8 +130,8 @@ class LaneLink final : public transport::ChannelHandler {
   const LaneDescriptor descriptor_;
   const LaneSettings settings_;
   std::vector<SequenceEntry> entries_;
-  Pages retained_;
-  Pages staging_;
+  kernels::Pages retained_;
+  kernels::Pages staging_;
   std::unique_ptr<transport::KeptMemory> kept_staging_;
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below

@@ -8,7 +8,7 @@
 #include <new>
 #include <span>
 
-namespace tributary {
+namespace tributary::kernels {
 
 /// Zeroed memory, aligned to a page, given back to the system by the destructor. Throws std::bad_alloc.
 class Pages {
@@ -32,4 +32,4 @@ class Pages {
   std::unique_ptr<std::byte, Unmap> memory_;
 };
 
-}  // namespace tributary
+}  // namespace tributary::kernels
