@@ -151,9 +151,10 @@ void TcpCore::enter(Pollable& what) {
 void TcpCore::leave(Pollable& what) noexcept {
   if (what.registered_at_ == Pollable::kNotRegistered) return;
   deadlines_.clear(what);
-  const std::size_t at = std::exchange(what.registered_at_, Pollable::kNotRegistered);
-  const PollablePtr kept = std::exchange(registered_[at], registered_.back());
-  if (registered_[at] != kept) registered_[at]->registered_at_ = at;
+  const std::size_t at = what.registered_at_;
+  std::swap(registered_[at], registered_.back());
+  registered_[at]->registered_at_ = at;
+  registered_.back()->registered_at_ = Pollable::kNotRegistered;
   registered_.pop_back();
 }
 
