@@ -11,9 +11,9 @@ class SpinEstimate {
   explicit SpinEstimate(Duration spin_max) noexcept : spin_max_(spin_max) {}
   /// How long to spin before sleeping.
   [[nodiscard]] Duration spin() const noexcept { return caught_ >= kWorthIt ? spin_max_ : Duration::zero(); }
-  /// A wait was over after so long; `wanted`: others wanted the core meanwhile.
-  void waited(Duration length, bool wanted) noexcept {
-    const int sample = length < spin_max_ && !wanted ? kAll : 0;
+  /// A wait was over after so long; `core_wanted`: others took the core meanwhile.
+  void waited(Duration length, bool core_wanted) noexcept {
+    const int sample = length < spin_max_ && !core_wanted ? kAll : 0;
     caught_ += (sample - caught_) / kWeight;
   }
 

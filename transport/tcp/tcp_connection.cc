@@ -32,13 +32,18 @@ int TcpConnection::watch() noexcept {
   return socket_.watch(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI, *this);
 }
 
-/// Each event tells all that holds now, also what has changed earlier.
+/// Each event tells all that holds now, not only what has changed: what was known already is no reason for a turn.
+/// While readable_ holds, a turn is due anyhow, or the handler has said NotYet.
 void TcpConnection::mark(std::uint32_t events) {
-  if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) readable_ = true;
-  if ((events & (EPOLLPRI | EPOLLRDHUP | EPOLLERR | EPOLLHUP)) != 0) tells_no_more_ = true;
-  if ((events & (EPOLLERR | EPOLLHUP)) != 0) hung_up_ = true;  // what has arrived before is still served
-  if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) writable_ = true;
-  make_due();
+  const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  const bool more_to_read = broken || (events & (EPOLLIN | EPOLLRDHUP)) != 0;
+  const bool room_to_write = broken || (events & EPOLLOUT) != 0;
+  const bool news = (more_to_read && !readable_) || (room_to_write && !writable_) || (broken && !hung_up_);
+  readable_ |= more_to_read;  // what has arrived before the end is still served
+  writable_ |= room_to_write;
+  hung_up_ |= broken;
+  if (broken || (events & (EPOLLPRI | EPOLLRDHUP)) != 0) tells_no_more_ = true;
+  if (news) make_due();
 }
 
 void TcpConnection::turn() {
