@@ -83,6 +83,7 @@ void TcpCore::wait_for_work(Duration wait) {
   const bool adaptive = settings_.busy_poll <= Duration::zero();
   TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : settings_.busy_poll);
   bool core_wanted = false;
+  Duration waited = Duration::max();  // in vain
   for (TimePoint now = started; callbacks_ == 0 && !shut_ && now < deadline;) {
     const bool stays_awake = !idle() || now < spin_until;
     mark_ready(stays_awake ? Duration::zero() : std::min(deadline, deadlines_.first()) - now);
@@ -90,12 +91,13 @@ void TcpCore::wait_for_work(Duration wait) {
     const bool ready = !idle();
     run_marked();
     if (callbacks_ != 0) {
-      if (adaptive) spin_estimate_.waited(now - started, core_wanted);
+      waited = now - started;
     } else if (adaptive && !ready && now < spin_until) {
       core_wanted = yielded_to_others(now);
       if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
     }
   }
+  if (adaptive) spin_estimate_.waited(waited, core_wanted);
 }
 
 void TcpCore::run_expired() {
