@@ -44,7 +44,7 @@ std::size_t TcpCore::poll(Duration wait) {
   callbacks_ = 0;
   flush_dirty();
   if (wait > Duration::zero()) {
-    wait_for_work(std::min(wait, kWaitMax));
+    if (callbacks_ == 0) wait_for_work(std::min(wait, kWaitMax));
   } else {
     run_ready();
   }
