@@ -1,97 +1,61 @@
 #include "tcp/tcp_connection.h"
 
-#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
-#include <boost/asio/bind_allocator.hpp>
-#include <cerrno>
+#include <utility>
 
 namespace tributary::transport {
 
-using boost::system::error_code;
-using WaitType = asio::posix::descriptor_base;
-
 TcpConnection::TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler)
-    : core_(core), peer_(std::move(peer)), handler_(handler), descriptor_(core.io()) {
-  core_.enter(*this);
-  ++core_.statistics.connections;
+    : core_(core), peer_(std::move(peer)), handler_(handler), socket_(core.poller()) {}
+
+std::shared_ptr<TcpConnection> TcpConnection::make(TcpCore& core, std::string peer, ChannelHandler* handler) {
+  std::shared_ptr<TcpConnection> connection(new TcpConnection(core, std::move(peer), handler));
+  core.enter(*connection);
+  ++core.statistics.connections;
+  return connection;
 }
 
 void TcpConnection::open(int socket) {
   state_ = State::open;
-  error_code error;
-  descriptor_.assign(socket, error);
-  if (error) {
-    ::close(socket);
-    fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error.message() + "."};
-    return core_.make_due(self());
+  socket_.own(socket);
+  if (const int error = watch(); error != 0) {
+    socket_.close();
+    fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error_text(error) + "."};
+    return make_due();
   }
   readable_ = writable_ = true;  // tried before waited for: what is there already costs no wait
-  arm_hang_up();
-  core_.make_due(self());
+  make_due();
 }
 
-// ---- readiness: handlers only mark; work and callbacks are in turn()
-
-void TcpConnection::arm_read() {
-  if (read_armed_ || !descriptor_.is_open()) return;
-  read_armed_ = true;
-  descriptor_.async_wait(WaitType::wait_read,
-                         asio::bind_allocator(SlotAllocator<std::byte>(read_slot_),
-                                              [connection = shared_from_this()](const error_code& error) {
-                                                if (error || connection->closed()) return;
-                                                connection->read_armed_ = false;
-                                                connection->readable_ = true;
-                                                connection->core_.make_due(connection);
-                                              }));
+int TcpConnection::watch() noexcept {
+  return socket_.watch(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI, *this);
 }
 
-void TcpConnection::arm_write() {
-  if (write_armed_ || !descriptor_.is_open()) return;
-  write_armed_ = true;
-  descriptor_.async_wait(WaitType::wait_write,
-                         asio::bind_allocator(SlotAllocator<std::byte>(write_slot_),
-                                              [connection = shared_from_this()](const error_code& error) {
-                                                if (error || connection->closed()) return;
-                                                connection->write_armed_ = false;
-                                                connection->writable_ = true;
-                                                connection->core_.make_due(connection);
-                                              }));
-}
-
-/// Stays armed: a channel that does not read must still see a reset.
-void TcpConnection::arm_hang_up() {
-  descriptor_.async_wait(WaitType::wait_error,
-                         asio::bind_allocator(SlotAllocator<std::byte>(hang_up_slot_),
-                                              [connection = shared_from_this()](const error_code& error) {
-                                                if (error || connection->closed()) return;
-                                                connection->hang_up_seen_ = true;
-                                                connection->core_.make_due(connection);
-                                              }));
-}
-
-/// Urgent data, which anybody may send, also ends the wait.
-void TcpConnection::check_hang_up() {
-  hang_up_seen_ = false;
-  pollfd asked{descriptor_.native_handle(), 0, 0};
-  if (::poll(&asked, 1, 0) != 1 || (asked.revents & (POLLERR | POLLHUP)) == 0) return arm_hang_up();
-  hung_up_ = true;
-  readable_ = true;  // what has arrived before is still served
+/// Each event tells all that holds now, not only what has changed: what was known already is no reason for a turn.
+/// While readable_ holds, a turn is due anyhow, or the handler has said NotYet.
+void TcpConnection::mark(std::uint32_t events) {
+  const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
+  const bool more_to_read = broken || (events & (EPOLLIN | EPOLLRDHUP)) != 0;
+  const bool room_to_write = broken || (events & EPOLLOUT) != 0;
+  const bool news = (more_to_read && !readable_) || (room_to_write && !writable_) || (broken && !hung_up_);
+  readable_ |= more_to_read;  // what has arrived before the end is still served
+  writable_ |= room_to_write;
+  hung_up_ |= broken;
+  if (broken || (events & (EPOLLPRI | EPOLLRDHUP)) != 0) tells_no_more_ = true;
+  if (news) make_due();
 }
 
 void TcpConnection::turn() {
   if (state_ == State::connecting) return finish_connecting();
   if (state_ == State::closed) return;
   if (fatal_) return tell_closed(std::move(*fatal_));
-  if (hang_up_seen_) check_hang_up();
   if (state_ == State::open) read_turn();
   if (state_ == State::open && hung_up_ && stalled_) {
-    return tell_closed(lost(pending_error(descriptor_.native_handle())));
+    return tell_closed(lost(pending_error(socket_.get())));
   }
   if (state_ == State::flushing || state_ == State::lingering) discard_turn();
   if (state_ == State::open || state_ == State::flushing) write_turn();
-  if (state_ == State::open && !readable_ && !stalled_) arm_read();
 }
 
 // ---- ending
@@ -115,11 +79,9 @@ void TcpConnection::close() {
   state_ = State::closed;
   handler_ = nullptr;
   queue_.clear();
-  timer_.reset();
-  error_code ignored;
-  if (descriptor_.is_open()) descriptor_.close(ignored);
+  socket_.close();
   --core_.statistics.connections;
-  core_.leave(*this);
+  core_.leave(*this);  // the last word: nobody else may use this any more
 }
 
 /// Also ends a flush: the channel's owner takes the borrowed payloads with it. Last words that are out already may
@@ -136,13 +98,13 @@ void TcpConnection::close_after_flush(Duration limit) {
   stalled_ = in_frame_ = false;
   staged_begin_ = staged_end_ = 0;
   if (fatal_) return close();
-  start_timer(limit);
+  core_.set_deadline(*this, limit);
   if (state_ == State::connecting) {
     queue_.empty() ? close() : void();
     return;  // connected() goes on
   }
   state_ = State::flushing;
-  core_.make_due(self());
+  make_due();
 }
 
 /// All is written. A socket that is closed while bytes come in resets the connection, and the reset may overtake our
@@ -150,26 +112,19 @@ void TcpConnection::close_after_flush(Duration limit) {
 void TcpConnection::linger() {
   state_ = State::lingering;
   queue_.clear();
-  ::shutdown(descriptor_.native_handle(), SHUT_WR);
+  ::shutdown(socket_.get(), SHUT_WR);
   if (peer_finished_) return close();
-  core_.make_due(self());
+  make_due();
 }
 
-void TcpConnection::start_timer(Duration limit) {
-  timer_.emplace(core_.io(), limit);
-  timer_->async_wait([connection = shared_from_this()](const error_code& error) {
-    if (!error) connection->on_timer();
-  });
-}
-
-void TcpConnection::on_timer() {
+void TcpConnection::on_deadline() {
   if (state_ == State::flushing || state_ == State::lingering) return close();
   if (state_ != State::connecting) return;
   if (detached_) return close();  // a flush that never came to write
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
   fatal_ = Error{Errc::unreachable,
                  "cannot connect to " + peer_ + ": no answer within " + std::to_string(milliseconds) + " ms."};
-  core_.make_due(self());
+  make_due();
 }
 
 // ---- handing over
@@ -184,7 +139,7 @@ Result<int> TcpConnection::release() {
   if (!queue_.empty() || !queue_.all_told()) {
     return fail(Errc::retry, "the channel to " + peer_ + " has frames to write and cannot be handed over now.");
   }
-  const int socket = descriptor_.release();
+  const int socket = socket_.release();
   close();
   return socket;
 }

@@ -2,21 +2,20 @@
 // One TCP connection: opening (tcp_connect.cc), reading (tcp_read.cc), writing (tcp_write.cc), ending
 // (tcp_connection.cc).
 #include <array>
-#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <optional>
 #include <string>
 
-#include "tcp/handler_slot.h"
+#include "tcp/poller.h"
 #include "tcp/send_queue.h"
 #include "tcp/socket.h"
 #include "tcp/tcp_core.h"
 
 namespace tributary::transport {
 
-class TcpConnection final : public Pollable, public std::enable_shared_from_this<TcpConnection> {
+class TcpConnection final : public Pollable {
  public:
-  TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler);
+  static std::shared_ptr<TcpConnection> make(TcpCore& core, std::string peer, ChannelHandler* handler);
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
@@ -39,23 +38,23 @@ class TcpConnection final : public Pollable, public std::enable_shared_from_this
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
 
   // ---- Pollable
+  void mark(std::uint32_t events) override;
   void turn() override;
   void write_turn() override;
+  void on_deadline() override;
   void shut_down() override { close(); }
 
  private:
   enum class State : std::uint8_t { connecting, open, flushing, lingering, closed };
 
+  TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler);
+
   // tcp_connection.cc
-  PollablePtr self() { return shared_from_this(); }
-  void arm_read();
-  void arm_write();
-  void arm_hang_up();
-  void start_timer(Duration limit);
-  void on_timer();
+  void make_due() { core_.make_due(*this); }
+  /// 0 or errno.
+  [[nodiscard]] int watch() noexcept;
   void tell_closed(Error error);
   void linger();
-  void check_hang_up();
   [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
   [[nodiscard]] bool taking_frames() const noexcept {
     return state_ == State::open || (state_ == State::connecting && !detached_);
@@ -64,6 +63,7 @@ class TcpConnection final : public Pollable, public std::enable_shared_from_this
 
   // tcp_connect.cc
   void look_up_name(const Endpoint& to);
+  void looked_up(const Result<std::vector<SocketAddress>>& found);
   void try_next_address();
   bool start_connecting(const SocketAddress& address);
   void finish_connecting();
@@ -77,6 +77,7 @@ class TcpConnection final : public Pollable, public std::enable_shared_from_this
   bool deliver();
   void receive(std::size_t& budget);
   void receive_nothing(int error);
+  void read_short() noexcept;
   void discard_turn();
   [[nodiscard]] std::size_t staged() const noexcept { return staged_end_ - staged_begin_; }
 
@@ -92,19 +93,18 @@ class TcpConnection final : public Pollable, public std::enable_shared_from_this
   std::string peer_;
   Channel* channel_ = nullptr;
   ChannelHandler* handler_ = nullptr;
-  Descriptor descriptor_;
+  PolledSocket socket_;
   State state_ = State::connecting;
   bool detached_ = false;       // close_after_flush() came: no callback any more
   std::optional<Error> fatal_;  // on_closed is due
 
   // reading
-  bool readable_ = false;
-  bool read_armed_ = false;
-  bool stalled_ = false;       // the handler said NotYet
-  bool resumed_ = false;       // resume() came while on_header ran
-  bool hang_up_seen_ = false;  // to be looked into
-  bool hung_up_ = false;       // the system reports an error or a reset, which a stalled channel would not see
-  bool in_frame_ = false;      // header_ is placed
+  bool readable_ = false;       // the system has told so, and no reading has shown since that nothing is left
+  bool tells_no_more_ = false;  // no event will say that there is more to read: see read_short()
+  bool stalled_ = false;        // the handler said NotYet
+  bool resumed_ = false;        // resume() came while on_header ran
+  bool hung_up_ = false;        // the system reports an error or a reset, which a stalled channel would not see
+  bool in_frame_ = false;       // header_ is placed
   bool peer_finished_ = false;
   FrameHeader header_;
   std::span<std::byte> destination_;
@@ -114,8 +114,7 @@ class TcpConnection final : public Pollable, public std::enable_shared_from_this
   std::array<std::byte, kStagingBytes> staging_;
 
   // writing
-  bool writable_ = false;
-  bool write_armed_ = false;
+  bool writable_ = false;  // the system has told so, and has taken all that it was given since
   int write_error_ = 0;
   SendQueue queue_;
 
@@ -125,9 +124,6 @@ class TcpConnection final : public Pollable, public std::enable_shared_from_this
   std::deque<SocketAddress> addresses_;
   int connect_error_ = 0;
   bool connect_done_ = false;
-  std::optional<asio::steady_timer> timer_;
-
-  HandlerSlot read_slot_, write_slot_, hang_up_slot_;
 };
 
 class TcpChannel final : public Channel {

@@ -7,57 +7,55 @@
 
 namespace tributary::transport {
 
-using boost::system::error_code;
-
 constexpr int kAcceptsPerTurn = 64;
 constexpr auto kPause = std::chrono::milliseconds(50);
 
 TcpAcceptor::TcpAcceptor(std::shared_ptr<TcpCore> core, int socket, Acceptor& acceptor)
-    : shared_core_(core), core_(*core), descriptor_(core->io(), socket), pause_(core->io()), acceptor_(&acceptor) {
-  core_.enter(*this);
+    : shared_core_(core), core_(*core), socket_(core->poller()), acceptor_(&acceptor) {
+  socket_.own(socket);
 }
 
-void TcpAcceptor::start() {
-  wait();
+int TcpAcceptor::start() {
+  core_.enter(*this);
+  return socket_.watch(EPOLLIN, *this);
 }
 
 void TcpAcceptor::close() {
   if (acceptor_ == nullptr) return;
   acceptor_ = nullptr;
-  pause_.cancel();
-  error_code ignored;
-  descriptor_.close(ignored);
+  socket_.close();
   core_.leave(*this);
 }
 
-void TcpAcceptor::wait() {
-  descriptor_.async_wait(Descriptor::wait_read, [self = shared_from_this()](const error_code& error) {
-    if (!error && self->acceptor_ != nullptr) self->core_.make_due(self);
-  });
+void TcpAcceptor::mark(std::uint32_t /*events*/) {
+  if (!paused_) core_.make_due(*this);
 }
 
-/// The connection that could not be taken stays ready, so waiting for it would spin.
+/// Trying again at once, or with the next that comes, would spin.
 void TcpAcceptor::pause() {
   ++core_.statistics.accept_pauses;
-  pause_.expires_after(kPause);
-  pause_.async_wait([self = shared_from_this()](const error_code& error) {
-    if (!error && self->acceptor_ != nullptr) self->wait();
-  });
+  paused_ = true;
+  core_.set_deadline(*this, kPause);
+}
+
+void TcpAcceptor::on_deadline() {
+  paused_ = false;
+  core_.make_due(*this);
 }
 
 void TcpAcceptor::turn() {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     if (acceptor_ == nullptr) return;  // the last callback may have ended listening
-    const int socket = ::accept4(descriptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int socket = ::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) {
       take(socket);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return wait();
+      return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return pause();
     }  // else this one connection is broken already: the next
   }
-  if (acceptor_ != nullptr) core_.make_due(shared_from_this());
+  if (acceptor_ != nullptr) core_.make_due(*this);
 }
 
 void TcpAcceptor::take(int socket) {
@@ -68,7 +66,7 @@ void TcpAcceptor::take(int socket) {
   }
   ++core_.statistics.accepted;
   set_options(socket, core_.settings());
-  auto connection = std::make_shared<TcpConnection>(core_, to_string(peer_of(socket)), nullptr);
+  auto connection = TcpConnection::make(core_, to_string(peer_of(socket)), nullptr);
   auto channel = std::make_unique<TcpChannel>(shared_core_.lock(), connection);
   connection->open(socket);
   core_.count_callback();

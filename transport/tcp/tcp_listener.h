@@ -1,29 +1,29 @@
 #pragma once
 // Accepting: a bounded number in each turn, and a pause instead of a spin when the process has no descriptor left.
-#include <boost/asio/steady_timer.hpp>
-
 #include "tcp/tcp_connection.h"
 
 namespace tributary::transport {
 
-class TcpAcceptor final : public Pollable, public std::enable_shared_from_this<TcpAcceptor> {
+class TcpAcceptor final : public Pollable {
  public:
   TcpAcceptor(std::shared_ptr<TcpCore> core, int socket, Acceptor& acceptor);
-  void start();
+  /// 0 or errno.
+  [[nodiscard]] int start();
   void close();
+  void mark(std::uint32_t events) override;
   void turn() override;
+  void on_deadline() override;
   void shut_down() override { close(); }
 
  private:
-  void wait();
   void pause();
   void take(int socket);
 
   std::weak_ptr<TcpCore> shared_core_;  // for the channels it makes; not owned, or the core would own itself
   TcpCore& core_;
-  Descriptor descriptor_;
-  asio::steady_timer pause_;
+  PolledSocket socket_;
   Acceptor* acceptor_;
+  bool paused_ = false;
 };
 
 class TcpListener final : public Listener {

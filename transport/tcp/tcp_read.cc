@@ -16,14 +16,14 @@ void TcpConnection::resume() {
   resumed_ = true;
   if (!stalled_) return;
   stalled_ = false;
-  core_.make_due(self());
+  make_due();
 }
 
 void TcpConnection::read_turn() {
   std::size_t budget = core_.settings().poll_bytes_max;
   while (serving() && !stalled_ && serve_staged()) {
-    if (!readable_) return;  // turn() waits for more once it has written what this has brought about
-    if (budget == 0) return core_.make_due(self());
+    if (!readable_) return;
+    if (budget == 0) return make_due();
     receive(budget);
   }
 }
@@ -63,7 +63,7 @@ bool TcpConnection::place_next() {
   }
   if (std::holds_alternative<NotYet>(placement)) {
     stalled_ = !resumed_;
-    if (resumed_) core_.make_due(self());
+    if (resumed_) make_due();
     return false;
   }
   destination_ = std::get<Accept>(placement).payload;
@@ -100,7 +100,7 @@ void TcpConnection::receive(std::size_t& budget) {
   message.msg_iov = rest > 0 ? &vectors[0] : &vectors[1];
   message.msg_iovlen = rest > 0 ? 2 : 1;
   ++core_.statistics.read_calls;
-  const ssize_t got = ::recvmsg(descriptor_.native_handle(), &message, MSG_DONTWAIT);
+  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
   if (got <= 0) return receive_nothing(got == 0 ? 0 : errno);
   const auto bytes = static_cast<std::size_t>(got);
   core_.statistics.bytes_received += bytes;
@@ -108,8 +108,15 @@ void TcpConnection::receive(std::size_t& budget) {
   const std::size_t direct = std::min(bytes, rest);
   landed_ += direct;
   staged_end_ += bytes - direct;
-  if (bytes < rest + room) readable_ = false;  // drained: waiting asks the system again
+  if (bytes < rest + room) read_short();
   if (in_frame_ && landed_ == destination_.size()) deliver();
+}
+
+/// The system had less than was asked for: what comes later makes an event, and asking before that is in vain. But an
+/// end or an error that was told along with the last bytes makes none, nor does what stands behind urgent data, where
+/// reading stops short: then the system is asked until it has nothing.
+void TcpConnection::read_short() noexcept {
+  if (!tells_no_more_) readable_ = false;
 }
 
 void TcpConnection::receive_nothing(int error) {
@@ -124,15 +131,19 @@ void TcpConnection::receive_nothing(int error) {
 void TcpConnection::discard_turn() {
   std::array<std::byte, 16384> scratch;
   for (std::size_t budget = core_.settings().poll_bytes_max; readable_ && !peer_finished_ && budget > 0;) {
-    const ssize_t got = ::recv(descriptor_.native_handle(), scratch.data(), scratch.size(), MSG_DONTWAIT);
+    const ssize_t got = ::recv(socket_.get(), scratch.data(), scratch.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK) return close();
     if (got == 0) peer_finished_ = true;
-    if (got < static_cast<ssize_t>(scratch.size())) readable_ = false;
+    if (got < 0) {
+      readable_ = false;
+    } else if (got < static_cast<ssize_t>(scratch.size())) {
+      read_short();
+    }
     budget -= std::min(budget, static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   }
   if (peer_finished_) return state_ == State::lingering ? close() : void();
-  readable_ ? core_.make_due(self()) : arm_read();
+  if (readable_) make_due();
 }
 
 }  // namespace tributary::transport

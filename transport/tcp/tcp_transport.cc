@@ -13,12 +13,15 @@ Result<std::unique_ptr<Listener>> TcpTransport::listen(const Endpoint& at, Accep
   const auto socket = open_listener(at, core_->settings());
   if (!socket) return std::unexpected(socket.error());
   auto accepting = std::make_shared<TcpAcceptor>(core_, *socket, acceptor);
-  accepting->start();
+  if (const int error = accepting->start(); error != 0) {
+    accepting->close();
+    return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + error_text(error) + ".");
+  }
   return std::make_unique<TcpListener>(core_, std::move(accepting), local_of(*socket));
 }
 
 std::unique_ptr<Channel> TcpTransport::connect(const Endpoint& to, ChannelHandler& handler, Duration limit) {
-  auto connection = std::make_shared<TcpConnection>(*core_, to_string(to), &handler);
+  auto connection = TcpConnection::make(*core_, to_string(to), &handler);
   auto channel = std::make_unique<TcpChannel>(core_, connection);
   connection->connect(to, limit);
   return channel;
@@ -40,7 +43,7 @@ Result<int> TcpTransport::release(Channel& channel) {
 }
 
 std::unique_ptr<Channel> TcpTransport::adopt(int socket, ChannelHandler& handler) {
-  auto connection = std::make_shared<TcpConnection>(*core_, to_string(peer_of(socket)), &handler);
+  auto connection = TcpConnection::make(*core_, to_string(peer_of(socket)), &handler);
   auto channel = std::make_unique<TcpChannel>(core_, connection);
   connection->open(socket);
   return channel;

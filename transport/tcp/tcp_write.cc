@@ -15,14 +15,14 @@ bool TcpConnection::send(const FrameHeader& header, std::span<const std::byte> p
   if (!taking_frames()) return false;
   if (queue_.borrowed() >= core_.settings().frames_queued_max) return false;
   queue_.push_borrowed(header, payload, cookie);
-  if (writable_ && state_ == State::open) core_.make_dirty(self());
+  if (writable_ && state_ == State::open) core_.make_dirty(*this);
   return true;
 }
 
 void TcpConnection::send_copy(const FrameHeader& header, std::span<const std::byte> payload) {
   if (!taking_frames()) return;
   queue_.push_copy(header, payload);
-  if (writable_ && state_ == State::open) core_.make_dirty(self());
+  if (writable_ && state_ == State::open) core_.make_dirty(*this);
 }
 
 void TcpConnection::write_turn() {
@@ -42,7 +42,7 @@ bool TcpConnection::write_some(std::size_t& budget) {
   message.msg_iov = vectors;
   message.msg_iovlen = gathered.vectors;
   ++core_.statistics.write_calls;
-  const ssize_t wrote = ::sendmsg(descriptor_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t wrote = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (wrote < 0) {
     if (errno == EINTR) return true;
     writable_ = false;
@@ -63,11 +63,11 @@ void TcpConnection::write_failed(int error) {
   queue_.clear();
   readable_ = true;
   if (state_ == State::flushing) return close();
-  core_.make_due(self());
+  make_due();
 }
 
 void TcpConnection::after_write() {
-  if (!queue_.empty()) return writable_ ? core_.make_due(self()) : arm_write();
+  if (!queue_.empty()) return writable_ ? make_due() : void();
   if (state_ == State::flushing) linger();
 }
 

@@ -223,6 +223,28 @@ TEST_F(TcpTransportTest, GoesOnAfterUrgentData) {
   EXPECT_FALSE(peer.closed.has_value());
 }
 
+TEST_F(TcpTransportTest, ServesWhatStandsBehindUrgentDataThatCameAlong) {
+  RawSocket stranger(listen());
+  Peer& peer = accept();
+  ASSERT_EQ(server_.poll(5ms), 0U);
+  stranger.write(header_of(0));
+  stranger.write_urgent();
+  stranger.write(header_of(1));  // and nothing more comes that would wake the server again
+  ASSERT_TRUE(run_until([&] { return peer.frames.size() == 2; }));
+}
+
+TEST_F(TcpTransportTest, SeesTheEndThatCameAlongWithTheLastBytes) {
+  RawSocket stranger(listen());
+  Peer& peer = accept();
+  ASSERT_EQ(server_.poll(5ms), 0U);
+  stranger.write(with_payload(10));
+  stranger.write(pattern(10, 1));
+  stranger.close();
+  ASSERT_TRUE(run_until([&] { return peer.closed.has_value(); }));
+  EXPECT_EQ(peer.frames.size(), 1U);
+  EXPECT_EQ(peer.closed->code, Errc::peer_gone);
+}
+
 // ---- limits
 
 TEST_F(TcpTransportTest, ClosesConnectionsAboveItsLimitAtOnce) {
@@ -356,7 +378,9 @@ TEST_F(TcpTransportTest, GivesUpConnectingAtTheLimit) {
     waiting.push_back(std::make_unique<Peer>());
     waiting.back()->channel = client_.connect({"127.0.0.1", ntohs(address.sin_port)}, *waiting.back(), 150ms);
   }
-  ASSERT_TRUE(run_until([&] { return waiting.back()->closed.has_value(); }));
+  const TimePoint before = Clock::now();
+  while (!waiting.back()->closed) client_.poll(20s);  // sleeps no longer than to the limit
+  EXPECT_LT(Clock::now() - before, 10s);
   EXPECT_EQ(waiting.back()->closed->code, Errc::unreachable);
   EXPECT_NE(waiting.back()->closed->message.find("within 150 ms"), std::string::npos)
       << waiting.back()->closed->message;
@@ -408,6 +432,23 @@ TEST_F(TcpTransportTest, WakesAWaitingPollByAPostFromAnotherThread) {
   std::jthread poster([&] { server_.post([&] { ran = true; }); });
   while (!ran) server_.poll(Duration::max());
   EXPECT_LT(Clock::now() - before, 10s);
+}
+
+TEST_F(TcpTransportTest, LosesNoPostThatComesWhileItFallsAsleep) {
+  for (const Duration spin : {0us, 20us}) {
+    TcpTransport transport({.spin_max = spin});
+    constexpr int kRounds = 3000;
+    std::atomic<int> ran = 0;
+    std::jthread poster([&] {
+      for (int i = 0; i < kRounds; ++i) {
+        transport.post([&] { ++ran; });
+        while (ran <= i) std::this_thread::yield();
+      }
+    });
+    const TimePoint before = Clock::now();
+    while (ran < kRounds) transport.poll(30s);
+    EXPECT_LT(Clock::now() - before, 30s) << "one was slept over";
+  }
 }
 
 TEST_F(TcpTransportTest, RunsEveryPostOfManyThreads) {

@@ -26,8 +26,10 @@ struct TcpSettings {
   std::size_t poll_bytes_max = 1U << 20;  // per channel and direction in one turn of poll(): nobody starves the others
   Duration user_timeout =
       std::chrono::seconds(20);  // unacknowledged bytes for so long: the peer is gone; 0: the kernel's minutes
-  Duration keepalive = std::chrono::seconds(10);  // silent for so long: probe, three times a third of it; 0: never
-  Duration busy_poll{};                           // poll(wait) spins for so long before it sleeps
+  Duration keepalive = std::chrono::seconds(10);      // silent for so long: probe, three times a third of it; 0: never
+  Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
+  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: poll(wait) spins for so long, yielding to
+                                                      // others, while most waits end within it; 0: never
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
                              // kernel chooses
 };

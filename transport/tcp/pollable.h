@@ -1,0 +1,37 @@
+#pragma once
+// What takes part in the turns of a TcpTransport: channels and listeners.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+/// Something with a socket. Owned by the core from enter() to leave(), and by whoever uses it.
+class Pollable : public std::enable_shared_from_this<Pollable> {
+ public:
+  virtual ~Pollable() = default;
+  /// The system has told these epoll events. Marks only: no callback, no call to the system.
+  virtual void mark(std::uint32_t events) = 0;
+  /// Does what is due, a bounded part of it. Runs callbacks.
+  virtual void turn() = 0;
+  /// Writes what is queued, a bounded part of it. Runs on_sent callbacks.
+  virtual void write_turn() {}
+  /// The time of set_deadline() has come. No callback.
+  virtual void on_deadline() {}
+  /// The transport ends. No callback.
+  virtual void shut_down() = 0;
+
+ private:
+  friend class Deadlines;
+  friend class TcpCore;
+  static constexpr std::size_t kNotRegistered = ~std::size_t{0};
+  std::size_t registered_at_ = kNotRegistered;
+  TimePoint deadline_ = TimePoint::max();  // max: none
+  bool due_ = false;
+  bool dirty_ = false;
+};
+using PollablePtr = std::shared_ptr<Pollable>;
+
+}  // namespace tributary::transport

@@ -1,0 +1,45 @@
+#pragma once
+// Looks names up on a thread of its own, because asking the system's resolver may block for as long as it likes.
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "tcp/socket.h"
+
+namespace tributary::transport {
+
+class Resolver {
+ public:
+  using Found = std::function<void(Result<std::vector<SocketAddress>>)>;
+  /// Brings a call to the thread that the answers belong to. Any thread.
+  using Deliver = std::function<void(std::function<void()>)>;
+
+  /// The thread starts with the first look-up.
+  explicit Resolver(Deliver deliver) : deliver_(std::move(deliver)) {}
+  Resolver(const Resolver&) = delete;
+  Resolver& operator=(const Resolver&) = delete;
+
+  /// `found` is called, and destroyed, in a delivered call. In the order of the questions.
+  void ask(Endpoint endpoint, Found found);
+  /// Waits for the look-up that is under way, and forgets the others.
+  void stop();
+
+ private:
+  struct Question {
+    Endpoint endpoint;
+    Found found;
+  };
+  void run(const std::stop_token& stop);
+
+  Deliver deliver_;
+  std::mutex mutex_;  // guards questions_
+  std::condition_variable_any asked_;
+  std::deque<Question> questions_;
+  std::jthread thread_;  // last: it uses the others
+};
+
+}  // namespace tributary::transport
