@@ -75,21 +75,34 @@ class Contestant:
         return ""
 
 
+def tributary_environment(stage: Stage, rank: int) -> dict[str, str]:
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(stage.ranks),
+        "TRIBUTARY_IFNAME": stage.place.interface,
+        "TRIBUTARY_HOST_ID": worker(rank),
+        "TRIBUTARY_TRANSPORT": "shm" if stage.setting.shared_memory else "tcp",
+        "TRIBUTARY_LOG": "warn",
+        "TRIBUTARY_TIMEOUT": "60",
+        **stage.tributary_environment,
+    }
+
+
+def gloo_environment(stage: Stage, rank: int) -> dict[str, str]:
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(stage.ranks),
+        "GLOO_SOCKET_IFNAME": stage.place.interface,
+        "OMP_NUM_THREADS": "1",
+    }
+
+
 def _tributary(stage: Stage, folder: Path) -> Iterator[Launch]:
     for rank in range(stage.ranks):
         yield Launch(
             worker(rank),
             [str(stage.build / "bench/peers/peers_tributary_driver"), str(folder / "id")],
-            {
-                "RANK": str(rank),
-                "WORLD_SIZE": str(stage.ranks),
-                "TRIBUTARY_IFNAME": stage.place.interface,
-                "TRIBUTARY_HOST_ID": worker(rank),
-                "TRIBUTARY_TRANSPORT": "shm" if stage.setting.shared_memory else "tcp",
-                "TRIBUTARY_LOG": "warn",
-                "TRIBUTARY_TIMEOUT": "60",
-                **stage.tributary_environment,
-            },
+            tributary_environment(stage, rank),
         )
 
 
@@ -98,12 +111,7 @@ def _gloo(stage: Stage, folder: Path) -> Iterator[Launch]:
         yield Launch(
             worker(rank),
             [str(stage.python), "-B", str(DRIVERS / "gloo_driver.py"), str(folder / "store")],
-            {
-                "RANK": str(rank),
-                "WORLD_SIZE": str(stage.ranks),
-                "GLOO_SOCKET_IFNAME": stage.place.interface,
-                "OMP_NUM_THREADS": "1",
-            },
+            gloo_environment(stage, rank),
         )
 
 
@@ -224,6 +232,10 @@ class Running:
     def all_cpu_seconds(self) -> float:
         ranks = sum(map(processes.cpu_seconds, self._ranks.processes())) if self._ranks else 0.0
         return ranks + self.aggregator_cpu_seconds()
+
+    def ask(self, line: str, limit_seconds: float) -> list[str]:
+        assert self._ranks is not None
+        return self._ranks.ask(line, limit_seconds)
 
     def measure(self, size: int, samples: int, batch: int, limit_seconds: float) -> Measurement:
         assert self._ranks is not None

@@ -86,17 +86,22 @@ class Ranks:
             raise ContestantError(f"these ranks came: {[it.number for it in self._ranks]}")
         return self._ranks[0].path
 
-    def measure(self, size: int, samples: int, batch: int, limit_seconds: float) -> Measurement:
+    def ask(self, line: str, limit_seconds: float) -> list[str]:
+        """Says a line to all ranks. Returns what follows the word "result" in their answers, by rank."""
         for rank in self._ranks:
-            rank.tell(f"measure {size} {samples} {batch}")
+            rank.tell(line)
         deadline = time.monotonic() + limit_seconds
-        answers = [rank.hear(deadline).split(maxsplit=1) for rank in self._ranks]
-        for word, sentence in answers:
+        answers = [rank.hear(deadline).partition(" ") for rank in self._ranks]
+        for word, _, sentence in answers:
             if word == "wrong":
                 raise WrongSum(sentence)
             if word != "result":
                 raise ContestantError(f"{word} {sentence}")
-        numbers = [[float(it) for it in rest.split()] for _, rest in answers]
+        return [rest for _, _, rest in answers]
+
+    def measure(self, size: int, samples: int, batch: int, limit_seconds: float) -> Measurement:
+        answers = self.ask(f"measure {size} {samples} {batch}", limit_seconds)
+        numbers = [[float(it) for it in answer.split()] for answer in answers]
         return Measurement([[it / 1e9 for it in of_rank[1:]] for of_rank in numbers], sum(it[0] for it in numbers))
 
     def processes(self) -> list[int]:

@@ -37,7 +37,7 @@ def _ranks(text: str) -> list[int]:
     return numbers
 
 
-def _names(known: dict):
+def names_of(known: dict):
     def parse(text: str) -> list[str]:
         names = text.split(",")
         if unknown := [it for it in names if it not in known]:
@@ -54,7 +54,7 @@ def _variable(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _count(text: str) -> int:
+def count_of(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
     return int(text)
@@ -65,13 +65,13 @@ def parser() -> argparse.ArgumentParser:
         prog="bench/peers/run",
         description="The same float32 sum allreduces by Tributary, Gloo, Open MPI and MPICH, in alternation.",
     )
-    it.add_argument("--settings", type=_names(SETTINGS), default=list(SETTINGS), metavar="LIST",
+    it.add_argument("--settings", type=names_of(SETTINGS), default=list(SETTINGS), metavar="LIST",
                     help=", ".join(SETTINGS))  # fmt: skip
-    it.add_argument("--contestants", type=_names(CONTESTANTS), default=list(CONTESTANTS), metavar="LIST",
+    it.add_argument("--contestants", type=names_of(CONTESTANTS), default=list(CONTESTANTS), metavar="LIST",
                     help=", ".join(CONTESTANTS))  # fmt: skip
     it.add_argument("--ranks", type=_ranks, default=[2, 4, 8], metavar="LIST", help="default 2,4,8")
     it.add_argument("--bytes", type=_sizes, default=_sizes(SIZES), metavar="LIST", help=f"default {SIZES}")
-    it.add_argument("--alternations", type=_count, default=5, metavar="N", help="default 5")
+    it.add_argument("--alternations", type=count_of, default=5, metavar="N", help="default 5")
     it.add_argument("--seconds", type=float, default=0.5, help="of one contestant's turn (default 0.5)")
     it.add_argument("--quick", action="store_true",
                     help="2 ranks, 4 B and 1 MiB, loopback, Tributary and Gloo, 2 short alternations")  # fmt: skip

@@ -5,28 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-import shutil
-import signal
 import sys
-import tempfile
 import time
 from argparse import Namespace
 from pathlib import Path
 
+import lifetime
 import machine
 import measure
 import namespaces
 import options as command_line
 import places
 import plots
-import processes
 import report
 from contestants import CONTESTANTS, Running, Stage
 from control import ContestantError
-from guardian import Guardian
 
 ROOT = Path(__file__).resolve().parents[2]
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 OURS = {name for name, it in CONTESTANTS.items() if it.ours}
 
 
@@ -99,45 +94,16 @@ class Comparison:
         }
 
 
-def interrupted(number: int, _frame: object) -> None:
-    raise KeyboardInterrupt(signal.Signals(number).name)
-
-
 def compare(options: Namespace) -> int:
-    for number in ENDINGS:  # SIGINT too: a shell starts what runs in its background with it ignored
-        signal.signal(number, interrupted)
-    mark = processes.new_mark()
-    folder = Path(tempfile.mkdtemp(prefix="peers-"))
-    guardian = Guardian(mark, folder)
-    comparison = Comparison(options, folder, mark)
-    status = 0
-    try:
-        comparison.run()
-    except namespaces.NamespaceError as error:
-        print(f"the hosts cannot be made: {error}", file=sys.stderr)
-        status = 1
-    except KeyboardInterrupt as error:
-        print(f"\ninterrupted ({error}): ending what was started", file=sys.stderr)
-        status = 130
-    finally:
-        # A second interrupt must not leave processes behind.
-        for number in ENDINGS:
-            signal.signal(number, signal.SIG_IGN)
-        processes.end_all(mark)
-        if options.keep_logs:
-            shutil.copytree(folder, options.keep_logs, dirs_exist_ok=True, ignore=_no_sockets)
-        shutil.rmtree(folder, ignore_errors=True)
-        guardian.dismiss()
+    with lifetime.of_a_run(options.keep_logs) as (mark, folder):
+        comparison = Comparison(options, folder, mark)
+        status = lifetime.attempt(comparison.run)
     document = comparison.document()
     if options.json:
         options.json.write_text(json.dumps(document, indent=1) + "\n")
         print(f"\nwritten: {options.json}")
     finish(options, document["cells"])
     return status or verdict(document)
-
-
-def _no_sockets(folder: str, names: list[str]) -> list[str]:
-    return [name for name in names if (Path(folder) / name).is_socket()]
 
 
 def verdict(document: dict) -> int:

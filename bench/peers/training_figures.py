@@ -1,0 +1,135 @@
+"""From what the ranks of a training say to its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import limits
+import report
+import samples
+
+DIFFERENCE_MAX = 1e-4  # between two backends' parameters, relative to how far training has moved them
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One rank's word on a number of steps; times are sums."""
+
+    cpu_seconds: float
+    seconds: float
+    forward_seconds: float
+    backward_seconds: float
+    optimizer_seconds: float
+    loss: float
+    path: str
+    digest: str
+
+    @staticmethod
+    def parse(text: str) -> Answer:
+        *numbers, path, digest = text.split()
+        return Answer(*map(float, numbers), path, digest)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """All ranks' steps of one contestant in one alternation; seconds of one step."""
+
+    seconds: float  # of the slowest rank
+    forward_seconds: float  # these three: means over the ranks
+    backward_seconds: float
+    optimizer_seconds: float
+    rank_cpu_seconds: float  # of all ranks together
+    aggregator_cpu_seconds: float
+    other_cores: float  # what the rest of the machine used meanwhile, in cores
+    loss: float
+
+    @staticmethod
+    def of(answers: list[Answer], steps: int, aggregator_cpu_seconds: float, other_cores: float) -> Turn:
+        def mean(values: list[float]) -> float:
+            return sum(values) / len(values)
+
+        return Turn(
+            max(it.seconds for it in answers) / steps,
+            mean([it.forward_seconds for it in answers]) / steps,
+            mean([it.backward_seconds for it in answers]) / steps,
+            mean([it.optimizer_seconds for it in answers]) / steps,
+            sum(it.cpu_seconds for it in answers) / steps,
+            aggregator_cpu_seconds / steps,
+            other_cores,
+            mean([it.loss for it in answers]),
+        )
+
+
+def why_wrong(answers: list[Answer], path: str) -> str:
+    """Why these answers are not those of one training over `path`; empty if they are."""
+    if digests := {it.digest for it in answers} - {answers[0].digest}:
+        return f"the ranks' parameters differ: {len(digests) + 1} different sets on {len(answers)} ranks"
+    if others := {it.path for it in answers} - {path}:
+        return f"reductions went by {', '.join(sorted(others))}, not by {path}"
+    return ""
+
+
+def parameters(layers: int, width: int, characters: int) -> int:
+    """How many drivers/training_driver.py's model has: embeddings, layers, norm and output."""
+    attention, feed_forward, norms = 4 * (width * width + width), 8 * width * width + 5 * width, 4 * width
+    return (256 + characters) * width + layers * (attention + feed_forward + norms) + 2 * width + 256 * (width + 1)
+
+
+def communication_limit(gradient_bytes: int, ranks: int, rate: float | None, tree: bool) -> float | None:
+    """Seconds that the gradients need on links of this rate, in a tree or among the ranks alone."""
+    if rate is None:
+        return None
+    factor = 1.0 if tree else limits.ring_factor(ranks)
+    return factor * limits.tree_seconds(gradient_bytes, rate)
+
+
+def step_limit(compute: list[Turn], communication: float | None) -> float:
+    """What a step takes where nothing but the link bounds the reduction: no gradient exists before the forward pass has
+    ended, the optimizer needs them all, and all that the backward pass computes is hidden (or the other way round)."""
+
+    def median(name: str) -> float:
+        return samples.spread([getattr(it, name) for it in compute]).median
+
+    return (
+        median("forward_seconds")
+        + max(median("backward_seconds"), communication or 0.0)
+        + median("optimizer_seconds")
+    )
+
+
+HEADINGS = (
+    "contestant", "step", "+-", "forward", "backward", "optimizer", "link", "step limit", "limit/step", "cpu s ranks",
+    "aggr.", "gloo/this", "note",
+)  # fmt: skip
+
+
+def row(name: str, turns: list[Turn], compute: list[Turn], link: float | None, peer: float | None, note: str) -> list[str]:
+    """`link`: what the gradients need on their links; `peer`: gloo's step."""
+    if not turns:
+        return [name, *[""] * (len(HEADINGS) - 2), note]
+    step = samples.spread([it.seconds for it in turns])
+    limit = step_limit(compute, link) if compute else None
+
+    def median(field: str) -> float:
+        return samples.spread([getattr(it, field) for it in turns]).median
+
+    return [
+        name,
+        report.short_time(step.median),
+        f"{100 * step.relative:.1f} %",
+        *(report.short_time(median(f"{it}_seconds")) for it in ("forward", "backward", "optimizer")),
+        report.short_time(link) if link else "",
+        report.short_time(limit) if limit else "",
+        f"{100 * limit / step.median:.1f} %" if limit else "",
+        f"{median('rank_cpu_seconds'):.2f}",
+        f"{cpu:.2f}" if (cpu := median("aggregator_cpu_seconds")) else "",
+        f"{peer / step.median:.2f}" if peer else "",
+        note,
+    ]
+
+
+EXPLANATION = """step: of the slowest rank, median over alternations; +-: half of the distance between the quartiles.
+forward, backward, optimizer: means over the ranks; backward includes waiting for the gradients' sums.
+link: gradient bytes / rate in a tree, 2(N-1)/N of it among the ranks alone. step limit: computing alone's forward pass
+and optimizer, and between them the longer of its backward pass and the link. cpu s: processor seconds a step, all
+ranks' and all aggregators'."""
