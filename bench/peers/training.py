@@ -209,7 +209,7 @@ def parser() -> argparse.ArgumentParser:
         ("layers", 8, "of the transformer"),
         ("width", 512, "of the transformer, a multiple of 64"),
         ("characters", 32, "of a text"),
-        ("batch", 2, "texts of each rank's step"),
+        ("batch", 8, "texts of each rank's step"),
     ):
         it.add_argument(f"--{name}", type=number, default=default, metavar="N", help=f"{what} (default {default})")
     it.add_argument("--quick", action="store_true",
@@ -225,8 +225,8 @@ def parser() -> argparse.ArgumentParser:
 def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser().parse_args(arguments)
     if options.quick:
-        options.setting, options.ranks, options.steps = "loopback", 2, 1
-        options.alternations, options.layers, options.width = min(options.alternations, 2), 1, 128
+        options.setting, options.ranks, options.alternations, options.steps = "loopback", 2, 2, 1
+        options.layers, options.width = 1, 128
     if not 2 <= options.ranks <= 64:
         parser().error("--ranks: 2 to 64")
     if options.width % 64:
