@@ -76,9 +76,10 @@ class Training:
             return why
         if not self._python.exists():
             return "there is no build/venv with PyTorch: run without PEERS_PREPARED=1"
-        tried = subprocess.run([self._python, "-c", "import tributary.torch"], capture_output=True, text=True)
+        module = "torch" if self._options.contestants == ["gloo"] else "tributary.torch"
+        tried = subprocess.run([self._python, "-c", f"import {module}"], capture_output=True, text=True)
         if tried.returncode:
-            return f"the PyTorch plugin cannot be imported: {(tried.stderr.strip().splitlines() or ['?'])[-1]}"
+            return f"{module} cannot be imported: {(tried.stderr.strip().splitlines() or ['?'])[-1]}"
         return ""
 
     def run(self) -> None:
