@@ -58,7 +58,8 @@ class Course:
 
     turns: list[figures.Turn] = field(default_factory=list)
     failure: str = ""
-    difference: float | None = None  # from the first contestant's parameters, in the end
+    difference: float | None = None  # from the first contestant's parameters, in the end, relative to these
+    difference_of_change: float | None = None  # the same, relative to what training has changed
 
 
 class Training:
@@ -145,7 +146,8 @@ class Training:
         if not file.exists():
             running.ask(f"save {file}", LIMIT_SECONDS)
             return
-        course.difference = max(map(float, running.ask(f"compare {file}", LIMIT_SECONDS)))
+        answers = [tuple(map(float, it.split())) for it in running.ask(f"compare {file}", LIMIT_SECONDS)]
+        course.difference, course.difference_of_change = max(answers)
         if not course.difference <= figures.DIFFERENCE_MAX:  # a NaN is no agreement
             raise WrongSum(f"its parameters differ from the first contestant's by {course.difference:.1e}")
 
@@ -248,7 +250,8 @@ def main() -> int:
     print(f"\n{training.table()}\n\n{figures.EXPLANATION}")
     for name, course in training.courses.items():
         if course.difference is not None:
-            print(f"{name}: parameters as the first contestant's, but for {course.difference:.1e} of what was learnt")
+            parts = f"{course.difference:.1e} of them, {course.difference_of_change:.1e} of what training has changed"
+            print(f"{name}: parameters differ from the first contestant's by {parts}")
     return status or training.verdict()
 
 

@@ -8,7 +8,7 @@ import limits
 import report
 import samples
 
-DIFFERENCE_MAX = 1e-4  # between two backends' parameters, relative to how far training has moved them
+DIFFERENCE_MAX = 1e-4  # between two backends' parameters, relative to these
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ lines, what to do:
   bench -> rank   train STEPS             answered by: result CPU_SECONDS SECONDS FORWARD BACKWARD OPTIMIZER LOSS PATH DIGEST
   bench -> rank   compute STEPS           likewise, without reductions; the parameters are afterwards what they were
   bench -> rank   save FILE               rank 0 writes the parameters there
-  bench -> rank   compare FILE            answered by: result DIFFERENCE, relative to how far training has moved them
+  bench -> rank   compare FILE            answered by: result DIFFERENCE CHANGE: norms, relative to the parameters'
+                                          and to that of what training has changed
 
 Seconds are sums over the steps. Any failure ends the process, and its log says why.
 """
@@ -152,7 +153,8 @@ class Rank:
     def compare(self, file: str) -> str:
         theirs = torch.load(file)
         initial = parameters_to_vector(self.new_model().parameters()).detach()
-        return f"{((self.parameters() - theirs).norm() / (theirs - initial).norm()).item():.3e}"
+        difference = (self.parameters() - theirs).norm()
+        return f"{difference / theirs.norm():.3e} {difference / (theirs - initial).norm():.3e}"
 
     def answer(self, line: str) -> str:
         word, argument = line.split(maxsplit=1)
