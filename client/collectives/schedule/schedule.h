@@ -152,23 +152,6 @@ struct Parameters {
   bool in_place = false;  // this rank's; meaningless (and ignored) where a rank has only one of the two buffers
 };
 
-/// Where one algorithm gives way to the next, in bytes of `count` elements. choose.cc says why these are the defaults.
-struct Thresholds {
-  std::uint64_t recursive_doubling_bytes_max = 32 << 10;
-  std::uint64_t halving_doubling_bytes_max = 4 << 20;           // the number of ranks is a power of two
-  std::uint64_t halving_doubling_uneven_bytes_max = 128 << 10;  // it is not, and at least 6
-  std::uint64_t broadcast_binomial_bytes_max = 384 << 10;
-  std::uint64_t reduce_binomial_bytes_max = 192 << 10;
-  std::uint64_t reduce_scatter_direct_bytes_max = 32 << 10;
-  std::uint64_t all_gather_bruck_bytes_max = 32 << 10;
-  std::uint64_t gather_binomial_bytes_max = 2 << 10;
-  std::uint64_t scatter_binomial_bytes_max = 2 << 10;
-};
-
-/// The same on every rank that asks with the same arguments. bytes: of `count` elements, as in Parameters.
-[[nodiscard]] Algorithm choose(Collective collective, std::uint32_t ranks, std::uint64_t bytes,
-                               const Thresholds& thresholds = {}) noexcept;
-
 class Emitter;
 /// Emits what one rank does in one step of a phase.
 using Step = void(const Parameters&, std::uint64_t step, Emitter&) noexcept;

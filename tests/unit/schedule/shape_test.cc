@@ -221,30 +221,6 @@ TEST(ScheduleShape, LargeMessagesAreCutIntoPiecesSeveralOfWhichAreUnderWay) {
   EXPECT_EQ(actions.size(), 2 * kPiecesPerRound);
 }
 
-TEST(ScheduleShape, ChooseGivesAnAlgorithmThatTheCollectiveHas) {
-  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
-    const auto collective = static_cast<Collective>(i);
-    for (std::uint32_t ranks = 1; ranks < 70; ++ranks) {
-      for (std::uint64_t bytes = 0; bytes < (1ULL << 34); bytes = bytes * 4 + 4) {
-        const Algorithm algorithm = choose(collective, ranks, bytes);
-        EXPECT_NO_THROW(Schedule({.collective = collective, .algorithm = algorithm, .ranks = ranks, .count = bytes}));
-      }
-    }
-  }
-}
-
-TEST(ScheduleShape, ChooseGoesFromFewRoundsToFewBytes) {
-  EXPECT_EQ(choose(Collective::all_reduce, 8, 1 << 10), Algorithm::recursive_doubling);
-  EXPECT_EQ(choose(Collective::all_reduce, 8, 1 << 20), Algorithm::halving_doubling);
-  EXPECT_EQ(choose(Collective::all_reduce, 8, 1 << 26), Algorithm::ring);
-  EXPECT_EQ(choose(Collective::all_reduce, 5, 100 << 10), Algorithm::ring);
-  EXPECT_EQ(choose(Collective::all_reduce, 12, 100 << 10), Algorithm::halving_doubling);
-  EXPECT_EQ(choose(Collective::broadcast, 8, 1 << 26), Algorithm::scatter_all_gather);
-  EXPECT_EQ(choose(Collective::broadcast, 2, 1 << 26), Algorithm::binomial);
-  EXPECT_EQ(choose(Collective::all_reduce, 8, 1 << 26, {.halving_doubling_bytes_max = 1ULL << 30}),
-            Algorithm::halving_doubling);
-}
-
 TEST(ScheduleShape, NamesAreAllDifferent) {
   std::map<std::string, int> seen;
   for (std::uint8_t i = 0; i < kAlgorithmCount; ++i) ++seen[name(static_cast<Algorithm>(i))];

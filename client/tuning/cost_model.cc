@@ -1,0 +1,236 @@
+#include "client/tuning/cost_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tributary::tuning {
+namespace {
+
+constexpr double kSpread = 1.05;    // of the transfer where partners change from round to round
+constexpr double kIncast = 1.25;    // where all ranks talk to all at once
+constexpr double kStored = 2;       // where what passes through a rank is received whole before it is sent on
+constexpr double kReducing = 0.25;  // what reducing a byte takes, of what sending or receiving it does
+constexpr std::uint32_t kFanInMax = 16;
+
+/// What an algorithm asks of the busiest rank, and of all ranks together.
+struct Demand {
+  double rounds = 0;
+  double bytes = 0;
+  double slowdown = 1;  // of the transfer
+  double messages = 0;  // over all ranks
+  double all_bytes = 0;
+  double reduced = 0;      // bytes
+  double all_reduced = 0;  // over all ranks
+};
+
+// Bytes per microsecond: 1 GB/s is 1000 of them.
+double core_rate(const Figures& figures) noexcept {
+  return figures.core_gbytes * 1000;
+}
+double wire_rate(const Figures& figures) noexcept {
+  const double core = core_rate(figures);
+  return figures.link_gbits > 0 ? std::min(figures.link_gbits * 125, core) : core;
+}
+
+Demand all_reduce(Algorithm algorithm, double ranks, double bytes) noexcept {
+  const auto whole = static_cast<std::uint32_t>(ranks);
+  const double power = std::bit_floor(whole);
+  const double log = std::bit_width(whole) - 1;
+  const double fold = std::has_single_bit(whole) ? 0 : 2;
+  const double folded = 2 * (ranks - power);  // messages
+  const double part = bytes * (ranks - 1) / ranks;
+  switch (algorithm) {
+    case Algorithm::recursive_doubling: {
+      const double messages = power * log + folded;
+      return {.rounds = log + fold,
+              .bytes = bytes * (log + fold),
+              .messages = messages,
+              .all_bytes = bytes * messages,
+              .reduced = bytes * (log + fold / 2),
+              .all_reduced = bytes * (power * log + folded / 2)};
+    }
+    case Algorithm::halving_doubling:
+      return {.rounds = 2 * log + fold,
+              .bytes = bytes * (2 * (power - 1) / power + fold),
+              .slowdown = kSpread,
+              .messages = 2 * power * log + folded,
+              .all_bytes = bytes * (2 * (power - 1) + folded),
+              .reduced = bytes * ((power - 1) / power + fold / 2),
+              .all_reduced = bytes * (ranks - 1)};
+    default:
+      return {.rounds = 2 * (ranks - 1),
+              .bytes = 2 * part,
+              .messages = 2 * ranks * (ranks - 1),
+              .all_bytes = 2 * bytes * (ranks - 1),
+              .reduced = part,
+              .all_reduced = bytes * (ranks - 1)};
+  }
+}
+
+Demand demand(Collective collective, Algorithm algorithm, double ranks, double bytes) noexcept {
+  const double others = ranks - 1;
+  const double log = std::bit_width(static_cast<std::uint32_t>(others));  // rounded up
+  const double part = bytes * others / ranks;
+  const double one_by_one = ranks / 2;
+  Demand d{.rounds = others, .bytes = part, .messages = ranks * others, .all_bytes = bytes * others};
+  switch (collective) {
+    case Collective::all_reduce:
+      return all_reduce(algorithm, ranks, bytes);
+    case Collective::broadcast:
+    case Collective::reduce: {
+      const bool reduces = collective == Collective::reduce;
+      const bool binomial = algorithm == Algorithm::binomial;
+      d.rounds = binomial ? log : (reduces ? ranks : log + others);
+      d.bytes = binomial ? bytes * log : 2 * part;
+      d.messages = binomial ? others : others * (ranks + 1);
+      if (!binomial) d.all_bytes += reduces ? part : bytes * log / 2;
+      if (reduces) d.reduced = binomial ? bytes * log : part;
+      if (reduces) d.all_reduced = bytes * others;
+      return d;
+    }
+    case Collective::reduce_scatter:
+      d.reduced = part;
+      d.all_reduced = bytes * others;
+      if (algorithm == Algorithm::direct) d.rounds = one_by_one;
+      if (algorithm == Algorithm::direct) d.slowdown = kIncast;
+      return d;
+    case Collective::all_gather:
+      if (algorithm != Algorithm::bruck) return d;
+      d.rounds = log;
+      d.slowdown = kIncast;
+      d.messages = ranks * log;
+      d.all_bytes += bytes * ranks;  // each rank brings its copy into order
+      return d;
+    case Collective::gather:
+    case Collective::scatter: {
+      const bool binomial = algorithm == Algorithm::binomial;
+      d.rounds = binomial ? log : one_by_one;
+      d.slowdown = binomial ? kStored : 1;
+      d.messages = others;
+      d.all_bytes = binomial ? bytes * std::max(1.0, log / 2) : part;
+      return d;
+    }
+    case Collective::barrier:
+      return {.rounds = log, .messages = ranks * log};
+    case Collective::all_to_all:
+      return d;
+  }
+  return {};
+}
+
+/// The share of all ranks' work that one host has.
+double host_share(const Figures& figures, double ranks) noexcept {
+  return std::min<double>(figures.ranks_per_host, ranks) / ranks;
+}
+
+/// Bytes that one rank sends to the tree and gets back, and those of all ranks.
+struct TreeBytes {
+  double busiest_one_way = 0;
+  double all = 0;
+};
+TreeBytes tree_bytes(Collective collective, double ranks, double bytes) noexcept {
+  switch (collective) {
+    case Collective::all_reduce:
+      return {bytes, 2 * ranks * bytes};
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::reduce:
+    case Collective::broadcast:
+      return {bytes, (ranks + 1) * bytes};
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
+const char* name(Path path) noexcept {
+  switch (path) {
+    case Path::tree:
+      return "tree";
+    case Path::ranks:
+      return "ranks";
+  }
+  return "invalid";
+}
+
+std::uint64_t vector_bytes(Collective collective, std::uint32_t ranks, std::uint64_t count_bytes) noexcept {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+    case Collective::broadcast:
+      return count_bytes;
+    case Collective::barrier:
+      return 0;
+    default:
+      break;
+  }
+  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  return count_bytes > most / std::max(1U, ranks) ? most : count_bytes * ranks;
+}
+
+bool tree_can(Collective collective) noexcept {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+    case Collective::broadcast:
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::barrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
+  Estimate estimate{.path = Path::tree};
+  if (call.ranks < 2) return estimate;
+  const double ranks = call.ranks;
+  const double bytes = static_cast<double>(call.bytes);
+  double levels = 1;
+  double children = ranks;
+  while (children > kFanInMax) children = std::ceil(std::pow(ranks, 1 / ++levels) - 1e-9);
+  const TreeBytes moved = tree_bytes(call.collective, ranks, bytes);
+  const double core = core_rate(figures);
+  const bool reduces = call.collective == Collective::all_reduce || call.collective == Collective::reduce ||
+                       call.collective == Collective::reduce_scatter;
+  const double reduced = reduces ? ranks * bytes : 0;
+  estimate.latency_us = std::max(2 * levels * figures.hop_us, 2 * children * figures.aggregator_us);
+  estimate.transfer_us = std::max(
+      (moved.busiest_one_way + std::min(bytes, static_cast<double>(figures.segment_bytes))) / wire_rate(figures),
+      (moved.all + kReducing * reduced) * children / ranks / core);
+  const bool shared = figures.ranks_per_host >= call.ranks;  // with the aggregators
+  const double ranks_us = 2 * ranks * (figures.hop_us - figures.aggregator_us) + moved.all / core;
+  const double aggregators_us = 2 * ranks * figures.aggregator_us + kReducing * reduced / core;
+  estimate.processors_us = (ranks_us * host_share(figures, ranks) + (shared ? aggregators_us : 0)) / figures.cores;
+  return estimate;
+}
+
+Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept {
+  Estimate estimate{.path = Path::ranks, .algorithm = algorithm};
+  if (call.ranks < 2) return estimate;
+  const double ranks = call.ranks;
+  const Demand d = demand(call.collective, algorithm, ranks, static_cast<double>(call.bytes));
+  estimate.latency_us = d.rounds * figures.message_us;
+  const double core = core_rate(figures);
+  estimate.transfer_us =
+      std::max(d.bytes * d.slowdown / wire_rate(figures), (d.bytes * d.slowdown + kReducing * d.reduced) / core);
+  const double work = d.messages * figures.message_us + (d.all_bytes + kReducing * d.all_reduced) / core;
+  estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
+  return estimate;
+}
+
+std::vector<Estimate> estimates(const Figures& figures, const Call& call) {
+  std::vector<Estimate> all;
+  if (tree_can(call.collective)) all.push_back(estimate_tree(figures, call));
+  for (const Algorithm algorithm : schedule::algorithms(call.collective))
+    all.push_back(estimate_ranks(figures, call, algorithm));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Estimate& a, const Estimate& b) { return a.time_us() < b.time_us(); });
+  return all;
+}
+
+}  // namespace tributary::tuning

@@ -1,0 +1,25 @@
+#pragma once
+// What the cost model is fed: how fast messages, hops, links and processors are here.
+#include <cstdint>
+
+namespace tributary::tuning {
+
+/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon), but for the link: it is
+/// the slowest that one would build trees for, and the only one that is unknown to the ranks.
+struct Figures {
+  double message_us =
+      12.5;            // from one rank to another, all of it work: half of it where it leaves, half where it arrives
+  double hop_us = 18;  // between a rank and an aggregator, in either direction
+  double aggregator_us = 4.5;  // the aggregator's part of hop_us
+  double link_gbits = 1;       // of each rank's link, in Gbit/s, per direction; 0: no link, the ranks share a host
+  double core_gbytes = 2.5;    // what one core sends, receives or reduces, in GB/s
+  std::uint32_t cores = 2;     // of each host
+  std::uint32_t ranks_per_host = 1;        // at most
+  std::uint32_t segment_bytes = 16 << 10;  // what a tree moves at a time
+  friend bool operator==(const Figures&, const Figures&) = default;
+};
+
+/// What this machine has for this process; at least 1.
+[[nodiscard]] std::uint32_t cores_here() noexcept;
+
+}  // namespace tributary::tuning

@@ -1,0 +1,165 @@
+#include "client/tuning/policy.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/tuning/table.h"
+
+namespace tributary::tuning {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::uint64_t kBytesMax = 1ULL << 42;  // where the model's last step has begun
+constexpr std::size_t kStepsMax = 4096;          // of one collective: of a welcome
+
+/// The quickest of all, and the quickest between the ranks.
+Step model_step(const Figures& figures, const Call& call) {
+  const std::vector<Estimate> all = estimates(figures, call);
+  const auto ranks = std::ranges::find(all, Path::ranks, &Estimate::path);
+  return {.path = all.front().path, .algorithm = ranks->algorithm};
+}
+
+bool same_choice(const Step& a, const Step& b) noexcept {
+  return a.path == b.path && a.algorithm == b.algorithm;
+}
+
+void append(Steps& steps, std::uint64_t bytes_max, const Step& choice) {
+  if (steps.empty() || !same_choice(steps.back(), choice)) steps.push_back(choice);
+  steps.back().bytes_max = bytes_max;
+}
+
+/// Steps as a function of the size: looked at at every power of two, and halved in between where it changes there.
+template <class At>
+Steps steps_of(At at) {
+  Steps steps;
+  std::uint64_t low = 0;
+  Step here = at(low);
+  for (std::uint64_t high = 1; high <= kBytesMax; high *= 2) {
+    while (!same_choice(at(high), here)) {
+      std::uint64_t same = low, other = high;
+      while (other - same > 1) {
+        const std::uint64_t middle = same + (other - same) / 2;
+        (same_choice(at(middle), here) ? same : other) = middle;
+      }
+      append(steps, same, here);
+      low = other;
+      here = at(low);
+    }
+    low = high;
+  }
+  append(steps, UINT64_MAX, here);
+  return steps;
+}
+
+template <class StepsOf>
+Policy by_collective(StepsOf steps_of_collective) {
+  std::array<Steps, kCollectiveCount> all;
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) all[i] = steps_of_collective(static_cast<Collective>(i));
+  return Policy(std::move(all));
+}
+
+/// The table's rules of one collective and number of ranks, cut so that each size has one; the model in the gaps.
+Steps table_steps(const Table& table, const Figures& figures, Collective collective, std::uint32_t ranks) {
+  Steps steps;
+  const Steps model = model_steps(figures, collective, ranks);
+  std::uint64_t from = 0;
+  bool whole = false;
+  for (const Rule& rule : table.rules) {
+    if (rule.collective != collective || ranks < rule.ranks_min || ranks > rule.ranks_max) continue;
+    if (whole || rule.step.bytes_max < from) continue;  // an earlier one holds for all of its sizes
+    append(steps, rule.step.bytes_max, rule.step);
+    whole = rule.step.bytes_max == UINT64_MAX;
+    from = rule.step.bytes_max + 1;
+  }
+  if (whole) return steps;
+  for (const Step& step : model) {
+    if (step.bytes_max >= from) append(steps, step.bytes_max, step);
+  }
+  return steps;
+}
+
+}  // namespace
+
+Policy::Policy() : Policy(trees_always({.one_host = true})) {}
+
+const Step& Policy::at(Collective collective, std::uint64_t bytes) const noexcept {
+  const Steps& steps = steps_[static_cast<std::size_t>(collective)];
+  return *std::ranges::lower_bound(steps, bytes, {}, &Step::bytes_max);
+}
+
+Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks) {
+  return steps_of([&](std::uint64_t bytes) {
+    return model_step(figures, {.collective = collective, .ranks = ranks, .bytes = bytes});
+  });
+}
+
+Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept {
+  Figures figures;
+  if (shape.one_host) figures.link_gbits = 0;
+  figures.cores = cores;
+  figures.ranks_per_host = shape.ranks_per_host;
+  return figures;
+}
+
+Policy trees_always(const GroupShape& shape) {
+  const Figures figures = default_figures(shape, Figures{}.cores);
+  return by_collective([&](Collective collective) {
+    return steps_of([&](std::uint64_t bytes) {
+      Step step = model_step(figures, {.collective = collective, .ranks = shape.ranks, .bytes = bytes});
+      step.path = tree_can(collective) ? Path::tree : Path::ranks;
+      return step;
+    });
+  });
+}
+
+Policy policy_of(const Table& table, const GroupShape& shape) {
+  return by_collective(
+      [&](Collective collective) { return table_steps(table, table.figures, collective, shape.ranks); });
+}
+
+Policy default_policy(const GroupShape& shape, std::uint32_t cores) {
+  const Figures figures = default_figures(shape, cores);
+  return by_collective([&](Collective collective) { return model_steps(figures, collective, shape.ranks); });
+}
+
+std::string encode(const Policy& policy) {
+  json all = json::object();
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    json& steps = all[std::string(to_string(collective))] = json::array();
+    for (const Step& step : policy.steps(collective))
+      steps.push_back({step.bytes_max, name(step.path), schedule::name(step.algorithm)});
+  }
+  return all.dump();
+}
+
+Result<Policy> decode_policy(const std::string& text) {
+  const json all = json::parse(text, nullptr, false);
+  const auto bad = [](const std::string& what) { return fail(Errc::corrupt, "a malformed tuning: " + what); };
+  if (!all.is_object()) return bad("no object");
+  std::array<Steps, kCollectiveCount> steps;
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    const std::string key(to_string(collective));
+    const auto found = all.find(key);
+    if (found == all.end() || !found->is_array() || found->empty() || found->size() > kStepsMax) return bad(key);
+    for (const json& one : *found) {
+      if (!one.is_array() || one.size() != 3 || !one[0].is_number_unsigned() || !one[1].is_string() ||
+          !one[2].is_string()) {
+        return bad(key);
+      }
+      const auto path = path_from_string(one[1].get<std::string>());
+      const auto algorithm = algorithm_from_string(one[2].get<std::string>());
+      const auto has = schedule::algorithms(collective);
+      if (!path || !algorithm || std::ranges::find(has, *algorithm) == has.end()) return bad(key);
+      const Step step{one[0].get<std::uint64_t>(), *path, *algorithm};
+      if (!steps[i].empty() && step.bytes_max <= steps[i].back().bytes_max) return bad(key);
+      steps[i].push_back(step);
+    }
+    if (steps[i].back().bytes_max != UINT64_MAX) return bad(key);
+  }
+  return Policy(std::move(steps));
+}
+
+}  // namespace tributary::tuning
