@@ -94,6 +94,12 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.path = settings.path;
   s.manager_configured = !settings.manager.empty();
   s.timeout = settings.timeout;
+  s.tuning = settings.tuning;
+  if (rank == 0 && settings.tuning == TuningMode::table) {
+    auto table = tuning::read_table(settings.tuning_file);
+    if (!table) return std::unexpected(table.error());
+    s.tuning_table = std::move(*table);
+  }
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
   if (!ok) return std::unexpected(ok.error());
   return parts;

@@ -69,6 +69,12 @@ bool set_path(ClientSettings& s, std::string_view value) {
   return false;
 }
 
+bool set_tuning(ClientSettings& s, std::string_view value) {
+  s.tuning = value == "auto" ? TuningMode::automatic : value == "off" ? TuningMode::off : TuningMode::table;
+  s.tuning_file = s.tuning == TuningMode::table ? value : "";
+  return !value.empty();
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -102,13 +108,19 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 10> kSettings{{
+constexpr std::array<Setting, 11> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
     {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
       "auto uses trees where they can be had; in-network and fallback forbid the other."},
      set_path},
+    {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, off or the path of a file",
+      "Where path is auto and there is a tree: auto lets a cost model choose between it and the ranks by themselves, "
+      "for "
+      "each size; off takes the tree always; a file is a table that tributary perf --tune has written. Rank 0's "
+      "counts."},
+     set_tuning},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},

@@ -18,6 +18,8 @@ namespace tributary::client {
 struct ClientSettings {
   std::string manager;                         // URL; empty: no service, the fallback alone
   PathMode path = PathMode::automatic;         //
+  TuningMode tuning = TuningMode::automatic;   //
+  std::string tuning_file;                     // of TuningMode::table; read by rank 0 alone
   std::vector<std::string> transports;         // in order of preference; empty: the library chooses
   std::uint32_t lanes = 1;                     // wanted, 1 to kLanesMax
   std::chrono::milliseconds timeout{300'000};  // 1 ms to ten years

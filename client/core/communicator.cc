@@ -105,8 +105,15 @@ void Communicator::submit(std::unique_ptr<Operation> owned) {
   advance();
 }
 
+// A pure function of the operation, the policy that all ranks share, and trees that all ranks use from one operation
+// on: so every rank takes the same path.
 bool Communicator::goes_in_network(const Operation& o) const {
-  return trees_ && !frozen_ && o.number >= trees_->first_operation && in_network_capable(o.signature.collective);
+  if (!trees_ || frozen_ || o.number < trees_->first_operation || !in_network_capable(o.signature.collective))
+    return false;
+  if (settings_.path == PathMode::in_network) return true;
+  const std::uint64_t bytes =
+      tuning::vector_bytes(o.signature.collective, settings_.nranks, o.signature.count * o.element_bytes());
+  return policy_.at(o.signature.collective, bytes).path == tuning::Path::tree;
 }
 
 bool Communicator::may_start(const Operation& o) const {

@@ -8,6 +8,8 @@
 //   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and
 //   runs alone;
 //   - in-network ones run together, after every earlier fallback operation has ended here.
+// Which of the two an operation is, where there is a tree, is the policy's to say: rank 0's, which comes with the
+// welcome, so that every rank says the same of the same operation.
 // That makes the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
 #include <array>
 #include <deque>
@@ -23,6 +25,7 @@
 #include "client/core/message_queue.h"
 #include "client/recovery/coordinator.h"
 #include "client/recovery/repair.h"
+#include "client/tuning/table.h"
 
 namespace tributary::client {
 
@@ -30,6 +33,13 @@ class Arrival;
 class ControlLink;
 
 enum class PathMode : std::uint8_t { automatic, in_network, fallback };
+
+/// What decides between a tree and the ranks by themselves, where both can be had. Rank 0's counts.
+enum class TuningMode : std::uint8_t {
+  off,        // a tree whenever there is one
+  automatic,  // the cost model with its built-in figures
+  table,      // CommunicatorSettings::tuning_table
+};
 
 struct CommunicatorSettings {
   std::uint32_t rank = 0;
@@ -41,6 +51,8 @@ struct CommunicatorSettings {
   std::string job = "default";
   std::uint32_t lanes = 1;
   PathMode path = PathMode::automatic;
+  TuningMode tuning = TuningMode::off;
+  tuning::Table tuning_table;  // of TuningMode::table
   bool manager_configured = false;
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
@@ -126,6 +138,7 @@ class Communicator final : public transport::Acceptor,
   void on_hello(Arrival& arrival, const std::string& body);
   void on_peer_hello(Arrival& arrival, const std::string& body);
   void welcome_all();
+  [[nodiscard]] tuning::Policy make_policy() const;
   void on_welcome(const std::string& body);
   void have_members(std::vector<Endpoint> endpoints);
   void on_control(std::uint32_t from, const ControlMessage& message);
@@ -222,6 +235,7 @@ class Communicator final : public transport::Acceptor,
 
   // paths
   std::unique_ptr<PeerMesh> mesh_;
+  tuning::Policy policy_;  // of the whole group, from have_members() on
   std::unique_ptr<FallbackRunner> runner_;
   MessageQueue messages_;
   std::unique_ptr<Trees> forming_;

@@ -1,5 +1,6 @@
 // How the ranks meet, and how they talk to rank 0.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "client/bootstrap/control_link.h"
@@ -123,11 +124,31 @@ void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
   }
 }
 
+/// Ranks that tell the same address share its cores; the topology says between which of them there are links.
+tuning::Policy Communicator::make_policy() const {
+  tuning::GroupShape shape{.ranks = settings_.nranks};
+  std::map<std::string, std::uint32_t> by_address;
+  for (const Endpoint& endpoint : endpoints_)
+    shape.ranks_per_host = std::max(shape.ranks_per_host, ++by_address[endpoint.host]);
+  shape.one_host = std::ranges::all_of(hosts_, [this](const std::string& host) { return host == hosts_[0]; });
+  switch (settings_.tuning) {
+    case TuningMode::off:
+      return tuning::trees_always(shape);
+    case TuningMode::automatic:
+      return tuning::default_policy(shape, tuning::cores_here());
+    case TuningMode::table:
+      return tuning::policy_of(settings_.tuning_table, shape);
+  }
+  return {};
+}
+
 void Communicator::welcome_all() {
+  policy_ = make_policy();
   json members = json::array();
   for (std::uint32_t r = 0; r < settings_.nranks; ++r)
     members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
-  const std::string body = json{{"members", std::move(members)}}.dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string body = json{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}}.dump(
+      -1, ' ', false, json::error_handler_t::replace);
   for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
   have_members(endpoints_);
   CoordinatorSettings c;
@@ -157,6 +178,9 @@ void Communicator::on_welcome(const std::string& body) {
       hosts_[r] = members[r].at(2).get<std::string>();
     }
     endpoints_[0] = settings_.id.root;
+    auto policy = tuning::decode_policy(object.at("tuning").get<std::string>());
+    if (!policy) return begin_failing({Errc::corrupt, "rank 0 sent " + policy.error().message});
+    policy_ = std::move(*policy);
   } catch (const std::exception&) {
     return begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members"});
   }
@@ -168,7 +192,7 @@ void Communicator::have_members(std::vector<Endpoint> endpoints) {
                                      settings_.timeout / 3);
   for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair})
     mesh_->set_user(peer_class, *this);
-  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks);
+  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks, policy_);
   messages_.use(*mesh_);
   for (auto& arrival : arrivals_) arrival->resume();
 }

@@ -38,8 +38,9 @@ void FallbackRunner::start_piece() {
   if (piece_ == pieces_.size()) return;
   const Piece& p = pieces_[piece_];
   const auto element = static_cast<std::uint32_t>(operation_->element_bytes());
+  const std::uint64_t bytes = tuning::vector_bytes(p.collective, nranks_, p.count * element);
   schedule_.emplace(schedule::Parameters{.collective = p.collective,
-                                         .algorithm = schedule::choose(p.collective, nranks_, p.count * element),
+                                         .algorithm = policy_.at(p.collective, bytes).algorithm,
                                          .ranks = nranks_,
                                          .rank = rank_,
                                          .root = p.root,

@@ -8,6 +8,7 @@
 #include "client/collectives/fallback/peer_mesh.h"
 #include "client/collectives/schedule/schedule.h"
 #include "client/core/operation.h"
+#include "client/tuning/policy.h"
 
 namespace tributary::client {
 
@@ -25,8 +26,9 @@ struct Piece {
 
 class FallbackRunner {
  public:
-  FallbackRunner(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks)
-      : mesh_(mesh), rank_(rank), nranks_(nranks) {}
+  /// `policy`: which algorithm; outlives the runner, and is every rank's.
+  FallbackRunner(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, const tuning::Policy& policy)
+      : mesh_(mesh), rank_(rank), nranks_(nranks), policy_(policy) {}
 
   /// Runs `pieces` in order; `done` is called once, possibly before this returns. Only when not busy. The operation
   /// outlives the run.
@@ -54,6 +56,7 @@ class FallbackRunner {
   PeerMesh& mesh_;
   const std::uint32_t rank_;
   const std::uint32_t nranks_;
+  const tuning::Policy& policy_;
   const Operation* operation_ = nullptr;
   std::vector<Piece> pieces_;
   std::function<void()> done_;

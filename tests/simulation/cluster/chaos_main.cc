@@ -90,11 +90,32 @@ struct Life {
   }
   SimAggregator& some_aggregator() { return *cluster->aggregators()[below(cluster->aggregators().size())]; }
 
+  tuning::Table some_table();
   void build();
   void misfortune(Duration horizon);
   std::string run();
   std::string judge();
 };
+
+/// Rules without sense or order: operations change between trees and ranks, and between algorithms, by their size.
+tuning::Table Life::some_table() {
+  tuning::Table table;
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    const auto algorithms = schedule::algorithms(collective);
+    std::uint64_t bytes_max = 0;
+    for (std::uint64_t rules = below(6); rules > 0; --rules) {
+      bytes_max += 1 + below(6000);
+      const bool tree = tuning::tree_can(collective) && below(2) == 0;
+      table.rules.push_back({.collective = collective,
+                             .step = {.bytes_max = bytes_max,
+                                      .path = tree ? tuning::Path::tree : tuning::Path::ranks,
+                                      .algorithm = algorithms[below(algorithms.size())]}});
+    }
+  }
+  table.figures.hop_us = static_cast<double>(1 + below(30));  // beyond the rules
+  return table;
+}
 
 void Life::build() {
   ClusterSettings s;
@@ -105,6 +126,7 @@ void Life::build() {
   s.network.link.latency = std::chrono::microseconds(1 + below(200));
   s.network.link.jitter = std::chrono::microseconds(below(100));
   s.network.split_percent = static_cast<std::uint32_t>(below(100));
+  if (below(2) == 0) s.tuning = some_table();
   cluster = std::make_unique<Cluster>(s);
   const std::uint64_t groups = 1 + below(3);
   for (std::uint64_t g = 0; g < groups; ++g) {

@@ -229,6 +229,10 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   settings.lanes = lanes;
   settings.manager_configured = true;
   settings.timeout = cluster.settings().timeout;
+  if (cluster.settings().tuning && rank == 0) {  // the others are to hear of it from rank 0
+    settings.tuning = client::TuningMode::table;
+    settings.tuning_table = *cluster.settings().tuning;
+  }
   communicator_ = std::make_unique<client::Communicator>(transport, rank == 0 ? service_.get() : nullptr, settings);
   if (rank == 0) listener_ = std::move(*transport.listen({host_, kRankPort}, *communicator_));
   buffers_.resize(calls_->size());

@@ -24,6 +24,7 @@ struct ClusterSettings {
   std::uint32_t segment_bytes = 512;
   transport::Duration timeout = std::chrono::seconds(20);
   transport::SimSettings network;
+  std::optional<tuning::Table> tuning;  // of every rank 0; none: a tree whenever there is one
 };
 
 class Cluster;

@@ -17,7 +17,7 @@ import tracked
 PROTOCOL = {"protocol"}
 DATA_PLANE = {"protocol", "kernels", "transport"}
 MANAGER = {"protocol", "tree-manager/topology", "tree-manager/planner", "tree-manager/store", "tree-manager/service"}
-CLIENT = {*DATA_PLANE, "client/bootstrap", "client/collectives", "client/collectives/schedule", "client/core", "client/recovery"}
+CLIENT = {*DATA_PLANE, "client/bootstrap", "client/collectives", "client/collectives/schedule", "client/core", "client/recovery", "client/tuning"}
 
 # layer: the layers that it may include
 LAYERS: dict[str, set[str]] = {
@@ -35,13 +35,14 @@ LAYERS: dict[str, set[str]] = {
     "tree-manager": MANAGER,
     "client/include": set(),
     "client/collectives/schedule": PROTOCOL,
+    "client/tuning": {*PROTOCOL, "client/collectives/schedule"},
     "client/bootstrap": CLIENT,
     "client/collectives": CLIENT,
     "client/recovery": CLIENT,
     "client/core": CLIENT,
     "client/api": {*CLIENT, "client/include", "tree-manager/api-client"},
     # topology: ranges of host names are written alike on the command line and in the topology file
-    "client/cli": {"protocol", "kernels", "client/include", "tree-manager/api-client", "tree-manager/topology"},
+    "client/cli": {"protocol", "kernels", "client/include", "client/tuning", "client/collectives/schedule", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
     "client/plugins/nccl": {"client/include", "protocol", "transport"},

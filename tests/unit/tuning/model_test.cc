@@ -1,0 +1,123 @@
+// The cost model: what it says where the answer is known, and that it is a sane function of size and ranks.
+#include <gtest/gtest.h>
+
+#include "client/tuning/cost_model.h"
+
+namespace tributary::tuning {
+namespace {
+
+constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // whatever the number of ranks
+constexpr Figures kLoopback{.link_gbits = 0, .cores = 2, .ranks_per_host = 1U << 20};
+
+Estimate best(const Figures& figures, Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
+  return estimates(figures, {.collective = collective, .ranks = ranks, .bytes = bytes}).front();
+}
+
+Estimate best_between_ranks(const Figures& figures, Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
+  for (const Estimate& e : estimates(figures, {.collective = collective, .ranks = ranks, .bytes = bytes})) {
+    if (e.path == Path::ranks) return e;
+  }
+  return {};
+}
+
+// The ranges are what was measured on two cores.
+TEST(CostModel, SaysWhatWasMeasuredOfFourBytesOnTwoCores) {
+  const auto tree = [](std::uint32_t ranks) {
+    return estimate_tree(kLoopback, {Collective::all_reduce, ranks, 4}).time_us();
+  };
+  const auto doubling = [](std::uint32_t ranks) {
+    return estimate_ranks(kLoopback, {Collective::all_reduce, ranks, 4}, Algorithm::recursive_doubling).time_us();
+  };
+  EXPECT_NEAR(doubling(2), 12, 3);
+  EXPECT_NEAR(doubling(4), 53, 11);
+  EXPECT_NEAR(doubling(8), 168, 39);
+  EXPECT_NEAR(tree(2), 41, 7);
+  EXPECT_NEAR(tree(4), 80, 8);
+  EXPECT_NEAR(tree(8), 148, 21);
+}
+
+TEST(CostModel, SendsSmallOperationsOfFewRanksBetweenThemAndLargeOnesThroughTheTree) {
+  for (const std::uint64_t bytes : {4ULL, 1ULL << 10}) {
+    EXPECT_EQ(best(kOneMachine, Collective::all_reduce, 4, bytes).path, Path::ranks) << bytes;
+    EXPECT_EQ(best(kOneMachine, Collective::all_reduce, 4, bytes).algorithm, Algorithm::recursive_doubling) << bytes;
+  }
+  EXPECT_EQ(best(kOneMachine, Collective::all_reduce, 8, 4).path, Path::tree);
+  for (const std::uint32_t ranks : {4U, 5U, 8U, 16U, 64U}) {
+    for (std::uint64_t bytes = 64 << 10; bytes <= 1ULL << 34; bytes *= 2) {
+      EXPECT_EQ(best({}, Collective::all_reduce, ranks, bytes).path, Path::tree) << ranks << " ranks, " << bytes;
+    }
+  }
+}
+
+TEST(CostModel, NeverNeedsATreeForTwoRanks) {
+  for (const Figures& figures : {Figures{}, kOneMachine, kLoopback}) {
+    for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+      for (std::uint64_t bytes = 1; bytes <= 1ULL << 36; bytes *= 2) {
+        EXPECT_EQ(best(figures, static_cast<Collective>(i), 2, bytes).path, Path::ranks)
+            << to_string(static_cast<Collective>(i)) << " of " << bytes;
+      }
+    }
+  }
+}
+
+// Without links nothing is saved by sending every byte once: a tree moves it through one more process.
+TEST(CostModel, NeedsNoTreeForLargeOperationsWithinOneHost) {
+  for (const std::uint32_t ranks : {4U, 8U}) {
+    EXPECT_EQ(best(kLoopback, Collective::all_reduce, ranks, 16 << 20).path, Path::ranks);
+    EXPECT_EQ(best(kLoopback, Collective::all_reduce, ranks, 16 << 20).algorithm, Algorithm::ring);
+  }
+}
+
+TEST(CostModel, GoesFromFewRoundsToFewBytesBetweenTheRanks) {
+  const auto algorithm = [](Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
+    return best_between_ranks(Figures{.link_gbits = 20, .cores = 64}, collective, ranks, bytes).algorithm;
+  };
+  EXPECT_EQ(algorithm(Collective::all_reduce, 8, 1 << 10), Algorithm::recursive_doubling);
+  EXPECT_EQ(algorithm(Collective::all_reduce, 8, 1 << 20), Algorithm::halving_doubling);
+  EXPECT_EQ(algorithm(Collective::all_reduce, 8, 1 << 26), Algorithm::ring);
+  EXPECT_EQ(algorithm(Collective::all_reduce, 5, 512 << 10), Algorithm::ring);
+  EXPECT_EQ(algorithm(Collective::broadcast, 8, 1 << 10), Algorithm::binomial);
+  EXPECT_EQ(algorithm(Collective::broadcast, 8, 1 << 26), Algorithm::scatter_all_gather);
+  EXPECT_EQ(algorithm(Collective::broadcast, 2, 1 << 26), Algorithm::binomial);
+  EXPECT_EQ(algorithm(Collective::reduce, 8, 1 << 26), Algorithm::reduce_scatter_gather);
+  EXPECT_EQ(algorithm(Collective::reduce_scatter, 8, 1 << 10), Algorithm::direct);
+  EXPECT_EQ(algorithm(Collective::reduce_scatter, 8, 1 << 26), Algorithm::ring);
+  EXPECT_EQ(algorithm(Collective::all_gather, 8, 1 << 10), Algorithm::bruck);
+  EXPECT_EQ(algorithm(Collective::all_gather, 8, 1 << 26), Algorithm::ring);
+  EXPECT_EQ(algorithm(Collective::gather, 16, 1 << 10), Algorithm::binomial);
+  EXPECT_EQ(algorithm(Collective::gather, 16, 1 << 26), Algorithm::linear);
+}
+
+TEST(CostModel, TakesNoLessForMoreBytesOrASlowerLink) {
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    for (const std::uint32_t ranks : {2U, 3U, 4U, 7U, 8U, 100U}) {
+      for (std::uint64_t bytes = 1; bytes < 1ULL << 34; bytes *= 2) {
+        const auto at = [&](const Figures& figures, std::uint64_t size) {
+          std::vector<double> times;
+          const Call call{collective, ranks, size};
+          if (tree_can(collective)) times.push_back(estimate_tree(figures, call).time_us());
+          for (const Algorithm algorithm : schedule::algorithms(collective))
+            times.push_back(estimate_ranks(figures, call, algorithm).time_us());
+          return times;
+        };
+        const auto here = at({}, bytes), more = at({}, 2 * bytes), faster = at({.link_gbits = 10}, bytes);
+        for (std::size_t way = 0; way < here.size(); ++way) {
+          EXPECT_LE(here[way], more[way]) << to_string(collective) << " " << ranks << " " << bytes;
+          EXPECT_GE(here[way], faster[way]) << to_string(collective) << " " << ranks << " " << bytes;
+        }
+      }
+    }
+  }
+}
+
+TEST(CostModel, CountsTheLargerOfTheTwoBuffers) {
+  EXPECT_EQ(vector_bytes(Collective::all_reduce, 8, 100), 100U);
+  EXPECT_EQ(vector_bytes(Collective::all_gather, 8, 100), 800U);
+  EXPECT_EQ(vector_bytes(Collective::reduce_scatter, 8, 100), 800U);
+  EXPECT_EQ(vector_bytes(Collective::barrier, 8, 100), 0U);
+  EXPECT_EQ(vector_bytes(Collective::all_to_all, 1U << 31, 1ULL << 62), UINT64_MAX) << "it must not wrap";
+}
+
+}  // namespace
+}  // namespace tributary::tuning

@@ -1,0 +1,114 @@
+// What a group agrees on: made from tables and the model, and carried by the welcome.
+#include <gtest/gtest.h>
+
+#include "client/tuning/table.h"
+
+namespace tributary::tuning {
+namespace {
+
+void expect_lawful(const Policy& policy, const std::string& what) {
+  for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+    const auto collective = static_cast<Collective>(i);
+    const Steps& steps = policy.steps(collective);
+    ASSERT_FALSE(steps.empty()) << what;
+    EXPECT_EQ(steps.back().bytes_max, UINT64_MAX) << what;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      if (s > 0) EXPECT_LT(steps[s - 1].bytes_max, steps[s].bytes_max) << what;
+      EXPECT_TRUE(steps[s].path == Path::ranks || tree_can(collective)) << what;
+      EXPECT_NO_THROW(schedule::Schedule({.collective = collective, .algorithm = steps[s].algorithm, .ranks = 3}))
+          << what;
+    }
+  }
+}
+
+TEST(Policy, HasOneAnswerForEverySizeAndAlgorithmsThatTheCollectiveHas) {
+  for (std::uint32_t ranks = 1; ranks < 40; ++ranks) {
+    for (const bool one_host : {false, true}) {
+      const GroupShape shape{.ranks = ranks, .ranks_per_host = one_host ? ranks : 1, .one_host = one_host};
+      const std::string what = std::to_string(ranks) + " ranks";
+      expect_lawful(default_policy(shape, 2), what);
+      expect_lawful(trees_always(shape), what);
+      expect_lawful(policy_of(Table{}, shape), what);
+    }
+  }
+  expect_lawful(Policy(), "before the ranks have met");
+}
+
+TEST(Policy, StepsAreWhatTheModelSaysOnBothSidesOfTheirLimits) {
+  const Figures figures;
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter, Collective::broadcast}) {
+    std::uint64_t first = 0;
+    for (const Step& step : model_steps(figures, collective, 8)) {
+      for (const std::uint64_t bytes : {first, step.bytes_max}) {
+        if (bytes > 1ULL << 42) continue;
+        const auto best = estimates(figures, {collective, 8, bytes}).front();
+        EXPECT_EQ(best.path, step.path) << bytes;
+        if (best.path == Path::ranks) EXPECT_EQ(best.algorithm, step.algorithm) << bytes;
+      }
+      first = step.bytes_max + 1;
+    }
+  }
+}
+
+TEST(Policy, TakesATreeForWhateverItCanWhenTuningIsOff) {
+  const Policy policy = trees_always({.ranks = 2});
+  for (const std::uint64_t bytes : {0ULL, 4ULL, 1ULL << 40}) {
+    EXPECT_EQ(policy.at(Collective::all_reduce, bytes).path, Path::tree);
+    EXPECT_EQ(policy.at(Collective::barrier, bytes).path, Path::tree);
+    EXPECT_EQ(policy.at(Collective::all_to_all, bytes).path, Path::ranks);
+  }
+}
+
+TEST(Policy, FollowsTheFirstRuleThatFitsAndTheModelWhereNoneDoes) {
+  Table table;
+  const auto rule = [&](std::uint32_t least, std::uint32_t most, std::uint64_t bytes_max, Path path, Algorithm a) {
+    table.rules.push_back({Collective::all_reduce, least, most, {bytes_max, path, a}});
+  };
+  rule(4, 8, 1000, Path::tree, Algorithm::ring);
+  rule(4, 8, 500, Path::ranks, Algorithm::ring);  // never: the one before holds
+  rule(4, 4, 5000, Path::ranks, Algorithm::halving_doubling);
+  const Policy four = policy_of(table, {.ranks = 4});
+  const auto expect = [](const Step& step, Path path, Algorithm algorithm) {
+    EXPECT_EQ(step.path, path);
+    EXPECT_EQ(step.algorithm, algorithm);
+  };
+  expect(four.at(Collective::all_reduce, 0), Path::tree, Algorithm::ring);
+  expect(four.at(Collective::all_reduce, 1000), Path::tree, Algorithm::ring);
+  expect(four.at(Collective::all_reduce, 1001), Path::ranks, Algorithm::halving_doubling);
+  expect(four.at(Collective::all_reduce, 5000), Path::ranks, Algorithm::halving_doubling);
+  EXPECT_EQ(four.at(Collective::all_reduce, 1 << 20), policy_of({}, {.ranks = 4}).at(Collective::all_reduce, 1 << 20));
+  EXPECT_EQ(policy_of(table, {.ranks = 9}), policy_of({}, {.ranks = 9})) << "no rule is for 9 ranks";
+  for (const std::uint64_t bytes : {0ULL, 500ULL, 1000ULL, 1001ULL, 5000ULL})
+    EXPECT_EQ(rule_for(table, {Collective::all_reduce, 4, bytes})->step, four.at(Collective::all_reduce, bytes));
+  EXPECT_EQ(rule_for(table, {Collective::all_reduce, 4, 5001}), nullptr);
+}
+
+TEST(Policy, IsTheSameAfterTheWay) {
+  for (const std::uint32_t ranks : {1U, 2U, 5U, 8U, 1000U}) {
+    const Policy policy = default_policy({.ranks = ranks}, 4);
+    const auto arrived = decode_policy(encode(policy));
+    ASSERT_TRUE(arrived) << arrived.error().message;
+    EXPECT_EQ(*arrived, policy);
+  }
+}
+
+TEST(Policy, RefusesWhatIsMalformed) {
+  const std::string good = encode(default_policy({.ranks = 4}, 2));
+  const auto broken = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const auto at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+  };
+  for (const std::string& text : {std::string(), std::string("[]"), std::string("{}"), good.substr(0, good.size() / 2),
+                                  broken("\"barrier\"", "\"barriers\""), broken("18446744073709551615", "7"),
+                                  broken("18446744073709551615", "-1"), broken("\"dissemination\"", "\"ring\""),
+                                  broken("\"ranks\"", "\"air\""), broken("\"ranks\"", "3")}) {
+    const auto policy = decode_policy(text);
+    ASSERT_FALSE(policy) << text;
+    EXPECT_EQ(policy.error().code, Errc::corrupt);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::tuning
