@@ -192,7 +192,7 @@ Status apply_config(ClientSettings& settings, const tributary_config& config) {
        {Text{ours->manager, "manager", "manager"}, Text{ours->path, "path", "path"},
         Text{ours->transport, "transport", "transport"}, Text{ours->interface_name, "ifname", "interface_name"},
         Text{ours->host_id, "host_id", "host_id"}, Text{ours->token_file, "token_file", "token_file"},
-        Text{ours->job, "job", "job"}}) {
+        Text{ours->job, "job", "job"}, Text{ours->tuning, "tuning", "tuning"}}) {
     if (text.value == nullptr) continue;
     const std::string where = "tributary_config." + std::string(text.member);
     if (auto ok = set(settings, text.key, text.value, where); !ok) return ok;

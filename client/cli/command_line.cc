@@ -10,7 +10,9 @@
 #include "client/cli/perf/byte_size.h"
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
+#include "client/cli/tuning/explain.h"
 #include "client/include/tributary/tributary.h"
+#include "tree-manager/topology/units.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::cli {
@@ -95,12 +97,23 @@ void describe_perf(CLI::App& app, Action& action) {
   sub->add_option("-c,--check", bench.check, "1: check every result (1)");
   sub->add_option("--json", options->json_file,
                   "Write the results there, too; -: to standard output, instead of the table");
+  sub->add_option("--tune", options->tune_file,
+                  "Measure every path and algorithm side by side instead, and write a tuning table there "
+                  "(TRIBUTARY_TUNING); what the file says of other collectives and numbers of ranks stays. Sizes: 4 to "
+                  "16M, by a factor of 8");
   sub->add_option("--id-file", options->id_file,
                   "Ranks meet by this file, on a file system that all of them see, rather "
                   "than at MASTER_ADDR:MASTER_PORT");
   sub->add_option("--meet-limit", options->meet_seconds, "Seconds that ranks have to meet (60)")
       ->check(CLI::Range(0.1, 86400.0));
   sub->callback([options, sub, &action] {
+    if (!options->tune_file.empty()) {
+      if (sub->count("--minbytes") == 0) options->bytes_min = 4;
+      if (sub->count("--maxbytes") == 0) options->bytes_max = std::max<std::uint64_t>(options->bytes_min, 16U << 20);
+      if (sub->count("--stepfactor") == 0 && sub->count("--stepbytes") == 0) options->factor = 8;
+      if (options->bench.call.collective == PerfCollective::sendrecv)
+        throw CLI::ValidationError("--tune", "sendrecv has one way only");
+    }
     if (sub->count("--minbytes") != 0 && sub->count("--maxbytes") == 0 && options->bytes_max < options->bytes_min)
       options->bytes_max = options->bytes_min;
     if (options->bytes_min > options->bytes_max) throw CLI::ValidationError("-b", "it is larger than -e");
@@ -109,6 +122,41 @@ void describe_perf(CLI::App& app, Action& action) {
       throw CLI::ValidationError("-i", "no size follows with a step of 0");
     action = [options] { return perf(*options); };
   });
+}
+
+void describe_explain(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("explain", "Say which path an operation takes, and why; asks nobody");
+  sub->footer("Example: tributary explain all_reduce --bytes 64K --ranks 8 --link-rate 10Gbit/s");
+  const auto options = std::make_shared<ExplainOptions>();
+  add_named(
+      *sub, "collective", options->collective, "What is called", kCollectiveCount,
+      [](const std::string& name) -> std::optional<Collective> {
+        for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
+          if (to_string(static_cast<Collective>(i)) == name) return static_cast<Collective>(i);
+        }
+        return std::nullopt;
+      },
+      [](Collective c) { return to_string(c); })
+      ->required();
+  add_parsed(*sub, "--bytes,-b", options->bytes, "Of the larger of its two buffers, as 8, 4K, 64M", parse_byte_size)
+      ->required();
+  sub->add_option("--ranks,-n", options->ranks, "How many ranks")->required()->check(CLI::Range(1U, kRanksMax));
+  add_named(*sub, "-d,--dtype", options->dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
+            [](DType d) { return to_string(d); });
+  sub->add_option("--tuning", options->tuning, "auto, off or a tuning table (TRIBUTARY_TUNING, else auto)");
+  add_parsed(*sub, "--link-rate", options->link_bits, "Of each rank's link, as 10Gbit/s; 0bit/s: all on one host",
+             [](const std::string& text) -> Result<std::optional<std::uint64_t>> {
+               const auto rate = manager::parse_rate(text);
+               if (!rate) return std::unexpected(rate.error());
+               return std::optional(*rate);
+             });
+  sub->add_option("--cores", options->cores, "Of each host (this machine's)")->check(CLI::Range(1U, 65536U));
+  sub->add_option("--ranks-per-host", options->ranks_per_host, "At most (1)")->check(CLI::Range(1U, 65536U));
+  add_parsed(*sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
+    if (text == "table" || text == "json") return text == "json";
+    return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");
+  });
+  sub->callback([options, &action] { action = [options] { return explain(*options); }; });
 }
 
 /// What every command that asks the manager takes.
@@ -186,6 +234,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   app.footer("Exit codes: 0 good, 1 failed, 64 usage, 69 the service is not reachable, 78 configuration.");
   describe_run(app, command, action);
   describe_perf(app, action);
+  describe_explain(app, action);
   describe_listing(app, "status", "Whether the service works, and how much of it is used", status, action);
   describe_listing_of(app, "aggregators", "The aggregators, or one of them", "name", "Its name", aggregators, action);
   describe_listing_of(app, "groups", "The groups, or one of them with its trees", "group", "Its number", groups,

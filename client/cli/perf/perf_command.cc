@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "client/cli/exit_code.h"
 #include "client/cli/perf/id_exchange.h"
 #include "client/cli/perf/launch.h"
 #include "client/cli/perf/report.h"
+#include "client/cli/perf/tune.h"
 
 namespace tributary::cli {
 namespace {
@@ -55,7 +57,13 @@ class Perf {
     if (!comm) return std::unexpected(comm.error());
     if (auto ok = tell_places(comm->get()); !ok) return std::unexpected(ok.error());
     if (auto ok = read_info(comm->get(), report_.at_start); !ok) return std::unexpected(ok.error());
-    show(header_text(report_, options_.bytes_min, options_.bytes_max, step_text()));
+    if (options_.tune_file.empty()) show(header_text(report_, options_.bytes_min, options_.bytes_max, step_text()));
+    if (!options_.tune_file.empty()) {
+      if (auto ok = tune_sizes(comm->get()); !ok) return std::unexpected(ok.error());
+      if (const auto s = tributary_comm_destroy(comm->release()); s != TRIBUTARY_OK)
+        return std::unexpected(error_of(s, nullptr));
+      return kExitGood;
+    }
     if (auto ok = run_sizes(comm->get()); !ok) return std::unexpected(ok.error());
     if (auto ok = read_info(comm->get(), report_.at_end); !ok) return std::unexpected(ok.error());
     if (const auto s = tributary_comm_destroy(comm->release()); s != TRIBUTARY_OK)
@@ -144,6 +152,23 @@ class Perf {
       bytes = options_.factor != 0 ? bytes * options_.factor : bytes + options_.bytes_step;
     }
     return {};
+  }
+
+  /// Ranks that share a machine, at most: by the names that they gave.
+  [[nodiscard]] std::uint32_t ranks_per_host() const {
+    std::map<std::string, std::uint32_t> on;
+    std::uint32_t most = 1;
+    for (const RankPlace& place : report_.places) most = std::max(most, ++on[place.host]);
+    return most;
+  }
+
+  Status tune_sizes(tributary_comm* comm) {
+    TuneOptions tune{.bench = options_.bench, .file = options_.tune_file, .ranks_per_host = ranks_per_host()};
+    for (std::uint64_t bytes = options_.bytes_min; bytes <= options_.bytes_max;) {
+      tune.sizes.push_back(bytes);
+      bytes = options_.factor != 0 ? bytes * options_.factor : bytes + options_.bytes_step;
+    }
+    return tributary::cli::tune(tune, comm, [this](const std::string& text) { show(text); });
   }
 
   void show(const std::string& text) const {

@@ -14,6 +14,7 @@ struct PerfOptions {
   std::uint64_t bytes_step = 1U << 20;  // where there is no factor
   std::uint32_t factor = 0;             // 0: by steps
   std::string json_file;                // "-": standard output, in place of the table
+  std::string tune_file;                // where a tuning table goes; empty: no tuning
   std::string id_file;
   double meet_seconds = 60;
 };

@@ -108,8 +108,9 @@ typedef struct tributary_config {
   const char* job;            /* TRIBUTARY_JOB: the name under which the manager lists the group */
   int lanes;                  /* TRIBUTARY_LANES: 1 to 16 */
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
+  const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's counts */
 } tributary_config;
-#define TRIBUTARY_CONFIG_INITIALIZER {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0}
+#define TRIBUTARY_CONFIG_INITIALIZER {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL}
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */

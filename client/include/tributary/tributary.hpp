@@ -226,6 +226,7 @@ struct Config {
   std::string job;                       // the name under which the manager lists the group
   int lanes = 0;                         // 1 to 16
   std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
+  std::string tuning;                    // "auto", "off" or the path of a tuning table; rank 0's counts
 };
 
 /// Memory that the library was told of, until this ends.
@@ -289,6 +290,7 @@ class Communicator {
     c.host_id = text(config.host_id);
     c.token_file = text(config.token_file);
     c.job = text(config.job);
+    c.tuning = text(config.tuning);
     c.lanes = config.lanes;
     c.timeout_ms = static_cast<std::int64_t>(config.timeout.count());
     detail::check(tributary_comm_init_rank_config(&comm_, nranks, &id.c(), rank, &c));

@@ -146,5 +146,73 @@ TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
   }
 }
 
+/// Small operations between the ranks, the others through the tree.
+tuning::Table mixing_table() {
+  tuning::Table table;
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast,
+                                      Collective::reduce_scatter, Collective::all_gather}) {
+    const auto algorithm = schedule::algorithms(collective).back();
+    table.rules.push_back({.collective = collective, .step = {2000, tuning::Path::ranks, algorithm}});
+    table.rules.push_back({.collective = collective, .step = {UINT64_MAX, tuning::Path::tree, algorithm}});
+  }
+  return table;
+}
+
+// Rank 0 alone has the table: the others do as it says, whatever size an operation has.
+TEST(Cluster, RunsSmallOperationsBetweenTheRanksBesideATreeThatCarriesTheLargeOnes) {
+  Cluster cluster({.seed = 21, .tuning = mixing_table()});
+  cluster.manager().levels = 2;
+  cluster.add_group(5, 2, {.calls = 200, .count_max = 1500});
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) {
+    EXPECT_FALSE(rank->failure()) << cluster.describe();
+    const auto info = rank->communicator().info();
+    EXPECT_TRUE(info.in_network);
+    EXPECT_EQ(info.failovers, 0U);
+    EXPECT_GT(info.bytes_in_network, 0U);
+    EXPECT_GT(info.bytes_fallback, 0U);
+    EXPECT_EQ(info.operations, 200U);
+  }
+}
+
+// The tree is lost while the two kinds follow each other closely, at another moment each time.
+TEST(Cluster, GoesOnWhenATreeIsLostBetweenOperationsOfBothPaths) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Cluster cluster({.seed = seed, .aggregators = 2, .tuning = mixing_table()});
+    cluster.add_group(4, 1 + seed % 2, {.calls = 80, .count_max = 1500, .direct = seed % 3 == 0});
+    cluster.network().call_at(cluster.network().now() + 2ms + 150us * seed, [&] {
+      for (auto& a : cluster.aggregators()) a->kill();
+    });
+    ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << "seed " << seed << cluster.describe();
+  }
+}
+
+// Where ranks disagree about the size, they may disagree about the path: neither sees the other's frames. The inquiry
+// finds out.
+TEST(Cluster, TellsWhoCalledSomethingElseThatTakesTheOtherPath) {
+  const Signature small{
+      .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 100};
+  Signature large = small;
+  large.count = 1000;
+  for (const bool one_is_large : {false, true}) {
+    Cluster cluster({.seed = 12, .tuning = mixing_table()});
+    cluster.add_group(4, 1, {.calls = 6, .only = Collective::all_reduce});
+    const Signature& other = one_is_large ? large : small;
+    for (std::uint32_t r = 0; r < 4; ++r)
+      cluster.groups()[0][r]->other_calls[2] = {r == 2 ? other : (one_is_large ? small : large), false};
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) {
+      ASSERT_TRUE(rank->failure()) << cluster.describe();
+      EXPECT_EQ(rank->failure()->code, Errc::mismatch) << rank->failure()->message;
+      EXPECT_NE(rank->failure()->message.find("rank 2 called " + to_string(other)), std::string::npos)
+          << rank->failure()->message;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tributary::simulation

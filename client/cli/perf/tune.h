@@ -1,0 +1,24 @@
+#pragma once
+// tributary perf --tune: every way to run a collective, side by side, and the table that follows from it.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "client/cli/perf/bench.h"
+
+namespace tributary::cli {
+
+struct TuneOptions {
+  BenchSettings bench;
+  std::vector<std::uint64_t> sizes;
+  std::string file;
+  std::uint32_t ranks_per_host = 1;
+};
+
+/// On every rank. `comm` is how the ranks agree on what comes next; each way gets a communicator of its own. Rank 0
+/// writes the file and shows lines; what the file says of other collectives and numbers of ranks stays.
+[[nodiscard]] Status tune(const TuneOptions& options, tributary_comm* comm,
+                          const std::function<void(const std::string&)>& show);
+
+}  // namespace tributary::cli

@@ -1,0 +1,26 @@
+#pragma once
+// tributary explain: which path an operation takes, and why.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary::cli {
+
+struct ExplainOptions {
+  Collective collective = Collective::all_reduce;
+  std::uint64_t bytes = 0;  // of the larger buffer
+  std::uint32_t ranks = 1;
+  DType dtype = DType::float32;
+  std::string tuning;                      // auto, off or a file; empty: TRIBUTARY_TUNING
+  std::optional<std::uint64_t> link_bits;  // per second; 0: no link; none: the figures'
+  std::uint32_t cores = 0;                 // 0: the figures', or this machine's
+  std::uint32_t ranks_per_host = 0;        // 0: the figures', or 1
+  bool json = false;
+};
+
+/// Returns what the process is to end with.
+[[nodiscard]] int explain(const ExplainOptions& options);
+
+}  // namespace tributary::cli
