@@ -190,6 +190,7 @@ class Cluster:
             "TRIBUTARY_TOKEN_FILE": self.manager_facts["job_token_file"],
             "TRIBUTARY_HOST_ID": f"node-{rank + 1}",
             "TRIBUTARY_JOB": "demo",
+            "TRIBUTARY_TUNING": "off",  # the demonstration is about trees: every operation takes them
         }
 
     def stop(self) -> None:

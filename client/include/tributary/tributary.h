@@ -114,7 +114,7 @@ typedef struct tributary_config {
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
-  tributary_path path; /* of operations that start now */
+  tributary_path path; /* in-network: trees are in use; which operations take them is the tuning's to say */
   uint32_t epoch;      /* generation of the trees; 0 before the first */
   uint32_t lanes;      /* 0 on fallback */
   uint32_t levels;     /* aggregators between a rank and the result; 0 on fallback */

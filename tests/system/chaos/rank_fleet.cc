@@ -63,6 +63,7 @@ std::string RankFleet::log_of(std::size_t index) const {
 
 Status RankFleet::start_rank(std::uint32_t index, std::uint16_t port) {
   cli::Environment environment = cli::current_environment();
+  environment["TRIBUTARY_TUNING"] = "off";  // these tests are about trees: every operation is to take them
   for (const auto& [name, value] : settings_.environment) environment[name] = value;
   environment["RANK"] = environment["LOCAL_RANK"] = std::to_string(index);
   environment["WORLD_SIZE"] = environment["LOCAL_WORLD_SIZE"] = std::to_string(settings_.ranks);
