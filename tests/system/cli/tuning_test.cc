@@ -1,0 +1,155 @@
+// `tributary explain` and `tributary perf --tune`, and the table that goes from the one to the other.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/system/cli/command.h"
+
+namespace tributary::cli_test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Tuning : public testing::Test {
+ protected:
+  Tuning() { work_.variables["TRIBUTARY_TUNING"] = ""; }
+
+  json explain(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "explain");
+    arguments.insert(arguments.end(), {"--output", "json"});
+    const Outcome outcome = work_.tributary(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.error;
+    return json::parse(outcome.output, nullptr, false);
+  }
+
+  Outcome tune(const std::string& collective, const std::string& aggregators) {
+    return work_.tributary({"run",
+                            "--ranks",
+                            "3",
+                            "--aggregators",
+                            aggregators,
+                            "--",
+                            TRIBUTARY_PROGRAM,
+                            "perf",
+                            collective,
+                            "--tune",
+                            work_.path("t.json"),
+                            "-b",
+                            "8",
+                            "-e",
+                            "64K",
+                            "-f",
+                            "8192",
+                            "-n",
+                            "3",
+                            "-w",
+                            "1"});
+  }
+
+  Workplace work_;
+};
+
+TEST_F(Tuning, ExplainSaysWhatIsPickedWhyAndWhatEachWayTakes) {
+  const json large = explain({"all_reduce", "--bytes", "16M", "--ranks", "8", "--link-rate", "1Gbit/s"});
+  EXPECT_EQ(large.at("picked").at("path"), "tree");
+  EXPECT_EQ(large.at("estimates").size(), 4U);
+  EXPECT_EQ(large.at("figures").at("link_gbits"), 1);
+  const json small = explain({"all_reduce", "--bytes", "8", "--ranks", "4", "--cores", "2", "--ranks-per-host", "4"});
+  EXPECT_EQ(small.at("picked"), (json{{"path", "ranks"}, {"algorithm", "recursive-doubling"}}));
+  EXPECT_THAT(small.at("why"), HasSubstr("the cost model expects"));
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "16M", "--ranks", "2"}).at("picked").at("path"), "ranks");
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "7", "--ranks", "2", "-d", "float64"}).at("bytes"), 0);
+
+  const Outcome table = work_.tributary({"explain", "all_reduce", "--bytes", "16M", "--ranks", "8"});
+  EXPECT_THAT(table.output, HasSubstr("all_reduce of 16777216 bytes (float32) over 8 ranks: through the tree"));
+  EXPECT_THAT(table.output, HasSubstr("why: "));
+  EXPECT_THAT(table.output, testing::ContainsRegex("\\* +tree +- "));
+  EXPECT_THAT(table.output, HasSubstr("halving-doubling"));
+}
+
+TEST_F(Tuning, ExplainFollowsTheVariable) {
+  work_.variables["TRIBUTARY_TUNING"] = "off";
+  const json off = explain({"all_reduce", "--bytes", "8", "--ranks", "2"});
+  EXPECT_EQ(off.at("picked").at("path"), "tree");
+  EXPECT_THAT(off.at("why"), HasSubstr("tuning is off"));
+  EXPECT_EQ(explain({"all_reduce", "--bytes", "8", "--ranks", "2", "--tuning", "auto"}).at("picked").at("path"),
+            "ranks");
+}
+
+TEST_F(Tuning, ABadTableIsNamedWithKeyAndWhatIsAllowed) {
+  const std::string file = work_.path("bad.json");
+  std::ofstream(file) << R"({"format": "tributary-tuning-1", "figures": {"hop_us": "fast"}})";
+  const Outcome explained = work_.tributary({"explain", "barrier", "--bytes", "0", "--ranks", "2", "--tuning", file});
+  EXPECT_EQ(explained.code, 78);
+  EXPECT_THAT(explained.error, HasSubstr(file + ": figures.hop_us: \"fast\" is not allowed; allowed is a number from"));
+  work_.variables["TRIBUTARY_TUNING"] = file;
+  const Outcome run = work_.tributary(
+      {"run", "--ranks", "2", "--aggregators", "0", "--", TRIBUTARY_PROGRAM, "perf", "barrier", "-n", "1"});
+  EXPECT_NE(run.code, 0);
+  EXPECT_THAT(run.error, HasSubstr(file + ": figures.hop_us"));
+}
+
+TEST_F(Tuning, TuneMeasuresEveryWayAndWritesATableThatIsFollowed) {
+  const std::string file = work_.path("t.json");
+  const Outcome outcome = tune("all_reduce", "1");
+  ASSERT_EQ(outcome.code, 0) << outcome.output << outcome.error;
+  EXPECT_THAT(outcome.output, testing::ContainsRegex("tree +ring +recursive-doubling +halving-doubling"));
+  json table = json::parse(read_file(file), nullptr, false);
+  ASSERT_FALSE(table.is_discarded()) << read_file(file);
+  EXPECT_EQ(table.at("measured").size(), 8U);  // 2 sizes, 4 ways
+  ASSERT_FALSE(table.at("rules").empty());
+  EXPECT_EQ(table.at("rules").back().at("bytes_max"), nullptr);
+
+  // Another collective is added; without a service there is nothing but the ranks.
+  const Outcome other = tune("all_gather", "0");
+  ASSERT_EQ(other.code, 0) << other.output << other.error;
+  EXPECT_THAT(other.output, HasSubstr("# no tree: "));
+  table = json::parse(read_file(file), nullptr, false);
+  EXPECT_EQ(table.at("measured").size(), 12U);
+
+  const json picked = explain({"all_reduce", "--bytes", "64K", "--ranks", "3", "--tuning", file});
+  EXPECT_THAT(picked.at("why"), HasSubstr("of " + file + ": all_reduce of 3 to 3 ranks"));
+  EXPECT_THAT(explain({"all_reduce", "--bytes", "64K", "--ranks", "5", "--tuning", file}).at("why"),
+              HasSubstr("no rule of " + file));
+  EXPECT_EQ(work_.left_behind(), "");
+}
+
+TEST_F(Tuning, ATableDecidesBetweenTreeAndRanksBySize) {
+  const std::string file = work_.path("t.json");
+  std::ofstream(file) << R"({"format": "tributary-tuning-1", "rules": [
+    {"collective":"all_reduce","ranks":[3,3],"bytes_max":4096,"path":"ranks","algorithm":"ring"},
+    {"collective":"all_reduce","ranks":[3,3],"bytes_max":null,"path":"tree","algorithm":"ring"}]})";
+  work_.variables["TRIBUTARY_TUNING"] = file;
+  const Outcome outcome = work_.tributary({"run",
+                                           "--ranks",
+                                           "3",
+                                           "--aggregators",
+                                           "1",
+                                           "--",
+                                           TRIBUTARY_PROGRAM,
+                                           "perf",
+                                           "all_reduce",
+                                           "-b",
+                                           "4K",
+                                           "-e",
+                                           "8K",
+                                           "-f",
+                                           "2",
+                                           "-n",
+                                           "3",
+                                           "-w",
+                                           "1",
+                                           "--json",
+                                           work_.path("report")});
+  ASSERT_EQ(outcome.code, 0) << outcome.error;
+  const json report = json::parse(read_file(work_.path("report")), nullptr, false);
+  const json &small = report.at("rows")[0], &large = report.at("rows")[1];
+  EXPECT_GT(small.at("bytes_fallback"), 0);
+  EXPECT_EQ(small.at("bytes_in_network"), 0);
+  EXPECT_GT(large.at("bytes_in_network"), 4096);
+}
+
+}  // namespace
+}  // namespace tributary::cli_test
