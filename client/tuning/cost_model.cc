@@ -8,7 +8,7 @@
 namespace tributary::tuning {
 namespace {
 
-constexpr double kSpread = 1.05;    // of the transfer where partners change from round to round
+constexpr double kSpread = 1.05;    // of what is moved, where partners change from round to round
 constexpr double kIncast = 1.25;    // where all ranks talk to all at once
 constexpr double kStored = 2;       // where what passes through a rank is received whole before it is sent on
 constexpr double kReducing = 0.25;  // what reducing a byte takes, of what sending or receiving it does
@@ -18,7 +18,7 @@ constexpr std::uint32_t kFanInMax = 16;
 struct Demand {
   double rounds = 0;
   double bytes = 0;
-  double slowdown = 1;  // of the transfer
+  double slowdown = 1;  // of what is moved
   double messages = 0;  // over all ranks
   double all_bytes = 0;
   double reduced = 0;      // bytes
@@ -218,7 +218,7 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   const double core = core_rate(figures);
   estimate.transfer_us =
       std::max(d.bytes * d.slowdown / wire_rate(figures), (d.bytes * d.slowdown + kReducing * d.reduced) / core);
-  const double work = d.messages * figures.message_us + (d.all_bytes + kReducing * d.all_reduced) / core;
+  const double work = d.messages * figures.message_us + (d.all_bytes * d.slowdown + kReducing * d.all_reduced) / core;
   estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
   return estimate;
 }

@@ -163,12 +163,12 @@ class Perf {
   }
 
   Status tune_sizes(tributary_comm* comm) {
-    TuneOptions tune{.bench = options_.bench, .file = options_.tune_file, .ranks_per_host = ranks_per_host()};
+    TuneOptions wanted{.bench = options_.bench, .file = options_.tune_file, .ranks_per_host = ranks_per_host()};
     for (std::uint64_t bytes = options_.bytes_min; bytes <= options_.bytes_max;) {
-      tune.sizes.push_back(bytes);
+      wanted.sizes.push_back(bytes);
       bytes = options_.factor != 0 ? bytes * options_.factor : bytes + options_.bytes_step;
     }
-    return tributary::cli::tune(tune, comm, [this](const std::string& text) { show(text); });
+    return tune(wanted, comm, [this](const std::string& text) { show(text); });
   }
 
   void show(const std::string& text) const {
