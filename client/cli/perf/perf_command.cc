@@ -163,7 +163,8 @@ class Perf {
   }
 
   Status tune_sizes(tributary_comm* comm) {
-    TuneOptions wanted{.bench = options_.bench, .file = options_.tune_file, .ranks_per_host = ranks_per_host()};
+    TuneOptions wanted{
+        .bench = options_.bench, .sizes = {}, .file = options_.tune_file, .ranks_per_host = ranks_per_host()};
     for (std::uint64_t bytes = options_.bytes_min; bytes <= options_.bytes_max;) {
       wanted.sizes.push_back(bytes);
       bytes = options_.factor != 0 ? bytes * options_.factor : bytes + options_.bytes_step;
