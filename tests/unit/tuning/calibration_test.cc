@@ -36,7 +36,9 @@ TEST(Calibration, FindsTheFiguresThatTimesWereMadeFrom) {
     EXPECT_NEAR(found.message_us, truth.message_us, 0.2) << link_gbits;
     EXPECT_NEAR(found.hop_us, truth.hop_us, 0.2) << link_gbits;
     EXPECT_NEAR(found.link_gbits, truth.link_gbits, 0.05 * link_gbits);
-    if (link_gbits == 0) EXPECT_NEAR(found.core_gbytes, truth.core_gbytes, 0.2);
+    if (link_gbits == 0) {
+      EXPECT_NEAR(found.core_gbytes, truth.core_gbytes, 0.2);
+    }
   }
 }
 

@@ -13,7 +13,9 @@ void expect_lawful(const Policy& policy, const std::string& what) {
     ASSERT_FALSE(steps.empty()) << what;
     EXPECT_EQ(steps.back().bytes_max, UINT64_MAX) << what;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-      if (s > 0) EXPECT_LT(steps[s - 1].bytes_max, steps[s].bytes_max) << what;
+      if (s > 0) {
+        EXPECT_LT(steps[s - 1].bytes_max, steps[s].bytes_max) << what;
+      }
       EXPECT_TRUE(steps[s].path == Path::ranks || tree_can(collective)) << what;
       EXPECT_NO_THROW(schedule::Schedule({.collective = collective, .algorithm = steps[s].algorithm, .ranks = 3}))
           << what;
@@ -43,7 +45,9 @@ TEST(Policy, StepsAreWhatTheModelSaysOnBothSidesOfTheirLimits) {
         if (bytes > 1ULL << 42) continue;
         const auto best = estimates(figures, {collective, 8, bytes}).front();
         EXPECT_EQ(best.path, step.path) << bytes;
-        if (best.path == Path::ranks) EXPECT_EQ(best.algorithm, step.algorithm) << bytes;
+        if (best.path == Path::ranks) {
+          EXPECT_EQ(best.algorithm, step.algorithm) << bytes;
+        }
       }
       first = step.bytes_max + 1;
     }
