@@ -69,6 +69,11 @@ bool set_path(ClientSettings& s, std::string_view value) {
   return false;
 }
 
+bool set_local(ClientSettings& s, std::string_view value) {
+  s.local = value == "auto";
+  return s.local || value == "off";
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -102,13 +107,16 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 10> kSettings{{
+constexpr std::array<Setting, 11> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
     {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
       "auto uses trees where they can be had; in-network and fallback forbid the other."},
      set_path},
+    {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
+      "auto: where all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
+     set_local},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},

@@ -18,6 +18,7 @@ namespace tributary::client {
 struct ClientSettings {
   std::string manager;                         // URL; empty: no service, the fallback alone
   PathMode path = PathMode::automatic;         //
+  bool local = true;                           // ranks that all share a host use its memory
   std::vector<std::string> transports;         // in order of preference; empty: the library chooses
   std::uint32_t lanes = 1;                     // wanted, 1 to kLanesMax
   std::chrono::milliseconds timeout{300'000};  // 1 ms to ten years
