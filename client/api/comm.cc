@@ -236,8 +236,10 @@ Status Comm::finalize(bool unless_failed) {
     return fail(Errc::bad_argument, "another thread is finalizing this communicator");
   }
   if (local_) local_->queue.drain();
-  auto status = ask([unless_failed](Communicator& c, Done done) {
-    if (unless_failed && c.error()) return done({});
+  auto status = ask([this, unless_failed](Communicator& c, Done done) {
+    // The communicator hears of it a little later than its ranks' calls.
+    const bool failed = c.error() || (local_ && local_->group->failed());
+    if (unless_failed && failed) return done({});
     c.finalize(std::move(done));
   });
   phase_.store(Phase::finalized);
