@@ -60,7 +60,8 @@ class Contestant:
     path: str  # what its ranks must say they use
     levels: int = 0  # of aggregators
     ours: bool = True
-    shared_memory: bool = True
+    shared_memory: bool = False
+    network: bool = True
 
     def hosts(self) -> list[str]:
         """Those that it needs beside the workers'."""
@@ -70,6 +71,8 @@ class Contestant:
         """Why it takes no part there; empty if it does."""
         if setting.shared_memory and not self.shared_memory:
             return "it has no path through shared memory"
+        if not setting.shared_memory and not self.network:
+            return "it is for ranks that share memory"
         if self.levels == 2 and ranks < 4:
             return "two levels of aggregators need four ranks: with one child below it an aggregator reduces nothing"
         return ""
@@ -80,8 +83,8 @@ def tributary_environment(stage: Stage, rank: int) -> dict[str, str]:
         "RANK": str(rank),
         "WORLD_SIZE": str(stage.ranks),
         "TRIBUTARY_IFNAME": stage.place.interface,
-        "TRIBUTARY_HOST_ID": worker(rank),
-        "TRIBUTARY_TRANSPORT": "shm" if stage.setting.shared_memory else "tcp",
+        "TRIBUTARY_HOST_ID": "one-host" if stage.setting.shared_memory else worker(rank),
+        "TRIBUTARY_LOCAL": "auto" if stage.setting.shared_memory else "off",
         "TRIBUTARY_LOG": "warn",
         "TRIBUTARY_TIMEOUT": "60",
         **stage.tributary_environment,
@@ -157,9 +160,10 @@ CONTESTANTS = {
         Contestant("tributary-1", "Tributary over one level of aggregators", _tributary, "in-network-1", levels=1),
         Contestant("tributary-2", "Tributary over two levels of aggregators", _tributary, "in-network-2", levels=2),
         Contestant("tributary-fallback", "Tributary's fallback, no aggregator", _tributary, "fallback"),
-        Contestant("gloo", "Gloo through PyTorch", _gloo, "gloo", ours=False, shared_memory=False),
-        Contestant("openmpi", "Open MPI", _openmpi, "mpi", ours=False),
-        Contestant("mpich", "MPICH", _mpich, "mpi", ours=False),
+        Contestant("tributary-local", "Tributary in shared memory", _tributary, "local", shared_memory=True, network=False),
+        Contestant("gloo", "Gloo through PyTorch", _gloo, "gloo", ours=False),
+        Contestant("openmpi", "Open MPI", _openmpi, "mpi", ours=False, shared_memory=True),
+        Contestant("mpich", "MPICH", _mpich, "mpi", ours=False, shared_memory=True),
     )
 }
 
@@ -182,7 +186,7 @@ class Running:
         if self.contestant.levels:
             environment |= self._start_service(environment)
         elif self.contestant.ours:
-            environment["TRIBUTARY_PATH"] = "fallback"
+            environment["TRIBUTARY_PATH"] = "fallback" if self.contestant.network else "auto"
         for index, launch in enumerate(self.contestant.launch(self._stage, self._folder)):
             log = self._folder / f"launch-{index}.log"
             command = [*self._stage.place.enter(launch.host), *launch.command]

@@ -10,6 +10,7 @@ COLOURS = {
     "tributary-1": "#0b5fa5",
     "tributary-2": "#3f9ade",
     "tributary-fallback": "#8cc4ee",
+    "tributary-local": "#083d6e",
     "gloo": "#e07b39",
     "openmpi": "#3a923a",
     "mpich": "#9a4fb0",

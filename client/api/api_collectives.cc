@@ -16,8 +16,9 @@ constexpr std::size_t kLargeBytes = 65536;
 
 /// Queues by `start`, then hands the request out or waits for it.
 template <class Start>
-tributary_status run(const std::shared_ptr<Comm>& comm, std::size_t bytes, tributary_request** out, Start start) {
-  const auto request = std::make_shared<Request>(comm->shared_errors(), comm);
+tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t bytes, tributary_request** out,
+                     Start start) {
+  const auto request = std::make_shared<Request>(comm->shared_errors(), comm, local);
   tributary_request* handle = requests().insert(request);
   if (handle == nullptr) {
     return report(Errc::exhausted,
@@ -44,12 +45,15 @@ tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributa
     if (out != nullptr) *out = nullptr;
     const auto comm = live(call.function, handle);
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
-    auto operation = check(call, comm->rank(), comm->size());
-    if (!operation) return report(operation.error(), &comm->errors());
-    const std::size_t bytes = (*operation)->signature.count * (*operation)->element_bytes();
-    return run(comm, bytes, out, [&](const std::shared_ptr<Request>& request, Comm::Next next) {
-      return comm->start(std::move(*operation), request, next);
-    });
+    const auto checked = check(call, comm->rank(), comm->size());
+    if (!checked) return report(checked.error(), &comm->errors());
+    if (comm->local() && out == nullptr) {
+      const Status status = comm->run(*checked);
+      return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
+    }
+    return run(
+        comm, comm->local(), checked->bytes(), out,
+        [&](const std::shared_ptr<Request>& request, Comm::Next next) { return comm->start(*checked, request, next); });
   });
 }
 
@@ -61,7 +65,7 @@ tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_
     auto message = check(call, comm->size());
     if (!message) return report(message.error(), &comm->errors());
     const std::size_t bytes = message->count * size_of(message->dtype);
-    return run(comm, bytes, out, [&](const std::shared_ptr<Request>& request, Comm::Next next) {
+    return run(comm, false, bytes, out, [&](const std::shared_ptr<Request>& request, Comm::Next next) {
       return comm->start(static_cast<std::uint32_t>(call.peer), std::move(*message), request, next);
     });
   });

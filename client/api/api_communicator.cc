@@ -56,13 +56,14 @@ Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int
   return fail(Errc::exhausted, "there are too many communicators");
 }
 
-tributary_path to_path(bool in_network) {
-  return in_network ? TRIBUTARY_PATH_IN_NETWORK : TRIBUTARY_PATH_FALLBACK;
+tributary_path path_of(const CommunicatorInfo& info) {
+  if (info.local) return TRIBUTARY_PATH_LOCAL;
+  return info.in_network ? TRIBUTARY_PATH_IN_NETWORK : TRIBUTARY_PATH_FALLBACK;
 }
 
 tributary_info to_c(const CommunicatorInfo& from) {
   tributary_info info{};
-  info.path = to_path(from.in_network);
+  info.path = path_of(from);
   info.epoch = from.epoch;
   info.lanes = from.lanes;
   info.levels = from.levels;
@@ -76,6 +77,7 @@ tributary_info to_c(const CommunicatorInfo& from) {
   info.last_pause_us = from.last_pause_us;
   info.longest_pause_us = from.longest_pause_us;
   from.reason.copy(info.reason, sizeof info.reason - 1);
+  info.bytes_local = from.bytes_local;
   return info;
 }
 

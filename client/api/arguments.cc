@@ -113,7 +113,7 @@ Status check_rank_argument(const char* function, const char* name, int value, st
 
 }  // namespace
 
-Result<std::unique_ptr<Operation>> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks) {
+Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks) {
   const auto dtype = check_dtype(call.function, call.dtype);
   if (!dtype) return std::unexpected(dtype.error());
   if (call.op < 0 || call.op >= kReduceOpCount) {
@@ -134,15 +134,22 @@ Result<std::unique_ptr<Operation>> check(const CollectiveCall& call, std::uint32
   const auto in_place = check_overlap(call, part, size_of(*dtype));
   if (!in_place) return std::unexpected(in_place.error());
 
+  return CheckedCall{.signature = {.collective = call.collective,
+                                   .dtype = *dtype,
+                                   .op = static_cast<ReduceOp>(call.op),
+                                   .root = static_cast<std::uint32_t>(call.root),
+                                   .count = call.count},
+                     .send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr,
+                     .recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr,
+                     .in_place = *in_place};
+}
+
+std::unique_ptr<Operation> make_operation(const CheckedCall& call) {
   auto operation = std::make_unique<Operation>();
-  operation->signature = {.collective = call.collective,
-                          .dtype = *dtype,
-                          .op = static_cast<ReduceOp>(call.op),
-                          .root = static_cast<std::uint32_t>(call.root),
-                          .count = call.count};
-  operation->send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr;
-  operation->recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr;
-  operation->in_place = *in_place;
+  operation->signature = call.signature;
+  operation->send = call.send;
+  operation->recv = call.recv;
+  operation->in_place = call.in_place;
   return operation;
 }
 

@@ -23,9 +23,19 @@ struct CollectiveCall {
   int root = 0;
 };
 
-/// The operation, without its on_done. Buffers that this rank does not use become null.
-[[nodiscard]] Result<std::unique_ptr<Operation>> check(const CollectiveCall& call, std::uint32_t rank,
-                                                       std::uint32_t nranks);
+/// One that is right. Buffers that this rank does not use are null.
+struct CheckedCall {
+  Signature signature;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  bool in_place = false;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
+};
+/// Allocates nothing unless something is wrong.
+[[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks);
+/// The operation, without its on_done.
+[[nodiscard]] std::unique_ptr<Operation> make_operation(const CheckedCall& call);
 
 struct MessageCall {
   const char* function = "";

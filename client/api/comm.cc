@@ -92,6 +92,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.job = settings.job;
   s.lanes = settings.lanes;
   s.path = settings.path;
+  s.local = settings.local;
   s.manager_configured = !settings.manager.empty();
   s.timeout = settings.timeout;
   s.tuning = settings.tuning;
@@ -103,6 +104,10 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   auto ok = rank == 0 ? add_root_parts(parts, settings, id) : add_rank_parts(parts, settings, id);
   if (!ok) return std::unexpected(ok.error());
   return parts;
+}
+
+local::Call local_call(const CheckedCall& call) {
+  return {.signature = call.signature, .send = call.send, .recv = call.recv, .in_place = call.in_place};
 }
 
 void end_requests(std::uint64_t comm_id, const Error& why) {
@@ -141,7 +146,11 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   auto comm = std::make_shared<Comm>(nranks, rank);
   const auto met = std::make_shared<Request>(comm->errors_);
   ProgressThread::Events events;
-  events.ready = [met](const Status& status) { met->complete(status); };
+  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // written before, and read after, met
+  events.ready = [met, group](const Status& status, const std::shared_ptr<local::GroupCalls>& local) {
+    *group = local;
+    met->complete(status);
+  };
   events.over = [met, id = comm->errors_->id()](const Error& why) {
     met->complete(std::unexpected(why));
     end_requests(id, why);
@@ -154,6 +163,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
     comm->stop();
     return std::unexpected(met->outcome().error());
   }
+  comm->local_ = std::move(*group);
   return comm;
 }
 
@@ -162,8 +172,21 @@ Status Comm::may_start() const {
   return fail(Errc::bad_argument, "the communicator is finalized: nothing can be started on it any more");
 }
 
-Status Comm::start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request, Next next) {
+Status Comm::run(const CheckedCall& call) {
   if (auto ok = may_start(); !ok) return ok;
+  return local_->queue.run(local_call(call));
+}
+
+Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next) {
+  if (auto ok = may_start(); !ok) return ok;
+  if (local_) {
+    using Begin = local::CallQueue::Begin;
+    local_->queue.post(
+        local_call(call), [request](const Status& status) { request->complete(status); },
+        next == Next::large ? Begin::later : Begin::now);
+    return {};
+  }
+  auto operation = make_operation(call);
   operation->on_done = [request](const Status& status) { request->complete(status); };
   if (thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); }, next)) return {};
   return fail(Errc::aborted, "the communicator is over");
@@ -218,8 +241,11 @@ Status Comm::finalize(bool unless_failed) {
     if (expected == Phase::finalized) return {};
     return fail(Errc::bad_argument, "another thread is finalizing this communicator");
   }
-  auto status = ask([unless_failed](Communicator& c, Done done) {
-    if (unless_failed && c.error()) return done({});
+  if (local_) local_->queue.drain();
+  auto status = ask([this, unless_failed](Communicator& c, Done done) {
+    // The communicator hears of it a little later than its ranks' calls.
+    const bool failed = c.error() || (local_ && local_->group->failed());
+    if (unless_failed && failed) return done({});
     c.finalize(std::move(done));
   });
   phase_.store(Phase::finalized);
@@ -235,12 +261,19 @@ Status Comm::destroy() {
 
 void Comm::abort() {
   phase_.store(Phase::finalized);
+  if (local_) {
+    local_->group->fail({Errc::aborted, "rank " + std::to_string(rank_) + " aborted: tributary_comm_abort was called"});
+  }
   static_cast<void>(thread_->submit([](Communicator& c) { c.abort("tributary_comm_abort was called"); }));
   stop();
 }
 
 // A request that comes into the table after end_requests() finds the thread over, and is taken out again by its call.
 void Comm::stop() {
+  if (local_) {
+    local_->queue.close({Errc::aborted, "rank " + std::to_string(rank_) +
+                                            " destroyed or aborted the communicator while this was outstanding"});
+  }
   thread_->stop();
   const std::uint64_t id = errors_->id();
   memories().remove_if([id](const RegisteredMemory& m) { return m.comm_id == id; }, [](RegisteredMemory&) {});

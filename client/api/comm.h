@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 
+#include "client/api/arguments.h"
 #include "client/api/handle_table.h"
 #include "client/api/progress_thread.h"
 #include "client/api/request.h"
@@ -36,14 +37,22 @@ class Comm {
 
   /// Queues; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once it is over.
   using Next = ProgressThread::Next;
-  [[nodiscard]] Status start(std::unique_ptr<Operation> operation, const std::shared_ptr<Request>& request, Next next);
+  [[nodiscard]] Status start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next);
   [[nodiscard]] Status start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next);
   /// Until the request of this communicator is done; this thread makes progress meanwhile. False: the deadline came.
   [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt) {
-    return thread_->wait(request, deadline);
+    if (!request.local()) return thread_->wait(request, deadline);
+    return local_->queue.wait([&] { return request.done(); }, deadline);
   }
   /// Makes what progress there is to be made now.
-  void help() { thread_->help(); }
+  void help() {
+    if (local_) local_->queue.drive();
+    thread_->help();
+  }
+  /// The ranks share memory, and all collectives go there.
+  [[nodiscard]] bool local() const noexcept { return local_ != nullptr; }
+  /// If local(): blocks until the call has ended; this thread does its part of the work itself.
+  [[nodiscard]] Status run(const CheckedCall& call);
   [[nodiscard]] Result<CommunicatorInfo> info();
   /// Of this communicator's transport; nullptr: it registers nothing, or is over.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
@@ -70,6 +79,7 @@ class Comm {
   const std::uint64_t process_;
   const std::shared_ptr<CommErrors> errors_;
   std::atomic<Phase> phase_{Phase::open};
+  std::shared_ptr<local::GroupCalls> local_;  // set while it is made
   std::unique_ptr<ProgressThread> thread_;
 };
 

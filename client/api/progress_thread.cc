@@ -47,6 +47,7 @@ ProgressThread::ProgressThread(ProgressParts parts, Events events)
     : parts_(std::move(parts)),
       events_(std::move(events)),
       transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()) {
+  parts_.settings.local_left_alone = [this] { attend_to_local(); };
   const SignalsBlocked blocked;  // inherited by the new thread
   thread_ = std::thread([this] { run(); });
 }
@@ -139,6 +140,11 @@ void ProgressThread::wake_driver() {
   if (!over_) transport_->post([] {});
 }
 
+// A parked thread looks by itself, soon enough.
+void ProgressThread::attend_to_local() {
+  if (!local_care_.attends()) wake_driver();
+}
+
 void ProgressThread::recall() {
   {
     const std::lock_guard lock(park_mutex_);
@@ -202,7 +208,8 @@ void ProgressThread::drive() {
   communicator_->on_path_change = [this](const std::string& line) { tell_path(line); };
   communicator_->start([&](const Status& status) {
     ready_ = true;
-    events_.ready(status);
+    local_care_.take(communicator_->local());
+    events_.ready(status, communicator_->local());
   });
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (callers_.load() > 0) let_callers_drive();
@@ -220,7 +227,7 @@ void ProgressThread::turn(transport::TimePoint until) {
     tell_failure();
     next_tick_ = now + (ready_ && communicator_->idle() ? kTickIdle : kTickBusy);
   }
-  transport_->poll(std::min(next_tick_, until) - now);
+  transport_->poll(local_care_.turn(now, std::min(next_tick_, until) - now));
   turns_.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -253,7 +260,8 @@ bool ProgressThread::take_over() {
     if (!must) return false;
   }
   if (callers_.load() > 0 && !stopping_.load()) return false;  // who drives now takes the calls, too
-  if (!must && !unfinished_.load(std::memory_order_relaxed) && now - driven_at_ < kLinger) return false;
+  const bool needed = unfinished_.load(std::memory_order_relaxed) || local_care_.neglected();
+  if (!must && !needed && now - driven_at_ < kLinger) return false;
   return seat_.try_take(Driver::thread) == Driver::nobody;
 }
 

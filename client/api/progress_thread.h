@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "client/api/driving_seat.h"
+#include "client/api/local_care.h"
 #include "client/api/meeting.h"
 #include "client/api/request.h"
 #include "client/core/communicator.h"
@@ -37,7 +38,8 @@ class ProgressThread {
   using Call = std::move_only_function<void(Communicator&)>;
 
   struct Events {
-    std::function<void(const Status&)> ready;  // the ranks have met, or cannot
+    /// The ranks have met, or cannot. With a group, all collectives are for that, and none for submit().
+    std::function<void(const Status&, const std::shared_ptr<local::GroupCalls>&)> ready;
     /// The last one: communicator and transport are gone, and so is every reference to callers' buffers. What was
     /// submitted and has not answered never will.
     std::function<void(const Error& why)> over;
@@ -83,6 +85,7 @@ class ProgressThread {
   template <class Work>
   void as_caller(Work work);
   void wake_driver();
+  void attend_to_local();
   void recall();
   void tell_path(const std::string& line) const;
   void tell_failure();
@@ -96,6 +99,8 @@ class ProgressThread {
   bool ready_ = false;
   transport::TimePoint next_tick_{};
   std::exception_ptr broken_;  // what a caller's turn threw: the thread ends the communicator by it
+
+  LocalCare local_care_;  // set before the seat is left for the first time
 
   DrivingSeat seat_;                        // guards all above
   std::atomic<std::uint32_t> callers_{0};   // that drive, or want to

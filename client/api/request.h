@@ -17,8 +17,9 @@ class Request {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  explicit Request(std::shared_ptr<CommErrors> comm, std::weak_ptr<Comm> driver = {})
-      : comm_(std::move(comm)), driver_(std::move(driver)) {}
+  /// `local`: of a call in shared memory.
+  explicit Request(std::shared_ptr<CommErrors> comm, std::weak_ptr<Comm> driver = {}, bool local = false)
+      : comm_(std::move(comm)), driver_(std::move(driver)), local_(local) {}
 
   /// The first call counts.
   void complete(const Status& status);
@@ -30,6 +31,7 @@ class Request {
   /// The outcome as a status, noted as this thread's last error unless it is good. Of a request that is done.
   tributary_status report_outcome() const noexcept;
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
+  [[nodiscard]] bool local() const noexcept { return local_; }
   [[nodiscard]] CommErrors* comm() const noexcept { return comm_.get(); }
   /// The communicator whose progress this request needs; nullptr once it is gone.
   [[nodiscard]] std::shared_ptr<Comm> driver() const noexcept { return driver_.lock(); }
@@ -37,6 +39,7 @@ class Request {
  private:
   const std::shared_ptr<CommErrors> comm_;
   const std::weak_ptr<Comm> driver_;  // weak: the communicator holds its requests
+  const bool local_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> done_{false};  // set under mutex_, after outcome_; readers need no lock

@@ -75,6 +75,11 @@ bool set_tuning(ClientSettings& s, std::string_view value) {
   return !value.empty();
 }
 
+bool set_local(ClientSettings& s, std::string_view value) {
+  s.local = value == "auto";
+  return s.local || value == "off";
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -108,7 +113,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 11> kSettings{{
+constexpr std::array<Setting, 12> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -117,10 +122,12 @@ constexpr std::array<Setting, 11> kSettings{{
      set_path},
     {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, off or the path of a file",
       "Where path is auto and there is a tree: auto lets a cost model choose between it and the ranks by themselves, "
-      "for "
-      "each size; off takes the tree always; a file is a table that tributary perf --tune has written. Rank 0's "
+      "for each size; off takes the tree always; a file is a table that tributary perf --tune has written. Rank 0's "
       "counts."},
      set_tuning},
+    {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
+      "auto: where all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
+     set_local},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},

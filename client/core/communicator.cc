@@ -4,29 +4,12 @@
 #include <cstring>
 
 #include "client/bootstrap/control_link.h"
+#include "client/collectives/payload.h"
+#include "client/core/local_meeting.h"
 
 namespace tributary::client {
 
 using transport::TimePoint;
-
-namespace {
-
-/// This rank's share of the data: its input, or what it is given where it has none.
-std::uint64_t payload_bytes(const Operation& o, std::uint32_t nranks) {
-  const std::uint64_t bytes = o.signature.count * o.element_bytes();
-  switch (o.signature.collective) {
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      return bytes * nranks;
-    case Collective::barrier:
-      return 0;
-    default:
-      return bytes;
-  }
-}
-
-}  // namespace
 
 Communicator::Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings)
     : transport_(transport),
@@ -171,7 +154,7 @@ void Communicator::finish(Operation& o, const Status& status) {
   o.state = Operation::State::done;
   if (status) {
     ++info_.operations;
-    const std::uint64_t bytes = payload_bytes(o, settings_.nranks);
+    const std::uint64_t bytes = payload_bytes(o.signature, settings_.nranks);
     const std::uint64_t in_network =
         o.segments == 0
             ? 0
@@ -380,6 +363,7 @@ void Communicator::tick(TimePoint now) {
   std::erase_if(arrivals_, [&](const auto& arrival) { return arrival->clearable(now); });
   if (now >= reconnect_at_) meet_rank_0();
   if (coordinator_) coordinator_->tick(now);
+  check_local();
   if (failing_ && now >= fail_at_) fail_all(*error_pending_);
   if (error_ || failing_) return;
   if (peer_lost_ && now >= report_lost_at_) {
@@ -414,6 +398,7 @@ void Communicator::tick(TimePoint now) {
 
 void Communicator::finalize(std::function<void(const Status&)> on_done) {
   now_ = transport_.now();
+  check_local();
   if (error_) return on_done(std::unexpected(*error_));
   if (finalized_) return on_done({});
   on_finalized_ = std::move(on_done);
@@ -430,9 +415,9 @@ void Communicator::finalize_when_idle() {
 void Communicator::abort(const std::string& reason) {
   if (error_) return;
   const Error error{Errc::aborted, reason};
-  tell_rank_0({.type = FrameType::abort,
-               .value = static_cast<std::uint64_t>(error.code),
-               .body = "rank " + std::to_string(settings_.rank) + " aborted: " + reason});
+  const Error told{Errc::aborted, "rank " + std::to_string(settings_.rank) + " aborted: " + reason};
+  tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(told.code), .body = told.message});
+  if (local_) local_->group->fail(told);
   fail_all(error);
 }
 
@@ -449,9 +434,10 @@ void Communicator::begin_failing(Error error) {
 
 void Communicator::fail_all(Error error) {
   if (error_) return;
+  error = one_error(std::move(error));
   failing_ = false;
   error_ = error;
-  info_.in_network = false;
+  info_.in_network = info_.local = false;
   info_.reason = error.message;
   if (runner_) runner_->stop();
   remainders_.clear();
@@ -483,7 +469,12 @@ void Communicator::fail_all(Error error) {
 }
 
 CommunicatorInfo Communicator::info() const {
-  return info_;
+  CommunicatorInfo info = info_;
+  if (local_) {
+    info.operations += local_->queue.ended();
+    info.bytes_local = local_->queue.bytes();
+  }
+  return info;
 }
 
 std::vector<Communicator::LanePosition> Communicator::lane_positions() const {

@@ -22,6 +22,8 @@
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/runner.h"
 #include "client/collectives/in_network/lane_link.h"
+#include "client/collectives/local/call_queue.h"
+#include "client/collectives/local/meeting_place.h"
 #include "client/core/message_queue.h"
 #include "client/recovery/coordinator.h"
 #include "client/recovery/repair.h"
@@ -31,6 +33,7 @@ namespace tributary::client {
 
 class Arrival;
 class ControlLink;
+class LocalMeeting;
 
 enum class PathMode : std::uint8_t { automatic, in_network, fallback };
 
@@ -53,6 +56,8 @@ struct CommunicatorSettings {
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // of TuningMode::table
+  bool local = false;  // where all ranks are on one host, and the path is automatic: collectives in shared memory
+  std::function<void()> local_left_alone{};  // CallQueue's
   bool manager_configured = false;
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
@@ -64,6 +69,7 @@ struct CommunicatorSettings {
 /// A snapshot for tributary_comm_info.
 struct CommunicatorInfo {
   bool in_network = false;
+  bool local = false;
   std::uint32_t epoch = 0;
   std::uint32_t lanes = 0;
   std::uint32_t levels = 0;
@@ -72,6 +78,7 @@ struct CommunicatorInfo {
   std::uint64_t operations = 0;
   std::uint64_t bytes_in_network = 0;
   std::uint64_t bytes_fallback = 0;
+  std::uint64_t bytes_local = 0;
   std::uint64_t failovers = 0;
   std::uint64_t returns = 0;
   std::uint64_t last_pause_us = 0;
@@ -103,6 +110,8 @@ class Communicator final : public transport::Acceptor,
   void tick(transport::TimePoint now);
 
   [[nodiscard]] CommunicatorInfo info() const;
+  /// From on_ready on: where all collectives go, instead of to submit(), if the ranks share memory; else nullptr.
+  [[nodiscard]] const std::shared_ptr<local::GroupCalls>& local() const noexcept { return local_; }
   /// Where this rank stands on each lane of the trees in use, for those who check invariants.
   struct LanePosition {
     std::uint64_t group, prefix, contributed;
@@ -139,6 +148,7 @@ class Communicator final : public transport::Acceptor,
   void on_peer_hello(Arrival& arrival, const std::string& body);
   void welcome_all();
   [[nodiscard]] tuning::Policy make_policy() const;
+  void start_coordinator();
   void on_welcome(const std::string& body);
   void have_members(std::vector<Endpoint> endpoints);
   void on_control(std::uint32_t from, const ControlMessage& message);
@@ -147,6 +157,17 @@ class Communicator final : public transport::Acceptor,
   void tell_rank_0(ControlMessage message);
   void broadcast(const ControlMessage& message) override;
   void send(std::uint32_t rank, const ControlMessage& message) override;
+
+  // ranks that share a host (communicator_local.cc)
+  [[nodiscard]] std::string host_token() const;
+  [[nodiscard]] local::GroupSettings local_settings() const;
+  [[nodiscard]] std::optional<local::MeetingPlace> open_local_place();
+  void meet_locally(std::optional<local::MeetingPlace> place);
+  void on_local_meeting(Result<std::unique_ptr<local::LocalGroup>> outcome);
+  [[nodiscard]] bool agrees_on_local(const ControlMessage& commit);
+  void check_local();
+  [[nodiscard]] Error one_error(Error error);
+  void tell_no_local(const Error& why);
 
   // trees coming and going (communicator_trees.cc)
   void on_descriptor(const ControlMessage& message);
@@ -204,6 +225,7 @@ class Communicator final : public transport::Acceptor,
   std::vector<std::unique_ptr<ControlLink>> control_;  // rank 0: by rank, [0] empty. else: one, to rank 0
   std::vector<Endpoint> endpoints_;
   std::vector<std::string> hosts_;
+  std::vector<std::string> host_tokens_;  // rank 0
   std::uint32_t met_ = 0;
   bool ready_ = false;
   std::function<void(const Status&)> on_ready_;
@@ -249,13 +271,19 @@ class Communicator final : public transport::Acceptor,
   CommunicatorInfo info_;
   transport::TimePoint lost_at_{};
 
+  // ranks that share a host
+  std::shared_ptr<local::GroupCalls> local_;
+  std::optional<Error> local_error_;              // why there is none
+  std::optional<ControlMessage> waiting_commit_;  // until it is known whether this rank has a group
+
   std::optional<Error> error_;          // it is over
   std::optional<Error> error_pending_;  // while failing_: results that are on their way may still come, until fail_at_
   bool failing_ = false;
   std::optional<ControlMessage> peer_lost_;  // told to rank 0 at report_lost_at_, unless it knew better before
   transport::TimePoint report_lost_at_{};
   transport::TimePoint fail_at_{};
-  std::shared_ptr<bool> alive_;  // calls that were posted and come too late find it false
+  std::shared_ptr<bool> alive_;                  // calls that were posted and come too late find it false
+  std::unique_ptr<LocalMeeting> local_meeting_;  // last: its end may still post
 };
 
 }  // namespace tributary::client

@@ -32,6 +32,7 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout * 9 / 10 : settings_.timeout);
   endpoints_.resize(settings_.nranks);
   hosts_.resize(settings_.nranks);
+  host_tokens_.resize(settings_.nranks);
   if (settings_.rank == 0) {
     control_.resize(settings_.nranks);
     endpoints_[0] = settings_.id.root;
@@ -65,6 +66,7 @@ std::string Communicator::introduction(std::string_view nonce) const {
   return json{{"rank", settings_.rank},
               {"nranks", settings_.nranks},
               {"host_id", settings_.host_id},
+              {"host_token", host_token()},
               {"port", listener_->local().port},
               {"address", settings_.advertised_host},
               {"proof", proof(settings_.id.secret, nonce, "control", settings_.rank)}}
@@ -93,6 +95,7 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
     const auto address = hello.at("address").get<std::string>();
     endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address, hello.at("port").get<std::uint16_t>()};
     hosts_[rank] = hello.at("host_id").get<std::string>();
+    host_tokens_[rank] = hello.value("host_token", std::string());
     control_[rank] = std::make_unique<ControlLink>(*this, rank);
     control_[rank]->adopt(std::move(arrival.channel()));
     arrival.hand_on(*control_[rank]);
@@ -147,17 +150,27 @@ void Communicator::welcome_all() {
   json members = json::array();
   for (std::uint32_t r = 0; r < settings_.nranks; ++r)
     members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
-  const std::string body = json{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}}.dump(
-      -1, ' ', false, json::error_handler_t::replace);
+  auto place = open_local_place();
+  const std::string body =
+      json{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}, {"local", place.has_value()}}.dump(
+          -1, ' ', false, json::error_handler_t::replace);
   for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
   have_members(endpoints_);
+  if (place) return meet_locally(std::move(place));
+  start_coordinator();
+}
+
+void Communicator::start_coordinator() {
   CoordinatorSettings c;
   c.nranks = settings_.nranks;
   c.hosts = hosts_;
   c.job = settings_.job;
   c.lanes = settings_.lanes;
-  c.use_trees = settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback;
+  c.local = local_ != nullptr;
+  c.use_trees =
+      settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback && !c.local;
   c.why_not = settings_.nranks == 1                  ? "one rank alone"
+              : c.local                              ? "all ranks are on one host"
               : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
   c.inquiry_limit = settings_.timeout / 5;
@@ -173,6 +186,7 @@ void Communicator::on_welcome(const std::string& body) {
   try {
     const json& members = object.at("members");
     if (mesh_ || members.size() != settings_.nranks) throw std::invalid_argument("members");
+    if (object.value("local", false)) meet_locally(std::nullopt);
     for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
       endpoints_[r] = {members[r].at(0).get<std::string>(), members[r].at(1).get<std::uint16_t>()};
       hosts_[r] = members[r].at(2).get<std::string>();
@@ -272,6 +286,10 @@ void Communicator::control_closed(std::uint32_t rank, const std::string& why) {
   if (settings_.rank == 0) {
     if (coordinator_) {
       coordinator_->on_rank_gone(rank, why);
+    } else if (mesh_) {  // all have met, and are on their way to shared memory
+      broadcast({.type = FrameType::abort,
+                 .value = static_cast<std::uint64_t>(Errc::peer_gone),
+                 .body = "rank " + std::to_string(rank) + " on host " + hosts_[rank] + " is gone: " + why});
     } else {
       discarded_control_.push_back(std::move(control_[rank]));  // it may come again: the group has not met yet
       --met_;

@@ -76,6 +76,11 @@ void Communicator::on_propose(const ControlMessage& message) {
 }
 
 void Communicator::on_commit(const ControlMessage& message) {
+  if (local_meeting_) {
+    waiting_commit_ = message;
+    return;
+  }
+  if (!ready_ && !agrees_on_local(message)) return;
   holding_ = repair_ != nullptr || frozen_;
   if (message.operation == kNever) {
     discard(std::move(forming_));
@@ -100,6 +105,7 @@ void Communicator::on_commit(const ControlMessage& message) {
 
 void Communicator::report_path(std::string reason) {
   info_.in_network = trees_ != nullptr && !frozen_;
+  info_.local = local_ != nullptr;
   if (info_.in_network) {
     const GroupDescriptor& d = trees_->descriptor;
     info_.epoch = d.epoch;
@@ -113,15 +119,19 @@ void Communicator::report_path(std::string reason) {
     if (!reason.empty()) info_.reason = std::move(reason);
   }
   if (!on_path_change) return;
-  std::string line = "tributary: rank " + std::to_string(settings_.rank) + " of " + std::to_string(settings_.nranks) +
-                     ": in-network reduction ";
-  if (info_.in_network) {
+  std::string line =
+      "tributary: rank " + std::to_string(settings_.rank) + " of " + std::to_string(settings_.nranks) + ": ";
+  if (info_.local) {
+    line += "collectives in shared memory of host " + settings_.host_id +
+            ", in-network reduction not needed: " + info_.reason;
+  } else if (info_.in_network) {
+    line += "in-network reduction ";
     line += "in use: epoch " + std::to_string(info_.epoch) + ", " + std::to_string(info_.lanes) +
             " lane(s), tree depth " + std::to_string(info_.levels) + ", window " + std::to_string(info_.window) +
             " x " + std::to_string(info_.segment_bytes) + " bytes, from operation " +
             std::to_string(trees_->first_operation);
   } else {
-    line += "not in use: " + info_.reason;
+    line += "in-network reduction not in use: " + info_.reason;
   }
   on_path_change(line);
 }

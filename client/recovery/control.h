@@ -15,11 +15,14 @@ inline constexpr std::uint64_t kNever = UINT64_MAX;
 /// A stalled message that asks whether the tree hangs, long before the time-out: nobody is to blame yet.
 inline constexpr std::uint64_t kSuspicion = 1;
 
+/// A first commit's value: the ranks share memory, and all collectives go there.
+inline constexpr std::uint64_t kCommitLocal = 1;
+
 struct ControlMessage {
   FrameType type = FrameType::abort;
   std::uint32_t epoch = 0;
   std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress: an operation's number
-  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion or 0
+  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion or 0. commit: kCommitLocal or 0
   std::string body{};
 };
 

@@ -56,7 +56,11 @@ void Coordinator::rest(const std::string& reason) {
   }
   if (!initial_) return;
   initial_ = false;
-  output_.broadcast({.type = FrameType::commit, .epoch = 0, .operation = kNever, .body = reason});
+  output_.broadcast({.type = FrameType::commit,
+                     .epoch = 0,
+                     .operation = kNever,
+                     .value = settings_.local ? kCommitLocal : 0,
+                     .body = reason});
 }
 
 void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {

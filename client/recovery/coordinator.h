@@ -26,6 +26,7 @@ struct CoordinatorSettings {
   std::uint32_t lanes = 1;
   bool use_trees = false;  // a manager is configured and the path is not "fallback"
   std::string why_not;     // else the reason, for people
+  bool local = false;      // the ranks share memory, and need no tree: the first commit says so
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // of the manager
   transport::Duration retry_first = std::chrono::milliseconds(200);

@@ -37,14 +37,14 @@ static int share_id(const char* file, int rank, tributary_unique_id* id) {
   return 1;
 }
 
-/* "fallback", or "in-network-LEVELS". */
+/* "local", "fallback", or "in-network-LEVELS". */
 static void name_path(const tributary_comm* comm, char* name, size_t size) {
   tributary_info info = {.struct_bytes = sizeof info};
-  const int in_network = tributary_comm_info(comm, &info) == TRIBUTARY_OK && info.path == TRIBUTARY_PATH_IN_NETWORK;
-  if (in_network) {
+  const int known = tributary_comm_info(comm, &info) == TRIBUTARY_OK;
+  if (known && info.path == TRIBUTARY_PATH_IN_NETWORK) {
     snprintf(name, size, "in-network-%u", (unsigned)info.levels);
   } else {
-    snprintf(name, size, "fallback");
+    snprintf(name, size, "%s", known && info.path == TRIBUTARY_PATH_LOCAL ? "local" : "fallback");
   }
 }
 

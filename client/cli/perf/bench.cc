@@ -113,6 +113,7 @@ Result<BenchRow> Bench::run(std::uint64_t bytes) {
   const auto after = info();
   if (!after) return std::unexpected(after.error());
   row.bytes_in_network = after->bytes_in_network - before->bytes_in_network;
+  row.bytes_local = after->bytes_local - before->bytes_local;
   row.bytes_fallback = after->bytes_fallback - before->bytes_fallback;
   if (auto ok = conclude(row.out_of_place, counts); !ok) return std::unexpected(ok.error());
   if (row.in_place) {

@@ -31,6 +31,7 @@ struct BenchRow {
   Measurement out_of_place;
   std::optional<Measurement> in_place;  // none: there is no such form
   std::uint64_t bytes_in_network = 0;   // of this rank, as the library counts them
+  std::uint64_t bytes_local = 0;
   std::uint64_t bytes_fallback = 0;
 };
 

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kPlacesShown = 64;
 
 std::string path_text(const tributary_info& info) {
+  if (info.path == TRIBUTARY_PATH_LOCAL) return fmt::format("shared memory: {}", info.reason);
   if (info.path != TRIBUTARY_PATH_IN_NETWORK) return fmt::format("fallback: {}", info.reason);
   return fmt::format("in-network, {} {}, {} {}, window {} x {} B, epoch {}", info.levels,
                      info.levels == 1 ? "level" : "levels", info.lanes, info.lanes == 1 ? "lane" : "lanes", info.window,
@@ -44,16 +45,22 @@ double average_bus_bandwidth(const PerfReport& report) {
   return number == 0 ? 0 : sum / number;
 }
 
-std::pair<std::uint64_t, std::uint64_t> bytes_by_path(const PerfReport& report) {
-  std::uint64_t in_network = 0, fallback = 0;
+struct BytesByPath {
+  std::uint64_t in_network = 0, local = 0, fallback = 0;
+};
+
+BytesByPath bytes_by_path(const PerfReport& report) {
+  BytesByPath bytes;
   for (const BenchRow& row : report.rows) {
-    in_network += row.bytes_in_network;
-    fallback += row.bytes_fallback;
+    bytes.in_network += row.bytes_in_network;
+    bytes.local += row.bytes_local;
+    bytes.fallback += row.bytes_fallback;
   }
-  return {in_network, fallback};
+  return bytes;
 }
 
 const char* path_name(const tributary_info& info) {
+  if (info.path == TRIBUTARY_PATH_LOCAL) return "local";
   return info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network" : "fallback";
 }
 
@@ -83,6 +90,7 @@ nlohmann::json row_json(const BenchRow& row) {
           {"out_of_place", to_json(std::optional(row.out_of_place))},
           {"in_place", to_json(row.in_place)},
           {"bytes_in_network", row.bytes_in_network},
+          {"bytes_local", row.bytes_local},
           {"bytes_fallback", row.bytes_fallback}};
 }
 
@@ -131,14 +139,15 @@ std::string row_text(const PerfReport& report, const BenchRow& row) {
 
 std::string footer_text(const PerfReport& report) {
   const std::uint64_t wrong = wrong_elements(report);
-  const auto [in_network, fallback] = bytes_by_path(report);
-  const std::uint64_t all = in_network + fallback;
+  const auto [in_network, local, fallback] = bytes_by_path(report);
+  const std::uint64_t all = in_network + local + fallback;
   const double share = all == 0 ? 0 : 100.0 * static_cast<double>(in_network) / static_cast<double>(all);
   std::string text;
   text += report.settings.check ? fmt::format("# Out of bounds values : {} {}\n", wrong, wrong == 0 ? "OK" : "FAILED")
                                 : std::string("# Out of bounds values : not checked\n");
   text += fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
-  text += fmt::format("# Bytes by path        : in-network {} ({:.1f} %), fallback {}\n", in_network, share, fallback);
+  text += fmt::format("# Bytes by path        : in-network {} ({:.1f} %), fallback {}{}\n", in_network, share, fallback,
+                      local == 0 ? "" : fmt::format(", shared memory {}", local));
   if (report.at_end.failovers != 0) {
     text += fmt::format("# Failovers            : {}, returns {}, longest pause {:.1f} ms; path now {}\n",
                         report.at_end.failovers, report.at_end.returns,
@@ -153,7 +162,7 @@ nlohmann::json to_json(const PerfReport& report) {
   for (const RankPlace& place : report.places) places.push_back({{"host", place.host}, {"pid", place.pid}});
   nlohmann::json rows = nlohmann::json::array();
   for (const BenchRow& row : report.rows) rows.push_back(row_json(row));
-  const auto [in_network, fallback] = bytes_by_path(report);
+  const auto [in_network, local, fallback] = bytes_by_path(report);
   nlohmann::json result = {{"collective", to_string(s.call.collective)},
                            {"ranks", s.call.ranks},
                            {"dtype", to_string(s.call.dtype)},
@@ -169,6 +178,7 @@ nlohmann::json to_json(const PerfReport& report) {
                            {"average_busbw_gbytes_per_second", average_bus_bandwidth(report)},
                            {"bytes_in_network", in_network},
                            {"bytes_fallback", fallback},
+                           {"bytes_local", local},
                            {"failovers", report.at_end.failovers},
                            {"longest_pause_us", report.at_end.longest_pause_us}};
   result["op"] = reduces(s.call.collective) ? nlohmann::json(to_string(s.call.op)) : nlohmann::json(nullptr);

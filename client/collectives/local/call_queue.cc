@@ -1,14 +1,18 @@
 #include "client/collectives/local/call_queue.h"
 
+#include <utility>
+
+#include "client/collectives/payload.h"
+
 namespace tributary::client::local {
 
 Status CallQueue::run(const Call& call) {
-  {
-    const std::unique_lock drives(driving_, std::try_to_lock);
-    if (drives && pending_.load(std::memory_order_acquire) == 0) {
-      const Waiter counted(waiters_);
-      return group_.run(call);
+  if (auto outcome = run_at_once(call)) {
+    if (pending() > 0) [[unlikely]] {  // posted meanwhile
+      group_.bell().nudge();
+      if (neglected() && left_alone_) left_alone_();
     }
+    return *std::move(outcome);
   }
   Status outcome;
   std::atomic<bool> ended{false};
@@ -20,13 +24,54 @@ Status CallQueue::run(const Call& call) {
   return outcome;
 }
 
-void CallQueue::post(const Call& call, Done done) {
+// It counts as pending before the look at closed_, as close() looks the other way round.
+std::optional<Status> CallQueue::run_at_once(const Call& call) {
+  const std::unique_lock drives(driving_, std::try_to_lock);
+  if (!drives) return std::nullopt;
+  const Waiter counted(waiters_);
+  std::size_t none = 0;
+  if (!pending_.compare_exchange_strong(none, 1)) return std::nullopt;
+  if (closed_.load()) [[unlikely]] {
+    pending_.fetch_sub(1);
+    return refusal();
+  }
+  Call numbered = call;
+  numbered.number = next_number_++;
+  const Status& outcome = group_.run(numbered);
+  count(call, outcome);
+  pending_.fetch_sub(1);
+  return outcome;
+}
+
+void CallQueue::post(const Call& call, Done done, Begin begin) {
+  bool refused = false;
   {
     const std::lock_guard lock(posting_);
-    posted_.push_back({call, std::move(done)});
-    pending_.fetch_add(1, std::memory_order_release);
+    refused = closed_.load();
+    if (!refused) {
+      pending_.fetch_add(1);
+      posted_.push_back({call, std::move(done)});
+    }
   }
-  drive();
+  if (refused) return done(refusal());
+  if (begin == Begin::now) drive();
+  if (neglected() && left_alone_) left_alone_();
+}
+
+void CallQueue::close(const Error& why) {
+  {
+    const std::lock_guard lock(posting_);
+    if (!closed_.load()) refused_ = why;
+    closed_.store(true);
+  }
+  if (pending() == 0) return;
+  group_.fail(why);
+  drain();
+}
+
+Status CallQueue::refusal() const {
+  const std::lock_guard lock(posting_);
+  return std::unexpected(refused_);
 }
 
 std::optional<CallQueue::Posted> CallQueue::next() {
@@ -37,6 +82,13 @@ std::optional<CallQueue::Posted> CallQueue::next() {
   return first;
 }
 
+void CallQueue::count(const Call& call, const Status& outcome) noexcept {
+  if (!outcome) return;
+  ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  bytes_.store(bytes_.load(std::memory_order_relaxed) + payload_bytes(call.signature, group_.ranks()),
+               std::memory_order_relaxed);
+}
+
 bool CallQueue::drive() {
   const std::unique_lock drives(driving_, std::try_to_lock);
   if (!drives) return false;
@@ -44,14 +96,17 @@ bool CallQueue::drive() {
     if (!running_) {
       running_ = next();
       if (!running_) return true;
+      running_->call.number = next_number_++;
       group_.begin(running_->call);
     }
-    if (!group_.advance()) return false;
-    const Done done = std::move(running_->done);
-    running_.reset();
+    const bool over = group_.advance();
+    steps_.store(group_.steps(), std::memory_order_relaxed);
+    if (!over) return false;
+    const Posted past = *std::exchange(running_, std::nullopt);
+    count(past.call, group_.outcome());
     // Before `done`: whoever is told by it may call again at once, and must find the queue as it is.
-    pending_.fetch_sub(1, std::memory_order_release);
-    done(group_.outcome());
+    pending_.fetch_sub(1);
+    past.done(group_.outcome());
     group_.bell().nudge();  // another thread of this rank may sleep for it
   }
 }

@@ -16,38 +16,48 @@ class CallQueue {
  public:
   using Done = std::function<void(const Status&)>;
 
-  /// `group` must outlive the queue.
-  explicit CallQueue(LocalGroup& group) noexcept : group_(group) {}
+  /// `group` must outlive the queue, and is used through it alone. `left_alone` is called, by any thread, when there is
+  /// something to drive and nobody waits: neglected() has become true.
+  explicit CallQueue(LocalGroup& group, std::function<void()> left_alone = {})
+      : group_(group), left_alone_(std::move(left_alone)) {}
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
-  // Any thread, all of them. The order of calls is that of run() and post().
+  // Any thread, all of them. The order of calls is that of run() and post(), and so are their numbers.
   /// Blocks until the call has ended. Allocates nothing where no earlier call is under way.
   [[nodiscard]] Status run(const Call& call);
+  enum class Begin : std::uint8_t {
+    now,    // what of the call can be done at once is done before post() returns
+    later,  // by whoever drives
+  };
   /// `done` is called once, by whichever thread finds that the call has ended; it must not call the queue.
-  void post(const Call& call, Done done);
+  void post(const Call& call, Done done, Begin begin = Begin::now);
   /// Does what can be done now, unless another thread is at it. True: nothing is under way.
   bool drive();
   /// Drives until `ended()`, or the deadline has passed; false then. `ended` becomes true by some call's `done`.
   template <class Ended>
   bool wait(Ended ended, std::optional<TimePoint> deadline = std::nullopt) {
-    Wait wait(group_.bell(), group_.crowded());
-    const Waiter counted(waiters_);
-    while (!ended()) {
-      drive();
-      if (ended()) return true;
-      if (!wait.pause([&] { return drive(), ended(); })) continue;
-      inspect();
-      if (deadline && std::chrono::steady_clock::now() >= *deadline) return ended();
-    }
-    return true;
+    const bool in_time = wait_here(ended, deadline);
+    if (neglected() && left_alone_) left_alone_();
+    return in_time;
   }
+  /// Waits until every call has ended.
+  void drain() {
+    wait([this] { return pending() == 0; });
+  }
+  /// Ends what is outstanding with `why`, on all ranks, and refuses what comes later. When it returns the group uses no
+  /// caller's buffer any more.
+  void close(const Error& why);
+
   /// For the progress thread: there is something to drive, and no thread that waits for it.
-  [[nodiscard]] bool neglected() const noexcept {
-    return pending_.load(std::memory_order_acquire) > 0 && waiters_.load(std::memory_order_acquire) == 0;
-  }
+  [[nodiscard]] bool neglected() const noexcept { return pending() > 0 && waiters_.load() == 0; }
   /// Time-outs and dead ranks, for whoever drives and is not wait() or run().
   void inspect();
+  /// Grows when a drive() was worth while.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_.load(std::memory_order_relaxed); }
+  /// Calls that have ended well, and this rank's payload in them.
+  [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct Posted {
@@ -61,15 +71,45 @@ class CallQueue {
     Waiter& operator=(const Waiter&) = delete;
     std::atomic<std::uint32_t>& count_;
   };
+  template <class Ended>
+  bool wait_here(Ended& ended, std::optional<TimePoint> deadline) {
+    Wait wait(group_.bell(), group_.crowded());
+    const Waiter counted(waiters_);
+    while (!ended()) {
+      drive();
+      if (ended()) return true;
+      if (wait.pause([&] { return drive(), ended(); })) inspect();
+      if (deadline && std::chrono::steady_clock::now() >= *deadline) return ended();
+    }
+    return true;
+  }
+  [[nodiscard]] std::size_t pending() const noexcept { return pending_.load(); }
+  [[nodiscard]] std::optional<Status> run_at_once(const Call& call);
   [[nodiscard]] std::optional<Posted> next();
+  void count(const Call& call, const Status& outcome) noexcept;
+  [[nodiscard]] Status refusal() const;
 
   LocalGroup& group_;
-  std::mutex driving_;                   // whose holder may use the group
-  std::optional<Posted> running_;        // under driving_
-  std::mutex posting_;                   // taken last, held for a moment
-  std::deque<Posted> posted_;            // under posting_
-  std::atomic<std::size_t> pending_{0};  // posted and not ended
+  const std::function<void()> left_alone_;
+  std::mutex driving_;             // whose holder may use the group
+  std::optional<Posted> running_;  // under driving_
+  std::uint64_t next_number_ = 0;  // under driving_
+  mutable std::mutex posting_;     // taken last, held for a moment
+  std::deque<Posted> posted_;      // under posting_
+  Error refused_{};                // under posting_: why, once closed_
+  // Sequentially consistent, all three: each is written before another is looked at.
+  std::atomic<bool> closed_{false};
+  std::atomic<std::size_t> pending_{0};  // calls that have not ended
   std::atomic<std::uint32_t> waiters_{0};
+  std::atomic<std::uint64_t> steps_{0}, ended_{0}, bytes_{0};  // written under driving_
+};
+
+/// A rank's group and its calls on it.
+struct GroupCalls {
+  GroupCalls(std::unique_ptr<LocalGroup> owned, std::function<void()> left_alone)
+      : group(std::move(owned)), queue(*group, std::move(left_alone)) {}
+  const std::unique_ptr<LocalGroup> group;
+  CallQueue queue;
 };
 
 }  // namespace tributary::client::local

@@ -8,6 +8,10 @@
 
 namespace tributary::client::local {
 
+namespace {
+constexpr std::uint32_t kRoundsMax = 16;
+}
+
 Layout layout_of(const GroupSettings& settings) noexcept {
   return {settings.ranks, settings.note_bytes, std::max(settings.chunk_bytes, std::size_t{settings.ranks} * kLineBytes),
           settings.depth};
@@ -104,11 +108,13 @@ bool LocalGroup::all_noted() noexcept {
   return agreed_ = true;
 }
 
-// Each step publishes what it has done before the next one begins, so that the others can go on with it.
+// Each step publishes what it has done before the next one begins, so that the others can go on with it. The number of
+// rounds is bounded for the sake of a driver that has other things to do, too.
 bool LocalGroup::advance_chunks() noexcept {
   ProgressLine& mine = places_.progress(settings_.rank);
   const std::uint64_t depth = places_.layout().depth();
-  for (bool moved = true; moved && taken_ < end_chunk_;) {
+  bool moved = true;
+  for (std::uint32_t rounds = 0; moved && taken_ < end_chunk_ && rounds < kRoundsMax; ++rounds) {
     moved = false;
     // One ahead of what is being reduced: more would only push it out of the cache.
     if (offered_ < end_chunk_ && offered_ < taken_ + 2 &&
@@ -150,7 +156,7 @@ bool LocalGroup::end(Status status) noexcept {
 bool LocalGroup::advance() noexcept {
   if (!running_) return true;
   if (failed()) [[unlikely]]
-    return end(std::unexpected(failure()));
+    return end(std::unexpected(failure_here()));
   if (movement_.by_notes()) {
     if (all_noted()) {
       movement_.read_notes(places_, sequence_);
@@ -240,6 +246,13 @@ void LocalGroup::fail(const Error& error) noexcept {
   header.failure_text[bytes] = '\0';
   header.failure.store(FailureState::written, std::memory_order_seq_cst);  // pairs with failure()
   bell_.ring();
+}
+
+// What did not come from a call of this group does not say which of them it hit.
+Error LocalGroup::failure_here() const {
+  Error error = failure();
+  if (error.message.find("operation ") == std::string::npos) error.message += "; here " + name_of_call();
+  return error;
 }
 
 // Whoever wrote it may have died in between: then its death is all that is known.

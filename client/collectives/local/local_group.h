@@ -66,6 +66,8 @@ class LocalGroup {
   [[nodiscard]] std::uint32_t ranks() const noexcept { return settings_.ranks; }
   [[nodiscard]] bool crowded() const noexcept { return settings_.crowded; }
   [[nodiscard]] Bell& bell() noexcept { return bell_; }
+  /// Grows with whatever is done; for the driver, to see whether it is worth while to go on at once.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   using Counter = std::atomic<std::uint64_t> ProgressLine::*;
@@ -82,6 +84,7 @@ class LocalGroup {
   [[nodiscard]] bool lacks(std::uint32_t rank) const noexcept;
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
   [[nodiscard]] std::string name_of_call() const;
+  [[nodiscard]] Error failure_here() const;
 
   const std::shared_ptr<Arena> arena_;
   const GroupSettings settings_;

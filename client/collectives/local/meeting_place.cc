@@ -59,11 +59,20 @@ FileDescriptor make_socket() {
   return FileDescriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 }
 
-Status wait_for(int descriptor, short events, TimePoint deadline) {
+/// When to give up: at a time, or when a descriptor (-1: none) can be read.
+struct Patience {
+  TimePoint deadline;
+  int stop;
+};
+
+Status wait_for(int descriptor, const Patience& patience) {
   while (true) {
-    const auto left = std::chrono::duration_cast<Milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-    pollfd one{.fd = descriptor, .events = events, .revents = 0};
-    const int n = poll(&one, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000)));
+    const auto left =
+        std::chrono::duration_cast<Milliseconds>(patience.deadline - std::chrono::steady_clock::now()).count();
+    std::array<pollfd, 2> both{
+        {{.fd = descriptor, .events = POLLIN, .revents = 0}, {.fd = patience.stop, .events = POLLIN, .revents = 0}}};
+    const int n = poll(both.data(), both.size(), static_cast<int>(std::clamp<long>(left, 0, 60'000)));
+    if (n > 0 && both[1].revents != 0) return fail(Errc::aborted, "the ranks of this host did not meet: called off");
     if (n > 0) return {};
     if (n == 0 && left <= 0)
       return fail(Errc::timed_out, "the ranks of this host did not meet: one of them did not come in time");
@@ -95,8 +104,8 @@ Status send(const FileDescriptor& to, const T& message, std::span<const int> des
 /// The message must be one T and bring `expected` descriptors.
 template <class T>
 Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& message, std::size_t expected,
-                                            TimePoint deadline) {
-  if (auto ok = wait_for(from.number(), POLLIN, deadline); !ok) return std::unexpected(ok.error());
+                                            const Patience& patience) {
+  if (auto ok = wait_for(from.number(), patience); !ok) return std::unexpected(ok.error());
   iovec data{.iov_base = &message, .iov_len = sizeof message};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kDescriptorsPerMessage)> control{};
   msghdr header{};
@@ -145,9 +154,9 @@ Status send_all(const FileDescriptor& to, const Offer& offer, const Arena& arena
   return {};
 }
 
-Status hear(const FileDescriptor& from, Word expected, TimePoint deadline) {
+Status hear(const FileDescriptor& from, Word expected, const Patience& patience) {
   Word word{};
-  if (auto got = receive(from, word, 0, deadline); !got) return std::unexpected(got.error());
+  if (auto got = receive(from, word, 0, patience); !got) return std::unexpected(got.error());
   if (word == expected) return {};
   return strange("a word out of turn");
 }
@@ -174,20 +183,20 @@ Result<MeetingPlace> MeetingPlace::open(const Secret& secret) {
   return MeetingPlace(std::move(listener), secret);
 }
 
-Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings, Milliseconds limit) {
-  const TimePoint deadline = std::chrono::steady_clock::now() + limit;
+Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings, Milliseconds limit, int stop) {
+  const Patience patience{std::chrono::steady_clock::now() + limit, stop};
   auto arena = create_arena(settings);
   if (!arena) return std::unexpected(arena.error());
   std::vector<FileDescriptor> ranks(settings.ranks), processes(settings.ranks);
   processes[0] = own_process();
   if (!processes[0].open()) return failed("pidfd_open");
   for (std::uint32_t met = 1; met < settings.ranks;) {
-    if (auto ok = wait_for(listener_.number(), POLLIN, deadline); !ok) return std::unexpected(ok.error());
+    if (auto ok = wait_for(listener_.number(), patience); !ok) return std::unexpected(ok.error());
     FileDescriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
     // Strangers are turned away, and cost nobody anything but a part of the time.
     if (!socket.open() || !check_user(socket)) continue;
     Hello hello{};
-    const TimePoint soon = std::min(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    const Patience soon{std::min(patience.deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1)), stop};
     auto brought = receive(socket, hello, 1, soon);
     if (!brought || hello.version != kVersion || hello.rank == 0 || hello.rank >= settings.ranks ||
         ranks[hello.rank].open() ||
@@ -208,7 +217,7 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
     if (auto ok = send_all(ranks[r], offer, **arena, processes); !ok) return std::unexpected(ok.error());
   }
   for (std::uint32_t r = 1; r < settings.ranks; ++r) {
-    if (auto ok = hear(ranks[r], Word::mapped, deadline); !ok) return std::unexpected(ok.error());
+    if (auto ok = hear(ranks[r], Word::mapped, patience); !ok) return std::unexpected(ok.error());
   }
   for (std::uint32_t r = 1; r < settings.ranks; ++r) {
     if (auto ok = send(ranks[r], Word::go); !ok) return std::unexpected(ok.error());
@@ -216,8 +225,8 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
   return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
 }
 
-Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings, Milliseconds limit) {
-  const TimePoint deadline = std::chrono::steady_clock::now() + limit;
+Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings, Milliseconds limit, int stop) {
+  const Patience patience{std::chrono::steady_clock::now() + limit, stop};
   const FileDescriptor socket = make_socket();
   if (!socket.open()) return failed("socket");
   sockaddr_un address;
@@ -231,7 +240,7 @@ Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings set
   if (auto ok = send(socket, hello, std::array{self.number()}); !ok) return std::unexpected(ok.error());
 
   Offer offer{};
-  auto memory = receive(socket, offer, 1, deadline);
+  auto memory = receive(socket, offer, 1, patience);
   if (!memory) return std::unexpected(memory.error());
   settings.note_bytes = offer.note_bytes;
   settings.chunk_bytes = offer.chunk_bytes;
@@ -244,12 +253,12 @@ Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings set
   while (processes.size() < settings.ranks) {
     std::uint32_t version = 0;
     const std::size_t expected = std::min(kDescriptorsPerMessage, settings.ranks - processes.size());
-    auto some = receive(socket, version, expected, deadline);
+    auto some = receive(socket, version, expected, patience);
     if (!some) return std::unexpected(some.error());
     for (auto& one : *some) processes.push_back(std::move(one));
   }
   if (auto ok = send(socket, Word::mapped); !ok) return std::unexpected(ok.error());
-  if (auto ok = hear(socket, Word::go, deadline); !ok) return std::unexpected(ok.error());
+  if (auto ok = hear(socket, Word::go, patience); !ok) return std::unexpected(ok.error());
   return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
 }
 

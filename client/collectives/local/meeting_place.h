@@ -26,8 +26,9 @@ namespace tributary::client::local {
 class MeetingPlace {
  public:
   [[nodiscard]] static Result<MeetingPlace> open(const Secret& secret);
-  /// Blocks until all ranks are there, at most for `limit`.
-  [[nodiscard]] Result<std::unique_ptr<LocalGroup>> gather(GroupSettings settings, std::chrono::milliseconds limit);
+  /// Blocks until all ranks are there, at most for `limit`, or until the descriptor `stop` can be read.
+  [[nodiscard]] Result<std::unique_ptr<LocalGroup>> gather(GroupSettings settings, std::chrono::milliseconds limit,
+                                                           int stop = -1);
 
  private:
   MeetingPlace(FileDescriptor listener, const Secret& secret) : listener_(std::move(listener)), secret_(secret) {}
@@ -35,8 +36,9 @@ class MeetingPlace {
   Secret secret_;
 };
 
-/// The other ranks' side. Blocks, at most for `limit`, which should be longer than rank 0's.
+/// The other ranks' side. Blocks, at most for `limit`, which should be longer than rank 0's, or until the descriptor
+/// `stop` can be read.
 [[nodiscard]] Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings,
-                                                       std::chrono::milliseconds limit);
+                                                       std::chrono::milliseconds limit, int stop = -1);
 
 }  // namespace tributary::client::local

@@ -58,7 +58,8 @@ Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, co
   offered_bytes_ = count * element_ * (shape_ == Shape::parts ? ranks : 1);
   by_notes_ = offered_bytes_ <= layout.note_bytes();
   if (by_notes_) return;
-  streams_ = offered_bytes_ >= kStreamBytesMin;
+  // In place the destination has just been read, and is in the cache: a store past it would first have to put it out.
+  streams_ = offered_bytes_ >= kStreamBytesMin && !call.in_place;
   const std::uint64_t most = (shape_ == Shape::whole ? layout.chunk_bytes() : layout.slice_bytes()) / element_;
   const std::uint64_t slices = shape_ == Shape::sliced ? ranks : 1;  // that the vector is cut into, per chunk
   const std::uint64_t line = kLineBytes / element_;

@@ -93,7 +93,11 @@ typedef enum tributary_op {
 
 typedef enum tributary_mem_kind { TRIBUTARY_MEM_HOST = 0, TRIBUTARY_MEM_CUDA = 1 } tributary_mem_kind;
 
-typedef enum tributary_path { TRIBUTARY_PATH_FALLBACK = 0, TRIBUTARY_PATH_IN_NETWORK = 1 } tributary_path;
+typedef enum tributary_path {
+  TRIBUTARY_PATH_FALLBACK = 0,
+  TRIBUTARY_PATH_IN_NETWORK = 1,
+  TRIBUTARY_PATH_LOCAL = 2 /* shared memory: all ranks are on one host */
+} tributary_path;
 
 /* Explicit settings of one communicator; they win over the environment, which wins over the configuration file. Start
  * from TRIBUTARY_CONFIG_INITIALIZER; a NULL or 0 member means "not set here". */
@@ -128,6 +132,7 @@ typedef struct tributary_info {
   uint64_t last_pause_us; /* from the loss of the last tree to the fallback's start */
   uint64_t longest_pause_us;
   char reason[256]; /* why the path is what it is */
+  uint64_t bytes_local;
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);

@@ -24,13 +24,15 @@ class LostRank : public testing::Test {
   void start(bool with_service) {
     if (with_service) cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = 3, .levels = 2}, 2);
     stop_file_ = workshop_.folder() + "/stop";
-    auto fleet = RankFleet::start(
-        {.ranks = kRanks,
-         .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--world-only"},
-         .folder = workshop_.folder(),
-         .cluster = cluster_.get(),
-         .environment = {
-             {"TRIBUTARY_TIMEOUT", kTimeoutSeconds}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_HOST_ID", "somewhere"}}});
+    auto fleet =
+        RankFleet::start({.ranks = kRanks,
+                          .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--world-only"},
+                          .folder = workshop_.folder(),
+                          .cluster = cluster_.get(),
+                          .environment = {{"TRIBUTARY_TIMEOUT", kTimeoutSeconds},
+                                          {"TRIBUTARY_LOG", "debug"},
+                                          {"TRIBUTARY_HOST_ID", "somewhere"},
+                                          {"TRIBUTARY_LOCAL", "off"}}});  // this is about trees and the fallback
     ASSERT_TRUE(fleet) << fleet.error().message;
     fleet_ = std::move(*fleet);
     ASSERT_NO_FATAL_FAILURE(run_for(kRoundsBefore));

@@ -232,9 +232,12 @@ TEST(Lifecycle, AbortEndsWhatIsOutstandingHereAndElsewhere) {
       std::vector<float> data(1000);
       tributary_request* request = nullptr;
       ASSERT_EQ(tributary_recv(data.data(), data.size(), TRIBUTARY_FLOAT32, 0, comm, &request), TRIBUTARY_OK);
-      std::thread waiter(
-          [request] { EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_ERROR_ABORTED) << last_error(); });
-      while (waiting < 2) std::this_thread::yield();
+      std::thread waiter([request, &waiting] {
+        ++waiting;
+        EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_ERROR_ABORTED) << last_error();
+      });
+      while (waiting < 3) std::this_thread::yield();
+      std::this_thread::sleep_for(patience(Milliseconds(20)));  // until the waiter has looked its request up
       EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK) << last_error();
       waiter.join();
       EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);

@@ -124,5 +124,23 @@ TEST(Processes, ARankThatDoesNotCallIsNamedWithinTheTimeOut) {
                              TRIBUTARY_ERROR_TIMED_OUT);
 }
 
+TEST(Processes, ARankThatCallsSomethingElseIsAMismatchOnAllOthers) {
+  expect_error_on_all_others({.signal = 0, .victims_scenario = "other"}, TRIBUTARY_ERROR_MISMATCH);
+}
+
+TEST(Processes, MixMessagesAndCollectivesOfSeveralThreadsAndCommunicators) {
+  const std::string path = shares_memory() ? "local local" : "fallback fallback";
+  std::vector<std::unique_ptr<RankProcess>> ranks;
+  std::string id;
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks.push_back(std::make_unique<RankProcess>(rank, 3, patience(Milliseconds(60'000)), "mixed", id));
+    if (rank == 0) id = ranks[0]->next("id").value_or("");
+  }
+  for (const auto& rank : ranks) {
+    EXPECT_EQ(rank->next("path").value_or("none"), path);
+    EXPECT_EQ(rank->next("end").value_or("none").substr(0, 2), "0 ");
+  }
+}
+
 }  // namespace
 }  // namespace tributary::test

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string_view>
 #include <thread>
 
 namespace tributary::test {
@@ -48,6 +50,11 @@ tributary_config config_with(Milliseconds timeout) {
 
 std::string last_error() {
   return tributary_last_error(nullptr);
+}
+
+bool shares_memory() {
+  const char* local = std::getenv("TRIBUTARY_LOCAL");
+  return local == nullptr || std::string_view(local) != "off";
 }
 
 Milliseconds patience(Milliseconds normal) {

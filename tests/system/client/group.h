@@ -33,6 +33,9 @@ void in_threads(int count, const std::function<void(int index)>& body);
 /// The last error of this thread.
 [[nodiscard]] std::string last_error();
 
+/// Ranks of one host use its memory here: TRIBUTARY_LOCAL is not off.
+[[nodiscard]] bool shares_memory();
+
 /// Time-outs of tests that wait for one: several times longer under a sanitizer.
 [[nodiscard]] Milliseconds patience(Milliseconds normal);
 

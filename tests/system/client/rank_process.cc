@@ -5,13 +5,17 @@
 //   reduce  all_reduces of 4 MiB until one fails
 //   barrier one barrier
 //   absent  nothing: waits to be killed
+//   other   as "reduce", but of another count than everybody else's
+//   mixed   collectives and messages by several threads on two communicators; prints "path PATH PATH" of both before
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tributary/tributary.h"
@@ -41,12 +45,78 @@ tributary_unique_id from_hex(const char* text) {
   std::exit(1);
 }
 
+void need(tributary_status status, const char* what) {
+  if (status != TRIBUTARY_OK) fail(what);
+}
+
+/// An all_reduce that nobody waits for yet, a message around the ring, then the wait: the receiver of the message must
+/// not keep the others from their sum.
+void mix(tributary_comm* comm, int rank, int nranks, int rounds) {
+  std::vector<float> mine(70'000), sum(mine.size());
+  for (int round = 0; round < rounds; ++round) {
+    const std::size_t count = round % 3 == 0 ? mine.size() : static_cast<std::size_t>(1 + round);
+    std::fill(mine.begin(), mine.end(), static_cast<float>(rank + round));
+    tributary_request* request = nullptr;
+    need(tributary_all_reduce(mine.data(), sum.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, &request),
+         "tributary_all_reduce");
+    int said = rank, heard = -1;
+    if (rank != 0) {
+      need(tributary_recv(&heard, 1, TRIBUTARY_INT32, rank - 1, comm, nullptr), "tributary_recv");
+    } else {
+      need(tributary_wait(request, -1), "tributary_wait");  // the others are in their recv() meanwhile
+    }
+    need(tributary_send(&said, 1, TRIBUTARY_INT32, (rank + 1) % nranks, comm, nullptr), "tributary_send");
+    if (rank == 0) {
+      need(tributary_recv(&heard, 1, TRIBUTARY_INT32, nranks - 1, comm, nullptr), "tributary_recv");
+    } else {
+      need(tributary_wait(request, -1), "tributary_wait");
+    }
+    const auto expected = static_cast<float>(nranks * (nranks - 1) / 2 + nranks * round);
+    if (heard != (rank + nranks - 1) % nranks || sum[0] != expected || sum[count - 1] != expected) fail("a wrong sum");
+  }
+}
+
+void reduce_blocking(tributary_comm* comm, int nranks, int rounds) {
+  std::vector<std::int64_t> data(40'000);
+  for (int round = 0; round < rounds; ++round) {
+    const std::size_t count = round % 4 == 0 ? data.size() : 1;
+    std::fill(data.begin(), data.end(), round);
+    need(tributary_all_reduce(data.data(), data.data(), count, TRIBUTARY_INT64, TRIBUTARY_SUM, comm, nullptr),
+         "tributary_all_reduce");
+    if (data[count - 1] != std::int64_t{round} * nranks) fail("a wrong sum");
+  }
+}
+
+const char* path_of(const tributary_comm* comm) {
+  tributary_info info{};
+  info.struct_bytes = sizeof info;
+  need(tributary_comm_info(comm, &info), "tributary_comm_info");
+  return info.path == TRIBUTARY_PATH_LOCAL        ? "local"
+         : info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network"
+                                                  : "fallback";
+}
+
+tributary_status play_mixed(tributary_comm* comm, int rank, int nranks, const tributary_config& config) {
+  tributary_unique_id id{};
+  if (rank == 0) need(tributary_get_unique_id(&id), "tributary_get_unique_id");
+  need(tributary_broadcast(id.bytes, id.bytes, sizeof id.bytes, TRIBUTARY_UINT8, 0, comm, nullptr),
+       "tributary_broadcast");
+  tributary_comm* second = nullptr;
+  need(tributary_comm_init_rank_config(&second, nranks, &id, rank, &config), "tributary_comm_init_rank");
+  std::printf("path %s %s\n", path_of(comm), path_of(second));
+  std::thread one([&] { mix(comm, rank, nranks, 60); });
+  std::thread two([&] { reduce_blocking(second, nranks, 100); });
+  one.join();
+  two.join();
+  return tributary_comm_destroy(second);
+}
+
 tributary_status play(const std::string& scenario, tributary_comm* comm) {
   if (scenario == "barrier") return tributary_barrier(comm, nullptr);
   if (scenario == "absent") {
     while (true) pause();
   }
-  std::vector<float> data(1 << 20, 1.0F), sum(data.size());
+  std::vector<float> data((1 << 20) - (scenario == "other" ? 1 : 0), 1.0F), sum(data.size());
   while (true) {
     const auto status =
         tributary_all_reduce(data.data(), sum.data(), data.size(), TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
@@ -74,7 +144,8 @@ int main(int argc, char** argv) {
     fail("tributary_comm_init_rank");
   if (tributary_barrier(comm, nullptr) != TRIBUTARY_OK) fail("tributary_barrier");
   std::printf("ready\n");
-  const auto status = play(argv[4], comm);
+  const std::string scenario = argv[4];
+  const auto status = scenario == "mixed" ? play_mixed(comm, rank, nranks, config) : play(scenario, comm);
   std::printf("end %d %s\n", static_cast<int>(status), tributary_last_error(comm));
   return tributary_comm_destroy(comm) == TRIBUTARY_OK ? 0 : 1;
 }

@@ -61,7 +61,7 @@ class Snippets(unittest.TestCase):
                 rank.kill()
         self.assertEqual([rank.returncode for rank in ranks], [0] * RANKS, "\n".join(said))
         for text in said:
-            self.assertIn("fallback", text)
+            self.assertIn("local", text)
 
     def test_c(self) -> None:
         self.run_ranks([str(self.build("c", ".c", "c11")), str(self.folder / "id")])

@@ -39,7 +39,7 @@ std::string form(Collective collective, std::ptrdiff_t send_at, std::ptrdiff_t r
   c.root = root;
   const auto operation = check(c, rank, kRanks);
   if (!operation) return operation.error().message;
-  return (*operation)->in_place ? "in place" : "apart";
+  return operation->in_place ? "in place" : "apart";
 }
 
 TEST(Arguments, AreTakenOverIntoTheOperation) {
@@ -48,10 +48,10 @@ TEST(Arguments, AreTakenOverIntoTheOperation) {
   c.root = 2;
   const auto o = check(c, 2, kRanks);
   ASSERT_TRUE(o) << o.error().message;
-  EXPECT_EQ((*o)->signature, (Signature{Collective::reduce, DType::float32, ReduceOp::max, 2, 16}));
-  EXPECT_EQ((*o)->send, reinterpret_cast<const std::byte*>(&memory[0]));
-  EXPECT_EQ((*o)->recv, reinterpret_cast<std::byte*>(&memory[16]));
-  EXPECT_FALSE((*o)->in_place);
+  EXPECT_EQ(o->signature, (Signature{Collective::reduce, DType::float32, ReduceOp::max, 2, 16}));
+  EXPECT_EQ(o->send, reinterpret_cast<const std::byte*>(&memory[0]));
+  EXPECT_EQ(o->recv, reinterpret_cast<std::byte*>(&memory[16]));
+  EXPECT_FALSE(o->in_place);
 }
 
 TEST(Arguments, AnUnknownDtypeOrOpIsNamed) {

@@ -40,7 +40,7 @@ struct Outcome {
 };
 
 ProgressThread::Events events_of(Outcome& outcome) {
-  return {.ready = [&](const Status& status) { outcome.ready.set_value(status); },
+  return {.ready = [&](const Status& status, const auto&) { outcome.ready.set_value(status); },
           .over = [&](const Error& why) { outcome.over.set_value(why); }};
 }
 

@@ -36,7 +36,9 @@ py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
     info = self->info();
   }
   py::dict result;
-  result["path"] = info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network" : "fallback";
+  result["path"] = info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network"
+                   : info.path == TRIBUTARY_PATH_LOCAL    ? "local"
+                                                          : "fallback";
   result["reason"] = py::str(info.reason);
   result["epoch"] = info.epoch;
   result["lanes"] = info.lanes;
@@ -46,6 +48,7 @@ py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
   result["operations"] = info.operations;
   result["bytes_in_network"] = info.bytes_in_network;
   result["bytes_fallback"] = info.bytes_fallback;
+  result["bytes_local"] = info.bytes_local;
   result["failovers"] = info.failovers;
   result["returns"] = info.returns;
   result["last_pause_us"] = info.last_pause_us;

@@ -42,7 +42,7 @@ __all__ = ["Info", "create", "info", "library_version"]
 class Info(TypedDict):
     """A communicator's counters. Bytes are payload of collectives that have ended: this rank's input; of gathers, output."""
 
-    path: str  # "in-network" or "fallback": of operations that start now
+    path: str  # "in-network", "local" (shared memory of one host) or "fallback": of operations that start now
     reason: str  # why
     epoch: int  # generation of the trees; 0 before the first
     lanes: int  # 0 on fallback
@@ -52,6 +52,7 @@ class Info(TypedDict):
     operations: int
     bytes_in_network: int
     bytes_fallback: int
+    bytes_local: int
     failovers: int  # trees lost while in use
     returns: int  # moves back to a tree
     last_pause_us: int  # from the loss of the last tree to the fallback's start

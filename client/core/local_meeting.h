@@ -1,0 +1,28 @@
+#pragma once
+// The ranks of one host meet in blocking calls: this is the thread that makes one of them.
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "client/collectives/local/meeting_place.h"
+
+namespace tributary::client {
+
+class LocalMeeting {
+ public:
+  using Outcome = Result<std::unique_ptr<local::LocalGroup>>;
+
+  /// Runs `meet` in a thread of its own, which `stop`, a descriptor that can be read then, calls off; and gives what
+  /// came of it to `then`, in that thread.
+  LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then);
+  LocalMeeting(const LocalMeeting&) = delete;
+  LocalMeeting& operator=(const LocalMeeting&) = delete;
+  /// Calls it off, and waits for the end of `then`.
+  ~LocalMeeting();
+
+ private:
+  local::FileDescriptor stop_;
+  std::thread thread_;
+};
+
+}  // namespace tributary::client
