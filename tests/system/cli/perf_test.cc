@@ -17,7 +17,10 @@ constexpr const char* kDirect[] = {"all_to_all", "gather", "scatter", "sendrecv"
 class Perf : public testing::Test {
  protected:
   /// Where there is a tree, every operation is to take it.
-  Perf() { work_.variables["TRIBUTARY_TUNING"] = "off"; }
+  Perf() {
+    work_.variables["TRIBUTARY_TUNING"] = "off";
+    work_.variables["TRIBUTARY_LOCAL"] = "off";
+  }
 
   /// The report of rank 0.
   json perf(std::vector<std::string> run, const std::vector<std::string>& arguments) {
