@@ -64,7 +64,7 @@ def parameters_of_one_process(width: int = 128) -> list[torch.Tensor]:
 
 def bytes_moved() -> int:
     info = tributary.torch.info()
-    return info["bytes_in_network"] + info["bytes_fallback"]
+    return info["bytes_in_network"] + info["bytes_fallback"] + info["bytes_local"]
 
 
 def expect_same_on_all_ranks(tensor: torch.Tensor, size: int) -> None:
