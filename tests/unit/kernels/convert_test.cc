@@ -61,6 +61,11 @@ struct Case {
   [[nodiscard]] const SmallFormatKernels& kernels() const { return convert_table(target).small[format]; }
 };
 
+/// Without it GoogleTest prints the bytes, padding and all, of which valgrind complains.
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << std::string(to_string(c.target)) + " format " + std::to_string(c.format);
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const Target target : available_targets()) {

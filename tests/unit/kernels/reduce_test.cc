@@ -24,6 +24,11 @@ struct Case {
   ReduceOp op;
 };
 
+/// Without it GoogleTest prints the bytes, padding and all, of which valgrind complains.
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << std::string(to_string(c.dtype)) + " " + std::string(to_string(c.op));
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (std::uint8_t dtype = 0; dtype < kDTypeCount; ++dtype) {
