@@ -77,8 +77,8 @@ void ProgressThread::leave_seat() {
 bool ProgressThread::submit(Call call, Next next) {
   if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
     as_caller([&] {
-      if (broken_) return calls_.push_back(std::move(call));
-      run_calls();  // those that were submitted before
+      if (broken_) return;  // the end that is coming answers it, as everything that is outstanding
+      run_calls();          // those that were submitted before
       call(*communicator_);
       if (next == Next::leave) turn(transport_->now());  // sends what it has queued
     });
