@@ -1,0 +1,55 @@
+#pragma once
+// What the packet protocol stands on: something that sends and receives UDP datagrams in bursts. Kernel sockets
+// (transport/udp), a DPDK device (transport/dpdk) and the tests' simulated network are ports; the protocol above knows
+// none of them.
+//
+// Threads: a port belongs to one thread. wake() alone may be called from anywhere.
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::packet {
+
+/// Where datagrams go to and come from. IPv4 is mapped into IPv6 (::ffff:a.b.c.d). Network byte order in `ip` alone.
+struct PacketAddress {
+  std::array<std::uint8_t, 16> ip{};
+  std::uint16_t port = 0;
+  friend auto operator<=>(const PacketAddress&, const PacketAddress&) = default;
+};
+
+/// One datagram that has come. `bytes` is what UDP carries; it may be written to (decryption in place).
+struct ReceivedPacket {
+  PacketAddress from;
+  std::span<std::byte> bytes;
+  bool congestion_experienced = false;  // the ECN mark of RFC 3168
+};
+
+class PacketPort {
+ public:
+  virtual ~PacketPort() = default;
+  /// Fills `into` from its beginning with what has come, without waiting; returns how many. They stay valid until the
+  /// next receive().
+  [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
+  /// Takes one datagram, `header` then `payload`. The header is copied now. The payload may be read until `flush()` has
+  /// returned and not later. False: the port is full; flush() and try again in a later turn. Marked ECT(0).
+  [[nodiscard]] virtual bool send(const PacketAddress& to, std::span<const std::byte> header,
+                                  std::span<const std::byte> payload) = 0;
+  /// Hands all that was taken to the network, as far as it takes it; what it does not take is dropped and counted: the
+  /// protocol sends it again.
+  virtual void flush() = 0;
+  /// Waits until something has come, wake() was called, or `limit` is over. A port that cannot sleep returns at once.
+  virtual void wait(Duration limit) = 0;
+  /// Ends a wait(), or the next one. Any thread.
+  virtual void wake() noexcept = 0;
+  /// The greatest datagram to `to` that needs no fragments: of the route or device; what UDP carries, without headers.
+  [[nodiscard]] virtual std::size_t datagram_bytes_max(const PacketAddress& to) = 0;
+  /// With the port that was chosen for port 0. An unspecified ip means all of this host's.
+  [[nodiscard]] virtual PacketAddress local() const = 0;
+};
+
+}  // namespace tributary::transport::packet
