@@ -15,11 +15,14 @@ struct Beginning {
   ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() came
   SendQueue queue;
   TimePoint deadline = TimePoint::max();  // of opening, or of the flush
+  Duration limit{};                       // of opening, as it was given
   bool detached = false;                  // close_after_flush() came: no callback any more
 };
 
 class Connection : public Pollable {
  public:
+  /// nullptr: destroyed.
+  [[nodiscard]] Channel* channel() const noexcept { return channel_; }
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
   void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
 

@@ -56,6 +56,7 @@ void ShmConnection::go_on(OwnedDescriptor socket, Beginning&& beginning, Duratio
   queue_ = std::move(beginning.queue);
   detached_ = beginning.detached;
   deadline_ = beginning.deadline;
+  limit_ = beginning.limit;
   otherwise_ = std::move(otherwise);
   core_.set_deadline(*this, std::min(limit, deadline_ - Clock::now()));
   watch_greeting(std::move(socket), State::awaits_offer);

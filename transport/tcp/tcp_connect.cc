@@ -29,10 +29,10 @@ void TcpConnection::go_on(std::deque<SocketAddress> addresses, Beginning&& begin
   queue_ = std::move(beginning.queue);
   detached_ = beginning.detached;
   deadline_ = beginning.deadline;
-  limit_ = deadline_ - Clock::now();
+  limit_ = beginning.limit;
   straight_ = true;
   addresses_ = std::move(addresses);
-  core_.set_deadline(*this, std::max(limit_, Duration::zero()));
+  core_.set_deadline(*this, std::max(deadline_ - Clock::now(), Duration::zero()));
   try_next_address();
 }
 

@@ -137,6 +137,7 @@ Beginning TcpConnection::hand_on() {
   Beginning beginning{.handler = std::exchange(handler_, nullptr),
                       .queue = std::exchange(queue_, {}),
                       .deadline = deadline_,
+                      .limit = limit_,
                       .detached = detached_};
   close();
   return beginning;

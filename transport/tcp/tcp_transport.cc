@@ -5,6 +5,7 @@
 namespace tributary::transport {
 
 TcpTransport::TcpTransport(const TcpSettings& settings) : core_(std::make_shared<TcpCore>(settings)) {}
+TcpTransport::TcpTransport(std::shared_ptr<TcpCore> core) : core_(std::move(core)) {}
 TcpTransport::~TcpTransport() {
   core_->shut_down();
 }

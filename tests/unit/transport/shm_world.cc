@@ -7,7 +7,7 @@ std::vector<NamedWorld> worlds() {
     return [settings] { return std::make_unique<ShmWorld>(settings); };
   };
   return {{"plain", world({.frames_queued_max = kFramesQueuedMax})},
-          {"small_rings", world({.ring_bytes = 4096, .frames_queued_max = kFramesQueuedMax})},
+          {"small_rings", world({.ring_bytes = 32768, .frames_queued_max = kFramesQueuedMax})},
           {"small_turns", world({.frames_queued_max = kFramesQueuedMax, .poll_bytes_max = 700})}};
 }
 
