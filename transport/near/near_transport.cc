@@ -44,7 +44,7 @@ Result<std::unique_ptr<Listener>> NearTransport::listen(const Endpoint& at, Acce
   if (!tcp || shm_ == nullptr) return tcp;
   const Endpoint local = (*tcp)->local();
   std::unique_ptr<Listener> shared;
-  if (auto accepting = listen_at(name_of_listener(local), core_, shm_, local.port, acceptor)) {
+  if (auto accepting = listen_at(name_of_listener(local), core_, shm_, local.host, acceptor)) {
     shared = std::make_unique<ShmListener>(core_, std::move(accepting), local);
   }
   return std::make_unique<NearListener>(std::move(*tcp), std::move(shared));

@@ -16,12 +16,12 @@ constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr auto kGreetingLimit = std::chrono::seconds(5);
 
 ShmAcceptor::ShmAcceptor(const std::shared_ptr<Core>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
-                         std::uint16_t port, Acceptor& acceptor)
+                         std::string host, Acceptor& acceptor)
     : shared_core_(core),
       core_(*core),
       part_(std::move(part)),
       socket_(core->poller()),
-      port_(port),
+      host_(std::move(host)),
       acceptor_(&acceptor) {
   socket_.own(socket.release());
 }
@@ -82,8 +82,7 @@ void ShmAcceptor::take(OwnedDescriptor socket) {
     const auto oldest = greeting_.front();
     oldest->close();
   }
-  const std::string peer = "process-" + std::to_string(process_of(socket.get())) + ":" + std::to_string(port_);
-  auto connection = ShmConnection::make(core_, part_, peer, nullptr);
+  auto connection = ShmConnection::make(core_, part_, to_string(Endpoint{host_, 0}), nullptr);
   greeting_.push_back(connection);
   if (connection->greet(std::move(socket), *this, kGreetingLimit)) return;
   ++part_->statistics.refused_full;
@@ -108,10 +107,11 @@ void ShmAcceptor::greeted(ShmConnection& connection) {
 }
 
 std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<Core>& core,
-                                       const std::shared_ptr<ShmPart>& part, std::uint16_t port, Acceptor& acceptor) {
+                                       const std::shared_ptr<ShmPart>& part, const std::string& host,
+                                       Acceptor& acceptor) {
   OwnedDescriptor socket = listen_at_name(name);
   if (!socket.is_open()) return nullptr;
-  auto accepting = std::make_shared<ShmAcceptor>(core, part, std::move(socket), port, acceptor);
+  auto accepting = std::make_shared<ShmAcceptor>(core, part, std::move(socket), host, acceptor);
   if (const int error = accepting->start(); error != 0) {
     accepting->close();
     errno = error;

@@ -9,9 +9,10 @@ namespace tributary::transport {
 
 class ShmAcceptor final : public Pollable {
  public:
-  /// `port` names accepted connections, in messages.
+  /// `host` is what accepted connections are said to come from: whoever calls is on the same host, and would be seen at
+  /// the address that he calls.
   ShmAcceptor(const std::shared_ptr<Core>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
-              std::uint16_t port, Acceptor& acceptor);
+              std::string host, Acceptor& acceptor);
   /// 0 or errno.
   [[nodiscard]] int start();
   void close();
@@ -31,7 +32,7 @@ class ShmAcceptor final : public Pollable {
   Core& core_;
   std::shared_ptr<ShmPart> part_;
   PolledSocket socket_;
-  std::uint16_t port_;
+  std::string host_;
   Acceptor* acceptor_;
   std::list<std::shared_ptr<ShmConnection>> greeting_;  // the oldest first
   bool paused_ = false;
@@ -54,7 +55,7 @@ class ShmListener final : public Listener {
 
 /// Listens at a name. nullptr with errno: EADDRINUSE.
 [[nodiscard]] std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<Core>& core,
-                                                     const std::shared_ptr<ShmPart>& part, std::uint16_t port,
+                                                     const std::shared_ptr<ShmPart>& part, const std::string& host,
                                                      Acceptor& acceptor);
 
 }  // namespace tributary::transport

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Listener>> ShmTransport::listen(const Endpoint& at, Accep
     } else if (choice > 0) {
       break;
     }
-    accepting = listen_at(shared_name(to_string(local)), core_, part_, local.port, acceptor);
+    accepting = listen_at(shared_name(to_string(local)), core_, part_, local.host, acceptor);
     if (accepting == nullptr && errno != EADDRINUSE) break;
   }
   if (accepting == nullptr) {

@@ -72,12 +72,6 @@ bool trusted_user(int socket) noexcept {
   return peer.uid == ::geteuid() || peer.uid == 0 || ::geteuid() == 0;
 }
 
-pid_t process_of(int socket) noexcept {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
-}
-
 bool send_message(int socket, std::span<const std::byte> message, int descriptor) noexcept {
   iovec data{.iov_base = const_cast<std::byte*>(message.data()), .iov_len = message.size()};
   alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof(int))] = {};

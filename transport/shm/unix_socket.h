@@ -20,8 +20,6 @@ namespace tributary::transport {
 
 /// A process of this user or of root is at the other end; root itself serves everybody.
 [[nodiscard]] bool trusted_user(int socket) noexcept;
-/// 0: unknown, or in a namespace that cannot be seen from here.
-[[nodiscard]] pid_t process_of(int socket) noexcept;
 
 /// All of it at once or not at all. `descriptor` -1: none goes along.
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> message, int descriptor = -1) noexcept;
