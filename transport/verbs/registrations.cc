@@ -39,26 +39,23 @@ bool Registration::overlaps(std::span<const std::byte> memory) const noexcept {
   return begin < end_of(memory) && memory.data() < begin + region_->length;
 }
 
-Registrations::Registrations(ibv_pd& domain, bool sinks_need_remote_write, const VerbsSettings& settings,
-                             const KeptRanges& kept, VerbsStatistics& statistics)
-    : domain_(domain),
-      sinks_need_remote_write_(sinks_need_remote_write),
-      settings_(settings),
-      kept_(kept),
-      statistics_(statistics) {}
+Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
+                             VerbsStatistics& statistics)
+    : domain_(domain), exposed_(exposed), settings_(settings), kept_(kept), statistics_(statistics) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
   if (auto known = find(memory, access)) {
     ++statistics_.registration_hits;
     return known;
   }
-  const auto* kept = kept_around(memory);
+  const bool passing = is_exposed(access);
+  const auto* kept = passing ? nullptr : kept_around(memory);
   auto made = make(kept != nullptr ? *kept : memory, access);
   if (!made) return made;
   remember(kept != nullptr ? kept->data() : memory.data(), access, *made);
   if (kept != nullptr) {
     held_.push_back(*made);
-  } else {
+  } else if (!passing) {
     keep_idle(*made);
   }
   return made;
@@ -90,8 +87,9 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
 }
 
 Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, Access access) {
-  unsigned rights = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
-  if (access == Access::sink && sinks_need_remote_write_) rights |= IBV_ACCESS_REMOTE_WRITE;
+  unsigned rights = IBV_ACCESS_LOCAL_WRITE;
+  if (access == Access::source) rights = exposed_.sources ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_MW_BIND;
+  if (access == Access::sink && exposed_.sinks) rights |= IBV_ACCESS_REMOTE_WRITE;
   auto* const at = const_cast<std::byte*>(memory.data());  // the call has no const form; a source is only read
   MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
   if (region) return std::make_shared<const Registration>(std::move(region), statistics_);

@@ -1,7 +1,9 @@
 #pragma once
 // Registered memory of one protection domain. A registration lives as long as somebody holds it; while it lives,
 // whoever wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held
-// by the cache; other memory is held after use only as far as the settings allow.
+// by the cache; other memory is held after use only as far as the settings allow. Neither where the key gives a peer
+// rights (Exposed).
+#include <array>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -15,8 +17,17 @@
 namespace tributary::transport::verbs {
 
 enum class Access : std::uint8_t {
-  source,  // the peer may read it
-  sink,    // our own device may write it
+  messages,  // our own device receives into it
+  source,    // the peer may read it: through a memory window, or, where there are none, by the registration's key
+  sink,      // our own device reads into it what the peer has
+};
+inline constexpr std::size_t kAccesses = 3;
+
+/// Registrations whose keys give rights to whoever knows them. They are of exactly the memory that was asked for, and
+/// end with their use.
+struct Exposed {
+  bool sources = false;  // no memory windows
+  bool sinks = false;    // iWARP: it writes the answer of a read as a remote write
 };
 
 class Registration {
@@ -27,6 +38,7 @@ class Registration {
   Registration& operator=(const Registration&) = delete;
   [[nodiscard]] std::uint32_t local_key() const noexcept { return region_->lkey; }
   [[nodiscard]] std::uint32_t remote_key() const noexcept { return region_->rkey; }
+  [[nodiscard]] ibv_mr* region() const noexcept { return region_.get(); }
   [[nodiscard]] bool covers(const std::byte* at, std::size_t bytes) const noexcept;
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return region_->length; }
@@ -45,7 +57,7 @@ using KeptRanges = std::map<std::uint64_t, std::span<const std::byte>>;
 
 class Registrations {
  public:
-  Registrations(ibv_pd& domain, bool sinks_need_remote_write, const VerbsSettings& settings, const KeptRanges& kept,
+  Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
                 VerbsStatistics& statistics);
 
   /// Errc::exhausted says which limit to raise.
@@ -57,17 +69,20 @@ class Registrations {
   using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;
   [[nodiscard]] RegistrationPtr find(std::span<const std::byte> memory, Access access);
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
+  [[nodiscard]] bool is_exposed(Access access) const noexcept {
+    return access == Access::source ? exposed_.sources : access == Access::sink && exposed_.sinks;
+  }
   [[nodiscard]] const std::span<const std::byte>* kept_around(std::span<const std::byte> memory) const noexcept;
   void keep_idle(const RegistrationPtr& registration);
   void remember(const std::byte* begin, Access access, const RegistrationPtr& registration);
 
   ibv_pd& domain_;
-  const bool sinks_need_remote_write_;  // iWARP writes the answer of a read as a remote write
+  const Exposed exposed_;
   const VerbsSettings& settings_;
   const KeptRanges& kept_;
   VerbsStatistics& statistics_;
-  std::array<ByBegin, 2> known_;  // by Access
-  std::array<std::size_t, 2> sweep_at_{64, 64};
+  std::array<ByBegin, kAccesses> known_;  // by Access
+  std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64};
   std::vector<RegistrationPtr> held_;  // of kept ranges
   std::list<RegistrationPtr> idle_;    // oldest first
   std::size_t idle_bytes_ = 0;

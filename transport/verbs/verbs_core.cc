@@ -20,9 +20,8 @@ namespace {
 constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 constexpr int kCompletionsAtOnce = 32;
 constexpr int kBatchesAtOnce = 8;  // of completions in one turn
-// While completions keep coming, or poll() spins, the system is asked for other events this rarely.
+// While completions keep coming, or poll() spins, the clock is read this rarely.
 constexpr std::uint32_t kPollsBetweenClocks = 16;
-constexpr Duration kControlPeriod = std::chrono::microseconds(200);
 // Spinning is learnt: a sleep that ended within so many spins was not worth its system calls.
 constexpr int kSpinsWorthSleep = 4;
 constexpr Duration kSpinMin = std::chrono::microseconds(2);
@@ -54,37 +53,43 @@ Status VerbsCore::open() {
   }
   wake_ = FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   epoll_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (wake_.get() < 0 || epoll_.get() < 0)
+  control_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (wake_.get() < 0 || epoll_.get() < 0 || control_.get() < 0)
     return fail(Errc::exhausted, std::string("no descriptor left: ") + std::strerror(errno) + ".");
+  auto event_watch = EventWatch::of_process();
+  if (!event_watch) return std::unexpected(event_watch.error());
+  event_watch_ = std::move(*event_watch);
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
-  watch(events_->fd);
-  watch(wake_.get());
+  watch(control_, events_->fd);
+  watch(epoll_, control_.get());
+  watch(epoll_, wake_.get());
+  control_number_ = event_watch_->enter(control_.get(), control_waits_);
   spin_ = settings_.busy_poll;
   return {};
 }
 
-VerbsCore::~VerbsCore() = default;
+VerbsCore::~VerbsCore() {
+  if (control_number_ != 0) event_watch_->leave(control_number_, control_.get());
+}
 
-void VerbsCore::watch(int descriptor) {
+void VerbsCore::watch(const FileDescriptor& set, int descriptor) {
   epoll_event event{};
   event.events = EPOLLIN;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
+  ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
 }
 
 Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::uint32_t completions) {
   std::erase_if(devices_, [](const auto& device) { return device.expired(); });
-  bool first = true;
   for (const auto& weak : devices_) {
     auto device = weak.lock();
-    if (device->context() != context) continue;
-    if (device->has_room(completions)) return device;
-    first = false;
+    if (device->context() == context && device->has_room(completions)) return device;
   }
   auto opened = Device::open(context, settings_, kept_, statistics);
   if (!opened) return opened;
-  watch((*opened)->completion_descriptor());
-  if (first) {
-    watch(context->async_fd);
+  watch(epoll_, (*opened)->completion_descriptor());
+  if (std::ranges::find(contexts_, context) == contexts_.end()) {
+    contexts_.push_back(context);
+    watch(control_, context->async_fd);
     DeviceWatch::of_process().enter(context, weak_from_this());
   }
   devices_.emplace_back(*opened);
@@ -105,14 +110,18 @@ std::size_t VerbsCore::poll(Duration wait) {
   return callbacks_;
 }
 
-void VerbsCore::run_once(bool with_control) {
+/// `woken`: after a sleep, or before one.
+void VerbsCore::run_once(bool woken) {
   const bool some = take_completions();
-  if (!with_control && ++polls_without_control_ >= kPollsBetweenClocks) {
-    polls_without_control_ = 0;
-    with_control = Clock::now() >= next_control_;
+  const bool control = woken || control_waits_->load(std::memory_order_acquire);
+  if (control) take_control();
+  bool timers = control;
+  if (!timers && !timers_.empty() && ++polls_without_clock_ >= kPollsBetweenClocks) {
+    polls_without_clock_ = 0;
+    timers = true;
   }
-  if (with_control) take_control();
-  if (!some && !with_control && idle()) return;
+  if (timers) run_timers();
+  if (!some && !timers && idle()) return;
   run_posted();
   run_due();
 }
@@ -145,13 +154,14 @@ bool VerbsCore::take_completions() {
 }
 
 void VerbsCore::take_control() {
-  const TimePoint now = Clock::now();
-  next_control_ = now + kControlPeriod;
+  const bool told = control_waits_->exchange(false, std::memory_order_acq_rel);
   take_connection_events();
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    if (const auto device = devices_[i].lock()) DeviceWatch::of_process().read(device->context());
-  }
-  run_timers();
+  std::erase_if(contexts_, [&](ibv_context* context) {
+    if (DeviceWatch::of_process().read(context)) return false;
+    ::epoll_ctl(control_.get(), EPOLL_CTL_DEL, context->async_fd, nullptr);  // it would be readable for ever
+    return true;
+  });
+  if (told) event_watch_->rearm(control_number_, control_.get());
 }
 
 void VerbsCore::take_connection_events() {

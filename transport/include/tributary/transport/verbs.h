@@ -4,11 +4,14 @@
 // from where the sender has them to where the receiver's handler wants them: no processor copies them, and no kernel is
 // asked.
 //
-// Authority. A payload's key is told to the peer that shall fetch it, and to nobody else; it allows reading alone, of
-// the payload's own bytes, and is revoked when the frame is sent, unless the memory is kept registered
-// (keep_registered). A key is good only within its protection domain. Connections whose first frame names the same
-// group share one, because their memory is the same: a group's. The group is claimed before the first frame comes, and
-// the first frame must repeat it. A connection that claims none has a domain of its own.
+// Authority. A payload's key is told to the peer that shall fetch it. It is the key of a memory window, bound to this
+// connection's queue pair: it lets that peer alone read the payload's own bytes and nothing else, and it is revoked
+// when the peer says that it has them, before anything happens because of that. Registrations have no key that a peer
+// could use. Nobody is ever given a right to write. Devices without such windows: every connection has a protection
+// domain of its own, and each payload is registered by itself, for as long as the peer reads it.
+//
+// A connection claims a group before its first frame comes, and the first frame must repeat it; connections of the same
+// group share a protection domain, because their memory is the same: a group's. One that claims none has its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -33,6 +36,9 @@ struct VerbsSettings {
   std::uint32_t inline_bytes = 220;  // messages up to so long are written into the work request, if the device can
   std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; larger payloads are fetched by several
   std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
+  // Payloads of one channel that the peer may be fetching, each through a memory window: a power of two, or less is
+  // used. 0: no memory windows, as on devices that have none.
+  std::uint32_t windows_max = 64;
   // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that is unmapped
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
@@ -64,6 +70,7 @@ struct VerbsStatistics {
   std::size_t queue_pairs = 0;
   std::size_t completion_queues = 0;
   std::size_t memory_regions = 0;
+  std::size_t memory_windows = 0;
   std::size_t bytes_registered = 0;
 };
 
