@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::uint32_t kCompletionsAtFirst = 1024;
 constexpr std::uint32_t kWindowsMax = 1024;
+// Linux's rdma_rxe looks at the bounds of the registration under a window, not at the window's (seen on 6.12).
+constexpr std::uint32_t kSoftwareRoceVendor = 0xFFFFFF;
 
 std::unexpected<Error> refused(const Device& device, const char* what) {
   const int error = errno;
@@ -38,6 +40,7 @@ Result<std::shared_ptr<Device>> Device::open(ibv_context* context, const VerbsSe
     if ((limits.device_cap_flags & kBoundToQueuePairs) != 0 && limits.max_mw > 0 && !device->is_iwarp()) {
       device->windows_ = std::bit_floor(std::min(settings.windows_max, kWindowsMax));
     }
+    device->windows_unbounded_ = limits.vendor_id == kSoftwareRoceVendor;
   }
   return device;
 }
@@ -47,7 +50,7 @@ Device::~Device() {
 }
 
 Result<std::shared_ptr<Domain>> Device::domain_of(std::uint64_t group) {
-  const Exposed exposed{.sources = windows_ == 0, .sinks = is_iwarp()};
+  const Exposed exposed{.sources = windows_ == 0, .sinks = is_iwarp(), .windows_unbounded = windows_unbounded_};
   const bool shared = group != 0 && !exposed.sources && !exposed.sinks;
   if (shared) {
     if (auto known = domains_[group].lock()) return known;

@@ -79,6 +79,7 @@ class Device {
   std::uint32_t leftover_ = 0;
   std::uint32_t reads_max_ = 1;
   std::uint32_t windows_ = 0;
+  bool windows_unbounded_ = false;
   bool armed_ = false;
   std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;  // of groups
   std::vector<std::weak_ptr<Domain>> own_domains_;          // of connections

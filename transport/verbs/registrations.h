@@ -5,6 +5,7 @@
 // rights (Exposed).
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -23,11 +24,15 @@ enum class Access : std::uint8_t {
 };
 inline constexpr std::size_t kAccesses = 3;
 
-/// Registrations whose keys give rights to whoever knows them. They are of exactly the memory that was asked for, and
-/// end with their use.
+/// What the keys of registrations would allow by themselves.
 struct Exposed {
+  // Sources and sinks whose keys give rights to whoever knows them: such registrations are of exactly the memory that
+  // was asked for, and end with their use.
   bool sources = false;  // no memory windows
   bool sinks = false;    // iWARP: it writes the answer of a read as a remote write
+  // The device lets a window read all of the registration that it is bound to, whatever its own bounds: so sources are
+  // registered exactly; those of memory that stays are kept.
+  bool windows_unbounded = false;
 };
 
 class Registration {
@@ -67,6 +72,9 @@ class Registrations {
 
  private:
   using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;
+  [[nodiscard]] bool is_exact(Access access) const noexcept {
+    return is_exposed(access) || (access == Access::source && exposed_.windows_unbounded);
+  }
   [[nodiscard]] RegistrationPtr find(std::span<const std::byte> memory, Access access);
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
   [[nodiscard]] bool is_exposed(Access access) const noexcept {
@@ -83,8 +91,9 @@ class Registrations {
   VerbsStatistics& statistics_;
   std::array<ByBegin, kAccesses> known_;  // by Access
   std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64};
-  std::vector<RegistrationPtr> held_;  // of kept ranges
-  std::list<RegistrationPtr> idle_;    // oldest first
+  std::vector<RegistrationPtr> held_;       // kept ranges, whole
+  std::deque<RegistrationPtr> held_parts_;  // of kept ranges; oldest first
+  std::list<RegistrationPtr> idle_;         // oldest first
   std::size_t idle_bytes_ = 0;
 };
 

@@ -26,7 +26,7 @@ sockaddr_in address_of(const std::string& host, std::uint16_t port) {
 }  // namespace
 
 RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump)
-    : pump_(std::move(pump)), scratch_(kScratchBytes), ring_(kDepth * message_bytes_), out_(message_bytes_) {
+    : pump_(std::move(pump)), scratch_(kScratchBytes), ring_(kDepth * kMessageBytes), out_(kMessageBytes) {
   events_.reset(rdma_create_event_channel());
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
   rdma_cm_id* id = nullptr;
@@ -38,8 +38,7 @@ RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t grou
     return;
   if (!wait_event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, 5000) != 0) return;
   if (!wait_event(RDMA_CM_EVENT_ROUTE_RESOLVED) || !set_up_queue_pair()) return;
-  Greeting greeting{
-      .receive_depth = kDepth, .message_bytes = static_cast<std::uint32_t>(message_bytes_), .group = group};
+  Greeting greeting{.receive_depth = kDepth, .message_bytes = kMessageBytes, .group = group};
   rdma_conn_param wanted{};
   wanted.private_data = &greeting;
   wanted.private_data_len = sizeof greeting;
@@ -91,8 +90,8 @@ bool RawPeer::set_up_queue_pair() {
 }
 
 void RawPeer::post_receive(std::uint32_t index) {
-  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(ring_.data() + index * message_bytes_),
-                .length = static_cast<std::uint32_t>(message_bytes_),
+  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(ring_.data() + index * kMessageBytes),
+                .length = static_cast<std::uint32_t>(kMessageBytes),
                 .lkey = ring_region_->lkey};
   ibv_recv_wr work{.wr_id = index, .next = nullptr, .sg_list = &place, .num_sge = 1};
   ibv_recv_wr* refused = nullptr;
@@ -150,7 +149,7 @@ std::optional<RawPeer::Offer> RawPeer::next_offer() {
 void RawPeer::take(const ibv_wc& completion) {
   if (completion.wr_id >= kDepth || completion.status != IBV_WC_SUCCESS) return;
   const auto index = static_cast<std::uint32_t>(completion.wr_id);
-  const std::byte* const message = ring_.data() + index * message_bytes_;
+  const std::byte* const message = ring_.data() + index * kMessageBytes;
   std::size_t at = sizeof(MessagePrefix);
   while (at + sizeof(RecordHead) <= completion.byte_len) {
     RecordHead head;

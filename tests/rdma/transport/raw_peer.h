@@ -45,6 +45,7 @@ class RawPeer {
  private:
   static constexpr std::size_t kScratchBytes = 1U << 20;
   static constexpr std::uint32_t kDepth = 16;
+  static constexpr std::size_t kMessageBytes = verbs::message_bytes_for(4096);
 
   [[nodiscard]] bool wait_event(rdma_cm_event_type wanted);
   [[nodiscard]] bool set_up_queue_pair();
@@ -66,7 +67,6 @@ class RawPeer {
   std::vector<std::byte> out_;
   verbs::MemoryRegionPtr scratch_region_, ring_region_, out_region_;
   std::vector<Offer> offers_;
-  std::size_t message_bytes_ = verbs::message_bytes_for(4096);
   std::uint32_t consumed_ = 0;
   std::uint64_t next_number_ = 1000;
   bool connected_ = false;
