@@ -99,15 +99,13 @@ void Device::arm() noexcept {
   armed_ = ibv_req_notify_cq(queue_.get(), 0) == 0;
 }
 
+/// Armed once, it tells once.
 void Device::take_events() noexcept {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  unsigned int events = 0;
-  while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) {
-    ++events;
-    armed_ = false;
-  }
-  if (events > 0) ibv_ack_cq_events(queue, events);
+  if (!armed_ || ibv_get_cq_event(channel_.get(), &queue, &context) != 0) return;
+  armed_ = false;
+  ibv_ack_cq_events(queue, 1);
 }
 
 }  // namespace tributary::transport::verbs

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "spin_estimate.h"
 #include "tributary/transport/verbs.h"
 #include "verbs/device.h"
 #include "verbs/event_watch.h"
@@ -90,9 +91,9 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what);
 
  private:
-  explicit VerbsCore(const VerbsSettings& settings) : settings_(settings) {}
+  explicit VerbsCore(const VerbsSettings& settings) : settings_(settings), spin_estimate_(settings.spin_max) {}
   [[nodiscard]] Status open();
-  void run_once(bool woken);
+  bool run_once();
   bool take_completions();
   void take_control();
   void take_connection_events();
@@ -101,11 +102,12 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void run_due();
   void flush_dirty();
   void wait_for_work(TimePoint deadline);
-  void sleep_until(TimePoint deadline);
+  bool sleep_until(TimePoint deadline);
   [[nodiscard]] bool idle() const noexcept {
     return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed);
   }
-  void watch(const verbs::FileDescriptor& set, int descriptor);
+  enum class Told : std::uint64_t { wake, control, completions };
+  void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
   void run_here(std::function<void(VerbsCore&)> call);
 
   const VerbsSettings settings_;
@@ -130,7 +132,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   std::vector<verbs::ConnectionPtr> dirty_, dirty_now_;
   std::size_t callbacks_ = 0;
   std::uint32_t polls_without_clock_ = 0;
-  Duration spin_{};  // what wait_for_work() spins now: between nothing and settings_.busy_poll
+  SpinEstimate spin_estimate_;
   bool polling_ = false;
   bool shut_ = false;
 

@@ -43,9 +43,10 @@ struct VerbsSettings {
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
   std::size_t registrations_idle_bytes = 0;
-  Duration busy_poll = std::chrono::microseconds(50);  // poll(wait) spins up to so long before it sleeps; it learns
-                                                       // from how soon something came
-  std::uint8_t traffic_class = 0;                      // DSCP and ECN bits of RoCE packets; 0: the system's
+  Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
+  Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
+                                                      // others, but only while most waits are over by then; 0: never
+  std::uint8_t traffic_class = 0;                     // DSCP and ECN bits of RoCE packets; 0: the system's
   std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
   std::uint8_t retry_count = 7;      // packets sent again before the peer counts as gone; at most 7
   std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
