@@ -82,7 +82,7 @@ WorkerSnapshot WorkerThread::copy() const {
           .lanes = worker_.lanes(),
           .sessions = worker_.sessions(),
           .transport = tcp_ != nullptr ? tcp_->statistics() : transport::TcpStatistics{},
-          .verbs = verbs_ != nullptr ? verbs_->statistics() : transport::VerbsStatistics{}};
+          .verbs = verbs_ != nullptr ? std::optional(verbs_->statistics()) : std::nullopt};
 }
 
 std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {

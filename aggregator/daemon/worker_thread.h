@@ -6,6 +6,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,7 +24,7 @@ struct WorkerSnapshot {
   std::vector<LaneStatus> lanes;
   std::uint64_t sessions = 0;
   transport::TcpStatistics transport;
-  transport::VerbsStatistics verbs;
+  std::optional<transport::VerbsStatistics> verbs;  // over RDMA
 };
 
 class WorkerThread {

@@ -10,7 +10,7 @@
 #include "tcp/pollable.h"
 #include "tcp/poller.h"
 #include "tcp/resolver.h"
-#include "tcp/spin_estimate.h"
+#include "spin_estimate.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::transport {
