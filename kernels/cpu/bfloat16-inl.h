@@ -27,6 +27,29 @@ HWY_INLINE void widen_bfloat16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<f
   }
 }
 
+/// Two vectors of bfloat16 from memory to four of float32.
+template <Order kOrder>
+HWY_INLINE void load_bfloat16(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
+#if HWY_ARCH_X86
+  if constexpr (kOrder == Order::sequential) {  // from memory, halves need no shuffle to get at the upper one
+    const std::size_t step = vector_bytes() / 2;
+    const auto widened = [from](std::size_t offset) HWY_ATTR {
+      const hn::Half<Tag<std::uint8_t>> bytes;
+      const hn::Half<Tag<std::uint16_t>> words;
+      return as<float>(
+          hn::ShiftLeft<16>(hn::PromoteTo(Tag<std::uint32_t>(), hn::BitCast(words, hn::LoadU(bytes, from + offset)))));
+    };
+    a = widened(0);
+    b = widened(step);
+    c = widened(2 * step);
+    d = widened(3 * step);
+    return;
+  }
+#endif
+  widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from), a, b);
+  widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+}
+
 /// The rounded value in the upper half of each lane; what is below it is left over. A NaN is only made quiet: rounding
 /// its payload could carry. (Not by Ne(value, value): in Highway 1.0.3 that is an ordered comparison on AVX2 and
 /// AVX-512, false for NaN.)

@@ -3,8 +3,12 @@
 
 namespace tributary::kernels {
 
-/// Bytes of the last cache that one core reaches, as the processor reports it; a default where it does not. Any thread;
-/// asked once.
-[[nodiscard]] std::size_t last_cache_bytes() noexcept;
+struct CacheSizes {
+  std::size_t second;  // of one core, in bytes
+  std::size_t last;    // the largest, which other cores use as well
+};
+
+/// This machine's, or a guess where it does not say.
+[[nodiscard]] const CacheSizes& cache_sizes() noexcept;
 
 }  // namespace tributary::kernels

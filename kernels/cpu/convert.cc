@@ -23,7 +23,7 @@ const SmallFormatKernels* kernels_of(DType dtype) noexcept {
 
 /// As for reduce: once it is certain that the result does not stay in the last cache, and no sooner.
 bool should_stream(std::size_t bytes) noexcept {
-  return bytes > last_cache_bytes() / 2;
+  return bytes > cache_sizes().last / 2;
 }
 
 }  // namespace

@@ -109,8 +109,7 @@ struct Float16 {
   static constexpr std::size_t kGroupVectors = 2;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_float16<kOrder>(load_vector<std::uint16_t>(from), a, b);
-    widen_float16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+    load_float16<kOrder>(from, a, b, c, d);
   }
 
   template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
@@ -127,8 +126,7 @@ struct BFloat16 {
   static constexpr std::size_t kGroupVectors = 2;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from), a, b);
-    widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+    load_bfloat16<kOrder>(from, a, b, c, d);
   }
 
   template <bool kStream, Overflow kOverflow = Overflow::to_infinity>

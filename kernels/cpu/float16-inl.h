@@ -67,6 +67,28 @@ HWY_INLINE void widen_float16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<fl
 #endif
 }
 
+/// Two vectors of float16 from memory to four of float32, in the order that narrow_float16 undoes.
+template <Order kOrder>
+HWY_INLINE void load_float16(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
+#if TRIBUTARY_F16 == TRIBUTARY_F16_HALVES && HWY_ARCH_X86
+  // From memory the conversion is one arithmetic operation; from a register it is two, the other a shuffle across the
+  // vector, and the upper half takes a third to get at.
+  const std::size_t step = vector_bytes() / 2;
+  const auto widened = [from](std::size_t offset) HWY_ATTR {
+    const hn::Half<Tag<std::uint8_t>> bytes;
+    const hn::Half<Tag<hwy::float16_t>> halves;
+    return hn::PromoteTo(Tag<float>(), hn::BitCast(halves, hn::LoadU(bytes, from + offset)));
+  };
+  a = widened(0);
+  b = widened(step);
+  c = widened(2 * step);
+  d = widened(3 * step);
+#else
+  widen_float16<kOrder>(load_vector<std::uint16_t>(from), a, b);
+  widen_float16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+#endif
+}
+
 /// The largest float16 in place of anything larger. A NaN stays: its comparison is false.
 HWY_INLINE Vec<float> clamp_to_float16(Vec<float> value) {
   const auto largest = set<float>(65504.0F);

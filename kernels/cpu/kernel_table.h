@@ -18,6 +18,7 @@ struct ReduceArgs {
   std::size_t count;
   std::uint32_t divisor;  // 1 for every op but avg
   bool stream;            // write the result past the caches; then out is none of the inputs
+  bool ahead = false;     // the arrays do not fit in the second cache
 };
 using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 

@@ -8,6 +8,9 @@ HWY_BEFORE_NAMESPACE();
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #pragma GCC target("avx512bf16")
 #endif
+#if TRIBUTARY_FP16_INSTRUCTIONS
+#pragma GCC target("avx512fp16")
+#endif
 namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -15,6 +18,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 #include "cpu/formats-inl.h"
 //
 #include "cpu/arithmetic-inl.h"
+#if TRIBUTARY_FP16_INSTRUCTIONS
+#include "cpu/float16_pairs-inl.h"
+#endif
 
 // ---- Operations on accumulator lanes: combine two values, and finish the last one before it is rounded.
 
@@ -144,9 +150,16 @@ HWY_NOINLINE void reduce_partial(const ReduceArgs& args, const Op& op, Range ran
   std::memcpy(static_cast<std::uint8_t*>(args.out) + range.begin, result, bytes);
 }
 
+/// How a call goes through its arrays.
+enum class Walk {
+  cached,    // they are in the first two caches
+  ahead,     // they are beyond: what a later group reads is asked for
+  streamed,  // likewise, and the result goes past the caches
+};
+
 /// Whole groups, then a partial one. kInputs: the number of inputs where it is known to the compiler, which keeps their
 /// addresses in registers; 0 for any.
-template <class Element, bool kStream, std::size_t kInputs, class Op>
+template <class Element, Walk kWalk, std::size_t kInputs, class Op>
 HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) {
   const std::size_t inputs_count = kInputs != 0 ? kInputs : args.inputs_count;
   const std::uint8_t* fixed[kInputs != 0 ? kInputs : 1];
@@ -162,11 +175,11 @@ HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) 
         return fixed[input] + offset;
       } else {
         const std::uint8_t* from = static_cast<const std::uint8_t*>(inputs[input]) + offset;
-        if constexpr (kStream) prefetch_ahead<Element>(from);
+        if constexpr (kWalk != Walk::cached) prefetch_ahead<Element>(from);
         return from;
       }
     };
-    reduce_group<Element, kStream>(inputs_count, op, in_place, out + offset);
+    reduce_group<Element, kWalk == Walk::streamed>(inputs_count, op, in_place, out + offset);
   }
   if (offset < range.end) reduce_partial<Element>(args, op, {offset, range.end});
 }
@@ -177,9 +190,10 @@ template <class Element, class Op>
 HWY_INLINE void reduce_streamed(const ReduceArgs& args, const Op& op, std::size_t bytes) {
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(args.out) % vector_bytes();
   const std::size_t head = misaligned == 0 ? 0 : vector_bytes() - misaligned;
-  if (head > bytes || head % Element::kElementBytes != 0) return reduce_range<Element, false, 0>(args, op, {0, bytes});
+  if (head > bytes || head % Element::kElementBytes != 0)
+    return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
   if (head > 0) reduce_partial<Element>(args, op, {0, head});
-  reduce_range<Element, true, 0>(args, op, {head, bytes});
+  reduce_range<Element, Walk::streamed, 0>(args, op, {head, bytes});
   hwy::FlushStream();  // pairs with whatever hands the result to another core
 }
 
@@ -188,23 +202,24 @@ void run(const ReduceArgs& args) noexcept {
   const Op<typename Element::Lane> op(args.divisor);
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
+  if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
   // Sums are what nearly every call asks for; the others do more per byte, and gain less from it than their code is
   // large.
   if constexpr (std::is_same_v<Op<float>, Sum<float>>) {
     switch (args.inputs_count) {
       case 2:
-        return reduce_range<Element, false, 2>(args, op, {0, bytes});
+        return reduce_range<Element, Walk::cached, 2>(args, op, {0, bytes});
       case 3:
-        return reduce_range<Element, false, 3>(args, op, {0, bytes});
+        return reduce_range<Element, Walk::cached, 3>(args, op, {0, bytes});
       case 4:
-        return reduce_range<Element, false, 4>(args, op, {0, bytes});
+        return reduce_range<Element, Walk::cached, 4>(args, op, {0, bytes});
       case 8:
-        return reduce_range<Element, false, 8>(args, op, {0, bytes});
+        return reduce_range<Element, Walk::cached, 8>(args, op, {0, bytes});
       default:
         break;
     }
   }
-  reduce_range<Element, false, 0>(args, op, {0, bytes});
+  reduce_range<Element, Walk::cached, 0>(args, op, {0, bytes});
 }
 
 // ---- The table.
@@ -243,6 +258,24 @@ inline constexpr ReduceFunction greatest_float = greatest<T, kInfinity, kQuiet>;
 template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
+#if TRIBUTARY_FP16_INSTRUCTIONS
+/// Two inputs as float16_pairs-inl.h has it, any other number in float32.
+template <class Pair, template <class> class Op>
+void run_float16(const ReduceArgs& args) noexcept {
+  if (args.inputs_count != 2) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);
+  const Pair op(args.divisor);
+  const std::size_t bytes = args.count * sizeof(std::uint16_t);
+  if (args.stream) return reduce_streamed<Plain<std::uint16_t, kStreamVectors>>(args, op, bytes);
+  if (args.ahead) return reduce_range<Plain<std::uint16_t, 4>, Walk::ahead, 0>(args, op, {0, bytes});
+  reduce_range<Plain<std::uint16_t, 4>, Walk::cached, 2>(args, op, {0, bytes});
+}
+inline constexpr ReduceFunction float16_sum = run_float16<Float16PairSum, Sum>;
+inline constexpr ReduceFunction float16_product = run_float16<Float16PairProduct, Product>;
+#else
+inline constexpr ReduceFunction float16_sum = widened<Float16<Order::native>, Sum>;
+inline constexpr ReduceFunction float16_product = widened<Float16<Order::native>, Product>;
+#endif
+
 using E4M3Native = Float8<E4M3, Order::native>;
 using E5M2Native = Float8<E5M2, Order::native>;
 
@@ -252,6 +285,9 @@ using E5M2Native = Float8<E5M2, Order::native>;
    plain<F, Average>}
 #define TRIBUTARY_SMALL(E, T, largest, quiet) \
   {widened<E, Sum>, widened<E, Product>, least<T, largest, quiet>, greatest<T, largest, quiet>, widened<E, Average>}
+#define TRIBUTARY_FLOAT16(T, largest, quiet)                                            \
+  {float16_sum, float16_product, least<T, largest, quiet>, greatest<T, largest, quiet>, \
+   widened<Float16<Order::native>, Average>}
 
 }  // namespace
 
@@ -265,7 +301,7 @@ const ReduceTable kReduceTable = {{
     TRIBUTARY_INTEGER(std::uint32_t),
     TRIBUTARY_INTEGER(std::int64_t),
     TRIBUTARY_INTEGER(std::uint64_t),
-    TRIBUTARY_SMALL(Float16<Order::native>, std::int16_t, 0x7C00, 0x0200),
+    TRIBUTARY_FLOAT16(std::int16_t, 0x7C00, 0x0200),
     TRIBUTARY_SMALL(BFloat16<Order::native>, std::int16_t, 0x7F80, 0x0040),
     TRIBUTARY_FLOAT(float, std::int32_t, 0x7F800000, 0x00400000),
     TRIBUTARY_FLOAT(double, std::int64_t, 0x7FF0000000000000, 0x0008000000000000),
