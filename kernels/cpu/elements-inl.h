@@ -114,8 +114,7 @@ struct Float16 {
 
   template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(a, b), to);
-    store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(c, d), to + vector_bytes());
+    store_float16<kOverflow, kOrder, kStream>(a, b, c, d, to);
   }
 };
 
@@ -131,8 +130,10 @@ struct BFloat16 {
 
   template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint16_t, kStream>(narrow_bfloat16<kOverflow, kOrder>(a, b), to);
-    store_vector<std::uint16_t, kStream>(narrow_bfloat16<kOverflow, kOrder>(c, d), to + vector_bytes());
+    Vec<std::uint16_t> first, second;
+    narrow_bfloat16<kOverflow, kOrder>(a, b, c, d, first, second);
+    store_vector<std::uint16_t, kStream>(first, to);
+    store_vector<std::uint16_t, kStream>(second, to + vector_bytes());
   }
 };
 

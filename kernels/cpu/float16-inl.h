@@ -116,3 +116,25 @@ HWY_INLINE Vec<std::uint16_t> narrow_float16(Vec<float> first, Vec<float> second
                             encode_small<5, 10, true, Overflow::to_infinity>(second));
 #endif
 }
+
+template <Overflow kOverflow, Order kOrder, bool kStream>
+HWY_INLINE void store_float16(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
+#if TRIBUTARY_F16 == TRIBUTARY_F16_HALVES && HWY_ARCH_X86
+  if constexpr (!kStream) {  // halves as they are: putting two together would take a shuffle
+    const std::size_t step = vector_bytes() / 2;
+    const auto store = [to](Vec<float> value, std::size_t offset) HWY_ATTR {
+      const hn::Half<Tag<std::uint8_t>> bytes;
+      const hn::Half<Tag<hwy::float16_t>> halves;
+      if constexpr (kOverflow == Overflow::saturate) value = clamp_to_float16(value);
+      hn::StoreU(hn::BitCast(bytes, hn::DemoteTo(halves, value)), bytes, to + offset);
+    };
+    store(a, 0);
+    store(b, step);
+    store(c, 2 * step);
+    store(d, 3 * step);
+    return;
+  }
+#endif
+  store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(a, b), to);
+  store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(c, d), to + vector_bytes());
+}
