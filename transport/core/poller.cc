@@ -1,4 +1,4 @@
-#include "tcp/poller.h"
+#include "core/poller.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

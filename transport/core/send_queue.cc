@@ -1,4 +1,4 @@
-#include "tcp/send_queue.h"
+#include "core/send_queue.h"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "tcp/pollable.h"
+#include "core/pollable.h"
 
 namespace tributary::transport {
 

@@ -28,6 +28,16 @@ class SendQueue {
   };
   /// Fills `out` with what is to be written next.
   [[nodiscard]] Gathered gather(std::span<iovec> out) noexcept;
+  struct Next {
+    std::span<const std::byte> header;
+    std::span<const std::byte> payload;
+    std::size_t offset;  // bytes of both that were written
+  };
+  /// The frame that is to be written next. Not when empty().
+  [[nodiscard]] Next next() noexcept {
+    const Frame& frame = at(written_);
+    return {frame.header, {frame.payload, frame.payload_bytes}, offset_};
+  }
   /// So many bytes of it were written. Returns how many frames that completed.
   std::size_t consume(std::size_t bytes) noexcept;
   /// The next cookie to report.

@@ -1,5 +1,5 @@
-// TCP over loopback, one transport and thread on each side: how many bytes a second in segments, how long a small frame
-// takes there and back.
+// Within one host, over TCP on loopback (shm:0) and through shared memory (shm:1), one transport and thread on each
+// side: how many bytes a second in segments, how long a small frame takes there and back.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
 
 namespace tributary::transport {
 namespace {
@@ -71,7 +71,7 @@ class Sender : public ChannelHandler {
 /// The other side, on its own thread.
 class Server {
  public:
-  Server(std::size_t payload_bytes, bool echoes, const TcpSettings& settings)
+  Server(std::size_t payload_bytes, bool echoes, const NearSettings& settings)
       : receiver_(payload_bytes, echoes), transport_(settings) {
     listener_ = transport_.listen({"127.0.0.1", 0}, receiver_).value();
     thread_ = std::jthread([this](const std::stop_token& stop) {
@@ -82,7 +82,7 @@ class Server {
 
  private:
   Receiver receiver_;
-  TcpTransport transport_;
+  NearTransport transport_;
   std::unique_ptr<Listener> listener_;
   std::jthread thread_;
 };
@@ -91,8 +91,9 @@ class Server {
 void throughput(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   constexpr std::uint64_t kWindow = 32;
-  Server server(bytes, false, {});
-  TcpTransport transport;
+  const NearSettings settings{.shared_memory = state.range(1) != 0};
+  Server server(bytes, false, settings);
+  NearTransport transport(settings);
   Sender sender;
   const auto channel = transport.connect(server.address(), sender, 5s);
   const auto payload = pattern(bytes);
@@ -104,18 +105,20 @@ void throughput(benchmark::State& state) {
   }
   while (sender.sent < queued) transport.poll(1ms);
   state.SetBytesProcessed(static_cast<std::int64_t>(queued * bytes));
-  const TcpStatistics statistics = transport.statistics();
+  const TcpStatistics statistics = transport.tcp_statistics();
+  if (statistics.write_calls == 0) return;
   state.counters["frames_per_write"] =
       static_cast<double>(statistics.frames_sent) / static_cast<double>(statistics.write_calls);
 }
-BENCHMARK(throughput)->Arg(64)->Arg(4096)->Arg(65536)->Arg(1 << 20)->UseRealTime();
+BENCHMARK(throughput)->ArgNames({"bytes", "shm"})->ArgsProduct({{64, 4096, 65536, 1 << 20}, {0, 1}})->UseRealTime();
 
 /// There and back; spinning or sleeping in poll().
 void round_trip(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
-  const TcpSettings settings{.busy_poll = std::chrono::microseconds(state.range(1))};
+  const NearSettings settings{.tcp = {.busy_poll = std::chrono::microseconds(state.range(1))},
+                              .shared_memory = state.range(2) != 0};
   Server server(bytes, true, settings);
-  TcpTransport transport(settings);
+  NearTransport transport(settings);
   Sender sender;
   const auto channel = transport.connect(server.address(), sender, 5s);
   const auto payload = pattern(bytes);
@@ -125,7 +128,7 @@ void round_trip(benchmark::State& state) {
     for (++round; sender.answers < round;) transport.poll(1ms);
   }
 }
-BENCHMARK(round_trip)->ArgNames({"bytes", "busy_poll_us"})->Args({64, 0})->Args({64, 100})->UseRealTime();
+BENCHMARK(round_trip)->ArgNames({"bytes", "busy_poll_us", "shm"})->ArgsProduct({{64}, {0, 100}, {0, 1}})->UseRealTime();
 
 }  // namespace
 }  // namespace tributary::transport
