@@ -13,7 +13,7 @@
 namespace tributary::client {
 
 struct Operation {
-  enum class State : std::uint8_t { queued, in_network, fallback, done };
+  enum class State : std::uint8_t { queued, in_network, fallback, by_hosts, done };
 
   std::uint64_t number = 0;  // in the communicator's order of collective calls
   Signature signature;
