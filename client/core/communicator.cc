@@ -95,8 +95,8 @@ bool Communicator::goes_in_network(const Operation& o) const {
   if (!trees_ || frozen_ || o.number < trees_->first_operation || !in_network_capable(o.signature.collective))
     return false;
   if (settings_.path == PathMode::in_network) return true;
-  const std::uint64_t bytes =
-      tuning::vector_bytes(o.signature.collective, settings_.nranks, o.signature.count * o.element_bytes());
+  const std::uint64_t bytes = std::max(o.part_of_bytes, tuning::vector_bytes(o.signature.collective, settings_.nranks,
+                                                                             o.signature.count * o.element_bytes()));
   return policy_.at(o.signature.collective, bytes).path == tuning::Path::tree;
 }
 
@@ -163,13 +163,12 @@ void Communicator::finish(Operation& o, const Status& status) {
     ++info_.operations;
     const std::uint64_t bytes = payload_bytes(o.signature, settings_.nranks);
     const std::uint64_t in_network =
-        o.segments == 0
+        by_hosts ? (info_.in_network ? bytes : 0)
+        : o.segments == 0
             ? 0
             : static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
                                          static_cast<double>(o.segments));
-    if (by_hosts) {
-      info_.bytes_local += bytes;
-    } else {
+    if (!by_hosts || host_level_->between() == nullptr) {  // a leader has it from the leaders' communicator
       info_.bytes_in_network += in_network;
       info_.bytes_fallback += bytes - in_network;
     }

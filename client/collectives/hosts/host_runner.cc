@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/tuning/cost_model.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::client::hosts {
@@ -179,6 +180,8 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   }
   auto between = std::make_unique<Operation>();
   between->signature = call(flight, piece.kind, flight.task->tag).signature;
+  between->part_of_bytes =
+      tuning::vector_bytes(o.signature.collective, parts_.map.ranks(), o.signature.count * o.element_bytes());
   switch (piece.kind) {
     case Collective::all_reduce:
       between->recv = sum_of(flight, number);
