@@ -86,9 +86,10 @@ bool PacketConnection::send_packet(const PacketHeader& header, std::span<std::by
 }
 
 void PacketConnection::transmit_turn() {
-  if (!flowing()) return;
-  flow_.set_window(core_.window_share());
-  if (flow_.transmit(*this, kPacketsPerTurn, core_.now())) core_.make_dirty(*this);
+  if (flowing()) {
+    flow_.set_window(core_.window_share());
+    if (flow_.transmit(*this, kPacketsPerTurn, core_.now())) core_.make_dirty(*this);
+  }
   look_at_deadline();
 }
 
@@ -128,8 +129,10 @@ void PacketConnection::turn() {
 // ---- time
 
 void PacketConnection::look_at_deadline() {
+  if (dirty) return;  // and transmit_turn(), which changes it, asks then
   TimePoint first = std::min(act_at_, give_up_at_);
   if (flowing()) first = std::min(first, flow_.deadline());
+  first = std::max(first, core_.now() + Duration(1));  // not again in the same turn
   if (first < asked_for) core_.want_time(*this, asked_for = first);
 }
 
