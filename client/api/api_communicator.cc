@@ -78,6 +78,7 @@ tributary_info to_c(const CommunicatorInfo& from) {
   info.longest_pause_us = from.longest_pause_us;
   from.reason.copy(info.reason, sizeof info.reason - 1);
   info.bytes_local = from.bytes_local;
+  info.hosts = from.hosts;
   return info;
 }
 

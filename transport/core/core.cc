@@ -1,17 +1,12 @@
 #include "core/core.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <utility>
 
 namespace tributary::transport {
 namespace {
 
 constexpr Duration kWaitMax = std::chrono::hours(1);             // so that "for ever" does not overflow the clock
 constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // likewise
-// sched_yield() takes less than a microsecond while nobody else wants the core.
-constexpr Duration kYieldedMax = std::chrono::microseconds(10);
 constexpr std::size_t kTurnsUnaskedMax = 8;  // turns with work from memory alone
 constexpr int kLooksPerQuestion = 16;
 
@@ -34,13 +29,6 @@ class Flagged {
  private:
   bool& flag_;
 };
-
-/// Lets others have the core. True: they took it for longer than the call takes. `now` is the time after it.
-bool yielded_to_others(TimePoint& now) noexcept {
-  ::sched_yield();
-  const TimePoint before = std::exchange(now, Clock::now());
-  return now - before > kYieldedMax;
-}
 
 }  // namespace
 

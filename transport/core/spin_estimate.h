@@ -1,5 +1,9 @@
 #pragma once
 // Whether a wait is worth spinning for, told by how the last ones went.
+#include <sched.h>
+
+#include <utility>
+
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport {
@@ -24,5 +28,14 @@ class SpinEstimate {
   Duration spin_max_;
   int caught_ = 0;
 };
+
+/// Lets others have the core. True: they took it for longer than the call takes. `now` is the time after it.
+inline bool yielded_to_others(TimePoint& now) noexcept {
+  // sched_yield() takes less than a microsecond while nobody else wants the core.
+  constexpr Duration kYieldedMax = std::chrono::microseconds(10);
+  ::sched_yield();
+  const TimePoint before = std::exchange(now, Clock::now());
+  return now - before > kYieldedMax;
+}
 
 }  // namespace tributary::transport
