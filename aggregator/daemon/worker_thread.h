@@ -6,13 +6,13 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "aggregator/daemon/descriptor_handle.h"
 #include "aggregator/worker/worker.h"
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::aggregator {
@@ -22,15 +22,16 @@ struct WorkerSnapshot {
   WorkerMetrics metrics;
   std::vector<LaneStatus> lanes;
   std::uint64_t sessions = 0;
-  transport::TcpStatistics transport;
-  transport::VerbsStatistics verbs;
+  transport::TcpStatistics tcp;
+  transport::ShmStatistics shm;
+  std::optional<transport::VerbsStatistics> verbs;  // over RDMA
 };
 
 class WorkerThread {
  public:
   /// Starts the thread. `budget` must outlive this.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-               const transport::TcpSettings& transport_settings);
+               const transport::NearSettings& transport_settings);
   /// One over RDMA: connections come by a listener that routes to rdma(), and their joins are verified here.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
@@ -42,8 +43,8 @@ class WorkerThread {
   // ---- any thread; all return at once
   /// nullptr: not over RDMA.
   [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
-  /// Over TCP: serves a connection whose join was verified.
-  void take(int socket, VerifiedJoin join);
+  /// Not over RDMA: serves a connection whose join was verified.
+  void take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join);
   void drain(std::string reason);
   void undrain();
   [[nodiscard]] std::future<WorkerSnapshot> snapshot();
@@ -56,7 +57,7 @@ class WorkerThread {
   [[nodiscard]] WorkerSnapshot copy() const;
 
   std::unique_ptr<transport::Transport> transport_;
-  transport::TcpTransport* tcp_ = nullptr;      // one of these is it
+  transport::NearTransport* near_ = nullptr;    // one of these is it
   transport::VerbsTransport* verbs_ = nullptr;  //
   Worker worker_;
   std::atomic<std::chrono::steady_clock::duration> last_turn_;

@@ -1,6 +1,6 @@
 #include "client/api/transports.h"
 
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::client {
@@ -22,13 +22,14 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
                                      why);
 }
 
-Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address) {
+Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
+                                                             bool shared_memory) {
   if (name != "verbs") {
-    transport::TcpSettings settings;
+    transport::NearSettings settings{.shared_memory = shared_memory};
     // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
     // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.
-    settings.user_timeout = {};
-    return std::make_unique<transport::TcpTransport>(settings);
+    settings.tcp.user_timeout = {};
+    return std::make_unique<transport::NearTransport>(settings);
   }
   return transport::VerbsTransport::create({.bind_address = own_address});
 }

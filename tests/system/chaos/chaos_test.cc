@@ -1,7 +1,8 @@
 // Kills a random aggregator at a random moment, again and again, under ranks that run mixed collectives in several
 // groups; now and then the manager, too. No rank may see an error, wait for ever, or have other bits than the others.
 //
-// TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: what the kills may take), TRIBUTARY_CHAOS_SEED.
+// TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: what the kills may take), TRIBUTARY_CHAOS_SEED,
+// TRIBUTARY_CHAOS_NOTICE_MS (200: by when a kill has been seen by the groups on it; a slow machine needs more).
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -148,7 +149,7 @@ class ChaosRun {
       pause(0, 500);
       restart(cli::LocalCluster::kManager);
     }
-    fleet_->listen(milliseconds(200), [&] { return failovers() > failovers_before; });
+    fleet_->listen(notice_limit_, [&] { return failovers() > failovers_before; });
     fleet_->listen(milliseconds(100));  // the round in which the pause was is reported when it ends
     const bool noticed = failovers() > failovers_before;
     kills_noticed_ += noticed ? 1 : 0;
@@ -194,6 +195,7 @@ class ChaosRun {
   std::mt19937_64 random_;
   const std::uint64_t kills_;
   const std::uint64_t end_us_;
+  const milliseconds notice_limit_{number_from_environment("TRIBUTARY_CHAOS_NOTICE_MS", 200)};
   std::string stop_file_;
   std::unique_ptr<cli::LocalCluster> cluster_;
   std::unique_ptr<RankFleet> fleet_;
