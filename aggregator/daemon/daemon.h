@@ -61,6 +61,7 @@ class Daemon {
   [[nodiscard]] Status open_udp_door();
   [[nodiscard]] Status open_rdma_door();
   [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
+  [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
   [[nodiscard]] Status open_http();
   void start_manager_link();
 

@@ -69,6 +69,8 @@ BufferBytes buffer_bytes(const Operation& o, std::uint32_t nranks, std::uint32_t
 /// Of small buffers a segment or two is all there is, and most of those travel in the send itself.
 void Communicator::keep_registered(Operation& o) {
   constexpr std::size_t kWorthIt = 64U << 10;
+  if (o.memory_kept || (goes_by_hosts(o) && host_level_->between() == nullptr))
+    return;  // or the transport never sees it
   const BufferBytes bytes = buffer_bytes(o, settings_.nranks, settings_.rank);
   const auto keep = [&](const std::byte* at, std::size_t size) {
     return at != nullptr && size >= kWorthIt ? transport_.keep_registered({at, size}) : nullptr;

@@ -124,9 +124,9 @@ transport::Duration Communicator::attend(TimePoint now, transport::Duration limi
 // Ranks that disagree are found by what they call at the same time: pieces, of whose calls only all ranks together can
 // tell. A rank that is gone is missed by rank 0, too, which has the better words for it.
 void Communicator::check_hosts() {
+  discarded_host_levels_.clear();
   if (!host_level_) return;
   host_level_->tick(now_);
-  discarded_host_levels_.clear();
   if (!ready_ && settings_.rank == 0 && !coordinator_ && host_level_->late(now_))
     return do_without_hosts("the leaders of the hosts did not meet in time");
   if (!ready_ || error_ || failing_) return;

@@ -20,6 +20,7 @@ struct Operation {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   bool in_place = false;
+  bool memory_kept = false;         // registered already by whoever this is a piece of
   std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of, which decides on the path; 0: of none
   std::function<void(const Status&)> on_done;  // once, on the communicator's thread
   transport::TimePoint called_at{};

@@ -28,7 +28,9 @@ Congestion::Congestion(const CongestionSettings& settings) noexcept
 
 Duration Congestion::target() const noexcept {
   const double scaling = std::clamp(scaling_alpha_ / std::sqrt(window_) + scaling_beta_, 0.0, settings_.scaling_max);
-  const Duration path = shortest() != Duration::max() && shortest() > settings_.target ? shortest() : Duration(0);
+  // Senders that obey their targets keep no queue that long: it is the path's.
+  const auto most = std::chrono::duration_cast<Duration>(settings_.target * (2 + settings_.scaling_max));
+  const Duration path = shortest() != Duration::max() && shortest() > most ? shortest() : Duration(0);
   return path + std::chrono::duration_cast<Duration>(settings_.target * (1 + scaling));
 }
 

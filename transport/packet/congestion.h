@@ -5,7 +5,7 @@
 // grows by one packet per round trip; above it, it shrinks in proportion to the excess, once per round trip. The target
 // rises as the window falls (flow scaling), so that many small windows do not ask for an empty queue. A window may be
 // less than one packet: then packets are paced, a round trip over the window apart, and 64 children can share one port.
-// A path that is longer than the target by itself, across buildings say, has its shortest round trip added to it.
+// A path that takes much longer than the target by itself, between cities say, has its shortest round trip added to it.
 //
 // Marks: DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257). A moving share of marked packets says how hard to shrink.
 // Packets that are lost count as marked: where a loss is the network's way to say "full", the share is high; where it

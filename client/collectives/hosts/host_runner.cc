@@ -202,6 +202,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
     default:
       break;
   }
+  between->memory_kept = piece.kind != Collective::reduce;  // that may be scratch memory
   between->in_place = between->recv != nullptr && between->send == between->recv;
   between->on_done = [this, alive = alive_, number](const Status& status) {
     if (*alive) returned(number, status);
