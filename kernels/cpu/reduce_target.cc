@@ -4,12 +4,6 @@
 #include "cpu/kernel_table.h"
 #include "tributary/kernels/convert.h"
 
-#if TRIBUTARY_FP16_INSTRUCTIONS
-namespace tributary::kernels::avx2 {
-extern const ReduceTable kReduceTable;
-}  // namespace tributary::kernels::avx2
-#endif
-
 HWY_BEFORE_NAMESPACE();
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #pragma GCC target("avx512bf16")
@@ -253,32 +247,21 @@ template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
 #if TRIBUTARY_FP16_INSTRUCTIONS
-/// float16 in float32. In the first caches by AVX2's kernel: on the CPUs with this target, widening 16 elements takes
-/// two of the two ports that work on 512 bits, widening 8 one of the three that work on 256. On a Sapphire Rapids,
-/// eight inputs in 32 KiB are added at 64 GB/s rather than 56.
-template <template <class> class Op, ReduceOp kOp>
-void run_widened_float16(const ReduceArgs& args) noexcept {
-  if (args.stream || args.ahead) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);
-  avx2::kReduceTable.functions[static_cast<std::size_t>(DType::float16)][static_cast<std::size_t>(kOp)](args);
-}
-
 /// Two inputs as float16_pairs-inl.h has it, any other number in float32.
-template <class Pair, template <class> class Op, ReduceOp kOp>
+template <class Pair, template <class> class Op>
 void run_float16(const ReduceArgs& args) noexcept {
-  if (args.inputs_count != 2) return run_widened_float16<Op, kOp>(args);
+  if (args.inputs_count != 2) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);
   const Pair op(args.divisor);
   const std::size_t bytes = args.count * sizeof(std::uint16_t);
   if (args.stream) return reduce_streamed<Plain<std::uint16_t, kStreamVectors>>(args, op, bytes);
   if (args.ahead) return reduce_range<Plain<std::uint16_t, 4>, Walk::ahead, 0>(args, op, {0, bytes});
   reduce_range<Plain<std::uint16_t, 4>, Walk::cached, 2>(args, op, {0, bytes});
 }
-inline constexpr ReduceFunction float16_sum = run_float16<Float16PairSum, Sum, ReduceOp::sum>;
-inline constexpr ReduceFunction float16_product = run_float16<Float16PairProduct, Product, ReduceOp::prod>;
-inline constexpr ReduceFunction float16_average = run_widened_float16<Average, ReduceOp::avg>;
+inline constexpr ReduceFunction float16_sum = run_float16<Float16PairSum, Sum>;
+inline constexpr ReduceFunction float16_product = run_float16<Float16PairProduct, Product>;
 #else
 inline constexpr ReduceFunction float16_sum = widened<Float16<Order::native>, Sum>;
 inline constexpr ReduceFunction float16_product = widened<Float16<Order::native>, Product>;
-inline constexpr ReduceFunction float16_average = widened<Float16<Order::native>, Average>;
 #endif
 
 using E4M3Native = Float8<E4M3, Order::native>;
@@ -290,8 +273,9 @@ using E5M2Native = Float8<E5M2, Order::native>;
    plain<F, Average>}
 #define TRIBUTARY_SMALL(E, T, largest, quiet) \
   {widened<E, Sum>, widened<E, Product>, least<T, largest, quiet>, greatest<T, largest, quiet>, widened<E, Average>}
-#define TRIBUTARY_FLOAT16(T, largest, quiet) \
-  {float16_sum, float16_product, least<T, largest, quiet>, greatest<T, largest, quiet>, float16_average}
+#define TRIBUTARY_FLOAT16(T, largest, quiet)                                            \
+  {float16_sum, float16_product, least<T, largest, quiet>, greatest<T, largest, quiet>, \
+   widened<Float16<Order::native>, Average>}
 
 }  // namespace
 
