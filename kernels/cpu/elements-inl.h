@@ -86,7 +86,7 @@ struct Ordered {
   }
 };
 
-/// float32 or float64 for min and max by the float instructions (see Least and Greatest): what comes out of those may
+/// float32 or float64 for min and max by the float instructions (see Least and Greatest): what comes out of MINPS may
 /// be a signalling NaN. T is the signed integer of F's width, kInfinity and kQuiet bit patterns of F.
 template <class F, class T, T kInfinity, T kQuiet, int kVectors>
 struct Quieted : Plain<F, kVectors> {

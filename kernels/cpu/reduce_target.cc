@@ -60,10 +60,38 @@ struct Maximum {
   static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
 };
 
-#if HWY_ARCH_X86
-// x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand where either is
-// NaN or both are zero. Asked both ways, the two answers are equal but for those cases. Their bitwise or is then -0 if
-// either is, and a NaN if either is: a NaN's exponent is all ones, and a bit of its fraction stays.
+#if HWY_TARGET == HWY_AVX3
+// VRANGEPS orders the zeros, but of a number and a NaN it answers with the number: those lanes are added instead, which
+// gives a quiet NaN.
+inline constexpr int kSmaller = 0x4;
+inline constexpr int kLarger = 0x5;
+
+template <int kWhich>
+HWY_INLINE Vec<float> range_or_nan(Vec<float> a, Vec<float> b) {
+  const __mmask16 nan = _mm512_cmp_ps_mask(a.raw, b.raw, _CMP_UNORD_Q);
+  return {_mm512_mask_add_ps(_mm512_range_ps(a.raw, b.raw, kWhich), nan, a.raw, b.raw)};
+}
+template <int kWhich>
+HWY_INLINE Vec<double> range_or_nan(Vec<double> a, Vec<double> b) {
+  const __mmask8 nan = _mm512_cmp_pd_mask(a.raw, b.raw, _CMP_UNORD_Q);
+  return {_mm512_mask_add_pd(_mm512_range_pd(a.raw, b.raw, kWhich), nan, a.raw, b.raw)};
+}
+
+template <class T>
+struct Least : Minimum<T> {
+  explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return range_or_nan<kSmaller>(a, b); }
+};
+
+template <class T>
+struct Greatest : Maximum<T> {
+  explicit HWY_INLINE Greatest(std::uint32_t divisor) : Maximum<T>(divisor) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return range_or_nan<kLarger>(a, b); }
+};
+#elif HWY_ARCH_X86
+// Before AVX-512 x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand
+// where either is NaN or both are zero. Asked both ways, the two answers are equal but for those cases. Their bitwise
+// or is then -0 if either is, and a NaN if either is: a NaN's exponent is all ones, and a bit of its fraction stays.
 template <class T>
 struct Least : Minimum<T> {
   explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
@@ -78,14 +106,7 @@ struct Greatest : Maximum<T> {
     const auto one = hn::Max(a, b);
     const auto other = hn::Max(b, a);
     const auto sign = hn::SignBit(Tag<T>());
-#if HWY_TARGET == HWY_AVX3
-    constexpr int kAndWhereThirdElseOr = 0xD4;
-    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-    return as<T>(Vec<Bits>{
-        _mm512_ternarylogic_epi64(as<Bits>(one).raw, as<Bits>(other).raw, as<Bits>(sign).raw, kAndWhereThirdElseOr)});
-#else
     return hn::Or(hn::And(one, other), hn::AndNot(sign, hn::Or(one, other)));
-#endif
   }
 };
 #endif
@@ -191,9 +212,11 @@ void run(const ReduceArgs& args) noexcept {
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
   if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
-  // Sums are what nearly every call asks for; the others do more per byte, and gain less from it than their code is
-  // large.
-  if constexpr (std::is_same_v<Op<float>, Sum<float>>) {
+  // Sums are what nearly every call asks for. Of the others only those that do little for each element gain from it.
+  constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
+  constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
+  constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>>;
+  if constexpr (kSums || (!kWidens && !kDivides)) {
     switch (args.inputs_count) {
       case 2:
         return reduce_range<Element, Walk::cached, 2>(args, op, {0, bytes});
@@ -229,7 +252,12 @@ inline constexpr ReduceFunction greatest =
 
 /// min and max of float32 and float64: on x86 by the float instructions, which take three operations to the integers'
 /// four.
-#if HWY_ARCH_X86
+#if HWY_TARGET == HWY_AVX3
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction least_float = plain<F, Least>;
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction greatest_float = plain<F, Greatest>;
+#elif HWY_ARCH_X86
 template <class F, class T, T kInfinity, T kQuiet>
 inline constexpr ReduceFunction least_float =
     run<Quieted<F, T, kInfinity, kQuiet, 4>, Quieted<F, T, kInfinity, kQuiet, kStreamVectors>, Least>;
