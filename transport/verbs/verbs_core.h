@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "spin_estimate.h"
+#include "core/spin_estimate.h"
 #include "tributary/transport/verbs.h"
 #include "verbs/device.h"
 #include "verbs/event_watch.h"
