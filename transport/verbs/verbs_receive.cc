@@ -26,6 +26,7 @@ Errc code_of(ibv_wc_status status) {
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_REM_ABORT_ERR:
     case IBV_WC_REM_ACCESS_ERR:  // of a READ: it took back what it had offered, as one that is killed does
+    case IBV_WC_REM_OP_ERR:      // likewise, in the middle
       return Errc::peer_gone;
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:
