@@ -14,7 +14,7 @@ constexpr double kScalingWindowMin = 0.1;
 constexpr double kScalingWindowMax = 100;
 // DCTCP's g: RFC 8257, section 4.2.
 constexpr double kShareGain = 1.0 / 16;
-constexpr double kAlmostNoWindow = 2;
+constexpr double kAlmostNoWindow = 10;
 constexpr int kRoundTripsAbove = 16;
 // A sender that has almost no window must still find out soon that the network is free again.
 constexpr Duration kPaceMax = std::chrono::milliseconds(20);
