@@ -29,6 +29,7 @@ class Connection : public Pollable {
   // ---- the user's calls: no callback, no blocking
   virtual bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) = 0;
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
+  virtual void give_back(std::span<const std::byte> /*payload*/) {}
   virtual void resume() = 0;
   virtual void close() = 0;
   virtual void close_after_flush(Duration limit) = 0;
@@ -60,6 +61,7 @@ class ConnectionChannel final : public Channel {
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
     connection_->send_copy(header, payload);
   }
+  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }

@@ -30,6 +30,10 @@ std::unexpected<Error> failed(const char* call, int error = errno) {
               std::string("shared memory of a connection: ") + call + ": " + std::strerror(error) + ".");
 }
 
+std::size_t whole_huge_pages(std::size_t bytes) noexcept {
+  return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+}
+
 OwnedDescriptor make_memory(unsigned flags, std::size_t bytes) noexcept {
   OwnedDescriptor descriptor(::memfd_create("tributary-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
   if (!descriptor.is_open() || ::ftruncate(descriptor.get(), static_cast<off_t>(bytes)) != 0) return {};
@@ -51,7 +55,7 @@ void OwnedDescriptor::reset(int number) noexcept {
 }
 
 Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, bool huge) {
-  const std::size_t whole_pages = (bytes_for(ring_bytes) + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  const std::size_t whole_pages = whole_huge_pages(bytes_for(ring_bytes));
   OwnedDescriptor descriptor = huge ? make_huge_memory(whole_pages) : OwnedDescriptor();
   const bool is_huge = descriptor.is_open();
   if (!is_huge) descriptor = make_memory(0, bytes_for(ring_bytes));
@@ -71,11 +75,14 @@ Result<std::shared_ptr<RingMemory>> RingMemory::adopt(OwnedDescriptor descriptor
   if (::fstatfs(descriptor.get(), &file_system) != 0) return failed("fstatfs");
   const bool huge = file_system.f_type == HUGETLBFS_MAGIC;
   const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
-  const bool long_enough = S_ISREG(status.st_mode) && static_cast<std::size_t>(status.st_size) >= bytes_for(ring_bytes);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  const bool long_enough = S_ISREG(status.st_mode) && size >= bytes_for(ring_bytes) &&
+                           (!huge || size == whole_huge_pages(bytes_for(ring_bytes)));
   if ((!huge && file_system.f_type != TMPFS_MAGIC) || seals < 0 || (seals & kSeals) != kSeals || !long_enough) {
-    return fail(Errc::corrupt, "shared memory of a connection: what was passed is not sealed, or too short.");
+    return fail(Errc::corrupt,
+                "shared memory of a connection: what was passed is not sealed, or not of the right size.");
   }
-  const std::size_t bytes = huge ? static_cast<std::size_t>(status.st_size) : bytes_for(ring_bytes);
+  const std::size_t bytes = huge ? size : bytes_for(ring_bytes);
   return map(std::move(descriptor), bytes, ring_bytes, Role::connector, huge);
 }
 

@@ -103,7 +103,7 @@ void ShmConnection::close() {
   --part_->statistics.connections;
   if (ShmAcceptor* acceptor = std::exchange(acceptor_, nullptr)) acceptor->forget(*this);
   core_.leave(*this);
-  memory_.reset();
+  if (kept_.empty()) memory_.reset();
 }
 
 void ShmConnection::channel_destroyed() {
@@ -153,7 +153,7 @@ Result<ShmHandOver> ShmConnection::release() {
   if (!serving() || fatal_) {
     return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
   }
-  if (in_frame_ || stalled_ || !queue_.empty() || !queue_.all_told()) {
+  if (in_frame_ || stalled_ || !kept_.empty() || !queue_.empty() || !queue_.all_told()) {
     return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
   }
   publish_read();

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/connection.h"
 #include "shm/ring_memory.h"
@@ -53,6 +54,7 @@ class ShmConnection final : public Connection {
   // ---- the user's calls: no callback, no blocking
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
+  void give_back(std::span<const std::byte> payload) override;
   void resume() override;
   void close() override;
   void close_after_flush(Duration limit) override;
@@ -99,7 +101,11 @@ class ShmConnection final : public Connection {
   // shm_read.cc
   void read_turn();
   [[nodiscard]] bool look_for_more();
-  bool place_next();
+  bool serve_next(std::size_t& budget);
+  enum class InPlace : std::uint8_t { no, not_yet, yes };
+  [[nodiscard]] InPlace in_place(const FrameHeader& header);
+  bool take_in_place(const FrameHeader& header, std::size_t& budget);
+  bool place(const FrameHeader& header);
   bool land(std::size_t& budget);
   bool deliver();
   void publish_read() noexcept;
@@ -132,6 +138,12 @@ class ShmConnection final : public Connection {
   FrameHeader header_;
   std::span<std::byte> destination_;
   std::size_t landed_ = 0;
+  struct Kept {           // a payload that was taken as it lies
+    std::uint64_t begin;  // of its frame
+    const std::byte* payload;
+    bool given_back;
+  };
+  std::vector<Kept> kept_;          // the oldest first, which is not given back: it holds back the writer
   std::uint64_t read_ = 0;          // taken from the ring, whatever the memory says
   std::uint64_t read_told_ = 0;     // and so much of it was published
   std::uint64_t written_seen_ = 0;  // by the other side: as last looked at, and checked

@@ -6,6 +6,8 @@
 
 namespace tributary::transport {
 
+constexpr std::size_t kInPlaceBytesMin = 4096;  // less is copied faster than it is kept
+
 void ShmConnection::resume() {
   if (state_ != State::open) return;
   resumed_ = true;
@@ -23,8 +25,7 @@ void ShmConnection::read_turn() {
       make_due();
       break;
     }
-    const bool goes_on = in_frame_ || place_next() ? land(budget) : false;
-    if (!goes_on) break;
+    if (!(in_frame_ ? land(budget) : serve_next(budget))) break;
   }
   if (serving()) publish_read();
 }
@@ -33,7 +34,8 @@ void ShmConnection::read_turn() {
 bool ShmConnection::look_for_more() {
   if (!serving()) return false;
   const std::uint64_t written = memory_->theirs().written.load(std::memory_order_acquire);
-  if (written - read_ > memory_->ring_bytes() || written % kLineBytes != 0) {
+  if (written - read_told_ > memory_->ring_bytes() || written - read_ > memory_->ring_bytes() ||
+      written % kLineBytes != 0) {
     tell_corrupt("a position that cannot be");
     return false;
   }
@@ -41,9 +43,9 @@ bool ShmConnection::look_for_more() {
   return written != read_;
 }
 
-/// Asks where the payload of the next header goes. `read_` is the number of a header's first byte, so there is a whole
-/// line, which the ring's end does not part.
-bool ShmConnection::place_next() {
+/// `read_` is the number of a header's first byte, so there is a whole line, which the ring's end does not part. False:
+/// nothing more can be read now.
+bool ShmConnection::serve_next(std::size_t& budget) {
   FrameBytes bytes;
   copy_out(memory_->incoming(), memory_->ring_bytes(), read_, bytes);
   const auto header = decode(bytes);
@@ -52,9 +54,56 @@ bool ShmConnection::place_next() {
     tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
     return false;
   }
+  switch (in_place(*header)) {
+    case InPlace::yes:
+      return take_in_place(*header, budget);
+    case InPlace::not_yet:
+      return false;
+    case InPlace::no:
+      break;
+  }
+  return place(*header) && land(budget);
+}
+
+/// A payload is offered where it lies when it is worth it, in one piece, and leaves the writer half of the ring: then
+/// there is room for all of it, so that what is still missing will come.
+ShmConnection::InPlace ShmConnection::in_place(const FrameHeader& header) {
+  const std::size_t ring_bytes = memory_->ring_bytes();
+  const std::uint64_t begin = read_ + kFrameHeaderBytes;
+  const std::uint64_t end = begin + whole_lines(header.payload_bytes);
+  const std::uint64_t kept_since = kept_.empty() ? read_ : kept_.front().begin;
+  if (header.payload_bytes < kInPlaceBytesMin || end - kept_since > ring_bytes / 2) return InPlace::no;
+  if ((begin & (ring_bytes - 1)) + header.payload_bytes > ring_bytes) return InPlace::no;
+  if (!handler_->takes_in_place(*channel_, header)) return InPlace::no;
+  return end - read_ <= written_seen_ - read_ ? InPlace::yes : InPlace::not_yet;
+}
+
+bool ShmConnection::take_in_place(const FrameHeader& header, std::size_t& budget) {
+  const std::byte* payload = memory_->incoming() + ((read_ + kFrameHeaderBytes) & (memory_->ring_bytes() - 1));
+  kept_.push_back({.begin = read_, .payload = payload, .given_back = false});
+  header_ = header;
+  // The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
+  destination_ = {const_cast<std::byte*>(payload), header.payload_bytes};
+  read_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
+  budget -= std::min<std::size_t>(budget, kFrameHeaderBytes + header.payload_bytes);
+  ++part_->statistics.frames_in_place;
+  return deliver();
+}
+
+void ShmConnection::give_back(std::span<const std::byte> payload) {
+  const auto at = std::ranges::find(kept_, payload.data(), &Kept::payload);
+  if (at == kept_.end()) return;
+  at->given_back = true;
+  const auto first_kept = std::ranges::find(kept_, false, &Kept::given_back);
+  kept_.erase(kept_.begin(), first_kept);
+  if (state_ == State::open) publish_read();
+}
+
+/// Asks where the payload goes.
+bool ShmConnection::place(const FrameHeader& header) {
   resumed_ = false;
   core_.count_callback();
-  Placement placement = handler_->on_header(*channel_, *header);
+  Placement placement = handler_->on_header(*channel_, header);
   if (!serving()) return false;
   if (auto* reject = std::get_if<Reject>(&placement)) {
     tell_closed(std::move(reject->error));
@@ -66,10 +115,10 @@ bool ShmConnection::place_next() {
     return false;
   }
   destination_ = std::get<Accept>(placement).payload;
-  if (destination_.size() != header->payload_bytes) {
+  if (destination_.size() != header.payload_bytes) {
     throw std::logic_error("on_header accepted a payload at a place of another length");
   }
-  header_ = *header;
+  header_ = header;
   read_ += kFrameHeaderBytes;
   landed_ = 0;
   in_frame_ = true;
@@ -101,9 +150,9 @@ bool ShmConnection::deliver() {
   return serving();
 }
 
-/// Gives the room back to the writer, in whole lines.
+/// Gives the room back to the writer, in whole lines, up to the first payload that is still kept.
 void ShmConnection::publish_read() noexcept {
-  const std::uint64_t whole = read_ / kLineBytes * kLineBytes;
+  const std::uint64_t whole = (kept_.empty() ? read_ : kept_.front().begin) / kLineBytes * kLineBytes;
   if (whole == read_told_) return;
   const std::uint64_t told = std::exchange(read_told_, whole);
   memory_->mine().read.store(whole, std::memory_order_seq_cst);  // pairs with set_asleep()

@@ -42,6 +42,16 @@ class ShmStranger {
     written_ += lines * kLineBytes;
     memory->mine().written.store(written_);
   }
+  /// A frame as it should be; at most to the ring's end. Of its lines the last `lines_short` are never told.
+  void write_frame(FrameHeader header, std::span<const std::byte> payload, std::size_t lines_short = 0) {
+    header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    std::memcpy(memory->outgoing() + written_ + kFrameHeaderBytes, payload.data(), payload.size());
+    encode(header, std::span<std::byte, kFrameHeaderBytes>(memory->outgoing() + written_, kFrameHeaderBytes));
+    written_ += kFrameHeaderBytes + whole_lines(payload.size());
+    memory->mine().written.store(written_ - lines_short * kLineBytes);
+    ring();
+  }
+  void ring() { (void)send_message(socket.get(), std::as_bytes(std::span("\1", 1))); }
   /// Also into what only the other side may write.
   [[nodiscard]] Side& their_side() { return const_cast<Side&>(memory->theirs()); }
 

@@ -75,7 +75,8 @@ class ShmTransportTest : public ::testing::Test {
 
 TEST_F(ShmTransportTest, ClosesOnAPositionThatCannotBe) {
   const std::uint64_t ring = ShmSettings{}.ring_bytes;
-  for (const std::uint64_t written : {std::uint64_t{1}, std::uint64_t{63}, ring + 64, ~std::uint64_t{0}, std::uint64_t{1} << 63U}) {
+  for (const std::uint64_t written :
+       {std::uint64_t{1}, std::uint64_t{63}, ring + 64, ~std::uint64_t{0}, std::uint64_t{1} << 63U}) {
     ShmStranger stranger(name());
     let_in(stranger);
     stranger.memory->mine().written.store(written);
@@ -254,6 +255,94 @@ TEST_F(ShmTransportTest, WakesAWriterThatSleepsForRoom) {
   EXPECT_LT(Clock::now() - before, 30s);
   stop = true;
   server_.post([] {});
+}
+
+// ---- payloads that stay where they were written
+
+namespace {
+
+class Keeper final : public ChannelHandler {
+ public:
+  bool takes_in_place(Channel&, const FrameHeader& header) override { return header.type == FrameType::contribution; }
+  Placement on_header(Channel&, const FrameHeader& header) override {
+    ++copied;
+    place.resize(header.payload_bytes);
+    return Accept{place};
+  }
+  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override {
+    sequences.push_back(header.sequence);
+    if (payload.data() != place.data()) kept.push_back(payload);
+  }
+  void on_closed(Channel&, const Error& error) override { closed = error; }
+  std::vector<std::uint64_t> sequences;
+  std::vector<std::span<std::byte>> kept;
+  std::vector<std::byte> place;
+  std::size_t copied = 0;
+  std::optional<Error> closed;
+};
+
+}  // namespace
+
+TEST_F(ShmTransportTest, LeavesPayloadsWhereTheyWereWrittenUntilTheyAreGivenBack) {
+  Keeper keeper;
+  connect();
+  const auto channel = client_.connect(listener_->local(), keeper, 5s);
+  ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == 2; }));
+  std::vector<std::vector<std::byte>> payloads;
+  for (std::uint64_t i = 0; i < 200; ++i) payloads.push_back(pattern(40'000 + i, i));
+  std::uint64_t next = 0;
+  std::size_t in_place = 0;
+  const auto feed = [&] {
+    while (next < payloads.size() && newest().channel->send(header_of(next), payloads[next], next)) ++next;
+  };
+  feed();
+  std::mt19937 random(7);
+  ASSERT_TRUE(run_until([&] {
+    feed();
+    while (!keeper.kept.empty()) {  // in any order
+      std::swap(keeper.kept[random() % keeper.kept.size()], keeper.kept.back());
+      const auto payload = keeper.kept.back();
+      EXPECT_TRUE(std::ranges::equal(payload, payloads[payload.size() - 40'000])) << payload.size();
+      channel->give_back(payload);
+      keeper.kept.pop_back();
+      ++in_place;
+    }
+    return keeper.sequences.size() == payloads.size();
+  }));
+  for (std::uint64_t i = 0; i < payloads.size(); ++i) EXPECT_EQ(keeper.sequences[i], i);
+  EXPECT_GT(in_place, 50U) << "but for those at the ring's end, and where half of it is kept already";
+  EXPECT_EQ(client_.statistics().frames_in_place, in_place);
+}
+
+TEST_F(ShmTransportTest, CopiesWhatItsHandlerKeepsTooMuchOf) {
+  Keeper keeper;
+  connect();
+  const auto channel = client_.connect(listener_->local(), keeper, 5s);
+  ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == 2; }));
+  const auto payload = pattern(60'000, 1);
+  for (std::uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(newest().channel->send(header_of(i), payload, i));
+  ASSERT_TRUE(run_until([&] { return keeper.sequences.size() >= 8; })) << "what is kept leaves half a ring";
+  EXPECT_LE(keeper.kept.size(), 4U);
+  EXPECT_GE(keeper.copied, 4U);
+  for (const auto& kept : keeper.kept) EXPECT_TRUE(std::ranges::equal(kept, payload));
+  for (const auto& kept : std::exchange(keeper.kept, {})) channel->give_back(kept);
+  ASSERT_TRUE(run_until([&] {
+    for (const auto& kept : std::exchange(keeper.kept, {})) channel->give_back(kept);
+    return keeper.sequences.size() == 20;
+  }));
+}
+
+TEST_F(ShmTransportTest, KeptPayloadsOutliveTheDeathOfTheirSender) {
+  Keeper keeper;
+  connect();
+  const auto channel = client_.connect(listener_->local(), keeper, 5s);
+  ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == 2; }));
+  const auto payload = pattern(60'000, 3);
+  ASSERT_TRUE(newest().channel->send(header_of(0), payload, 0));
+  ASSERT_TRUE(run_until([&] { return keeper.kept.size() == 1; }));
+  acceptor_.peers.pop_back();
+  ASSERT_TRUE(run_until([&] { return keeper.closed.has_value(); }));
+  EXPECT_TRUE(std::ranges::equal(keeper.kept.front(), payload));
 }
 
 // ---- the end

@@ -29,6 +29,7 @@ struct ShmSettings {
 struct ShmStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
+  std::uint64_t frames_in_place = 0;                 // of those received: payloads that were not copied
   std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;    // because of connections_max, or because there was no memory
