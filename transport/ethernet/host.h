@@ -66,6 +66,7 @@ class Host {
                                    std::span<std::byte> out);
   /// A question that must be asked.
   [[nodiscard]] std::size_t write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const;
+  [[nodiscard]] std::size_t addresses_count() const noexcept { return own_.size(); }
   /// Says whose our `number`th address is, so that who remembers another station forgets it (RFC 5227, 2.3; RFC 4861,
   /// 7.2.6); 0: there are no more.
   [[nodiscard]] std::size_t write_announcement(std::size_t number, std::span<std::byte> out) const;
