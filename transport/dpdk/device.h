@@ -44,6 +44,7 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
+  [[nodiscard]] const Eal& eal() const noexcept { return *eal_; }
   [[nodiscard]] std::uint16_t id() const noexcept { return id_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const DeviceSettings& settings() const noexcept { return settings_; }

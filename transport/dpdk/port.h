@@ -23,6 +23,7 @@ namespace tributary::transport::dpdk {
 struct PortSettings {
   std::uint16_t udp_port = 0;  // 0 chooses one
   std::uint16_t queue = 0;
+  int core = -1;  // the thread that receives is put there; -1: it stays where it is
   std::uint8_t dscp = 0;
   // wait() returns at once for so long after something came, and then sleeps, at most so long at a time. A device has
   // no bell: what comes meanwhile waits. 0: never sleeps; the usual choice for a core of its own.
@@ -74,12 +75,15 @@ class DpdkPort final : public packet::PacketPort {
   static constexpr std::size_t kRoutes = 256;
 
   // port_receive.cc
+  void adopt_thread();
   void give_back_shown() noexcept;
   [[nodiscard]] std::size_t take_burst(std::span<rte_mbuf*> burst) noexcept;
   [[nodiscard]] bool show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept;
   [[nodiscard]] bool is_for_us(const ethernet::Frame& frame) const noexcept;
   [[nodiscard]] bool take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                    packet::ReceivedPacket& as) noexcept;
+  [[nodiscard]] bool take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                                  packet::ReceivedPacket& as) noexcept;
   void hand_over(rte_mbuf* mbuf, std::uint8_t queue) noexcept;
   void take_control(const ethernet::Frame& frame, std::span<const std::byte> bytes);
   void drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept;
@@ -122,6 +126,7 @@ class DpdkPort final : public packet::PacketPort {
   std::unique_ptr<std::array<Route, kRoutes>> routes_;
   std::uint64_t last_arrival_ = 0;  // in cycles
   bool answers_staged_ = false;
+  bool thread_adopted_ = false;
   PortStatistics statistics_;
 };
 

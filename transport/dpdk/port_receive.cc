@@ -1,12 +1,15 @@
 // What a port does with what comes.
+#include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
+#include <sched.h>
 
 #include <algorithm>
 
 #include "dpdk/port.h"
+#include "ethernet/quotation.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -28,7 +31,7 @@ void prefetch(const rte_mbuf* mbuf) noexcept {
 }  // namespace
 
 std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
-  Eal::adopt_thread();
+  if (!thread_adopted_) adopt_thread();
   give_back_shown();
   const std::uint64_t cycles = ::rte_rdtsc();
   if (cycles >= next_turn_) {
@@ -46,6 +49,18 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   }
   if (answers_staged_) transmit();
   return shown;
+}
+
+/// At the first call: a port belongs to the thread that receives.
+void DpdkPort::adopt_thread() {
+  thread_adopted_ = true;
+  Eal::adopt_thread();
+  if (settings_.core < 0) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<unsigned>(settings_.core), &cores);
+  // Where this core may not be had it runs where it is: slower, and no reason to stop.
+  static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof cores, &cores));
 }
 
 void DpdkPort::give_back_shown() noexcept {
@@ -81,9 +96,24 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
     drop(mbuf, statistics_.dropped[static_cast<std::size_t>(frame.drop)]);
     return false;
   }
+  if (take_refusal(mbuf, frame, bytes, as)) return true;
   take_control(frame, bytes);
   ::rte_pktmbuf_free(mbuf);
   return false;
+}
+
+/// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.
+bool DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                            packet::ReceivedPacket& as) noexcept {
+  const auto quotation = ethernet::parse_quotation(frame, bytes);
+  if (!quotation || !quotation->port_unreachable || !is_for_us(frame) || quotation->from_port != udp_port_)
+    return false;
+  as = {.from = {quotation->to, quotation->to_port},
+        .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
+        .refused = true};
+  ++statistics_.control;
+  shown_[shown_count_++] = mbuf;
+  return true;
 }
 
 bool DpdkPort::is_for_us(const ethernet::Frame& frame) const noexcept {
@@ -100,15 +130,16 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
   if (frame.to_port != udp_port_) {
     const std::uint8_t queue = device_->queue_of(frame.to_port);
     if (queue == Device::kNoQueue || queue == settings_.queue) {
+      send_control([&](std::span<std::byte> out) { return device_->host().refuse(frame, bytes, now_, out); });
       drop(mbuf, statistics_.dropped_port);
     } else {
       hand_over(mbuf, queue);
     }
     return false;
   }
-  as.from = {frame.from, frame.from_port};
-  as.bytes = bytes.subspan(frame.body_offset, frame.body_bytes);
-  as.congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced;
+  as = {.from = {frame.from, frame.from_port},
+        .bytes = bytes.subspan(frame.body_offset, frame.body_bytes),
+        .congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced};
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;

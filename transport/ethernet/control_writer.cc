@@ -45,7 +45,7 @@ std::size_t write_arp(std::span<std::byte> out, std::uint16_t vlan, ArpOperation
 }
 
 std::size_t write_icmp(std::span<std::byte> out, std::uint16_t vlan, const Station& from, const Station& to,
-                       std::uint8_t type, std::uint8_t hop_limit, std::span<const std::byte> rest) {
+                       IcmpKind kind, std::uint8_t hop_limit, std::span<const std::byte> rest) {
   const bool ipv4 = is_ipv4(to.ip);
   const std::size_t message_bytes = kIcmpPrefixBytes + rest.size();
   const std::size_t bytes =
@@ -54,8 +54,8 @@ std::size_t write_icmp(std::span<std::byte> out, std::uint16_t vlan, const Stati
   std::byte* at = write_ethernet(out.data(), to.mac, from.mac, vlan, ipv4 ? EtherType::ipv4 : EtherType::ipv6);
   at = ipv4 ? write_ipv4(at, from.ip, to.ip, IpProtocol::icmp, 0, message_bytes)
             : write_ipv6(at, from.ip, to.ip, IpProtocol::icmp6, 0, hop_limit, message_bytes);
-  store8(at, type);
-  store8(at + 1, 0);
+  store8(at, kind.type);
+  store8(at + 1, kind.code);
   store16(at + 2, 0);
   std::memcpy(at + kIcmpPrefixBytes, rest.data(), rest.size());
   PartialSum sum = partial_sum({at, message_bytes});
@@ -72,14 +72,14 @@ std::size_t write_solicitation(std::span<std::byte> out, std::uint16_t vlan, con
   const IpAddress group = solicited_node_of(target);
   const Station to{at ? *at : multicast_mac_of(group), at ? target : group};
   const NeighbourRest rest(0, target, NeighbourOption::source_address, sender.mac);
-  return write_icmp(out, vlan, sender, to, kNeighbourSolicitation, kNeighbourHopLimit, rest.bytes);
+  return write_icmp(out, vlan, sender, to, {kNeighbourSolicitation}, kNeighbourHopLimit, rest.bytes);
 }
 
 std::size_t write_advertisement(std::span<std::byte> out, std::uint16_t vlan, const Station& sender, const Station& to,
                                 bool solicited) {
   const std::uint32_t flags = kAdvertisementOverride | (solicited ? kAdvertisementSolicited : 0);
   const NeighbourRest rest(flags, sender.ip, NeighbourOption::target_address, sender.mac);
-  return write_icmp(out, vlan, sender, to, kNeighbourAdvertisement, kNeighbourHopLimit, rest.bytes);
+  return write_icmp(out, vlan, sender, to, {kNeighbourAdvertisement}, kNeighbourHopLimit, rest.bytes);
 }
 
 }  // namespace tributary::transport::ethernet

@@ -8,6 +8,11 @@
 
 namespace tributary::transport::ethernet {
 
+struct IcmpKind {
+  std::uint8_t type = 0;
+  std::uint8_t code = 0;
+};
+
 struct Station {
   MacAddress mac;
   IpAddress ip{};
@@ -24,9 +29,9 @@ enum class ArpOperation : std::uint16_t { request = 1, reply = 2 };
 /// `target` is ours. `solicited`: an answer to one station.
 [[nodiscard]] std::size_t write_advertisement(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
                                               const Station& to, bool solicited);
-/// An ICMP or ICMPv6 message of that type and code 0, whose bytes after the checksum are `rest`.
+/// An ICMP or ICMPv6 message, whose bytes after the checksum are `rest`.
 [[nodiscard]] std::size_t write_icmp(std::span<std::byte> out, std::uint16_t vlan, const Station& from,
-                                     const Station& to, std::uint8_t type, std::uint8_t hop_limit,
+                                     const Station& to, IcmpKind kind, std::uint8_t hop_limit,
                                      std::span<const std::byte> rest);
 
 }  // namespace tributary::transport::ethernet

@@ -59,7 +59,8 @@ Host::Host(const HostSettings& settings)
       own_(with_link_local(settings)),
       neighbours_(settings.neighbours),
       answers_(settings.answers_per_second),
-      echoes_(settings.echoes_per_second) {}
+      echoes_(settings.echoes_per_second),
+      refusals_(settings.refusals_per_second) {}
 
 bool Host::has(const IpAddress& to) const noexcept {
   return holds(own_, to);
@@ -136,7 +137,7 @@ std::size_t Host::answer_icmp(const Frame& frame, std::span<const std::byte> byt
   const std::uint8_t code = load8(message.data() + 1);
   if (type == kIcmpEchoRequest && code == 0) return answer_echo(frame, message, now, out);
   if (type == kIcmpUnreachable && code == kIcmpFragmentationNeeded) {
-    hear_too_big(frame, message, now);
+    hear_too_big(frame, bytes, now);
     return 0;
   }
   return ignore();
@@ -156,7 +157,7 @@ std::size_t Host::answer_icmp6(const Frame& frame, std::span<const std::byte> by
       hear_advertisement(frame, message, now);
       return 0;
     case kIcmp6TooBig:
-      hear_too_big(frame, message, now);
+      hear_too_big(frame, bytes, now);
       return 0;
     default:
       return ignore();
@@ -169,33 +170,10 @@ std::size_t Host::answer_echo(const Frame& frame, std::span<const std::byte> mes
   if (!may_answer(echoes_, now)) return 0;
   const bool ipv4 = is_ipv4(frame.to);
   const std::size_t bytes = write_icmp(out, settings_.vlan, {settings_.mac, frame.to}, {frame.from_mac, frame.from},
-                                       ipv4 ? kIcmpEchoReply : kIcmp6EchoReply, kHopLimit, message.subspan(4));
+                                       {ipv4 ? kIcmpEchoReply : kIcmp6EchoReply}, kHopLimit, message.subspan(4));
   const std::lock_guard lock(mutex_);
   ++counts_.echoes_answered;
   return bytes;
-}
-
-/// The message quotes the packet that was too long: one of ours, or somebody makes it up.
-void Host::hear_too_big(const Frame& frame, std::span<const std::byte> message, TimePoint now) {
-  const auto quoted = message.subspan(kIcmpBytes);
-  const bool ipv4 = is_ipv4(frame.to);
-  const std::size_t least = (ipv4 ? kIpv4Bytes : kIpv6Bytes) + kUdpBytes;
-  if (!has(frame.to) || quoted.size() < least) {
-    ignore();
-    return;
-  }
-  const std::byte* const ip = quoted.data();
-  const IpAddress from = ipv4 ? mapped(load_array<4>(ip + 12)) : load_array<16>(ip + 8);
-  const IpAddress to = ipv4 ? mapped(load_array<4>(ip + 16)) : load_array<16>(ip + 24);
-  const auto protocol = static_cast<IpProtocol>(load8(ip + (ipv4 ? 9 : 6)));
-  const std::uint32_t bytes = ipv4 ? load16(message.data() + 6) : load32(message.data() + 4);
-  if (load8(ip) >> 4U != (ipv4 ? 4 : 6) || from != frame.to || protocol != IpProtocol::udp || on_link(to)) {
-    ignore();
-    return;
-  }
-  path_mtu_.told(to, bytes, now);
-  const std::lock_guard lock(mutex_);
-  ++counts_.path_mtu_told;
 }
 
 std::size_t Host::write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const {

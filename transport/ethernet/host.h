@@ -27,6 +27,7 @@ struct HostSettings {
   NeighbourSettings neighbours;
   std::uint32_t answers_per_second = 1000;  // to ARP requests and neighbour solicitations
   std::uint32_t echoes_per_second = 100;
+  std::uint32_t refusals_per_second = 100;
 };
 
 /// Since the start.
@@ -36,6 +37,7 @@ struct HostCounts {
   std::uint64_t control_ignored = 0;    // ARP, ICMP and neighbour discovery that is malformed or asks nothing of us
   std::uint64_t address_conflicts = 0;  // another station says that it has our address
   std::uint64_t path_mtu_told = 0;
+  std::uint64_t refusals_sent = 0;
   NeighbourCounts neighbours;
 };
 
@@ -64,6 +66,9 @@ class Host {
   /// nothing; 0: there is none.
   [[nodiscard]] std::size_t answer(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
+  /// For a datagram to a port where nobody is: that this is so (ICMP's port unreachable). 0: not said, for its rate.
+  [[nodiscard]] std::size_t refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
+                                   std::span<std::byte> out);
   /// A question that must be asked.
   [[nodiscard]] std::size_t write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const;
   [[nodiscard]] std::size_t addresses_count() const noexcept { return own_.size(); }
@@ -84,7 +89,7 @@ class Host {
   void hear_advertisement(const Frame& frame, std::span<const std::byte> message, TimePoint now);
   [[nodiscard]] std::size_t answer_echo(const Frame& frame, std::span<const std::byte> message, TimePoint now,
                                         std::span<std::byte> out);
-  void hear_too_big(const Frame& frame, std::span<const std::byte> message, TimePoint now);
+  void hear_too_big(const Frame& frame, std::span<const std::byte> bytes, TimePoint now);
   [[nodiscard]] bool on_link(const IpAddress& ip) const noexcept;
   [[nodiscard]] bool may_answer(RateLimit& limit, TimePoint now);
   std::size_t ignore() noexcept;
@@ -96,6 +101,7 @@ class Host {
   mutable std::mutex mutex_;  // the limits and the counts
   RateLimit answers_;
   RateLimit echoes_;
+  RateLimit refusals_;
   HostCounts counts_;
 };
 

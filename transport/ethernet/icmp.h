@@ -6,7 +6,8 @@
 namespace tributary::transport::ethernet {
 
 inline constexpr std::uint8_t kIcmpEchoReply = 0, kIcmpUnreachable = 3, kIcmpEchoRequest = 8;
-inline constexpr std::uint8_t kIcmpFragmentationNeeded = 4;  // a code of kIcmpUnreachable
+inline constexpr std::uint8_t kIcmpPortUnreachable = 3, kIcmpFragmentationNeeded = 4;  // codes of kIcmpUnreachable
+inline constexpr std::uint8_t kIcmp6Unreachable = 1, kIcmp6PortUnreachable = 4;        // a type and its code
 inline constexpr std::uint8_t kIcmp6TooBig = 2, kIcmp6EchoRequest = 128, kIcmp6EchoReply = 129;
 inline constexpr std::uint8_t kNeighbourSolicitation = 135, kNeighbourAdvertisement = 136;
 

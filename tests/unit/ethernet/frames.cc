@@ -47,10 +47,10 @@ FrameBytes arp_frame(ArpOperation operation, const Station& sender, const Statio
   return frame;
 }
 
-FrameBytes icmp_frame(const Station& from, const Station& to, std::uint8_t type, std::string_view rest,
+FrameBytes icmp_frame(const Station& from, const Station& to, IcmpKind kind, std::string_view rest,
                       std::uint8_t hop_limit) {
   FrameBytes frame(2048);
-  frame.resize(write_icmp(frame, 0, from, to, type, hop_limit, bytes_of(rest)));
+  frame.resize(write_icmp(frame, 0, from, to, kind, hop_limit, bytes_of(rest)));
   return frame;
 }
 

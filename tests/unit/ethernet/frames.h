@@ -28,7 +28,7 @@ FrameBytes udp_frame(std::string_view from, std::string_view to, std::string_vie
 FrameBytes udp_frame(const UdpFlow& flow, std::span<const std::byte> payload, ChecksumsByDevice device = {});
 FrameBytes arp_frame(ArpOperation operation, const Station& sender, const Station& target,
                      const MacAddress& to = kBroadcastMac);
-FrameBytes icmp_frame(const Station& from, const Station& to, std::uint8_t type, std::string_view rest,
+FrameBytes icmp_frame(const Station& from, const Station& to, IcmpKind kind, std::string_view rest,
                       std::uint8_t hop_limit = kHopLimit);
 /// Makes IPv4's header checksum right again after a change.
 void repair_ipv4(FrameBytes& frame, std::size_t at = kEthernetBytes);

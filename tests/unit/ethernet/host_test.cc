@@ -5,6 +5,7 @@
 
 #include "ethernet/bytes.h"
 #include "ethernet/icmp.h"
+#include "ethernet/quotation.h"
 #include "frames.h"
 
 namespace tributary::transport::ethernet::test {
@@ -50,8 +51,8 @@ class HostTest : public ::testing::Test {
   }
   FrameBytes solicitation(const char* target, std::uint8_t hops = kNeighbourHopLimit) {
     return icmp_frame(their6, {multicast_mac_of(solicited_node_of(ip(target))), solicited_node_of(ip(target))},
-                      kNeighbourSolicitation, neighbour_rest(0, ip(target), NeighbourOption::source_address, kTheirMac),
-                      hops);
+                      {kNeighbourSolicitation},
+                      neighbour_rest(0, ip(target), NeighbourOption::source_address, kTheirMac), hops);
   }
   bool knows(const IpAddress& address) {
     MacAddress mac;
@@ -126,7 +127,7 @@ TEST_F(HostTest, AnswersAnAddressProbeWithoutRememberingAnybody) {
 TEST_F(HostTest, CountsAStationThatClaimsItsAddress) {
   EXPECT_FALSE(ask(arp_frame(ArpOperation::request, {kTheirMac, us4.ip}, {{}, us4.ip})));
   EXPECT_FALSE(ask(icmp_frame(
-      {kTheirMac, us6.ip}, {multicast_mac_of(all_nodes()), all_nodes()}, kNeighbourAdvertisement,
+      {kTheirMac, us6.ip}, {multicast_mac_of(all_nodes()), all_nodes()}, {kNeighbourAdvertisement},
       neighbour_rest(kAdvertisementOverride, us6.ip, NeighbourOption::target_address, kTheirMac), kNeighbourHopLimit)));
   EXPECT_EQ(host.counts().address_conflicts, 2U);
 }
@@ -157,9 +158,9 @@ TEST_F(HostTest, ResolvesByNeighbourDiscovery) {
   EXPECT_EQ(asked.to_mac, multicast_mac_of(asked.to));
   const std::uint32_t flags = kAdvertisementSolicited | kAdvertisementOverride;
   const auto rest = neighbour_rest(flags, their6.ip, NeighbourOption::target_address, kTheirMac);
-  EXPECT_FALSE(ask(icmp_frame(their6, us6, kNeighbourAdvertisement, rest, 254)));
+  EXPECT_FALSE(ask(icmp_frame(their6, us6, {kNeighbourAdvertisement}, rest, 254)));
   EXPECT_FALSE(knows(their6.ip)) << "what a router has passed on is no neighbour's";
-  EXPECT_FALSE(ask(icmp_frame(their6, us6, kNeighbourAdvertisement, rest, 255)));
+  EXPECT_FALSE(ask(icmp_frame(their6, us6, {kNeighbourAdvertisement}, rest, 255)));
   EXPECT_TRUE(knows(their6.ip));
 }
 
@@ -186,7 +187,7 @@ TEST_F(HostTest, TellsAllWhoProbesForItsAddress) {
   std::string rest(20, '\0');
   store_array(reinterpret_cast<std::byte*>(rest.data()) + 4, us6.ip);
   const auto parsed =
-      ask(icmp_frame({kTheirMac, {}}, {multicast_mac_of(group), group}, kNeighbourSolicitation, rest, 255));
+      ask(icmp_frame({kTheirMac, {}}, {multicast_mac_of(group), group}, {kNeighbourSolicitation}, rest, 255));
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->to, all_nodes());
   EXPECT_EQ(load32(body(*parsed).data() + 4), kAdvertisementOverride) << "not solicited";
@@ -197,16 +198,16 @@ TEST_F(HostTest, RefusesSolicitationsWhoseOptionsAreWrong) {
   rest[21] = 0;  // an option of no length would never end
   const IpAddress group = solicited_node_of(us6.ip);
   const Station to{multicast_mac_of(group), group};
-  EXPECT_FALSE(ask(icmp_frame(their6, to, kNeighbourSolicitation, rest, 255)));
+  EXPECT_FALSE(ask(icmp_frame(their6, to, {kNeighbourSolicitation}, rest, 255)));
   rest[21] = 2;  // longer than the message
-  EXPECT_FALSE(ask(icmp_frame(their6, to, kNeighbourSolicitation, rest, 255)));
+  EXPECT_FALSE(ask(icmp_frame(their6, to, {kNeighbourSolicitation}, rest, 255)));
   EXPECT_EQ(host.counts().neighbours.entries, 0U);
 }
 
 TEST_F(HostTest, AnswersPingsOfBothFamiliesUpToItsRate) {
   for (const auto& [from, to] : {std::pair{their4, us4}, std::pair{their6, us6}}) {
     const bool four = is_ipv4(to.ip);
-    const auto parsed = ask(icmp_frame(from, to, four ? kIcmpEchoRequest : kIcmp6EchoRequest, "....payload"));
+    const auto parsed = ask(icmp_frame(from, to, {four ? kIcmpEchoRequest : kIcmp6EchoRequest}, "....payload"));
     ASSERT_TRUE(parsed);
     EXPECT_EQ(parsed->to, from.ip);
     EXPECT_EQ(parsed->to_mac, from.mac);
@@ -214,7 +215,7 @@ TEST_F(HostTest, AnswersPingsOfBothFamiliesUpToItsRate) {
     const auto rest = body(*parsed).subspan(4);
     EXPECT_EQ(FrameBytes(rest.begin(), rest.end()), bytes_of("....payload"));
   }
-  const FrameBytes ping = icmp_frame(their4, us4, kIcmpEchoRequest, "....");
+  const FrameBytes ping = icmp_frame(their4, us4, {kIcmpEchoRequest}, "....");
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(ask(ping));
   EXPECT_FALSE(ask(ping)) << "five a second";
   now += 1s;
@@ -223,13 +224,13 @@ TEST_F(HostTest, AnswersPingsOfBothFamiliesUpToItsRate) {
 }
 
 TEST_F(HostTest, DoesNotAnswerPingsToAll) {
-  EXPECT_FALSE(ask(icmp_frame(their4, {kBroadcastMac, ip("255.255.255.255")}, kIcmpEchoRequest, "....")));
-  EXPECT_FALSE(ask(icmp_frame(their4, {kBroadcastMac, ip("10.0.0.255")}, kIcmpEchoRequest, "....")));
-  EXPECT_FALSE(ask(icmp_frame(their6, {multicast_mac_of(all_nodes()), all_nodes()}, kIcmp6EchoRequest, "....")));
+  EXPECT_FALSE(ask(icmp_frame(their4, {kBroadcastMac, ip("255.255.255.255")}, {kIcmpEchoRequest}, "....")));
+  EXPECT_FALSE(ask(icmp_frame(their4, {kBroadcastMac, ip("10.0.0.255")}, {kIcmpEchoRequest}, "....")));
+  EXPECT_FALSE(ask(icmp_frame(their6, {multicast_mac_of(all_nodes()), all_nodes()}, {kIcmp6EchoRequest}, "....")));
 }
 
 TEST_F(HostTest, WritesNothingWhereThereIsNoRoom) {
-  const FrameBytes ping = icmp_frame(their4, us4, kIcmpEchoRequest, "....payload");
+  const FrameBytes ping = icmp_frame(their4, us4, {kIcmpEchoRequest}, "....payload");
   std::array<std::byte, 40> small;
   EXPECT_EQ(host.answer(parse_frame(ping), ping, now, small), 0U);
 }
@@ -240,26 +241,41 @@ TEST_F(HostTest, BelievesRoutersAboutPacketsOfItsOwn) {
     return std::string(reinterpret_cast<const char*>(frame.data()) + kEthernetBytes, frame.size() - kEthernetBytes);
   };
   const Station router{{{2, 0, 0, 0, 0, 0xFE}}, ip("10.0.0.254")};
-  FrameBytes four =
-      icmp_frame(router, us4, kIcmpUnreachable, std::string("\0\0\x05\x14", 4) + quote("10.0.0.1", "192.168.1.1"));
-  const auto set_code = [](FrameBytes& frame) {
-    std::byte* const message = frame.data() + kEthernetBytes + kIpv4Bytes;
-    store8(message + 1, kIcmpFragmentationNeeded);
-    store16(message + 2, 0);
-    store_checksum(message + 2, finish(partial_sum({message, frame.size() - kEthernetBytes - kIpv4Bytes})));
-  };
-  set_code(four);
+  FrameBytes four = icmp_frame(router, us4, {kIcmpUnreachable, kIcmpFragmentationNeeded},
+                               std::string("\0\0\x05\x14", 4) + quote("10.0.0.1", "192.168.1.1"));
   EXPECT_FALSE(ask(four));
   EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1300U);
-  EXPECT_FALSE(ask(icmp_frame({router.mac, ip("fd00::fe")}, us6, kIcmp6TooBig,
+  EXPECT_FALSE(ask(icmp_frame({router.mac, ip("fd00::fe")}, us6, {kIcmp6TooBig},
                               std::string("\0\0\x05\x78", 4) + quote("fd00::1", "fd01::1"))));
   EXPECT_EQ(host.path_mtu(ip("fd01::1"), now), 1400U);
-  FrameBytes foreign =
-      icmp_frame(router, us4, kIcmpUnreachable, std::string("\0\0\x05\x14", 4) + quote("10.0.0.9", "192.168.1.2"));
-  set_code(foreign);
+  FrameBytes foreign = icmp_frame(router, us4, {kIcmpUnreachable, kIcmpFragmentationNeeded},
+                                  std::string("\0\0\x05\x14", 4) + quote("10.0.0.9", "192.168.1.2"));
   EXPECT_FALSE(ask(foreign));
   EXPECT_EQ(host.path_mtu(ip("192.168.1.2"), now), 1500U);
   EXPECT_EQ(host.counts().path_mtu_told, 2U);
+}
+
+TEST_F(HostTest, SaysThatNobodyIsAtAPortAndReadsWhenOthersSayIt) {
+  for (const auto& [from, to] : {std::pair{"10.0.0.2", "10.0.0.1"}, std::pair{"fd00::2", "fd00::1"}}) {
+    const FrameBytes lost = udp_frame(from, to, "payload");
+    FrameBytes word(2048);
+    word.resize(host.refuse(parse_frame(lost), lost, now, word));
+    const Frame parsed = parse_frame(word);
+    EXPECT_EQ(parsed.to, ip(from));
+    const auto quotation = parse_quotation(parsed, word);
+    ASSERT_TRUE(quotation);
+    EXPECT_TRUE(quotation->port_unreachable);
+    EXPECT_EQ(quotation->from, ip(from));
+    EXPECT_EQ(quotation->to, ip(to));
+    EXPECT_EQ(quotation->from_port, 4000);
+    EXPECT_EQ(quotation->to_port, 7471);
+    const auto quoted = std::span(word).subspan(quotation->payload_offset, quotation->payload_bytes);
+    EXPECT_EQ(FrameBytes(quoted.begin(), quoted.end()), bytes_of("payload"));
+  }
+  const FrameBytes lost = udp_frame("10.0.0.2", "10.0.0.1", "payload");
+  FrameBytes word(2048);
+  for (int i = 0; i < 200; ++i) static_cast<void>(host.refuse(parse_frame(lost), lost, now, word));
+  EXPECT_EQ(host.counts().refusals_sent, 100U);
 }
 
 TEST_F(HostTest, AnnouncesEachAddress) {

@@ -6,6 +6,7 @@
 
 #include "ethernet/host.h"
 #include "ethernet/icmp.h"
+#include "ethernet/quotation.h"
 #include "frames.h"
 
 namespace tributary::transport::ethernet::test {
@@ -24,8 +25,8 @@ std::vector<FrameBytes> seeds() {
           udp_frame("10.0.0.2", "10.0.0.1", "payload", 5),
           arp_frame(ArpOperation::request, them4, us4),
           arp_frame(ArpOperation::reply, them4, us4),
-          icmp_frame(them4, us4, kIcmpEchoRequest, "....payload"),
-          icmp_frame(them4, us4, kIcmpUnreachable, std::string(40, '\x45')),
+          icmp_frame(them4, us4, {kIcmpEchoRequest}, "....payload"),
+          icmp_frame(them4, us4, {kIcmpUnreachable}, std::string(40, '\x45')),
           solicitation,
           advertisement};
 }
@@ -43,6 +44,9 @@ void show(Host& host, const FrameBytes& frame, TimePoint now) {
     std::array<std::byte, 256> out;
     if (parsed.kind == FrameKind::udp) continue;
     EXPECT_LE(host.answer(parsed, bytes, now, out), out.size());
+    if (const auto quotation = parse_quotation(parsed, bytes)) {
+      EXPECT_LE(std::size_t{quotation->payload_offset} + quotation->payload_bytes, frame.size());
+    }
   }
 }
 

@@ -159,11 +159,11 @@ TEST(Parser, FindsArpAndIcmp) {
   FrameBytes other = arp;
   store16(other.data() + kEthernetBytes, 6);  // IEEE 802
   EXPECT_EQ(parse_frame(other).drop, Drop::arp_format);
-  FrameBytes echo = icmp_frame({kTheirMac, ip("10.0.0.2")}, {kOurMac, ip("10.0.0.1")}, kIcmpEchoRequest, "....ping");
+  FrameBytes echo = icmp_frame({kTheirMac, ip("10.0.0.2")}, {kOurMac, ip("10.0.0.1")}, {kIcmpEchoRequest}, "....ping");
   EXPECT_EQ(parse_frame(echo).kind, FrameKind::icmp);
   echo.back() ^= std::byte{1};
   EXPECT_EQ(parse_frame(echo).drop, Drop::icmp_checksum);
-  FrameBytes echo6 = icmp_frame({kTheirMac, ip("fd00::2")}, {kOurMac, ip("fd00::1")}, kIcmp6EchoRequest, "....ping");
+  FrameBytes echo6 = icmp_frame({kTheirMac, ip("fd00::2")}, {kOurMac, ip("fd00::1")}, {kIcmp6EchoRequest}, "....ping");
   EXPECT_EQ(parse_frame(echo6).kind, FrameKind::icmp6);
   echo6.back() ^= std::byte{1};
   EXPECT_EQ(parse_frame(echo6).drop, Drop::icmp_checksum);
