@@ -87,6 +87,30 @@ constexpr std::array kTransportCounters = {
     TransportCounter{"tcp_read_calls_total", "Calls to the system.", &transport::TcpStatistics::read_calls},
 };
 
+struct UdpCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t transport::UdpStatistics::* value;
+};
+constexpr std::array kUdpCounters = {
+    UdpCounter{"udp_sent_bytes_total", "Of datagrams.", &transport::UdpStatistics::bytes_sent},
+    UdpCounter{"udp_received_bytes_total", "Of datagrams.", &transport::UdpStatistics::bytes_received},
+    UdpCounter{"udp_sent_packets_total", "Datagrams.", &transport::UdpStatistics::packets_sent},
+    UdpCounter{"udp_received_packets_total", "Datagrams.", &transport::UdpStatistics::packets_received},
+    UdpCounter{"udp_packets_sent_again_total", "Lost, or taken for lost.",
+               &transport::UdpStatistics::packets_sent_again},
+    UdpCounter{"udp_packets_marked_total", "Came with the congestion mark.", &transport::UdpStatistics::marked},
+    UdpCounter{"udp_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
+               &transport::UdpStatistics::rejected},
+    UdpCounter{"udp_packets_stray_total", "Fit no connection: dropped.", &transport::UdpStatistics::stray},
+    UdpCounter{"udp_packets_no_room_total", "Dropped because no memory was left for them.",
+               &transport::UdpStatistics::no_room},
+    UdpCounter{"udp_timeouts_total", "Times that nothing was heard and something was sent again.",
+               &transport::UdpStatistics::timeouts},
+    UdpCounter{"udp_peers_silent_total", "Connections that ended because the peer did not answer.",
+               &transport::UdpStatistics::peers_silent},
+};
+
 Labels of_worker(std::size_t index) {
   return {{"worker", std::to_string(index)}};
 }
@@ -99,6 +123,10 @@ void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
   for (const TransportCounter& counter : kTransportCounters) {
     page.begin(MetricType::Counter, counter.name, counter.help);
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].transport.*counter.value, of_worker(i));
+  }
+  for (const UdpCounter& counter : kUdpCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].udp.*counter.value, of_worker(i));
   }
   page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));

@@ -101,8 +101,8 @@ Status check_url(std::string_view url) {
                                            : "it does not begin with http://");
 }
 Status check_transport(std::string_view transport) {
-  if (transport == "tcp" || transport == "verbs") return {};
-  return wrong("it is neither tcp nor verbs");
+  if (transport == "tcp" || transport == "udp" || transport == "verbs") return {};
+  return wrong("it is none of tcp, udp and verbs");
 }
 Status check_advertise(std::string_view host) {
   if (host.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
@@ -160,9 +160,9 @@ std::vector<Field> make_fields() {
            "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
            "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
-      text("transport", &S::transport, "tcp or verbs",
-           "How ranks and other aggregators talk to this one: over TCP, or over RDMA (InfiniBand, RoCE, iWARP) by "
-           "verbs. "
+      text("transport", &S::transport, "tcp, udp or verbs",
+           "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, or over RDMA (InfiniBand, "
+           "RoCE, iWARP) by verbs. "
            "All aggregators and ranks of a group use the same.",
            check_transport),
       endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),

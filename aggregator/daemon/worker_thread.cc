@@ -29,6 +29,27 @@ WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSett
   start(index);
 }
 
+WorkerThread::WorkerThread(std::unique_ptr<transport::UdpTransport> transport, MemoryBudget& budget,
+                           WorkerSettings settings, Worker::VerifyJoin verify)
+    : transport_(std::move(transport)),
+      udp_(static_cast<transport::UdpTransport*>(transport_.get())),
+      worker_(*transport_, std::move(verify), budget, std::move(settings)),
+      last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {}
+
+Result<std::unique_ptr<WorkerThread>> WorkerThread::over_udp(std::uint32_t index, MemoryBudget& budget,
+                                                             WorkerSettings settings, const std::string& host,
+                                                             const transport::UdpSettings& transport_settings,
+                                                             Worker::VerifyJoin verify) {
+  std::unique_ptr<WorkerThread> thread(new WorkerThread(std::make_unique<transport::UdpTransport>(transport_settings),
+                                                        budget, std::move(settings), std::move(verify)));
+  auto listener = thread->transport_->listen({host, 0}, thread->worker_);
+  if (!listener) return std::unexpected(listener.error());
+  thread->listener_ = std::move(*listener);
+  thread->port_ = thread->listener_->local().port;
+  thread->start(index);
+  return thread;
+}
+
 void WorkerThread::start(std::uint32_t index) {
   thread_ = std::jthread([this, index](const std::stop_token& stop) {
     ::pthread_setname_np(::pthread_self(), ("worker-" + std::to_string(index)).c_str());
@@ -37,6 +58,7 @@ void WorkerThread::start(std::uint32_t index) {
 }
 
 WorkerThread::~WorkerThread() {
+  if (!thread_.joinable()) return;
   thread_.request_stop();
   transport_->post([] {});  // wakes it
   thread_.join();
@@ -82,7 +104,8 @@ WorkerSnapshot WorkerThread::copy() const {
           .lanes = worker_.lanes(),
           .sessions = worker_.sessions(),
           .transport = tcp_ != nullptr ? tcp_->statistics() : transport::TcpStatistics{},
-          .verbs = verbs_ != nullptr ? verbs_->statistics() : transport::VerbsStatistics{}};
+          .verbs = verbs_ != nullptr ? verbs_->statistics() : transport::VerbsStatistics{},
+          .udp = udp_ != nullptr ? udp_->statistics() : transport::UdpStatistics{}};
 }
 
 std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {

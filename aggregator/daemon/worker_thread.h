@@ -13,6 +13,7 @@
 #include "aggregator/daemon/descriptor_handle.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/transport/tcp.h"
+#include "tributary/transport/udp.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::aggregator {
@@ -24,6 +25,7 @@ struct WorkerSnapshot {
   std::uint64_t sessions = 0;
   transport::TcpStatistics transport;
   transport::VerbsStatistics verbs;
+  transport::UdpStatistics udp;
 };
 
 class WorkerThread {
@@ -34,6 +36,12 @@ class WorkerThread {
   /// One over RDMA: connections come by a listener that routes to rdma(), and their joins are verified here.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
+  /// One over UDP, which listens at a port of its own on `host`: connections are sent there by the door, and their
+  /// joins are verified here. Errc::io where it cannot listen.
+  [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_udp(std::uint32_t index, MemoryBudget& budget,
+                                                                      WorkerSettings settings, const std::string& host,
+                                                                      const transport::UdpSettings& transport_settings,
+                                                                      Worker::VerifyJoin verify);
   /// Ends the thread; connections that are still open break.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
@@ -42,6 +50,8 @@ class WorkerThread {
   // ---- any thread; all return at once
   /// nullptr: not over RDMA.
   [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
+  /// Over UDP: where it listens.
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Over TCP: serves a connection whose join was verified.
   void take(int socket, VerifiedJoin join);
   void drain(std::string reason);
@@ -51,6 +61,8 @@ class WorkerThread {
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 
  private:
+  WorkerThread(std::unique_ptr<transport::UdpTransport> transport, MemoryBudget& budget, WorkerSettings settings,
+               Worker::VerifyJoin verify);
   void start(std::uint32_t index);
   void run(const std::stop_token& stop);
   [[nodiscard]] WorkerSnapshot copy() const;
@@ -58,7 +70,10 @@ class WorkerThread {
   std::unique_ptr<transport::Transport> transport_;
   transport::TcpTransport* tcp_ = nullptr;      // one of these is it
   transport::VerbsTransport* verbs_ = nullptr;  //
+  transport::UdpTransport* udp_ = nullptr;      //
   Worker worker_;
+  std::unique_ptr<transport::Listener> listener_;  // over UDP
+  std::uint16_t port_ = 0;                         // its
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
   std::jthread thread_;  // last: it uses all of the above
 };

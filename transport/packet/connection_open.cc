@@ -40,7 +40,8 @@ void PacketConnection::looked_up(const Result<std::vector<SocketAddress>>& found
 
 void PacketConnection::try_next_address() {
   if (addresses_.empty()) {
-    return fail_later({Errc::unreachable, "cannot connect to " + peer_ + ": nobody listens there."});
+    return fail_later(
+        {Errc::unreachable, "cannot connect to " + peer_ + ": nobody listens there for packets over UDP."});
   }
   address_ = addresses_.front();
   addresses_.pop_front();
