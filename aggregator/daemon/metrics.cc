@@ -238,7 +238,7 @@ std::string metrics_text(const DaemonStatus& status) {
              status.draining.empty() ? 0 : 1);
   page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
   add_workers(page, status.workers);
-  if (status.dpdk_device) add_dpdk_device(page, *status.dpdk_device);
+  add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
   add_manager(page, status);
   return page.text();
