@@ -122,6 +122,8 @@ Status Device::make_host() {
                               .gateways = settings_.gateways,
                               .mtu = mtu_,
                               .neighbours = {.hash_seed = random_seed()}};
+  // Rings have none: one that is administered locally, drawn at random, as for any virtual interface.
+  if (rte_is_zero_ether_addr(&mac)) ::rte_eth_random_addr(mac.addr_bytes);
   std::ranges::copy(mac.addr_bytes, host.mac.bytes.begin());
   if (auto ok = ethernet::Host::check(host); !ok) {
     return fail(Errc::bad_config,
@@ -135,6 +137,10 @@ Status Device::configure(const rte_eth_dev_info& info) {
   constexpr std::uint64_t kReceive = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   rte_eth_conf conf{};
   conf.rxmode.mtu = mtu_;
+  // Drivers of virtual devices that say nothing of an MTU take frames of any length that fits their buffers, but must
+  // not be asked for more than they name.
+  constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+  if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < mtu_ + kAround) conf.rxmode.mtu = info.max_rx_pktlen - kAround;
   conf.rxmode.offloads = info.rx_offload_capa & kReceive;
   // The UDP checksum covers what IPv4's does not, so one alone would need both ways of writing headers; drivers offer
   // both or none.
@@ -198,16 +204,17 @@ Status Device::start() {
     return std::unexpected(error(Errc::io, "does not start", result));
   }
   started_ = true;
-  // Neighbour solicitations go to groups. A driver that cannot choose some takes all, or sees all frames anyway.
+  // Neighbour solicitations go to groups. A driver that cannot choose some takes all, or all frames there are.
   std::vector<rte_ether_addr> groups;
   for (const ethernet::MacAddress& mac : host_->multicast_groups()) {
     rte_ether_addr group{};
     std::ranges::copy(mac.bytes, group.addr_bytes);
     groups.push_back(group);
   }
-  if (!groups.empty() &&
-      ::rte_eth_dev_set_mc_addr_list(id_, groups.data(), static_cast<std::uint32_t>(groups.size())) != 0) {
-    static_cast<void>(::rte_eth_allmulticast_enable(id_));
+  const auto count = static_cast<std::uint32_t>(groups.size());
+  if (count > 0 && ::rte_eth_dev_set_mc_addr_list(id_, groups.data(), count) != 0 &&
+      ::rte_eth_allmulticast_enable(id_) != 0) {
+    static_cast<void>(::rte_eth_promiscuous_enable(id_));
   }
   static_cast<void>(take_driver_log());
   return {};

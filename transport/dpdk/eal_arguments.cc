@@ -22,7 +22,8 @@ std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pa
     arguments.insert(arguments.end(), {"--no-huge", "-m", std::to_string(mebibytes)});
   }
   if (settings.file_prefix.empty()) {
-    arguments.emplace_back("--in-memory");
+    // DPDK does not take the first one without huge pages.
+    arguments.emplace_back(huge_pages ? "--in-memory" : "--no-shconf");
   } else {
     arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix, "--huge-unlink=always"});
   }

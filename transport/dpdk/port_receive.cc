@@ -91,6 +91,10 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   }
   const std::span<std::byte> bytes(rte_pktmbuf_mtod(mbuf, std::byte*) + seen_at_, mbuf->data_len);
   const ethernet::Frame frame = ethernet::parse_frame(bytes, checked(*mbuf));
+  if (frame.from_mac == device_->host().settings().mac) {  // sockets see what the kernel sends from the same interface
+    drop(mbuf, statistics_.dropped_foreign);
+    return false;
+  }
   if (frame.kind == ethernet::FrameKind::udp) return take_datagram(mbuf, frame, bytes, as);
   if (frame.kind == ethernet::FrameKind::dropped) {
     drop(mbuf, statistics_.dropped[static_cast<std::size_t>(frame.drop)]);

@@ -19,6 +19,7 @@ std::shared_ptr<Eal> eal() {
 }
 
 std::array<std::string, 2> wired_devices(std::uint16_t queues) {
+  const auto started = eal();
   static int pairs = 0;
   const std::string name = "wire" + std::to_string(pairs++);
   std::array<std::vector<rte_ring*>, 2> rings;
@@ -33,9 +34,6 @@ std::array<std::string, 2> wired_devices(std::uint16_t queues) {
     const std::string port = name + (end == 0 ? "a" : "b");
     const int id = ::rte_eth_from_rings(port.c_str(), rings[1 - end].data(), queues, rings[end].data(), queues, 0);
     EXPECT_GE(id, 0);
-    // All of them have the same MAC address otherwise, and the two must tell each other apart.
-    rte_ether_addr mac{{0x02, 0, 0, 0, static_cast<std::uint8_t>(pairs), static_cast<std::uint8_t>(end + 1)}};
-    EXPECT_EQ(::rte_eth_dev_default_mac_addr_set(static_cast<std::uint16_t>(id), &mac), 0);
     std::array<char, RTE_ETH_NAME_MAX_LEN> full{};
     ::rte_eth_dev_get_name_by_port(static_cast<std::uint16_t>(id), full.data());
     names[end] = full.data();
