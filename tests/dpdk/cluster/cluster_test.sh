@@ -79,7 +79,7 @@ export TRIBUTARY_TRANSPORT=udp TRIBUTARY_TUNING=off TRIBUTARY_TIMEOUT=30 TRIBUTA
 export TRIBUTARY_TOKEN_FILE=$folder/state/job.token WORLD_SIZE=$ranks MASTER_ADDR=10.6.0.10 MASTER_PORT=29500
 pids=()
 for ((i = 0; i < ranks; ++i)); do
-  RANK=$i LOCAL_RANK=0 TRIBUTARY_IFNAME=eth0 TRIBUTARY_HOST_ID=host$i ip netns exec "host$i" \
+  RANK=$i LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=eth0 TRIBUTARY_HOST_ID=host$i ip netns exec "host$i" \
     "$rank" --stop-file "$folder/stop" --world-only --bytes-max 65536 >"$folder/rank$i.out" 2>"$folder/rank$i.log" &
   pids+=($!)
 done
