@@ -77,16 +77,17 @@ class DpdkListener final : public Listener {
 
 Result<std::unique_ptr<Listener>> DpdkTransport::listen(const Endpoint& at, Acceptor& acceptor) {
   if (auto ok = check(at); !ok) return std::unexpected(ok.error());
-  auto listener = packets_->listen({{}, at.port}, acceptor);
+  auto listener = packets_->listen({named_host(at), at.port}, acceptor);
   if (!listener) return listener;
   return std::make_unique<DpdkListener>(std::move(*listener), named_host(at));
 }
 
 Result<std::unique_ptr<Listener>> DpdkTransport::listen_for(const Endpoint& at, Route route) {
   if (auto ok = check(at); !ok) return std::unexpected(ok.error());
-  auto listener = packets_->listen_for({{}, at.port}, [route = std::move(route)](const packet::Claim& claim) {
-    return route({.group = claim.group, .lane = claim.lane});
-  });
+  auto listener =
+      packets_->listen_for({named_host(at), at.port}, [route = std::move(route)](const packet::Claim& claim) {
+        return route({.group = claim.group, .lane = claim.lane});
+      });
   if (!listener) return listener;
   return std::make_unique<DpdkListener>(std::move(*listener), named_host(at));
 }
