@@ -20,7 +20,7 @@
 namespace {
 
 using namespace tributary::transport;
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::uint16_t kBurst = 64;
@@ -57,13 +57,13 @@ void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
 }
 
 Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::vector<std::byte>& frame,
-                Clock::duration time) {
+                Steady::duration time) {
   Counts counts;
   std::array<rte_mbuf*, kBurst> burst;
-  TimePoint told{};
-  for (const auto end = Clock::now() + time; Clock::now() < end;) {
-    if (Clock::now() - told > 100ms) {
-      told = Clock::now();
+  Steady::time_point told{};
+  for (const auto end = Steady::now() + time; Steady::now() < end;) {
+    if (Steady::now() - told > 100ms) {
+      told = Steady::now();
       tell_where_we_are(device, flow);
     }
     for (int turn = 0; turn < 64; ++turn) {
@@ -112,7 +112,7 @@ int run(char** a) {
   if (!(*device)->link_up()) return std::fprintf(stderr, "nobody is at the other end\n"), 1;
   static_cast<void>(exchange(**device, flow, frame, 1s));
   const auto seconds = std::chrono::duration<double>(std::atof(a[3]));
-  const Counts counts = exchange(**device, flow, frame, std::chrono::duration_cast<Clock::duration>(seconds));
+  const Counts counts = exchange(**device, flow, frame, std::chrono::duration_cast<Steady::duration>(seconds));
   std::printf("%.3f\n", static_cast<double>(counts.back) / seconds.count() / 1e6);
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include "rings.h"
 
@@ -46,8 +47,13 @@ TEST(Memif, CarriesDatagramsBetweenTwoProcessesThatEndClean) {
   const std::string socket = folder / "wire.sock";
   const std::string common = ",socket-abstract=no,socket=" + socket;
   EchoProcess echo("net_memif0,role=server" + common);
+  for (const auto end = Clock::now() + 20s; !std::filesystem::exists(socket) && Clock::now() < end;) {
+    std::this_thread::sleep_for(10ms);  // a client wants its server to be there
+  }
   auto settings = device_settings("net_memif0,role=client" + common, "10.9.0.1/24", "fd09::1/64");
-  const auto device = Device::open(eal(), settings).value();
+  const auto opened = Device::open(eal(), settings);
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto& device = *opened;
   auto port = DpdkPort::open(device, {}).value();
   const packet::PacketAddress there{ethernet::parse_ip("10.9.0.2").value(), 7471};
   std::vector<std::byte> said(1024);
