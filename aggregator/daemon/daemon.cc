@@ -147,7 +147,7 @@ Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
 Status Daemon::start_udp_workers(const WorkerSettings& worker) {
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     auto thread = WorkerThread::over_udp(i, budget_, worker, settings_.listen.host, udp_settings(),
-                                         [this](std::span<const std::byte> join) { return verify(join); });
+                                         [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
     if (!thread) return fail(Errc::io, thread.error().message);
     workers_.push_back(std::move(*thread));
   }
@@ -168,6 +168,16 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
+
+/// Who knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane would be
+/// in two places. On the workers' threads.
+Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
+  auto verified = verify(join);
+  if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
+    return fail(Errc::denied, "the connection was asked for with another group or lane than its credential names");
+  }
+  return verified;
 }
 
 WorkerThread& Daemon::worker_of(std::uint64_t group, std::uint32_t lane) noexcept {
