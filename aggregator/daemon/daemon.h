@@ -72,7 +72,7 @@ class Daemon {
   void start_manager_link();
 
   [[nodiscard]] WorkerThread& worker_of(std::uint64_t group, std::uint32_t lane) noexcept;
-  [[nodiscard]] transport::TcpSettings transport_settings() const;
+  [[nodiscard]] transport::NearSettings transport_settings() const;
   [[nodiscard]] transport::VerbsSettings verbs_settings() const;
   [[nodiscard]] transport::UdpSettings udp_settings() const;
   [[nodiscard]] DaemonStatus status() const;

@@ -17,7 +17,7 @@
 #include "packet/siphash.h"
 #include "packet/wire.h"
 #include "tcp/resolver.h"
-#include "tcp/spin_estimate.h"
+#include "core/spin_estimate.h"
 
 namespace tributary::transport::packet {
 
