@@ -86,13 +86,16 @@ Status Daemon::load_identity() {
   return keys_.set((*identity)->name, (*identity)->manager_key);
 }
 
-transport::TcpSettings Daemon::transport_settings() const {
-  transport::TcpSettings tcp;
+transport::NearSettings Daemon::transport_settings() const {
+  transport::NearSettings near;
+  transport::TcpSettings& tcp = near.tcp;
   tcp.connections_max = settings_.connections_max;
   tcp.user_timeout = settings_.user_timeout;
   tcp.keepalive = settings_.keepalive;
   tcp.busy_poll = settings_.busy_poll;
-  return tcp;
+  near.shm.connections_max = settings_.connections_max;
+  near.shared_memory = settings_.shared_memory;
+  return near;
 }
 
 /// Connections to parents leave by the device where those of children come in, if listen names one.
@@ -147,7 +150,7 @@ Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
 Status Daemon::start_udp_workers(const WorkerSettings& worker) {
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     auto thread = WorkerThread::over_udp(i, budget_, worker, settings_.listen.host, udp_settings(),
-                                         [this](std::span<const std::byte> join) { return verify(join); });
+                                         [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
     if (!thread) return fail(Errc::io, thread.error().message);
     workers_.push_back(std::move(*thread));
   }
@@ -168,6 +171,16 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
+}
+
+/// Who knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane would be
+/// in two places. On the workers' threads.
+Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
+  auto verified = verify(join);
+  if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
+    return fail(Errc::denied, "the connection was asked for with another group or lane than its credential names");
+  }
+  return verified;
 }
 
 WorkerThread& Daemon::worker_of(std::uint64_t group, std::uint32_t lane) noexcept {
@@ -202,17 +215,19 @@ Status Daemon::open_front_door() {
   if (settings_.transport == "verbs") return open_rdma_door();
   if (settings_.transport == "udp") return open_udp_door();
   if (settings_.transport == "dpdk") return open_dpdk_door();
-  transport::TcpSettings tcp = transport_settings();
-  tcp.connections_max = 2 * settings_.unjoined_max + 64;  // those that wait, those that are refused, and some to spare
-  tcp.busy_poll = {};
-  auto door = FrontDoor::open({.listen = settings_.listen,
-                               .name = settings_.name,
-                               .unjoined_max = settings_.unjoined_max,
-                               .join_limit = settings_.join_limit,
-                               .transport = tcp},
-                              keys_, [this](int socket, VerifiedJoin join) {
-                                worker_of(join.claims.group, join.claims.lane).take(socket, std::move(join));
-                              });
+  transport::NearSettings near = transport_settings();
+  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // waiting, being refused, and some to spare
+  near.tcp.busy_poll = {};
+  near.shm.connections_max = near.tcp.connections_max;
+  auto door =
+      FrontDoor::open({.listen = settings_.listen,
+                       .name = settings_.name,
+                       .unjoined_max = settings_.unjoined_max,
+                       .join_limit = settings_.join_limit,
+                       .transport = near},
+                      keys_, [this](std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
+                        worker_of(join.claims.group, join.claims.lane).take(std::move(connection), std::move(join));
+                      });
   if (!door) {
     return fail(
         Errc::io,

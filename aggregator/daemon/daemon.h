@@ -67,11 +67,12 @@ class Daemon {
   [[nodiscard]] transport::DpdkSettings dpdk_settings(std::uint32_t queue) const;
   [[nodiscard]] bool needs_dpdk_door() const noexcept { return settings_.workers > 1; }
   [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
+  [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
   [[nodiscard]] Status open_http();
   void start_manager_link();
 
   [[nodiscard]] WorkerThread& worker_of(std::uint64_t group, std::uint32_t lane) noexcept;
-  [[nodiscard]] transport::TcpSettings transport_settings() const;
+  [[nodiscard]] transport::NearSettings transport_settings() const;
   [[nodiscard]] transport::VerbsSettings verbs_settings() const;
   [[nodiscard]] transport::UdpSettings udp_settings() const;
   [[nodiscard]] DaemonStatus status() const;

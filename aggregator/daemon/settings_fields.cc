@@ -143,6 +143,18 @@ Field endpoint(std::string_view key, Endpoint Settings::* member, std::string_vi
           .write = [member](const Settings& settings) { return to_string(settings.*member); }};
 }
 
+Field on_or_off(std::string_view key, bool Settings::* member, std::string_view help) {
+  return {.key = key,
+          .allowed = "on or off",
+          .help = help,
+          .read = [member](Settings& settings, std::string_view written) -> Status {
+            if (written != "on" && written != "off") return wrong("it is neither on nor off");
+            settings.*member = written == "on";
+            return {};
+          },
+          .write = [member](const Settings& settings) { return std::string(settings.*member ? "on" : "off"); }};
+}
+
 Field log_level() {
   return {.key = "log_level",
           .allowed = "trace, debug, info, warn or error",
@@ -178,6 +190,9 @@ std::vector<Field> make_fields() {
            "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
            "All aggregators and ranks of a group use the same; udp and dpdk are the same to each other.",
            check_transport),
+      on_or_off("shared_memory", &S::shared_memory,
+                "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
+                "memory that they share."),
       endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),
       endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
       text(

@@ -11,9 +11,9 @@ constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 }  // namespace
 
 WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-                           const transport::TcpSettings& transport_settings)
-    : transport_(std::make_unique<transport::TcpTransport>(transport_settings)),
-      tcp_(static_cast<transport::TcpTransport*>(transport_.get())),
+                           const transport::NearSettings& transport_settings)
+    : transport_(std::make_unique<transport::NearTransport>(transport_settings)),
+      near_(static_cast<transport::NearTransport*>(transport_.get())),
       worker_(*transport_, budget, std::move(settings)),
       last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {
   start(index);
@@ -97,10 +97,11 @@ void WorkerThread::run(const std::stop_token& stop) {
   }
 }
 
-void WorkerThread::take(int socket, VerifiedJoin join) {
-  auto handle = std::make_shared<DescriptorHandle>(socket);
-  transport_->post([this, handle, join = std::move(join)] {
-    worker_.take(join, [&](transport::ChannelHandler& handler) { return tcp_->adopt(handle->release(), handler); });
+void WorkerThread::take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
+  // Closed if it does not arrive. Shared, because a posted call can be copied.
+  auto handed = std::make_shared<std::unique_ptr<transport::HandedOver>>(std::move(connection));
+  transport_->post([this, handed, join = std::move(join)] {
+    worker_.take(join, [&](transport::ChannelHandler& handler) { return near_->adopt(std::move(*handed), handler); });
   });
 }
 
@@ -123,8 +124,9 @@ WorkerSnapshot WorkerThread::copy() const {
   return {.metrics = worker_.metrics(),
           .lanes = worker_.lanes(),
           .sessions = worker_.sessions(),
-          .transport = tcp_ != nullptr ? tcp_->statistics() : transport::TcpStatistics{},
-          .verbs = verbs_ != nullptr ? verbs_->statistics() : transport::VerbsStatistics{},
+          .tcp = near_ != nullptr ? near_->tcp_statistics() : transport::TcpStatistics{},
+          .shm = near_ != nullptr ? near_->shm_statistics() : transport::ShmStatistics{},
+          .verbs = verbs_ != nullptr ? std::optional(verbs_->statistics()) : std::nullopt,
           .udp = udp_ != nullptr ? udp_->statistics() : transport::UdpStatistics{},
           .dpdk = dpdk_ != nullptr ? dpdk_->statistics() : transport::DpdkStatistics{}};
 }

@@ -6,14 +6,14 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "aggregator/daemon/descriptor_handle.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/transport/dpdk.h"
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
 #include "tributary/transport/udp.h"
 #include "tributary/transport/verbs.h"
 
@@ -24,8 +24,9 @@ struct WorkerSnapshot {
   WorkerMetrics metrics;
   std::vector<LaneStatus> lanes;
   std::uint64_t sessions = 0;
-  transport::TcpStatistics transport;
-  transport::VerbsStatistics verbs;
+  transport::TcpStatistics tcp;
+  transport::ShmStatistics shm;
+  std::optional<transport::VerbsStatistics> verbs;  // over RDMA
   transport::UdpStatistics udp;
   transport::DpdkStatistics dpdk;
 };
@@ -34,7 +35,7 @@ class WorkerThread {
  public:
   /// Starts the thread. `budget` must outlive this.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-               const transport::TcpSettings& transport_settings);
+               const transport::NearSettings& transport_settings);
   /// One over RDMA: connections come by a listener that routes to rdma(), and their joins are verified here.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
@@ -58,8 +59,8 @@ class WorkerThread {
   [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
   /// Over UDP, DPDK too: where it listens.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  /// Over TCP: serves a connection whose join was verified.
-  void take(int socket, VerifiedJoin join);
+  /// Over TCP or shared memory: serves a connection whose join was verified.
+  void take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join);
   void drain(std::string reason);
   void undrain();
   [[nodiscard]] std::future<WorkerSnapshot> snapshot();
@@ -75,7 +76,7 @@ class WorkerThread {
   [[nodiscard]] WorkerSnapshot copy() const;
 
   std::unique_ptr<transport::Transport> transport_;
-  transport::TcpTransport* tcp_ = nullptr;      // one of these is it
+  transport::NearTransport* near_ = nullptr;    // one of these is it
   transport::VerbsTransport* verbs_ = nullptr;  //
   transport::UdpTransport* udp_ = nullptr;      //
   transport::DpdkTransport* dpdk_ = nullptr;    //

@@ -14,6 +14,7 @@ constexpr double kScalingWindowMin = 0.1;
 constexpr double kScalingWindowMax = 100;
 // DCTCP's g: RFC 8257, section 4.2.
 constexpr double kShareGain = 1.0 / 16;
+constexpr Duration kShortestPeriod = std::chrono::seconds(10);
 // A sender that has almost no window must still find out soon that the network is free again.
 constexpr Duration kPaceMax = std::chrono::milliseconds(20);
 
@@ -27,7 +28,19 @@ Congestion::Congestion(const CongestionSettings& settings) noexcept
 
 Duration Congestion::target() const noexcept {
   const double scaling = std::clamp(scaling_alpha_ / std::sqrt(window_) + scaling_beta_, 0.0, settings_.scaling_max);
-  return std::chrono::duration_cast<Duration>(settings_.target * (1 + scaling));
+  // Senders that obey their targets keep no queue that long: it is the path's.
+  const auto most = std::chrono::duration_cast<Duration>(settings_.target * (2 + settings_.scaling_max));
+  const Duration path = shortest() != Duration::max() && shortest() > most ? shortest() : Duration(0);
+  return path + std::chrono::duration_cast<Duration>(settings_.target * (1 + scaling));
+}
+
+void Congestion::note_shortest(Duration delay, TimePoint now) noexcept {
+  if (now >= shortest_until_) {
+    shortest_before_ = shortest_;
+    shortest_ = Duration::max();
+    shortest_until_ = now + kShortestPeriod;
+  }
+  shortest_ = std::min(shortest_, delay);
 }
 
 void Congestion::observe(double packets, double marked, TimePoint now, Duration round_trip) noexcept {
@@ -39,24 +52,25 @@ void Congestion::observe(double packets, double marked, TimePoint now, Duration 
   observed_until_ = now + round_trip;
 }
 
-void Congestion::shrink(double by, TimePoint now, Duration round_trip) noexcept {
+void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration round_trip) noexcept {
   slow_start_ = false;
   if (now < may_shrink_) return;
-  window_ = std::max(window_ * (1 - by), settings_.window_min);
+  window_ = std::min(window_, std::max({window_ * (1 - by), settings_.window_min, to_at_least}));
   may_shrink_ = now + round_trip;
 }
 
 void Congestion::acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now,
                               Duration round_trip) {
   observe(packets, marked, now, round_trip);
+  if (delay > Duration::zero()) note_shortest(delay, now);
   const Duration wanted = target();
-  double by = marked > 0 ? share_ / 2 : 0;
+  const double by_marks = marked > 0 && window_ > 1 ? share_ / 2 : 0;
   if (delay > wanted) {
     const double excess =
         static_cast<double>((delay - wanted).count()) / static_cast<double>(std::max<Duration::rep>(delay.count(), 1));
-    by = std::max(by, std::min(kDecrease * excess, kDecreaseMax));
+    return shrink(std::max(by_marks, std::min(kDecrease * excess, kDecreaseMax)), 0, now, round_trip);
   }
-  if (by > 0) return shrink(by, now, round_trip);
+  if (by_marks > 0) return shrink(by_marks, 1, now, round_trip);
   if (!limited) return;
   if (slow_start_) {
     window_ += packets;
@@ -68,7 +82,7 @@ void Congestion::acknowledged(double packets, double marked, Duration delay, boo
 
 void Congestion::lost(double packets, TimePoint now, Duration round_trip) {
   observe(packets, packets, now, round_trip);
-  shrink(share_ / 2, now, round_trip);
+  shrink(share_ / 2, 0, now, round_trip);
 }
 
 void Congestion::timed_out(std::uint32_t in_a_row, TimePoint now) noexcept {

@@ -69,7 +69,7 @@ void PacketConnection::close_after_flush(Duration limit) {
 /// Also ends a flush, unless nothing of the user's memory is needed for it any more.
 void PacketConnection::channel_destroyed() {
   channel_ = nullptr;
-  if (state_ == State::flushing && flow_.frames().acknowledged() == flow_.frames().end()) return;
+  if (state_ == State::flushing && !flow_.frames().needs_borrowed()) return;
   close();
 }
 
@@ -228,7 +228,20 @@ void PacketConnection::take_reset(bool nobody) {
                                                          : peer_ + " does not know the connection any more."});
 }
 
-/// The transport ends: the other side is told once.
+/// The transport ends: what was said is still brought over, if there is time. True: it is not there yet.
+bool PacketConnection::last_words() {
+  if (!flowing() || flow_.frames().acknowledged() == flow_.frames().end()) return false;
+  if (state_ == State::open) {
+    detached_ = true;
+    handler_ = nullptr;
+    state_ = State::flushing;
+    flow_.finish();
+    core_.make_dirty(*this);
+  }
+  return true;
+}
+
+/// The other side is told once.
 void PacketConnection::shut_down() {
   if (flowing()) {
     PacketHeader header;

@@ -53,6 +53,7 @@ class PacketConnection final : public StreamReader,
   void transmit_turn();
   void on_time();
   void excuse(Duration absence) noexcept { flow_.excuse(absence); }
+  [[nodiscard]] bool last_words();
   void shut_down();
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] const PacketAddress& address() const noexcept { return address_; }

@@ -263,9 +263,33 @@ void PacketCore::transmit() {
   port_->flush();
 }
 
+/// What was sent is no system's to bring over after our end, as with TCP: so it is brought over before.
+void PacketCore::linger() {
+  const TimePoint end = time_() + settings_.linger;
+  const auto some_left = [this] {
+    bool left = false;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const ConnectionPtr connection = places_[i].connection;
+      if (!connection) continue;
+      if (connection->last_words()) {
+        left = true;
+      } else {
+        connection->shut_down();  // so that nobody is called back from here on
+      }
+    }
+    return left;
+  };
+  for (bool left = some_left(); left && time_() < end; left = some_left()) {
+    turn();
+    if (idle()) sleep(std::min(end, deadlines_.first()) - time_());
+  }
+}
+
 void PacketCore::shut_down() {
-  if (std::exchange(shut_, true)) return;
+  if (std::exchange(ending_, true)) return;
   stop_listening();
+  if (port_) linger();
+  shut_ = true;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const ConnectionPtr connection = places_[i].connection;
     if (connection) connection->shut_down();
@@ -292,7 +316,7 @@ void PacketCore::post(std::function<void()> call) {
 }
 
 void PacketCore::run_posted() {
-  if (!has_posted_.load(std::memory_order_relaxed)) return;
+  if (ending_ || !has_posted_.load(std::memory_order_relaxed)) return;
   has_posted_.exchange(false, std::memory_order_acq_rel);
   std::vector<std::function<void()>> calls;
   {

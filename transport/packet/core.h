@@ -17,7 +17,7 @@
 #include "packet/siphash.h"
 #include "packet/wire.h"
 #include "tcp/resolver.h"
-#include "tcp/spin_estimate.h"
+#include "core/spin_estimate.h"
 
 namespace tributary::transport::packet {
 
@@ -91,6 +91,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void transmit();
   void wait_for_work(Duration wait);
   void sleep(Duration limit);
+  void linger();
   [[nodiscard]] bool idle() const noexcept {
     return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_;
   }
@@ -128,6 +129,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   bool control_sent_ = false;
   bool more_to_receive_ = false;
   bool polling_ = false;
+  bool ending_ = false;
   bool shut_ = false;
 
   std::mutex posted_mutex_;                   // guards posted_

@@ -114,6 +114,13 @@ const FrameHeader* SendStream::first() const noexcept {
   return done_ < tail_ ? &at(done_).fields : nullptr;
 }
 
+bool SendStream::needs_borrowed() const noexcept {
+  for (std::uint64_t i = done_; i < tail_; ++i) {
+    if (at(i).borrowed) return true;
+  }
+  return false;
+}
+
 void SendStream::clear() noexcept {
   frames_.clear();
   told_ = done_ = tail_ = 0;

@@ -39,6 +39,8 @@ class SendStream {
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
   /// Of the first frame that is not acknowledged.
   [[nodiscard]] const FrameHeader* first() const noexcept;
+  /// Memory of the user's is still needed: a frame that was borrowed is not acknowledged.
+  [[nodiscard]] bool needs_borrowed() const noexcept;
   /// Forgets all frames; none is reported.
   void clear() noexcept;
 

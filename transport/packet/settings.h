@@ -30,6 +30,7 @@ struct PacketSettings {
   Duration timeout_max = std::chrono::milliseconds(400);
   Duration keepalive = std::chrono::seconds(1);       // silent for so long: ask
   Duration peer_timeout = std::chrono::seconds(5);    // asked, and no answer for so long: the peer is gone
+  Duration linger{};                                  // at the transport's end, for what is not acknowledged yet
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
   CongestionSettings congestion;

@@ -10,6 +10,7 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kWindowMin = 65536;
+constexpr Duration kLinger = std::chrono::milliseconds(500);
 
 packet::PacketSettings packet_settings(const UdpSettings& settings) {
   packet::PacketSettings packets;
@@ -24,6 +25,7 @@ packet::PacketSettings packet_settings(const UdpSettings& settings) {
   packets.keepalive = settings.keepalive;
   packets.peer_timeout = settings.peer_timeout;
   packets.congestion.target = settings.delay_target;
+  packets.linger = kLinger;
   packets.busy_poll = settings.busy_poll;
   packets.spin_max = settings.spin_max;
   return packets;

@@ -15,13 +15,13 @@ struct Flight {
 /// For links of this rate in bits per second; 0: unknown.
 ///
 /// A tree's round trip, with the time that segments wait in it for one another, is taken as 160 us: at 100 Gbit/s that
-/// is 2 MiB. The least is 256 KiB: on links of 200 Mbit/s and 1 Gbit/s with queues of that size 256 KiB reached 91 to
-/// 95 % of the rate, 2 MiB 75 to 87 % (bench/results/peers-2026-11-21.md). Segments shrink with the rate, so that a
-/// tree's levels work at the same time even on small tensors.
+/// is 2 MiB. The least is 128 KiB: on links of 1 Gbit/s with queues of 256 KiB it brought a tensor of 1 MiB over four
+/// ranks at 98 % of the rate, over eight at 94 %; 256 KiB at 98 and 82 %, 2 MiB at 75 % (bench/results/peers-*.md).
+/// Segments shrink with the rate, so that a tree's levels work at the same time even on small tensors.
 [[nodiscard]] constexpr Flight flight_for(std::uint64_t rate_bits_per_second) noexcept {
   constexpr std::uint64_t kAssumedRate = 100'000'000'000;
   constexpr std::uint64_t kRoundTripsPerSecond = 6250;
-  constexpr std::uint64_t kBytesMin = 256U << 10;
+  constexpr std::uint64_t kBytesMin = 128U << 10;
   constexpr std::uint64_t kBytesMax = 4U << 20;
   constexpr std::uint64_t kSlow = 2'500'000'000;
   constexpr std::uint64_t kMedium = 25'000'000'000;

@@ -391,8 +391,8 @@ TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
     const Flight flight = flight_for(rate);
     return std::uint64_t{flight.window} * flight.segment_bytes;
   };
-  EXPECT_EQ(bytes(200'000'000), 256U << 10);
-  EXPECT_EQ(bytes(1'000'000'000), 256U << 10);
+  EXPECT_EQ(bytes(200'000'000), 128U << 10);
+  EXPECT_EQ(bytes(1'000'000'000), 128U << 10);
   EXPECT_EQ(bytes(100'000'000'000), 2U << 20);
   EXPECT_EQ(bytes(0), bytes(100'000'000'000)) << "unknown";
   EXPECT_EQ(bytes(3'200'000'000'000), 4U << 20);
