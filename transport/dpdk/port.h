@@ -4,8 +4,8 @@
 // flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken.
 //
 // Payloads are copied into the packet buffer, in the same pass that sums them where the device does not. The other way,
-// a second segment that borrows the payload, would have to keep flush() until the device has sent it (port.h lends it
-// no longer), and costs a second descriptor and buffer for each packet; README.md has the figures.
+// a second segment that borrows the payload, would have to keep flush() until the device has sent it: port.h lends it
+// no longer.
 #include <array>
 #include <functional>
 #include <memory>
