@@ -11,6 +11,7 @@
 #include <random>
 
 #include "dpdk/driver_log.h"
+#include "dpdk/huge_pages.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -90,6 +91,14 @@ Status Device::attach() {
 }
 
 Status Device::check(const rte_eth_dev_info& info) {
+  // Seen with DPDK 22.11: it starts, sends, and receives nothing.
+  if (std::string_view(info.driver_name) == "net_af_xdp" && !eal_->huge_pages()) {
+    const std::size_t needed = memory_needed(settings_.descriptors, settings_.queues, settings_.mtu);
+    return std::unexpected(error(Errc::exhausted,
+                                 "receives nothing into ordinary memory: " +
+                                     missing_pages_text(read_huge_pages(), needed) + " Or use net_af_packet",
+                                 0));
+  }
   const std::uint32_t most = std::min<std::uint32_t>({info.max_rx_queues, info.max_tx_queues, kQueuesMax});
   if (settings_.queues == 0 || settings_.queues > most) {
     return std::unexpected(error(Errc::bad_config,

@@ -92,10 +92,6 @@ Wire make_wire(const std::string& driver) {
   Wire wire;
   wire.veth = Veth::make(wire.missing);
   if (!wire.veth) return wire;
-  if (driver == "net_af_xdp" && !eal()->huge_pages()) {
-    wire.missing = "AF_XDP receives nothing into ordinary memory here, and there are too few huge pages (256 MiB)";
-    return wire;
-  }
   auto settings = device_settings(driver + "0,iface=" + Veth::kNear, "10.6.0.1/24", "fd06::1/64");
   settings.descriptors = {kDescriptors, kDescriptors};
   auto device = Device::open(eal(), settings);
