@@ -186,14 +186,15 @@ gpu::Stager::Hooks Comm::stager_hooks() {
                      static_cast<void>(thread_->submit([](Communicator& c) { c.staged_input_arrived(); }, Next::large));
                    },
                .failed = [this](const Error& why) { abort_all(why); }},
-      .keep = [this](std::span<const std::byte> memory) { return thread_->keep_registered(memory); }};
+      .keep = [this](std::span<const std::byte> memory) { return thread_->keep_registered(memory); },
+      .first_use = [this](gpu::CudaDriver& driver, int device) { tell_gpu_path(driver, device); }};
 }
 
 void Comm::tell_gpu_path(gpu::CudaDriver& driver, int device) const {
   if (!logs(LogLevel::info)) return;
   const auto choice = gpu::choose_path({.gpu = gpu::gpu_facts(driver, device),
                                         .host = gpu::host_facts(),
-                                        .transport = {.name = local_ ? "by shared memory" : transport_name_,
+                                        .transport = {.name = local_ ? "shared memory" : transport_name_,
                                                       .rdma = !local_ && transport_name_ == "verbs"}});
   log(LogLevel::info,
       "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) + ": " + choice.sentence);

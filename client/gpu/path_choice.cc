@@ -19,7 +19,7 @@ int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
 
 /// Why a device of the network cannot get at the GPU's memory, whichever the way; empty: it can.
 std::string obstacle(const PathFacts& facts) {
-  if (!facts.transport.rdma) return "the transport " + facts.transport.name + " sends by the kernel";
+  if (!facts.transport.rdma) return "the transport " + facts.transport.name + " has the processor move payloads";
   if (!facts.transport.device_memory)
     return "the transport " + facts.transport.name +
            " lets the processor touch small payloads and those of the fallback";

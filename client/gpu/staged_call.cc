@@ -39,11 +39,11 @@ void StagedCall::begin() {
   }
   for (std::size_t i = 0; i < chunks; ++i) {
     const std::size_t offset = i * kChunkBytes, bytes = std::min(kChunkBytes, caller_.send_bytes - offset);
-    from_->down.submit({.to = address_of(host_.send + offset),
-                        .from = address_of(caller_.send + offset),
-                        .bytes = bytes,
-                        .what = "copying a call's input from GPU " + std::to_string(from_->device),
-                        .done = [self = shared_from_this(), bytes](const Status& s) { self->arrived(bytes, s); }});
+    from_->down->submit({.to = address_of(host_.send + offset),
+                         .from = address_of(caller_.send + offset),
+                         .bytes = bytes,
+                         .what = "copying a call's input from GPU " + std::to_string(from_->device),
+                         .done = [self = shared_from_this(), bytes](const Status& s) { self->arrived(bytes, s); }});
   }
 }
 
@@ -92,13 +92,13 @@ void StagedCall::upload(std::size_t chunk) {
     ++copies_;
   }
   const std::size_t offset = chunk * kChunkBytes;
-  to_->up.submit({.to = address_of(caller_.recv + offset),
-                  .from = address_of(host_.recv + offset),
-                  .bytes = chunk_bytes(chunk),
-                  .what = "copying a call's result to GPU " + std::to_string(to_->device),
-                  .done = [self = shared_from_this()](const Status& status) {
-                    self->ended(status, std::unique_lock(self->mutex_));
-                  }});
+  to_->up->submit({.to = address_of(caller_.recv + offset),
+                   .from = address_of(host_.recv + offset),
+                   .bytes = chunk_bytes(chunk),
+                   .what = "copying a call's result to GPU " + std::to_string(to_->device),
+                   .done = [self = shared_from_this()](const Status& status) {
+                     self->ended(status, std::unique_lock(self->mutex_));
+                   }});
 }
 
 void StagedCall::finish(const Status& outcome, std::function<void(const Status&)> done) {

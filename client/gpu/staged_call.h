@@ -30,8 +30,8 @@ struct CallBuffers {
 
 /// The copies between one GPU and the host.
 struct CopyLines {
-  CopyLine& down;
-  CopyLine& up;
+  CopyLine* down;
+  CopyLine* up;
   int device;
 };
 

@@ -39,7 +39,9 @@ class Stager {
   };
   [[nodiscard]] Result<Gpu*> gpu(int device);
   [[nodiscard]] Result<Gpu> open(int device) const;
-  [[nodiscard]] static CopyLines lines_of(Gpu& gpu) noexcept { return {*gpu.down, *gpu.up, gpu.context->device()}; }
+  [[nodiscard]] static CopyLines lines_of(Gpu& gpu) noexcept {
+    return {gpu.down.get(), gpu.up.get(), gpu.context->device()};
+  }
 
   const Hooks hooks_;
   std::mutex mutex_;

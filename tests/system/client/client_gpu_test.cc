@@ -129,7 +129,9 @@ std::pair<Bytes, Bytes> outcome(const Case& c, std::size_t count, int rank, int 
     to = both.data() + (sent > received ? own * bytes : 0);
   }
   EXPECT_EQ(call(c, from, to, count, comm, out), TRIBUTARY_OK) << last_error();
-  if (request != nullptr) EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << last_error();
+  if (request != nullptr) {
+    EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << last_error();
+  }
   if (c.in_place) return {both.content(), {}};
   return {send.content(), recv.content()};
 }

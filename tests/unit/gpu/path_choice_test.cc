@@ -57,8 +57,12 @@ TEST(PathChoice, FollowsFromTheFactsInEveryCombination) {
       ASSERT_EQ(choice.flush, expected != Path::staging && ordering < 100) << bits << ", " << ordering;
       ASSERT_THAT(choice.sentence, HasSubstr("GPU 3 (H200): "));
       // Every way that was not taken is named, with its reason.
-      if (expected != Path::dma_buf) ASSERT_THAT(choice.sentence, HasSubstr("as a dma-buf")) << bits;
-      if (expected == Path::staging) ASSERT_THAT(choice.sentence, HasSubstr("by nvidia_peermem")) << bits;
+      if (expected != Path::dma_buf) {
+        ASSERT_THAT(choice.sentence, HasSubstr("as a dma-buf")) << bits;
+      }
+      if (expected == Path::staging) {
+        ASSERT_THAT(choice.sentence, HasSubstr("by nvidia_peermem")) << bits;
+      }
     }
   }
 }
@@ -68,7 +72,7 @@ TEST(PathChoice, SaysWhy) {
   facts.transport = {.name = "tcp"};
   EXPECT_EQ(choose_path(facts).sentence,
             "GPU 3 (H200): data goes by way of pinned host memory; neither as a dma-buf nor by nvidia_peermem: the "
-            "transport tcp sends by the kernel");
+            "transport tcp has the processor move payloads");
   facts = good();
   facts.gpu.dma_buf = facts.host.peer_memory_module = false;
   EXPECT_THAT(choose_path(facts).sentence, HasSubstr("not as a dma-buf: the driver gives no dma-buf"));
