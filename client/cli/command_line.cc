@@ -195,7 +195,7 @@ void describe_doctor(CLI::App& app, Action& action) {
   sub->footer("Looks at network, RDMA, memory and GPUs of this host, and, where a manager is named, at the service.");
   const auto options = add_manager_options(*sub);
   sub->add_flag("--json", options->json, "As --output json");
-  sub->callback([=, &action] { action = [=] { return doctor(*options); }; });
+  sub->callback([=, &action] { action = [=] { return examine_host(*options); }; });
 }
 
 void describe_drain(CLI::App& app, Action& action) {

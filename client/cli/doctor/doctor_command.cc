@@ -90,7 +90,7 @@ ServiceReport ask_service(const ManagerOptions& options) {
 
 }  // namespace
 
-int doctor(const ManagerOptions& options) {
+int examine_host(const ManagerOptions& options) {
   const SystemTree system;
   const char* const transports = std::getenv("TRIBUTARY_TRANSPORT");
   Findings findings;

@@ -6,6 +6,6 @@ namespace tributary::cli {
 
 /// Returns what the process is to end with: kExitFailed where something is to be mended. The limit of `options` holds
 /// for the manager, and again for each aggregator.
-[[nodiscard]] int doctor(const ManagerOptions& options);
+[[nodiscard]] int examine_host(const ManagerOptions& options);
 
 }  // namespace tributary::cli

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <latch>
+#include <atomic>
+#include <cstring>
+#include <thread>
 
 #include "client/gpu/pinned_pool.h"
 #include "copies.h"

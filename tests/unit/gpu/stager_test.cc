@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <future>
+#include <thread>
 
 #include "client/gpu/memory_kind.h"
 #include "copies.h"
