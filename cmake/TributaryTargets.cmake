@@ -29,6 +29,9 @@ endif()
 if(TRIBUTARY_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+  if(TRIBUTARY_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)  # every object counts what it has covered
+  endif()
 elseif(TRIBUTARY_SANITIZE STREQUAL "thread")
   add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
   add_compile_definitions(BOOST_ASIO_DISABLE_FENCED_BLOCK)  # the sanitizer does not understand fences; Asio's locks order the same

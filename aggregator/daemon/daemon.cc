@@ -51,6 +51,12 @@ Daemon::~Daemon() {
   manager_.reset();
   front_door_.reset();
   rdma_door_.reset();
+  udp_door_.reset();
+}
+
+Endpoint Daemon::data_endpoint() const {
+  if (rdma_door_) return rdma_door_->local();
+  return udp_door_ ? udp_door_->local() : front_door_->local();
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
@@ -79,13 +85,16 @@ Status Daemon::load_identity() {
   return keys_.set((*identity)->name, (*identity)->manager_key);
 }
 
-transport::TcpSettings Daemon::transport_settings() const {
-  transport::TcpSettings tcp;
+transport::NearSettings Daemon::transport_settings() const {
+  transport::NearSettings near;
+  transport::TcpSettings& tcp = near.tcp;
   tcp.connections_max = settings_.connections_max;
   tcp.user_timeout = settings_.user_timeout;
   tcp.keepalive = settings_.keepalive;
   tcp.busy_poll = settings_.busy_poll;
-  return tcp;
+  near.shm.connections_max = settings_.connections_max;
+  near.shared_memory = settings_.shared_memory;
+  return near;
 }
 
 /// Connections to parents leave by the device where those of children come in, if listen names one.
@@ -100,6 +109,18 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   return verbs;
 }
 
+transport::UdpSettings Daemon::udp_settings() const {
+  transport::UdpSettings udp;
+  udp.connections_max = settings_.connections_max;
+  // Its own way of asking is quicker than TCP's, so that these bound it from above.
+  udp.keepalive = std::min<transport::Duration>(udp.keepalive, settings_.keepalive);
+  if (settings_.user_timeout > Settings::Duration::zero()) {
+    udp.peer_timeout = std::min<transport::Duration>(udp.peer_timeout, settings_.user_timeout);
+  }
+  udp.busy_poll = settings_.busy_poll;
+  return udp;
+}
+
 Status Daemon::start_workers() {
   const WorkerSettings worker{.name = settings_.name,
                               .join_limit = settings_.join_limit,
@@ -107,6 +128,7 @@ Status Daemon::start_workers() {
                               .flush_limit = settings_.flush_limit,
                               .sessions_unjoined_max = settings_.unjoined_max};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
+  if (settings_.transport == "udp") return start_udp_workers(worker);
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     workers_.push_back(std::make_unique<WorkerThread>(i, budget_, worker, transport_settings()));
   }
@@ -119,6 +141,16 @@ Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
     if (!verbs) return fail(Errc::bad_config, "transport is verbs, but " + verbs.error().message);
     workers_.push_back(std::make_unique<WorkerThread>(
         i, budget_, worker, std::move(*verbs), [this](std::span<const std::byte> join) { return verify(join); }));
+  }
+  return {};
+}
+
+Status Daemon::start_udp_workers(const WorkerSettings& worker) {
+  for (std::uint32_t i = 0; i < settings_.workers; ++i) {
+    auto thread = WorkerThread::over_udp(i, budget_, worker, settings_.listen.host, udp_settings(),
+                                         [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
+    if (!thread) return fail(Errc::io, thread.error().message);
+    workers_.push_back(std::move(*thread));
   }
   return {};
 }
@@ -139,6 +171,16 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   return verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
 }
 
+/// Who knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane would be
+/// in two places. On the workers' threads.
+Result<VerifiedJoin> Daemon::verify_for(std::size_t worker, std::span<const std::byte> join) const {
+  auto verified = verify(join);
+  if (verified && mix(verified->claims.group, verified->claims.lane) % settings_.workers != worker) {
+    return fail(Errc::denied, "the connection was asked for with another group or lane than its credential names");
+  }
+  return verified;
+}
+
 WorkerThread& Daemon::worker_of(std::uint64_t group, std::uint32_t lane) noexcept {
   return *workers_[mix(group, lane) % workers_.size()];
 }
@@ -152,19 +194,37 @@ Status Daemon::open_rdma_door() {
   return {};
 }
 
+Status Daemon::open_udp_door() {
+  transport::UdpSettings udp = udp_settings();
+  udp.busy_poll = {};
+  auto door = UdpDoor::open(settings_.listen, udp, [this](const transport::UdpClaim& claim) {
+    return worker_of(claim.group, claim.lane).port();
+  });
+  if (!door) {
+    return fail(Errc::io, door.error().message +
+                              " End the process that holds it, or set listen (--listen) to another "
+                              "address; port 0 chooses a free one.");
+  }
+  udp_door_ = std::move(*door);
+  return {};
+}
+
 Status Daemon::open_front_door() {
   if (settings_.transport == "verbs") return open_rdma_door();
-  transport::TcpSettings tcp = transport_settings();
-  tcp.connections_max = 2 * settings_.unjoined_max + 64;  // those that wait, those that are refused, and some to spare
-  tcp.busy_poll = {};
-  auto door = FrontDoor::open({.listen = settings_.listen,
-                               .name = settings_.name,
-                               .unjoined_max = settings_.unjoined_max,
-                               .join_limit = settings_.join_limit,
-                               .transport = tcp},
-                              keys_, [this](int socket, VerifiedJoin join) {
-                                worker_of(join.claims.group, join.claims.lane).take(socket, std::move(join));
-                              });
+  if (settings_.transport == "udp") return open_udp_door();
+  transport::NearSettings near = transport_settings();
+  near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // waiting, being refused, and some to spare
+  near.tcp.busy_poll = {};
+  near.shm.connections_max = near.tcp.connections_max;
+  auto door =
+      FrontDoor::open({.listen = settings_.listen,
+                       .name = settings_.name,
+                       .unjoined_max = settings_.unjoined_max,
+                       .join_limit = settings_.join_limit,
+                       .transport = near},
+                      keys_, [this](std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
+                        worker_of(join.claims.group, join.claims.lane).take(std::move(connection), std::move(join));
+                      });
   if (!door) {
     return fail(
         Errc::io,
@@ -225,7 +285,10 @@ manager_client::AggregatorLoad Daemon::load() const {
 std::vector<std::string> Daemon::stuck() const {
   const auto limit = std::chrono::steady_clock::now() - kStuckAfter;
   std::vector<std::string> names;
-  if ((rdma_door_ ? rdma_door_->last_turn() : front_door_->last_turn()) < limit) names.emplace_back("front door");
+  const auto door_turn = rdma_door_  ? rdma_door_->last_turn()
+                         : udp_door_ ? udp_door_->last_turn()
+                                     : front_door_->last_turn();
+  if (door_turn < limit) names.emplace_back("front door");
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i]->last_turn() < limit) names.push_back("worker " + std::to_string(i));
   }

@@ -2,7 +2,8 @@
 // The aggregator process: which threads there are, what they share, how they start and end.
 //
 //   front door   accepts, reads one join frame each, verifies, hands the socket over; over RDMA, where a connection
-//                cannot be handed over any more once it is one, it hands over the request (rdma_door.h)
+//                cannot be handed over any more once it is one, it hands over the request (rdma_door.h); over UDP it
+//                sends whoever knocks to the port of a worker (udp_door.h)
 //   worker 0..n  serves lanes; nothing of a lane is ever touched by another thread
 //   manager link registers, renews, learns the key; may block
 //   http         asks the workers for copies, and writes pages
@@ -23,6 +24,7 @@
 #include "aggregator/daemon/rdma_door.h"
 #include "aggregator/daemon/settings.h"
 #include "aggregator/daemon/status.h"
+#include "aggregator/daemon/udp_door.h"
 #include "aggregator/daemon/worker_thread.h"
 
 namespace tributary::aggregator {
@@ -37,7 +39,7 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  [[nodiscard]] Endpoint data_endpoint() const { return rdma_door_ ? rdma_door_->local() : front_door_->local(); }
+  [[nodiscard]] Endpoint data_endpoint() const;
   [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
   [[nodiscard]] std::string ready_json() const;
 
@@ -54,15 +56,19 @@ class Daemon {
   [[nodiscard]] Status load_identity();
   [[nodiscard]] Status start_workers();
   [[nodiscard]] Status start_rdma_workers(const WorkerSettings& worker);
+  [[nodiscard]] Status start_udp_workers(const WorkerSettings& worker);
   [[nodiscard]] Status open_front_door();
+  [[nodiscard]] Status open_udp_door();
   [[nodiscard]] Status open_rdma_door();
   [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
+  [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
   [[nodiscard]] Status open_http();
   void start_manager_link();
 
   [[nodiscard]] WorkerThread& worker_of(std::uint64_t group, std::uint32_t lane) noexcept;
-  [[nodiscard]] transport::TcpSettings transport_settings() const;
+  [[nodiscard]] transport::NearSettings transport_settings() const;
   [[nodiscard]] transport::VerbsSettings verbs_settings() const;
+  [[nodiscard]] transport::UdpSettings udp_settings() const;
   [[nodiscard]] DaemonStatus status() const;
   [[nodiscard]] HttpAnswer page(std::string_view path) const;
   [[nodiscard]] manager_client::AggregatorLoad load() const;
@@ -80,8 +86,9 @@ class Daemon {
   std::atomic<bool> up_{false};  // all threads are there: pages may ask them
   std::atomic<bool> shut_down_{false};
   std::vector<std::unique_ptr<WorkerThread>> workers_;
-  std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to; one of the two is there
+  std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to; one of the three is there
   std::unique_ptr<RdmaDoor> rdma_door_;
+  std::unique_ptr<UdpDoor> udp_door_;
   std::unique_ptr<ManagerLink> manager_;  // asks the workers
   std::unique_ptr<HttpServer> http_;      // asks all of the above
   std::jthread shutdown_;

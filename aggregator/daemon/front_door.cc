@@ -112,7 +112,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
   std::array<std::atomic<std::uint64_t>, kCounts> counts_{};
   std::mutex closed_mutex_;  // guards closed_because_
   std::string closed_because_;
-  transport::TcpTransport transport_;
+  transport::NearTransport transport_;
   std::list<Visitor> waiting_;  // in the order they came, so that deadlines ascend
   std::list<Visitor> leaving_;
   std::unique_ptr<transport::Listener> listener_;
@@ -175,13 +175,13 @@ void FrontDoor::Reception::on_join(Visitor& visitor, std::span<const std::byte> 
     const bool malformed = verified.error().code == Errc::corrupt;
     return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);
   }
-  const auto socket = transport_.release(visitor.channel());
-  if (!socket) {
+  auto connection = transport_.release(visitor.channel());
+  if (!connection) {
     return visitor.refuse(Count::malformed, "frames came with the join, before this aggregator said ready");
   }
   leaves(visitor);
   count(Count::handed_over);
-  hand_over_(*socket, std::move(*verified));
+  hand_over_(std::move(*connection), std::move(*verified));
 }
 
 void FrontDoor::Reception::tick() {

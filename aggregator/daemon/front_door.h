@@ -1,6 +1,6 @@
 #pragma once
 // Where connections come in. Each has a bounded time to send one join frame; its credential is verified here, and the
-// socket goes to the worker that serves the lane. Nobody who cannot show a credential costs a worker anything.
+// connection goes to the worker that serves the lane. Nobody who cannot show a credential costs a worker anything.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -14,7 +14,7 @@
 
 #include "aggregator/daemon/key_ring.h"
 #include "aggregator/worker/worker.h"
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
 
 namespace tributary::aggregator {
 
@@ -24,7 +24,7 @@ struct FrontDoorSettings {
   std::uint32_t unjoined_max = 256;
   transport::Duration join_limit = std::chrono::seconds(5);
   transport::Duration flush_limit = std::chrono::seconds(2);  // for the reason of a refusal
-  transport::TcpSettings transport;
+  transport::NearSettings transport;
 };
 
 /// Read from any thread.
@@ -43,7 +43,7 @@ struct FrontDoorCounts {
 class FrontDoor {
  public:
   /// Who gets a connection: any thread may be behind it.
-  using HandOver = std::function<void(int socket, VerifiedJoin join)>;
+  using HandOver = std::function<void(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join)>;
 
   /// Listens, and serves on a thread of its own. Errc::io names the address and the reason, and says what to do.
   [[nodiscard]] static Result<std::unique_ptr<FrontDoor>> open(const FrontDoorSettings& settings, const KeyRing& keys,

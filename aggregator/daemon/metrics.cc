@@ -87,8 +87,89 @@ constexpr std::array kTransportCounters = {
     TransportCounter{"tcp_read_calls_total", "Calls to the system.", &transport::TcpStatistics::read_calls},
 };
 
+struct VerbsFigure {
+  const char* name;
+  const char* help;
+  std::uint64_t transport::VerbsStatistics::* value;
+};
+constexpr std::array kVerbsCounters = {
+    VerbsFigure{"rdma_messages_sent_total", "Sends, each with one frame or several.",
+                &transport::VerbsStatistics::messages_sent},
+    VerbsFigure{"rdma_messages_received_total", "Sends that came.", &transport::VerbsStatistics::messages_received},
+    VerbsFigure{"rdma_fetched_bytes_total", "Payload that the device read straight to its place.",
+                &transport::VerbsStatistics::bytes_fetched},
+    VerbsFigure{"rdma_copied_bytes_total", "Payload that travelled in sends, and was copied by a processor.",
+                &transport::VerbsStatistics::bytes_copied},
+    VerbsFigure{"rdma_posts_total", "Lists of work requests handed to the device.", &transport::VerbsStatistics::posts},
+    VerbsFigure{"rdma_sleeps_total", "Waits for the system; none while busy.", &transport::VerbsStatistics::sleeps},
+    VerbsFigure{"rdma_refused_full_total", "Connections beyond connections_max.",
+                &transport::VerbsStatistics::refused_full},
+    VerbsFigure{"rdma_registrations_total", "Memory registered with a device.",
+                &transport::VerbsStatistics::registrations},
+    VerbsFigure{"rdma_registration_hits_total", "Memory that was registered already.",
+                &transport::VerbsStatistics::registration_hits},
+};
+constexpr std::array kVerbsGauges = {
+    VerbsFigure{"rdma_queue_pairs", "Now.", &transport::VerbsStatistics::queue_pairs},
+    VerbsFigure{"rdma_completion_queues", "Now.", &transport::VerbsStatistics::completion_queues},
+    VerbsFigure{"rdma_memory_regions", "Now.", &transport::VerbsStatistics::memory_regions},
+    VerbsFigure{"rdma_memory_windows", "Now.", &transport::VerbsStatistics::memory_windows},
+    VerbsFigure{"rdma_registered_bytes", "Now.", &transport::VerbsStatistics::bytes_registered},
+};
+
+struct SharedCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t transport::ShmStatistics::* value;
+};
+constexpr std::array kSharedCounters = {
+    SharedCounter{"shm_sent_bytes_total", "Through shared memory, with headers.",
+                  &transport::ShmStatistics::bytes_sent},
+    SharedCounter{"shm_received_bytes_total", "Through shared memory, with headers.",
+                  &transport::ShmStatistics::bytes_received},
+    SharedCounter{"shm_wakes_total", "Sleeping peers woken: calls to the system.", &transport::ShmStatistics::bells},
+    SharedCounter{"shm_corrupt_total", "Connections closed for what the other side wrote to the shared memory.",
+                  &transport::ShmStatistics::corrupt},
+};
+
+struct UdpCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t transport::UdpStatistics::* value;
+};
+constexpr std::array kUdpCounters = {
+    UdpCounter{"udp_sent_bytes_total", "Of datagrams.", &transport::UdpStatistics::bytes_sent},
+    UdpCounter{"udp_received_bytes_total", "Of datagrams.", &transport::UdpStatistics::bytes_received},
+    UdpCounter{"udp_sent_packets_total", "Datagrams.", &transport::UdpStatistics::packets_sent},
+    UdpCounter{"udp_received_packets_total", "Datagrams.", &transport::UdpStatistics::packets_received},
+    UdpCounter{"udp_packets_sent_again_total", "Lost, or taken for lost.",
+               &transport::UdpStatistics::packets_sent_again},
+    UdpCounter{"udp_packets_marked_total", "Came with the congestion mark.", &transport::UdpStatistics::marked},
+    UdpCounter{"udp_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
+               &transport::UdpStatistics::rejected},
+    UdpCounter{"udp_packets_stray_total", "Fit no connection: dropped.", &transport::UdpStatistics::stray},
+    UdpCounter{"udp_packets_no_room_total", "Dropped because no memory was left for them.",
+               &transport::UdpStatistics::no_room},
+    UdpCounter{"udp_timeouts_total", "Times that nothing was heard and something was sent again.",
+               &transport::UdpStatistics::timeouts},
+    UdpCounter{"udp_peers_silent_total", "Connections that ended because the peer did not answer.",
+               &transport::UdpStatistics::peers_silent},
+};
+
 Labels of_worker(std::size_t index) {
   return {{"worker", std::to_string(index)}};
+}
+
+void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
+  if (workers.empty() || !workers.front().verbs) return;
+  const auto add = [&](MetricType type, const auto& figure) {
+    page.begin(type, figure.name, figure.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      if (workers[i].verbs) page.add((*workers[i].verbs).*figure.value, of_worker(i));
+    }
+  };
+  for (const auto& counter : kVerbsCounters) add(MetricType::Counter, counter);
+  for (const auto& gauge : kVerbsGauges) add(MetricType::Gauge, gauge);
 }
 
 void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
@@ -98,7 +179,18 @@ void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
   }
   for (const TransportCounter& counter : kTransportCounters) {
     page.begin(MetricType::Counter, counter.name, counter.help);
-    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].transport.*counter.value, of_worker(i));
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].tcp.*counter.value, of_worker(i));
+  }
+  add_rdma(page, workers);
+  for (const SharedCounter& counter : kSharedCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.*counter.value, of_worker(i));
+  }
+  page.begin(MetricType::Gauge, "shm_connections", "Connections through shared memory now, parents' included.");
+  for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.connections, of_worker(i));
+  for (const UdpCounter& counter : kUdpCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].udp.*counter.value, of_worker(i));
   }
   page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));

@@ -8,7 +8,7 @@ constexpr auto kTurn = std::chrono::milliseconds(50);
 
 Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const Endpoint& listen, transport::VerbsTransport::Route route) {
   std::unique_ptr<RdmaDoor> door(new RdmaDoor);
-  auto transport = transport::VerbsTransport::create({.busy_poll = {}});
+  auto transport = transport::VerbsTransport::create({.spin_max = {}});
   if (!transport) return std::unexpected(transport.error());
   door->transport_ = std::move(*transport);
   auto listener = door->transport_->listen_for(listen, std::move(route));

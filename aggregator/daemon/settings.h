@@ -27,6 +27,7 @@ struct Settings {
   std::string state_file;
   std::string ready_file;
   std::string transport = "tcp";
+  bool shared_memory = true;
   Endpoint listen{"0.0.0.0", 7471};
   Endpoint http_listen{"0.0.0.0", 7472};
   std::string advertise;

@@ -101,8 +101,8 @@ Status check_url(std::string_view url) {
                                            : "it does not begin with http://");
 }
 Status check_transport(std::string_view transport) {
-  if (transport == "tcp" || transport == "verbs") return {};
-  return wrong("it is neither tcp nor verbs");
+  if (transport == "tcp" || transport == "udp" || transport == "verbs") return {};
+  return wrong("it is none of tcp, udp and verbs");
 }
 Status check_advertise(std::string_view host) {
   if (host.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
@@ -128,6 +128,18 @@ Field endpoint(std::string_view key, Endpoint Settings::* member, std::string_vi
             return {};
           },
           .write = [member](const Settings& settings) { return to_string(settings.*member); }};
+}
+
+Field on_or_off(std::string_view key, bool Settings::* member, std::string_view help) {
+  return {.key = key,
+          .allowed = "on or off",
+          .help = help,
+          .read = [member](Settings& settings, std::string_view written) -> Status {
+            if (written != "on" && written != "off") return wrong("it is neither on nor off");
+            settings.*member = written == "on";
+            return {};
+          },
+          .write = [member](const Settings& settings) { return std::string(settings.*member ? "on" : "off"); }};
 }
 
 Field log_level() {
@@ -160,11 +172,14 @@ std::vector<Field> make_fields() {
            "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
            "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
-      text("transport", &S::transport, "tcp or verbs",
-           "How ranks and other aggregators talk to this one: over TCP, or over RDMA (InfiniBand, RoCE, iWARP) by "
-           "verbs. "
+      text("transport", &S::transport, "tcp, udp or verbs",
+           "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, or over RDMA (InfiniBand, "
+           "RoCE, iWARP) by verbs. "
            "All aggregators and ranks of a group use the same.",
            check_transport),
+      on_or_off("shared_memory", &S::shared_memory,
+                "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
+                "memory that they share."),
       endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),
       endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
       text(

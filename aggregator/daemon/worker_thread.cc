@@ -11,9 +11,9 @@ constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 }  // namespace
 
 WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-                           const transport::TcpSettings& transport_settings)
-    : transport_(std::make_unique<transport::TcpTransport>(transport_settings)),
-      tcp_(static_cast<transport::TcpTransport*>(transport_.get())),
+                           const transport::NearSettings& transport_settings)
+    : transport_(std::make_unique<transport::NearTransport>(transport_settings)),
+      near_(static_cast<transport::NearTransport*>(transport_.get())),
       worker_(*transport_, budget, std::move(settings)),
       last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {
   start(index);
@@ -29,6 +29,27 @@ WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSett
   start(index);
 }
 
+WorkerThread::WorkerThread(std::unique_ptr<transport::UdpTransport> transport, MemoryBudget& budget,
+                           WorkerSettings settings, Worker::VerifyJoin verify)
+    : transport_(std::move(transport)),
+      udp_(static_cast<transport::UdpTransport*>(transport_.get())),
+      worker_(*transport_, std::move(verify), budget, std::move(settings)),
+      last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {}
+
+Result<std::unique_ptr<WorkerThread>> WorkerThread::over_udp(std::uint32_t index, MemoryBudget& budget,
+                                                             WorkerSettings settings, const std::string& host,
+                                                             const transport::UdpSettings& transport_settings,
+                                                             Worker::VerifyJoin verify) {
+  std::unique_ptr<WorkerThread> thread(new WorkerThread(std::make_unique<transport::UdpTransport>(transport_settings),
+                                                        budget, std::move(settings), std::move(verify)));
+  auto listener = thread->transport_->listen({host, 0}, thread->worker_);
+  if (!listener) return std::unexpected(listener.error());
+  thread->listener_ = std::move(*listener);
+  thread->port_ = thread->listener_->local().port;
+  thread->start(index);
+  return thread;
+}
+
 void WorkerThread::start(std::uint32_t index) {
   thread_ = std::jthread([this, index](const std::stop_token& stop) {
     ::pthread_setname_np(::pthread_self(), ("worker-" + std::to_string(index)).c_str());
@@ -37,6 +58,7 @@ void WorkerThread::start(std::uint32_t index) {
 }
 
 WorkerThread::~WorkerThread() {
+  if (!thread_.joinable()) return;
   thread_.request_stop();
   transport_->post([] {});  // wakes it
   thread_.join();
@@ -55,10 +77,11 @@ void WorkerThread::run(const std::stop_token& stop) {
   }
 }
 
-void WorkerThread::take(int socket, VerifiedJoin join) {
-  auto handle = std::make_shared<DescriptorHandle>(socket);
-  transport_->post([this, handle, join = std::move(join)] {
-    worker_.take(join, [&](transport::ChannelHandler& handler) { return tcp_->adopt(handle->release(), handler); });
+void WorkerThread::take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join) {
+  // Closed if it does not arrive. Shared, because a posted call can be copied.
+  auto handed = std::make_shared<std::unique_ptr<transport::HandedOver>>(std::move(connection));
+  transport_->post([this, handed, join = std::move(join)] {
+    worker_.take(join, [&](transport::ChannelHandler& handler) { return near_->adopt(std::move(*handed), handler); });
   });
 }
 
@@ -81,8 +104,10 @@ WorkerSnapshot WorkerThread::copy() const {
   return {.metrics = worker_.metrics(),
           .lanes = worker_.lanes(),
           .sessions = worker_.sessions(),
-          .transport = tcp_ != nullptr ? tcp_->statistics() : transport::TcpStatistics{},
-          .verbs = verbs_ != nullptr ? verbs_->statistics() : transport::VerbsStatistics{}};
+          .tcp = near_ != nullptr ? near_->tcp_statistics() : transport::TcpStatistics{},
+          .shm = near_ != nullptr ? near_->shm_statistics() : transport::ShmStatistics{},
+          .verbs = verbs_ != nullptr ? std::optional(verbs_->statistics()) : std::nullopt,
+          .udp = udp_ != nullptr ? udp_->statistics() : transport::UdpStatistics{}};
 }
 
 std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {

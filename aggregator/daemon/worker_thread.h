@@ -6,13 +6,14 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "aggregator/daemon/descriptor_handle.h"
 #include "aggregator/worker/worker.h"
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
+#include "tributary/transport/udp.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::aggregator {
@@ -22,18 +23,26 @@ struct WorkerSnapshot {
   WorkerMetrics metrics;
   std::vector<LaneStatus> lanes;
   std::uint64_t sessions = 0;
-  transport::TcpStatistics transport;
-  transport::VerbsStatistics verbs;
+  transport::TcpStatistics tcp;
+  transport::ShmStatistics shm;
+  std::optional<transport::VerbsStatistics> verbs;  // over RDMA
+  transport::UdpStatistics udp;
 };
 
 class WorkerThread {
  public:
   /// Starts the thread. `budget` must outlive this.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
-               const transport::TcpSettings& transport_settings);
+               const transport::NearSettings& transport_settings);
   /// One over RDMA: connections come by a listener that routes to rdma(), and their joins are verified here.
   WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
                std::unique_ptr<transport::VerbsTransport> transport, Worker::VerifyJoin verify);
+  /// One over UDP, which listens at a port of its own on `host`: connections are sent there by the door, and their
+  /// joins are verified here. Errc::io where it cannot listen.
+  [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_udp(std::uint32_t index, MemoryBudget& budget,
+                                                                      WorkerSettings settings, const std::string& host,
+                                                                      const transport::UdpSettings& transport_settings,
+                                                                      Worker::VerifyJoin verify);
   /// Ends the thread; connections that are still open break.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
@@ -42,8 +51,10 @@ class WorkerThread {
   // ---- any thread; all return at once
   /// nullptr: not over RDMA.
   [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
-  /// Over TCP: serves a connection whose join was verified.
-  void take(int socket, VerifiedJoin join);
+  /// Over UDP: where it listens.
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  /// Over TCP or shared memory: serves a connection whose join was verified.
+  void take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join);
   void drain(std::string reason);
   void undrain();
   [[nodiscard]] std::future<WorkerSnapshot> snapshot();
@@ -51,14 +62,19 @@ class WorkerThread {
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 
  private:
+  WorkerThread(std::unique_ptr<transport::UdpTransport> transport, MemoryBudget& budget, WorkerSettings settings,
+               Worker::VerifyJoin verify);
   void start(std::uint32_t index);
   void run(const std::stop_token& stop);
   [[nodiscard]] WorkerSnapshot copy() const;
 
   std::unique_ptr<transport::Transport> transport_;
-  transport::TcpTransport* tcp_ = nullptr;      // one of these is it
+  transport::NearTransport* near_ = nullptr;    // one of these is it
   transport::VerbsTransport* verbs_ = nullptr;  //
+  transport::UdpTransport* udp_ = nullptr;      //
   Worker worker_;
+  std::unique_ptr<transport::Listener> listener_;  // over UDP
+  std::uint16_t port_ = 0;                         // its
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
   std::jthread thread_;  // last: it uses all of the above
 };

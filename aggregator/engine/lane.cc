@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 #include "tributary/kernels/reduce.h"
 
@@ -54,6 +55,7 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
       epoch_(epoch),
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
       memory_(lane_memory_bytes(shape.children, shape.window, shape.segment_bytes)),
+      in_place_(std::size_t{shape.window} * shape.children),
       slots_(shape.window) {
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
@@ -66,6 +68,22 @@ std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept
 
 std::byte*& Lane::out_buffer(const Slot& slot) noexcept {
   return receive_buffer(slot, shape_.children);
+}
+
+const std::byte*& Lane::in_place(const Slot& slot, std::uint32_t child) noexcept {
+  return in_place_[(slot.sequence % shape_.window) * shape_.children + child];
+}
+
+const std::byte* Lane::input(const Slot& slot, std::uint32_t child) noexcept {
+  const std::byte* elsewhere = in_place(slot, child);
+  return elsewhere != nullptr ? elsewhere : receive_buffer(slot, child);
+}
+
+void Lane::give_back(const Slot& slot, std::uint32_t from, std::uint32_t to, LaneOutput& output) noexcept {
+  for (std::uint32_t child = from; child < to; ++child) {
+    const std::byte* elsewhere = std::exchange(in_place(slot, child), nullptr);
+    if (elsewhere != nullptr) output.give_back(child, {elsewhere, slot.payload_bytes});
+  }
 }
 
 // A slot takes a contribution to the sequence it collects, or, when it is idle or its result is out, to the next
@@ -90,6 +108,12 @@ std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint
   if (header.payload_bytes > shape_.segment_bytes || (header.bare() && header.payload_bytes != 0))
     return std::unexpected(Refusal::wrong_length);
   return std::span(receive_buffer(slot, child), header.payload_bytes);
+}
+
+/// One alone, or one that goes on as it is, moves by swapping buffers, and must be in one.
+bool Lane::takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept {
+  return header.epoch == epoch_ && shape_.children > 1 && !header.bare() && reduces(header.collective) &&
+         header.payload_bytes <= shape_.segment_bytes && admit(slot_of(header.sequence), child, header.sequence);
 }
 
 void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
@@ -117,7 +141,8 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
 }
 
 std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, const FrameHeader& header,
-                                                       LaneOutput& output) noexcept {
+                                                       LaneOutput& output,
+                                                       std::span<const std::byte> elsewhere) noexcept {
   Slot& slot = slot_of(header.sequence);
   if (auto ok = admit(slot, child, header.sequence); !ok) return ok;
   if (slot.state != SlotState::collecting) open(slot, child, header);
@@ -128,11 +153,12 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   }
   if (auto ok = check_data(slot, child, header); !ok) return ok;
   slot.arrived |= std::uint64_t{1} << child;
+  in_place(slot, child) = elsewhere.data();
   if (header.wants_result()) slot.wants_result |= std::uint64_t{1} << child;
   if (slot.arrived == everyone_) {
     finish_collecting(slot, output);
   } else if (reduces(header.collective) && !accumulates_wider(header.dtype)) {
-    reduce_prefix(slot);
+    reduce_prefix(slot, output);
   }
   return {};
 }
@@ -140,24 +166,24 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
 // Adds the children that have arrived in unbroken order, so that less is left to do when the last one comes. The sum
 // stays in child 0's receive buffer: `out` may still be on its way to a slow child. Types that accumulate wider wait
 // for all: see accumulates_wider().
-void Lane::reduce_prefix(Slot& slot) noexcept {
+void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   const auto prefix = static_cast<std::uint32_t>(std::countr_one(slot.arrived));
   if (prefix < slot.reduced + kEagerInputs) return;
   std::array<const void*, kChildrenMax> inputs;
   std::uint32_t count = 0;
   if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
-  for (std::uint32_t child = slot.reduced; child < prefix; ++child) inputs[count++] = receive_buffer(slot, child);
+  for (std::uint32_t child = slot.reduced; child < prefix; ++child) inputs[count++] = input(slot, child);
   kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, receive_buffer(slot, 0),
                   slot.payload_bytes / size_of(slot.first.dtype));
+  give_back(slot, slot.reduced, prefix, output);
   slot.reduced = prefix;
 }
 
-void Lane::reduce_all(Slot& slot) noexcept {
+void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
   std::array<const void*, kChildrenMax> inputs;
   std::uint32_t count = 0;
   if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
-  for (std::uint32_t child = slot.reduced; child < shape_.children; ++child)
-    inputs[count++] = receive_buffer(slot, child);
+  for (std::uint32_t child = slot.reduced; child < shape_.children; ++child) inputs[count++] = input(slot, child);
   const bool divides = shape_.root && slot.first.op == ReduceOp::avg;
   if (count == 1 && !divides) {
     std::swap(out_buffer(slot), receive_buffer(slot, 0));
@@ -165,12 +191,13 @@ void Lane::reduce_all(Slot& slot) noexcept {
   }
   kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, out_buffer(slot),
                   slot.payload_bytes / size_of(slot.first.dtype), divides ? shape_.ranks : 1);
+  give_back(slot, slot.reduced, shape_.children, output);
 }
 
 void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
   if (slot.with_data != 0) {
     if (reduces(slot.first.collective)) {
-      reduce_all(slot);
+      reduce_all(slot, output);
     } else {
       // one to all: the owner's data moves on without a copy. The owner may contribute again before everyone has read
       // it, hence the swap.

@@ -49,6 +49,8 @@ class LaneOutput {
   virtual ~LaneOutput() = default;
   virtual void to_parent(const FrameHeader& header, std::span<const std::byte> payload) = 0;
   virtual void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) = 0;
+  /// A contribution that was read where it lay is summed: its sender may have the memory back.
+  virtual void give_back(std::uint32_t /*child*/, std::span<const std::byte> /*payload*/) {}
   /// Children disagree on what `report.operation` is. The lane is over; nothing more comes out of it.
   virtual void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) = 0;
 };
@@ -81,9 +83,13 @@ class Lane {
   /// Where the payload of this contribution goes: `header.payload_bytes` long.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
                                                                                  const FrameHeader& header) noexcept;
-  /// The payload has landed there. Reduces what can be reduced and emits what follows.
+  /// Whether this contribution may stay where it lies, to be summed from there. If so, it is not asked where it goes.
+  [[nodiscard]] bool takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept;
+  /// The payload has landed there, or lies at `in_place` until it is given back. Reduces what can be reduced and emits
+  /// what follows.
   [[nodiscard]] std::expected<void, Refusal> contribution_landed(std::uint32_t child, const FrameHeader& header,
-                                                                 LaneOutput& output) noexcept;
+                                                                 LaneOutput& output,
+                                                                 std::span<const std::byte> in_place = {}) noexcept;
   /// The parent's answer for a segment; not for a root.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> result_begins(const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> result_landed(const FrameHeader& header, LaneOutput& output) noexcept;
@@ -113,13 +119,17 @@ class Lane {
   [[nodiscard]] Slot& slot_of(std::uint64_t sequence) noexcept { return slots_[sequence % shape_.window]; }
   [[nodiscard]] std::byte*& receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
   [[nodiscard]] std::byte*& out_buffer(const Slot& slot) noexcept;
+  [[nodiscard]] const std::byte*& in_place(const Slot& slot, std::uint32_t child) noexcept;
+  /// Where this child's contribution lies.
+  [[nodiscard]] const std::byte* input(const Slot& slot, std::uint32_t child) noexcept;
+  void give_back(const Slot& slot, std::uint32_t from, std::uint32_t to, LaneOutput& output) noexcept;
   [[nodiscard]] std::expected<void, Refusal> admit(const Slot& slot, std::uint32_t child,
                                                    std::uint64_t sequence) const noexcept;
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child,
                                                         const FrameHeader& header) noexcept;
-  void reduce_prefix(Slot& slot) noexcept;
-  void reduce_all(Slot& slot) noexcept;
+  void reduce_prefix(Slot& slot, LaneOutput& output) noexcept;
+  void reduce_all(Slot& slot, LaneOutput& output) noexcept;
   void finish_collecting(Slot& slot, LaneOutput& output) noexcept;
   void send_up(Slot& slot, LaneOutput& output) noexcept;
   void send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept;
@@ -130,6 +140,7 @@ class Lane {
   kernels::Pages memory_;
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
+  std::vector<const std::byte*> in_place_;  // per slot and child: a contribution elsewhere, not yet summed; or nullptr
   std::vector<Slot> slots_;
   std::uint64_t completed_ = 0;
   std::uint32_t in_flight_ = 0;

@@ -98,12 +98,17 @@ std::expected<std::span<std::byte>, engine::Refusal> LaneNode::contribution_begi
   return lane_.contribution_begins(session.child(), h);
 }
 
-void LaneNode::contribution_landed(Session& session, const FrameHeader& h) {
+bool LaneNode::takes_in_place(Session& session, const FrameHeader& h) {
+  return h.group == claims_.group && h.lane == claims_.lane && !report_ && !over_ &&
+         lane_.takes_in_place(session.child(), h);
+}
+
+void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::span<const std::byte> in_place) {
   if (report_) return;
   ++worker_.metrics_.contributions;
   worker_.metrics_.contribution_bytes += h.payload_bytes;
   const std::uint64_t before = lane_.segments_completed();
-  if (auto ok = lane_.contribution_landed(session.child(), h, *this); !ok && !harmless(ok.error())) {
+  if (auto ok = lane_.contribution_landed(session.child(), h, *this, in_place); !ok && !harmless(ok.error())) {
     ++worker_.metrics_.frames_refused;
     fail("rank " + std::to_string(session.rank()) + " sent a " + std::string(to_string(ok.error())));
     return;
@@ -123,6 +128,10 @@ void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
   worker_.metrics_.result_bytes += payload.size();
   if (!session->channel().send(h, payload, 0))
     fail("rank " + std::to_string(session->rank()) + " does not read its results");
+}
+
+void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload) {
+  if (Session* session = children_[child]; session != nullptr) session->channel().give_back(payload);
 }
 
 void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) {

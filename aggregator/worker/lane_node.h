@@ -26,7 +26,9 @@ class LaneNode final : public engine::LaneOutput,
   // from the children's sessions
   [[nodiscard]] std::expected<std::span<std::byte>, engine::Refusal> contribution_begins(Session& session,
                                                                                          const FrameHeader& header);
-  void contribution_landed(Session& session, const FrameHeader& header);
+  [[nodiscard]] bool takes_in_place(Session& session, const FrameHeader& header);
+  /// `in_place`: empty if the payload has landed where contribution_begins() said.
+  void contribution_landed(Session& session, const FrameHeader& header, std::span<const std::byte> in_place);
   void child_fault(Session& session, std::span<const std::byte> payload);
   void child_left(Session& session);
   void child_gone(Session& session, const std::string& why);
@@ -34,6 +36,7 @@ class LaneNode final : public engine::LaneOutput,
   // engine::LaneOutput
   void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override;
   void to_child(std::uint32_t child, const FrameHeader& header, std::span<const std::byte> payload) override;
+  void give_back(std::uint32_t child, std::span<const std::byte> payload) override;
   void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override;
 
   // transport::ChannelHandler, for the parent

@@ -8,8 +8,15 @@ using transport::Accept;
 using transport::Placement;
 using transport::Reject;
 
+bool Session::takes_in_place(transport::Channel&, const FrameHeader& header) {
+  in_place_ =
+      !over_ && serving_ && !left_ && header.type == FrameType::contribution && node_->takes_in_place(*this, header);
+  if (in_place_) dropping_ = false;
+  return in_place_;
+}
+
 transport::Placement Session::on_header(transport::Channel&, const FrameHeader& header) {
-  dropping_ = false;
+  dropping_ = in_place_ = false;
   if (over_) return Reject{{Errc::peer_gone, "the session is over"}};
   if (!serving_) {
     if (header.type != FrameType::join) {
@@ -46,7 +53,7 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
     case FrameType::join:
       return worker_.on_join(*this, header, payload);
     case FrameType::contribution:
-      return node_->contribution_landed(*this, header);
+      return node_->contribution_landed(*this, header, in_place_ ? payload : std::span<std::byte>{});
     case FrameType::fault:
       return node_->child_fault(*this, payload);
     case FrameType::failed:

@@ -18,6 +18,7 @@ class Session final : public transport::ChannelHandler {
   void attach(std::unique_ptr<transport::Channel> channel) { channel_ = std::move(channel); }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  bool takes_in_place(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
@@ -52,6 +53,7 @@ class Session final : public transport::ChannelHandler {
   transport::TimePoint clear_at_{};
   std::uint32_t child_ = 0;
   std::uint32_t rank_ = 0;
+  bool in_place_ = false;  // the frame being read lies where it was written
   bool dropping_ = false;  // the frame being read changes nothing
   bool serving_ = false;   // a child of node_
   bool left_ = false;      // said leave: its closing is no failure

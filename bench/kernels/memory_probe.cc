@@ -82,10 +82,63 @@ constexpr MemoryProbe kProbes[] = {
     {"8 blocks, streamed", walk<8, true>}, {"2 blocks, stored", walk<2, false>},  {"4 blocks, stored", walk<4, false>},
 };
 
+// ---- Conversions.
+
+constexpr std::size_t kGroupBlockBytes = 64;
+constexpr std::size_t kPerBlock = kGroupBlockBytes / sizeof(Block);
+
+/// kTimes groups are read before any is written.
+template <std::size_t kRead, std::size_t kWritten, bool kReadsOut, std::size_t kTimes, bool kStream>
+void walk_converting(const std::byte* in, std::byte* out, std::size_t groups) {
+  constexpr std::size_t kIn = kRead * kPerBlock * kTimes;
+  constexpr std::size_t kOut = kWritten * kPerBlock * kTimes;
+  for (std::size_t group = 0; group < groups; group += kTimes) {
+    Block blocks[kOut];
+    for (std::size_t i = 0; i < kIn || i < kOut; ++i) {
+      const Block loaded = load(in + i % kIn * sizeof(Block));
+      blocks[i % kOut] = i < kOut ? loaded : merge(blocks[i % kOut], loaded);
+    }
+    if constexpr (kReadsOut) {
+      for (std::size_t i = 0; i < kOut; ++i) blocks[i] = merge(blocks[i], load(out + i * sizeof(Block)));
+    }
+    for (std::size_t i = 0; i < kOut; ++i) {
+      if constexpr (kStream)
+        stream(out + i * sizeof(Block), blocks[i]);
+      else
+        store(out + i * sizeof(Block), blocks[i]);
+    }
+    in += kIn * sizeof(Block);
+    out += kOut * sizeof(Block);
+  }
+  fence();
+}
+
+template <std::size_t kRead, std::size_t kWritten, bool kReadsOut>
+constexpr ConvertProbe kConvertProbes[] = {
+    {"1 group, streamed", walk_converting<kRead, kWritten, kReadsOut, 1, true>},
+    {"2 groups, streamed", walk_converting<kRead, kWritten, kReadsOut, 2, true>},
+    {"1 group, stored", walk_converting<kRead, kWritten, kReadsOut, 1, false>},
+    {"2 groups, stored", walk_converting<kRead, kWritten, kReadsOut, 2, false>},
+};
+
 }  // namespace
 
 std::span<const MemoryProbe> memory_probes() {
   return kProbes;
+}
+
+std::span<const ConvertProbe> convert_probes(ConvertShape shape) {
+  if (shape.read == 4 && shape.written == 1) return kConvertProbes<4, 1, false>;
+  if (shape.read == 4 && shape.written == 2) return kConvertProbes<4, 2, false>;
+  if (shape.read == 1 && shape.written == 4) {
+    if (shape.reads_out) return kConvertProbes<1, 4, true>;
+    return kConvertProbes<1, 4, false>;
+  }
+  if (shape.read == 2 && shape.written == 4) {
+    if (shape.reads_out) return kConvertProbes<2, 4, true>;
+    return kConvertProbes<2, 4, false>;
+  }
+  return {};
 }
 
 }  // namespace tributary::bench

@@ -19,4 +19,21 @@ struct MemoryProbe {
 
 [[nodiscard]] std::span<const MemoryProbe> memory_probes();
 
+/// The shape of a conversion: `read` blocks from one array for every `written` blocks to another, which is read as well
+/// where the conversion adds to it.
+struct ConvertShape {
+  std::size_t read;
+  std::size_t written;
+  bool reads_out;
+};
+
+struct ConvertProbe {
+  std::string_view name;
+  /// `groups` groups of the shape's blocks, each of 64 bytes. Arrays are 64-byte aligned.
+  void (*run)(const std::byte* in, std::byte* out, std::size_t groups);
+};
+
+/// For 4 to 1, 4 to 2, 1 to 4 and 2 to 4, without and, for the latter two, with the result read. Empty for others.
+[[nodiscard]] std::span<const ConvertProbe> convert_probes(ConvertShape shape);
+
 }  // namespace tributary::bench

@@ -14,4 +14,10 @@ using PlainReduce = void (*)(std::span<const void* const> inputs, void* out, std
 /// For 2, 4 or 8 inputs; null for another number, and where this CPU has no conversion of float16.
 [[nodiscard]] PlainReduce plain_reduce(DType dtype, ReduceOp op, std::size_t inputs);
 
+/// out = in in the other format, or out += in; null where this CPU has no conversion of float16.
+using PlainConvert = void (*)(const void* in, void* out, std::size_t count);
+
+[[nodiscard]] PlainConvert plain_narrow(DType to);
+[[nodiscard]] PlainConvert plain_widen(DType from, bool accumulates);
+
 }  // namespace tributary::bench

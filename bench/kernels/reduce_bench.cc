@@ -6,23 +6,22 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "convert_bench.h"
 #include "huge_array.h"
 #include "memory_probe.h"
 #include "plain_loop.h"
 #include "reference/reduce.h"
+#include "timing.h"
 #include "tributary/kernels/reduce.h"
 #include "tributary/kernels/target.h"
 
 namespace tributary::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Shape {
   DType dtype;
@@ -30,11 +29,6 @@ struct Shape {
   std::size_t inputs;
   std::size_t input_bytes;
 };
-
-double median(std::vector<double> samples) {
-  std::ranges::nth_element(samples, samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2));
-  return samples[samples.size() / 2];
-}
 
 class Arrays {
  public:
@@ -85,17 +79,6 @@ class Arrays {
   std::vector<const void*> pointers_;
   std::vector<const std::byte*> byte_pointers_;
 };
-
-/// Seconds per call of `body`, over as many calls as fill about 200 microseconds.
-template <class Body>
-double seconds_per_call(std::size_t calls, Body&& body) {
-  const auto start = Clock::now();
-  for (std::size_t i = 0; i < calls; ++i) {
-    body();
-    benchmark::ClobberMemory();
-  }
-  return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(calls);
-}
 
 const MemoryProbe& fastest_probe(const Arrays& arrays, std::size_t bytes, std::size_t calls) {
   const MemoryProbe* best = nullptr;
@@ -189,6 +172,7 @@ int main(int argc, char** argv) {
   benchmark::AddCustomContext("kernels target",
                               std::string(tributary::kernels::to_string(tributary::kernels::active_target())));
   tributary::bench::register_all();
+  tributary::bench::register_convert_benchmarks();
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

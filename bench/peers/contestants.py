@@ -85,6 +85,7 @@ def tributary_environment(stage: Stage, rank: int) -> dict[str, str]:
         "TRIBUTARY_IFNAME": stage.place.interface,
         "TRIBUTARY_HOST_ID": "one-host" if stage.setting.shared_memory else worker(rank),
         "TRIBUTARY_LOCAL": "auto" if stage.setting.shared_memory else "off",
+        "TRIBUTARY_SHM": "auto" if stage.setting.shared_memory else "off",
         "TRIBUTARY_LOG": "warn",
         "TRIBUTARY_TIMEOUT": "60",
         **stage.tributary_environment,

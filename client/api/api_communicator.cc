@@ -31,7 +31,7 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto address = *transport == "verbs" ? rdma_address(settings->interface_name, environment)
                                        : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address);
+  return open_meeting(*transport, *address, settings->shared_memory);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {
@@ -78,6 +78,7 @@ tributary_info to_c(const CommunicatorInfo& from) {
   info.longest_pause_us = from.longest_pause_us;
   from.reason.copy(info.reason, sizeof info.reason - 1);
   info.bytes_local = from.bytes_local;
+  info.hosts = from.hosts;
   return info;
 }
 

@@ -74,7 +74,7 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     address = parts.settings.advertised_host = std::move(*chosen);
   }
   parts.settings.listen = {address, 0};
-  auto transport = make_transport(parts.transport_name, address);
+  auto transport = make_transport(parts.transport_name, address, settings.shared_memory);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};

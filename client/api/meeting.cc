@@ -23,9 +23,10 @@ void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
   relay_->target_ = &acceptor;
 }
 
-Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host) {
+Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host,
+                                               bool shared_memory) {
   std::unique_ptr<Meeting> meeting(new Meeting);
-  auto made = make_transport(transport, host);
+  auto made = make_transport(transport, host, shared_memory);
   if (!made) return std::unexpected(made.error());
   meeting->transport_ = std::move(*made);
   auto listener = meeting->transport_->listen({host, 0}, *meeting->relay_);
@@ -57,8 +58,8 @@ Registry& registry() {
 
 }  // namespace
 
-Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host) {
-  auto meeting = Meeting::open(transport, host);
+Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, bool shared_memory) {
+  auto meeting = Meeting::open(transport, host, shared_memory);
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;

@@ -12,7 +12,8 @@ namespace tributary::client {
 class Meeting {
  public:
   /// Listens at `host`, by the transport of that name, and makes the id.
-  [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host);
+  [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host,
+                                                             bool shared_memory);
   ~Meeting();
 
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
@@ -34,7 +35,8 @@ class Meeting {
 /// The meetings that no communicator has taken yet. An id that nobody takes costs a listener and a few descriptors, so
 /// at most kMeetingsMax are kept: the oldest is closed, and its id is then good for nothing. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
-[[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host);
+[[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
+                                                 bool shared_memory);
 /// nullptr: not made by this process, taken already, or closed because kMeetingsMax newer ones were made.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 

@@ -227,7 +227,7 @@ void ProgressThread::turn(transport::TimePoint until) {
     tell_failure();
     next_tick_ = now + (ready_ && communicator_->idle() ? kTickIdle : kTickBusy);
   }
-  transport_->poll(local_care_.turn(now, std::min(next_tick_, until) - now));
+  transport_->poll(communicator_->attend(now, local_care_.turn(now, std::min(next_tick_, until) - now)));
   turns_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -80,6 +80,11 @@ bool set_local(ClientSettings& s, std::string_view value) {
   return s.local || value == "off";
 }
 
+bool set_shared_memory(ClientSettings& s, std::string_view value) {
+  s.shared_memory = value == "auto";
+  return s.shared_memory || value == "off";
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -113,7 +118,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 12> kSettings{{
+constexpr std::array<Setting, 13> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -128,6 +133,10 @@ constexpr std::array<Setting, 12> kSettings{{
     {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
       "auto: where all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
      set_local},
+    {{"shm", "TRIBUTARY_SHM", "auto", "auto or off",
+      "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
+      "through memory that they share."},
+     set_shared_memory},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},

@@ -1,6 +1,7 @@
 #include "client/api/transports.h"
 
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
+#include "tributary/transport/udp.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::client {
@@ -10,25 +11,29 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
   std::string list;
   std::string why;
   for (const std::string& name : wanted) {
-    if (name == "tcp") return name;
+    if (name == "tcp" || name == "udp") return name;
     list += (list.empty() ? "" : ", ") + name;
     if (name != "verbs") continue;
     const Status verbs = transport::verbs_available();
     if (verbs) return name;
     why = "; verbs cannot be used: " + verbs.error().message;
   }
-  return fail(Errc::unsupported, "none of the transports in TRIBUTARY_TRANSPORT (" + list +
-                                     ") is built into this libtributary; it has tcp and, where there is RDMA, verbs" +
-                                     why);
+  return fail(Errc::unsupported,
+              "none of the transports in TRIBUTARY_TRANSPORT (" + list +
+                  ") is built into this libtributary; it has tcp, udp and, where there is RDMA, verbs" + why);
 }
 
-Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address) {
+Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
+                                                             bool shared_memory) {
+  if (name == "udp") {
+    return std::make_unique<transport::UdpTransport>(transport::UdpSettings{.bind_address = own_address});
+  }
   if (name != "verbs") {
-    transport::TcpSettings settings;
+    transport::NearSettings settings{.shared_memory = shared_memory};
     // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
     // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.
-    settings.user_timeout = {};
-    return std::make_unique<transport::TcpTransport>(settings);
+    settings.tcp.user_timeout = {};
+    return std::make_unique<transport::NearTransport>(settings);
   }
   return transport::VerbsTransport::create({.bind_address = own_address});
 }

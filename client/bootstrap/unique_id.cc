@@ -58,14 +58,27 @@ Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
   return id;
 }
 
-std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose, std::uint32_t rank) {
-  const std::string text = std::string(nonce) + "|" + std::string(purpose) + "|" + std::to_string(rank);
-  std::array<std::byte, EVP_MAX_MD_SIZE> digest;
+namespace {
+
+Secret keyed_hash(const Secret& secret, std::string_view nonce, std::string_view purpose, std::uint32_t number) {
+  const std::string text = std::string(nonce) + "|" + std::string(purpose) + "|" + std::to_string(number);
+  Secret digest{};  // as long as the hash
   unsigned int bytes = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(),
        reinterpret_cast<unsigned char*>(digest.data()), &bytes);
-  return to_hex(std::span(digest).first(bytes));
+  return digest;
+}
+
+}  // namespace
+
+std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose, std::uint32_t rank) {
+  return to_hex(keyed_hash(secret, nonce, purpose, rank));
+}
+
+// No proof is made for such a purpose, so none that travels is a secret.
+Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t number) {
+  return keyed_hash(secret, "", "secret of " + std::string(purpose), number);
 }
 
 bool same_proof(std::string_view a, std::string_view b) noexcept {

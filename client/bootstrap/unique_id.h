@@ -32,6 +32,8 @@ struct UniqueId {
 /// the secret itself never travels and an answer is good for one connection, one rank and one use.
 [[nodiscard]] std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose,
                                 std::uint32_t rank);
+/// Of the group's secret: one for a part of the group.
+[[nodiscard]] Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t number);
 /// Constant time.
 [[nodiscard]] bool same_proof(std::string_view a, std::string_view b) noexcept;
 [[nodiscard]] std::string random_nonce();

@@ -5,6 +5,7 @@
 
 #include "client/bootstrap/control_link.h"
 #include "client/collectives/payload.h"
+#include "client/core/host_level.h"
 #include "client/core/local_meeting.h"
 
 namespace tributary::client {
@@ -68,6 +69,8 @@ BufferBytes buffer_bytes(const Operation& o, std::uint32_t nranks, std::uint32_t
 /// Of small buffers a segment or two is all there is, and most of those travel in the send itself.
 void Communicator::keep_registered(Operation& o) {
   constexpr std::size_t kWorthIt = 64U << 10;
+  if (o.memory_kept || (goes_by_hosts(o) && host_level_->between() == nullptr))
+    return;  // or the transport never sees it
   const BufferBytes bytes = buffer_bytes(o, settings_.nranks, settings_.rank);
   const auto keep = [&](const std::byte* at, std::size_t size) {
     return at != nullptr && size >= kWorthIt ? transport_.keep_registered({at, size}) : nullptr;
@@ -94,13 +97,14 @@ bool Communicator::goes_in_network(const Operation& o) const {
   if (!trees_ || frozen_ || o.number < trees_->first_operation || !in_network_capable(o.signature.collective))
     return false;
   if (settings_.path == PathMode::in_network) return true;
-  const std::uint64_t bytes =
-      tuning::vector_bytes(o.signature.collective, settings_.nranks, o.signature.count * o.element_bytes());
+  const std::uint64_t bytes = std::max(o.part_of_bytes, tuning::vector_bytes(o.signature.collective, settings_.nranks,
+                                                                             o.signature.count * o.element_bytes()));
   return policy_.at(o.signature.collective, bytes).path == tuning::Path::tree;
 }
 
 bool Communicator::may_start(const Operation& o) const {
   if (!ready_ || holding_ || error_ || !remainders_.empty()) return false;
+  if (goes_by_hosts(o)) return fallback_unfinished_ == 0 && o.input_whole();
   if (!goes_in_network(o)) return unfinished_ == 0 && o.input_whole();
   return fallback_unfinished_ == 0 && (!copies_own_part(o) || o.input_whole());
 }
@@ -137,6 +141,10 @@ void Communicator::advance() {
 
 void Communicator::start_operation(Operation& o) {
   ++unfinished_;
+  if (goes_by_hosts(o)) {
+    o.state = Operation::State::by_hosts;
+    return host_level_->submit(o);
+  }
   if (goes_in_network(o)) {
     o.state = Operation::State::in_network;
     o.segments = Segmentation(o.signature, settings_.nranks, trees_->descriptor.lanes[0].segment_bytes).segments();
@@ -167,17 +175,21 @@ void Communicator::finish(Operation& o, const Status& status) {
   if (o.state == Operation::State::done) return;
   if (o.state == Operation::State::fallback) --fallback_unfinished_;
   if (o.state != Operation::State::queued) --unfinished_;
+  const bool by_hosts = o.state == Operation::State::by_hosts;
   o.state = Operation::State::done;
   if (status) {
     ++info_.operations;
     const std::uint64_t bytes = payload_bytes(o.signature, settings_.nranks);
     const std::uint64_t in_network =
-        o.segments == 0
+        by_hosts ? (info_.in_network ? bytes : 0)
+        : o.segments == 0
             ? 0
             : static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
                                          static_cast<double>(o.segments));
-    info_.bytes_in_network += in_network;
-    info_.bytes_fallback += bytes - in_network;
+    if (!by_hosts || host_level_->between() == nullptr) {  // a leader has it from the leaders' communicator
+      info_.bytes_in_network += in_network;
+      info_.bytes_fallback += bytes - in_network;
+    }
   }
   progress_at_ = now_;
   const auto done = std::move(o.on_done);
@@ -241,10 +253,11 @@ void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string&
   if (finalized_ || error_ || failing_ || peer_lost_) return;
   // A rank that aborts closes everything: its own words come a little later by way of rank 0, and go before ours.
   report_lost_at_ = transport_.now() + settings_.drain_grace;
-  peer_lost_ = ControlMessage({.type = FrameType::abort,
-                               .value = static_cast<std::uint64_t>(Errc::peer_gone),
-                               .body = "rank " + std::to_string(settings_.rank) + " lost its connection to rank " +
-                                       std::to_string(peer) + " on host " + hosts_[peer] + ": " + reason});
+  peer_lost_ =
+      ControlMessage({.type = FrameType::abort,
+                      .value = static_cast<std::uint64_t>(Errc::peer_gone),
+                      .body = "rank " + std::to_string(known_as(settings_.rank)) + " lost its connection to rank " +
+                              std::to_string(known_as(peer)) + " on host " + hosts_[peer] + ": " + reason});
 }
 
 void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
@@ -305,6 +318,7 @@ std::string Communicator::waits_for(const Operation& o) const {
     return name + ", segment " + std::to_string(segment) + " (lane " + std::to_string(lane_of) + ")";
   }
   if (o.state == Operation::State::queued) return name + ", segment 0 (not begun)";
+  if (o.state == Operation::State::by_hosts) return name + ", " + host_level_->waits_for();
   std::string text = name + ", segment " + std::to_string(runner_->round()) + " of the fallback";
   const auto ranks = runner_->waits_for();
   for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
@@ -322,7 +336,9 @@ void Communicator::on_inquiry(const ControlMessage& message) {
   if (o != nullptr) {
     p.waits_for_tree =
         o->state == Operation::State::in_network && now_ - std::max(o->called_at, progress_at_) >= suspect_after() / 2;
-    p.steps = o->state == Operation::State::in_network ? o->segments_done : runner_->round();
+    p.steps = o->state == Operation::State::in_network ? o->segments_done
+              : o->state == Operation::State::by_hosts ? host_level_->steps()
+                                                       : runner_->round();
   }
   if (!operations_.empty()) {  // those that have ended leave from the front
     p.oldest = first_number_;
@@ -380,6 +396,7 @@ void Communicator::tick(TimePoint now) {
   if (now >= reconnect_at_) meet_rank_0();
   if (coordinator_) coordinator_->tick(now);
   check_local();
+  check_hosts();
   if (failing_ && now >= fail_at_) fail_all(*error_pending_);
   if (error_ || failing_) return;
   if (peer_lost_ && now >= report_lost_at_) {
@@ -456,6 +473,7 @@ void Communicator::fail_all(Error error) {
   info_.in_network = info_.local = false;
   info_.reason = error.message;
   if (runner_) runner_->stop();
+  if (host_level_) host_level_->fail(error);
   remainders_.clear();
   auto operations = std::move(operations_);
   operations_.clear();
@@ -489,6 +507,11 @@ CommunicatorInfo Communicator::info() const {
   if (local_) {
     info.operations += local_->queue.ended();
     info.bytes_local = local_->queue.bytes();
+  }
+  if (host_level_ && host_level_->between() != nullptr) {
+    const CommunicatorInfo between = host_level_->between()->info();
+    info.bytes_in_network += between.bytes_in_network;
+    info.bytes_fallback += between.bytes_fallback;
   }
   return info;
 }

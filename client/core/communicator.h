@@ -21,6 +21,7 @@
 
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/runner.h"
+#include "client/collectives/hosts/host_map.h"
 #include "client/collectives/in_network/lane_link.h"
 #include "client/collectives/local/call_queue.h"
 #include "client/collectives/local/meeting_place.h"
@@ -33,6 +34,7 @@ namespace tributary::client {
 
 class Arrival;
 class ControlLink;
+class HostLevel;
 class LocalMeeting;
 
 enum class PathMode : std::uint8_t { automatic, in_network, fallback };
@@ -56,14 +58,16 @@ struct CommunicatorSettings {
   PathMode path = PathMode::automatic;
   TuningMode tuning = TuningMode::off;
   tuning::Table tuning_table;  // of TuningMode::table
-  bool local = false;  // where all ranks are on one host, and the path is automatic: collectives in shared memory
+  bool local =
+      false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
   std::function<void()> local_left_alone{};  // CallQueue's
   bool manager_configured = false;
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
       suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
   transport::Duration drain_grace =
-      std::chrono::milliseconds(300);  // after a rank is gone: for results that are on their way
+      std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
+  std::vector<std::uint32_t> known_as{};  // by rank: what people know it as, if not by that number
 };
 
 /// A snapshot for tributary_comm_info.
@@ -79,6 +83,7 @@ struct CommunicatorInfo {
   std::uint64_t bytes_in_network = 0;
   std::uint64_t bytes_fallback = 0;
   std::uint64_t bytes_local = 0;
+  std::uint32_t hosts = 0;  // whose ranks reduce among themselves first; 0: all ranks are alike
   std::uint64_t failovers = 0;
   std::uint64_t returns = 0;
   std::uint64_t last_pause_us = 0;
@@ -110,8 +115,16 @@ class Communicator final : public transport::Acceptor,
   void abort(const std::string& reason);
   /// A few times a second at least; more often makes time-outs sharper.
   void tick(transport::TimePoint now);
+  /// Before each wait for the transport: does what other ranks of this host have made possible. How long the wait may
+  /// be, at most `limit`.
+  [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit);
 
   [[nodiscard]] CommunicatorInfo info() const;
+  [[nodiscard]] bool ready() const noexcept { return ready_; }
+  /// All ranks have introduced themselves.
+  [[nodiscard]] bool has_met() const noexcept { return mesh_ != nullptr; }
+  /// When something arrived last.
+  [[nodiscard]] transport::TimePoint progress_at() const noexcept { return progress_at_; }
   /// From on_ready on: where all collectives go, instead of to submit(), if the ranks share memory; else nullptr.
   [[nodiscard]] const std::shared_ptr<local::GroupCalls>& local() const noexcept { return local_; }
   /// Where this rank stands on each lane of the trees in use, for those who check invariants.
@@ -171,6 +184,20 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] Error one_error(Error error);
   void tell_no_local(const Error& why);
 
+  // several hosts, some with several ranks (communicator_hosts.cc)
+  [[nodiscard]] std::optional<Endpoint> open_host_level();
+  void make_host_level(hosts::HostMap map);
+  void meet_by_hosts(const Endpoint& place);
+  void on_met_by_hosts(const Status& status);
+  void do_without_hosts(const std::string& why);
+  void on_hosts_failed(std::uint32_t from, const ControlMessage& message);
+  [[nodiscard]] bool agrees_on_hosts(const ControlMessage& commit);
+  void tell_path_between();
+  [[nodiscard]] std::string path_between() const;
+  void report_hosts_path(const std::string& body);
+  [[nodiscard]] bool goes_by_hosts(const Operation& operation) const;
+  void check_hosts();
+
   // trees coming and going (communicator_trees.cc)
   void on_descriptor(const ControlMessage& message);
   void on_propose(const ControlMessage& message);
@@ -209,6 +236,10 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] Operation* operation(std::uint64_t number);
   void fail_all(Error error);
   void begin_failing(Error error);
+  void take_leave();
+  [[nodiscard]] std::uint32_t known_as(std::uint32_t rank) const noexcept {
+    return settings_.known_as.empty() ? rank : settings_.known_as[rank];
+  }
   [[nodiscard]] bool messages_idle() const noexcept { return messages_.idle(); }
   void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                      std::span<std::byte> payload) override;
@@ -278,6 +309,11 @@ class Communicator final : public transport::Acceptor,
   std::shared_ptr<local::GroupCalls> local_;
   std::optional<Error> local_error_;              // why there is none
   std::optional<ControlMessage> waiting_commit_;  // until it is known whether this rank has a group
+
+  // several hosts
+  std::unique_ptr<HostLevel> host_level_;
+  std::vector<std::unique_ptr<HostLevel>> discarded_host_levels_;  // they may be in a callback
+  transport::TimePoint hosts_failed_at_{};
 
   std::optional<Error> error_;          // it is over
   std::optional<Error> error_pending_;  // while failing_: results that are on their way may still come, until fail_at_

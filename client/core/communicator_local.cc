@@ -18,6 +18,13 @@ std::chrono::milliseconds gathering_limit(transport::Duration timeout) {
       std::min<transport::Duration>(timeout / 5, std::chrono::seconds(10)));
 }
 
+LocalMeeting::Outcome one(Result<std::unique_ptr<local::LocalGroup>> group) {
+  if (!group) return std::unexpected(group.error());
+  LocalMeeting::Outcome groups;
+  groups->push_back(std::move(*group));
+  return groups;
+}
+
 }  // namespace
 
 std::string Communicator::host_token() const {
@@ -53,17 +60,19 @@ void Communicator::meet_locally(std::optional<local::MeetingPlace> place) {
   std::function<LocalMeeting::Outcome(int)> meet;
   if (place) {
     const auto shared = std::make_shared<local::MeetingPlace>(std::move(*place));
-    meet = [shared, settings, limit](int stop) { return shared->gather(settings, limit, stop); };
+    meet = [shared, settings, limit](int stop) { return one(shared->gather(settings, limit, stop)); };
   } else {
     meet = [secret = settings_.id.secret, settings, limit](int stop) {
-      return local::come(secret, settings, 2 * limit, stop);
+      return one(local::come(secret, settings, 2 * limit, stop));
     };
   }
   local_meeting_ = std::make_unique<LocalMeeting>(std::move(meet), [this](LocalMeeting::Outcome outcome) {
     // This object stays until the meeting has ended; what is posted may find it gone.
     const auto shared = std::make_shared<LocalMeeting::Outcome>(std::move(outcome));
     transport_.post([this, alive = alive_, shared] {
-      if (*alive) on_local_meeting(std::move(*shared));
+      if (!*alive) return;
+      if (!*shared) return on_local_meeting(std::unexpected(shared->error()));
+      on_local_meeting(std::move((*shared)->front()));
     });
   });
 }

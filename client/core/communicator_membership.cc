@@ -5,6 +5,7 @@
 
 #include "client/bootstrap/control_link.h"
 #include "client/core/communicator.h"
+#include "client/core/host_level.h"
 
 namespace tributary::client {
 
@@ -151,12 +152,14 @@ void Communicator::welcome_all() {
   for (std::uint32_t r = 0; r < settings_.nranks; ++r)
     members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
   auto place = open_local_place();
-  const std::string body =
-      json{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}, {"local", place.has_value()}}.dump(
-          -1, ' ', false, json::error_handler_t::replace);
+  const auto leaders = place ? std::nullopt : open_host_level();
+  json welcome{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}, {"local", place.has_value()}};
+  if (leaders) welcome["hosts"] = json{{"by_rank", host_level_->map().by_rank()}, {"port", leaders->port}};
+  const std::string body = welcome.dump(-1, ' ', false, json::error_handler_t::replace);
   for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
   have_members(endpoints_);
   if (place) return meet_locally(std::move(place));
+  if (leaders) return meet_by_hosts(*leaders);
   start_coordinator();
 }
 
@@ -166,23 +169,27 @@ void Communicator::start_coordinator() {
   c.hosts = hosts_;
   c.job = settings_.job;
   c.lanes = settings_.lanes;
-  c.local = local_ != nullptr;
-  c.use_trees =
-      settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback && !c.local;
+  c.known_as = settings_.known_as;
+  c.first_commit = local_ ? kCommitLocal : host_level_ ? kCommitHosts : 0;
+  c.use_trees = settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback &&
+                c.first_commit == 0;
   c.why_not = settings_.nranks == 1                  ? "one rank alone"
-              : c.local                              ? "all ranks are on one host"
+              : local_                               ? "all ranks are on one host"
+              : host_level_                          ? path_between()
               : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
   c.inquiry_limit = settings_.timeout / 5;
   c.finalize_limit = settings_.timeout * 9 / 10;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
   c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings_.timeout / 3);
-  coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service_, std::move(c));
+  GroupService* const service = host_level_ ? nullptr : service_;  // else it is the leaders' to use
+  coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service, std::move(c));
   coordinator_->start(now_);
 }
 
 void Communicator::on_welcome(const std::string& body) {
   const json object = json::parse(body, nullptr, false);
+  std::optional<Endpoint> leaders;
   try {
     const json& members = object.at("members");
     if (mesh_ || members.size() != settings_.nranks) throw std::invalid_argument("members");
@@ -195,10 +202,17 @@ void Communicator::on_welcome(const std::string& body) {
     auto policy = tuning::decode_policy(object.at("tuning").get<std::string>());
     if (!policy) return begin_failing({Errc::corrupt, "rank 0 sent " + policy.error().message});
     policy_ = std::move(*policy);
+    if (const auto it = object.find("hosts"); it != object.end()) {
+      auto map = hosts::checked_hosts(it->at("by_rank").get<std::vector<std::uint32_t>>(), settings_.nranks);
+      if (!map) return begin_failing({Errc::corrupt, "rank 0 sent " + map.error().message});
+      leaders = Endpoint{settings_.id.root.host, it->at("port").get<std::uint16_t>()};
+      make_host_level(std::move(*map));
+    }
   } catch (const std::exception&) {
     return begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members"});
   }
   have_members(endpoints_);
+  if (leaders) meet_by_hosts(*leaders);
 }
 
 void Communicator::have_members(std::vector<Endpoint> endpoints) {
@@ -240,7 +254,11 @@ void Communicator::broadcast(const ControlMessage& message) {
 void Communicator::on_control(std::uint32_t from, const ControlMessage& message) {
   now_ = transport_.now();
   if (settings_.rank == 0) {
-    if (coordinator_) coordinator_->on_message(from, message, now_);
+    if (coordinator_) {
+      coordinator_->on_message(from, message, now_);
+    } else {
+      on_hosts_failed(from, message);
+    }
     return;
   }
   if (message.type == FrameType::challenge) {
@@ -267,17 +285,22 @@ void Communicator::handle(const ControlMessage& message) {
       return on_inquiry(message);
     case FrameType::abort:
       return begin_failing({static_cast<Errc>(message.value), message.body});
-    case FrameType::finalize: {
-      finalized_ = true;
-      if (trees_ && !frozen_) {
-        for (auto& lane : trees_->lanes) lane->leave(std::chrono::seconds(1));
-      }
-      if (auto done = std::exchange(on_finalized_, nullptr)) done({});
-      return;
-    }
+    case FrameType::finalize:
+      return take_leave();
     default:
       return;
   }
+}
+
+void Communicator::take_leave() {
+  finalized_ = true;
+  if (trees_ && !frozen_) {
+    for (auto& lane : trees_->lanes) lane->leave(std::chrono::seconds(1));
+  }
+  auto done = std::exchange(on_finalized_, nullptr);
+  if (!done) return;
+  if (!host_level_) return done({});
+  host_level_->finalize([done = std::move(done)] { done({}); });
 }
 
 void Communicator::control_closed(std::uint32_t rank, const std::string& why) {

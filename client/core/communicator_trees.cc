@@ -5,6 +5,7 @@
 
 #include "client/bootstrap/control_link.h"
 #include "client/core/communicator.h"
+#include "client/core/host_level.h"
 
 namespace tributary::client {
 
@@ -76,15 +77,15 @@ void Communicator::on_propose(const ControlMessage& message) {
 }
 
 void Communicator::on_commit(const ControlMessage& message) {
-  if (local_meeting_) {
+  if (local_meeting_ || (host_level_ && host_level_->meeting() && message.value == kCommitHosts)) {
     waiting_commit_ = message;
     return;
   }
-  if (!ready_ && !agrees_on_local(message)) return;
+  if (!ready_ && !(agrees_on_local(message) && agrees_on_hosts(message))) return;
   holding_ = repair_ != nullptr || frozen_;
   if (message.operation == kNever) {
     discard(std::move(forming_));
-    report_path(message.body);
+    message.value == kCommitHosts ? report_hosts_path(message.body) : report_path(message.body);
   } else if (forming_ && forming_->generation == message.epoch) {
     discard(std::move(trees_));
     trees_ = std::move(forming_);

@@ -1,8 +1,9 @@
 #pragma once
-// The ranks of one host meet in blocking calls: this is the thread that makes one of them.
+// The ranks of one host meet in blocking calls: this is the thread that makes them.
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "client/collectives/local/meeting_place.h"
 
@@ -10,7 +11,7 @@ namespace tributary::client {
 
 class LocalMeeting {
  public:
-  using Outcome = Result<std::unique_ptr<local::LocalGroup>>;
+  using Outcome = Result<std::vector<std::unique_ptr<local::LocalGroup>>>;
 
   /// Runs `meet` in a thread of its own, which `stop`, a descriptor that can be read then, calls off; and gives what
   /// came of it to `then`, in that thread.

@@ -14,13 +14,15 @@
 namespace tributary::client {
 
 struct Operation {
-  enum class State : std::uint8_t { queued, in_network, fallback, done };
+  enum class State : std::uint8_t { queued, in_network, fallback, by_hosts, done };
 
   std::uint64_t number = 0;  // in the communicator's order of collective calls
   Signature signature;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   bool in_place = false;
+  bool memory_kept = false;         // registered already by whoever this is a piece of
+  std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of, which decides on the path; 0: of none
   std::function<void(const Status&)> on_done;  // once, on the communicator's thread
   transport::TimePoint called_at{};
   std::shared_ptr<StagedMemory> staged;  // send or recv stand for other memory; nullptr: they are the caller's own

@@ -17,12 +17,15 @@ inline constexpr std::uint64_t kSuspicion = 1;
 
 /// A first commit's value: the ranks share memory, and all collectives go there.
 inline constexpr std::uint64_t kCommitLocal = 1;
+/// Another: the ranks of each host reduce among themselves first. Then, and in later ones, the body is
+/// encode_between()'s.
+inline constexpr std::uint64_t kCommitHosts = 2;
 
 struct ControlMessage {
   FrameType type = FrameType::abort;
   std::uint32_t epoch = 0;
   std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress: an operation's number
-  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion or 0. commit: kCommitLocal or 0
+  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion or 0. commit: kCommit... or 0
   std::string body{};
 };
 

@@ -23,7 +23,8 @@ Coordinator::~Coordinator() {
 }
 
 std::string Coordinator::rank_name(std::uint32_t rank) const {
-  return "rank " + std::to_string(rank) + " on host " + settings_.hosts[rank];
+  const std::uint32_t name = settings_.known_as.empty() ? rank : settings_.known_as[rank];
+  return "rank " + std::to_string(name) + " on host " + settings_.hosts[rank];
 }
 
 void Coordinator::start(TimePoint now) {
@@ -56,11 +57,8 @@ void Coordinator::rest(const std::string& reason) {
   }
   if (!initial_) return;
   initial_ = false;
-  output_.broadcast({.type = FrameType::commit,
-                     .epoch = 0,
-                     .operation = kNever,
-                     .value = settings_.local ? kCommitLocal : 0,
-                     .body = reason});
+  output_.broadcast(
+      {.type = FrameType::commit, .epoch = 0, .operation = kNever, .value = settings_.first_commit, .body = reason});
 }
 
 void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {

@@ -24,9 +24,10 @@ struct CoordinatorSettings {
   std::vector<std::string> hosts;  // by rank
   std::string job;
   std::uint32_t lanes = 1;
-  bool use_trees = false;  // a manager is configured and the path is not "fallback"
-  std::string why_not;     // else the reason, for people
-  bool local = false;      // the ranks share memory, and need no tree: the first commit says so
+  bool use_trees = false;                 // a manager is configured and the path is not "fallback"
+  std::string why_not;                    // else the reason, for people
+  std::uint64_t first_commit = 0;         // kCommit...: what says that the ranks need no tree of these
+  std::vector<std::uint32_t> known_as{};  // CommunicatorSettings'
   transport::Duration join_limit = std::chrono::seconds(10);
   transport::Duration answer_limit = std::chrono::seconds(10);  // of the manager
   transport::Duration retry_first = std::chrono::milliseconds(200);

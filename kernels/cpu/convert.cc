@@ -21,9 +21,22 @@ const SmallFormatKernels* kernels_of(DType dtype) noexcept {
   return found == std::end(kSmallFormats) ? nullptr : &active_table().small[found - kSmallFormats];
 }
 
-/// As for reduce: once it is certain that the result does not stay in the last cache, and no sooner.
+struct Sizes {
+  std::size_t ahead_bytes = cache_sizes().second;
+  std::size_t stream_bytes = kernels::stream_bytes();
+};
+
+const Sizes& sizes() noexcept {
+  static const Sizes found;
+  return found;
+}
+
+/// As for reduce.
 bool should_stream(std::size_t bytes) noexcept {
-  return bytes > last_cache_bytes() / 2;
+  return bytes > sizes().stream_bytes;
+}
+bool should_read_ahead(std::size_t bytes) noexcept {
+  return bytes > sizes().ahead_bytes;
 }
 
 }  // namespace
@@ -42,11 +55,13 @@ void convert(DType from, DType to, const void* in, void* out, std::size_t count,
   if (kernels == nullptr) return;
   const ConvertFunction function =
       narrows ? kernels->narrow[static_cast<std::size_t>(options.overflow)][counts] : kernels->widen[counts];
+  const std::size_t bytes = count * (size_of(from) + size_of(to));
   function({.in = in,
             .out = out,
             .count = count,
             .counters = options.counters,
-            .stream = should_stream(count * (size_of(from) + size_of(to)))});
+            .stream = should_stream(bytes),
+            .ahead = should_read_ahead(bytes)});
 }
 
 void convert_accumulate(DType from, const void* in, float* accumulator, std::size_t count,
@@ -55,14 +70,25 @@ void convert_accumulate(DType from, const void* in, float* accumulator, std::siz
   const SmallFormatKernels* const kernels = kernels_of(from);
   if (kernels == nullptr) return;
   kernels->accumulate[options.counters != nullptr](
-      {.in = in, .out = accumulator, .count = count, .counters = options.counters, .stream = false});
+      {.in = in,
+       .out = accumulator,
+       .count = count,
+       .counters = options.counters,
+       .stream = false,
+       .ahead = should_read_ahead(count * (size_of(from) + sizeof(float)))});
 }
 
 void quantize(const float* in, std::int8_t* out, float* scales, std::size_t count, std::size_t block,
               ConvertCounters* counters) noexcept {
   assert(is_scale_block(block));
-  active_table().quantize(
-      {.in = in, .out = out, .scales = scales, .count = count, .block = block, .counters = counters, .stream = false});
+  active_table().quantize({.in = in,
+                           .out = out,
+                           .scales = scales,
+                           .count = count,
+                           .block = block,
+                           .counters = counters,
+                           .stream = false,
+                           .ahead = should_read_ahead(count * (sizeof(float) + 1))});
 }
 
 // The kernels share one set of arguments; these two only read the scales.
@@ -74,7 +100,8 @@ void dequantize(const std::int8_t* in, const float* scales, float* out, std::siz
                              .count = count,
                              .block = block,
                              .counters = nullptr,
-                             .stream = should_stream(count * (sizeof(float) + 1))});
+                             .stream = should_stream(count * (sizeof(float) + 1)),
+                             .ahead = should_read_ahead(count * (sizeof(float) + 1))});
 }
 
 void dequantize_accumulate(const std::int8_t* in, const float* scales, float* accumulator, std::size_t count,
@@ -86,7 +113,8 @@ void dequantize_accumulate(const std::int8_t* in, const float* scales, float* ac
                                         .count = count,
                                         .block = block,
                                         .counters = nullptr,
-                                        .stream = false});
+                                        .stream = false,
+                                        .ahead = should_read_ahead(count * (sizeof(float) + 1))});
 }
 
 }  // namespace tributary::kernels

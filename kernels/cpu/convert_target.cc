@@ -9,6 +9,9 @@ HWY_BEFORE_NAMESPACE();
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #pragma GCC target("avx512bf16")
 #endif
+#if TRIBUTARY_FP16_INSTRUCTIONS
+#pragma GCC target("avx512fp16")
+#endif
 namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -156,14 +159,19 @@ HWY_NOINLINE void convert_partial(const ConvertArgs& args, std::size_t first, st
   std::memcpy(to, out, elements * Kernel::kOutBytes);
 }
 
-template <class Kernel, bool kStream, class Counting>
+template <class Kernel, bool kStream, bool kAhead, class Counting>
 HWY_INLINE void convert_from(const ConvertArgs& args, std::size_t first, Counting& counting) {
   const auto* const in = static_cast<const std::uint8_t*>(args.in);
   auto* const out = static_cast<std::uint8_t*>(args.out);
   const std::size_t step = 4 * hn::Lanes(Tag<float>());
   std::size_t i = first;
-  for (; args.count - i >= step; i += step)
+  for (; args.count - i >= step; i += step) {
+    if constexpr (kAhead) {
+      prefetch_ahead(in + i * Kernel::kInBytes, step * Kernel::kInBytes);
+      if constexpr (Kernel::kReadsOut) prefetch_ahead(out + i * Kernel::kOutBytes, step * Kernel::kOutBytes);
+    }
     Kernel::template group<kStream>(in + i * Kernel::kInBytes, out + i * Kernel::kOutBytes, counting);
+  }
   if (i < args.count) convert_partial<Kernel>(args, i, args.count - i, counting);
 }
 
@@ -174,10 +182,11 @@ void run(const ConvertArgs& args) noexcept {
   const std::size_t head_bytes = misaligned == 0 ? 0 : vector_bytes() - misaligned;
   const std::size_t head = head_bytes / Kernel::kOutBytes;
   if (!args.stream || Kernel::kReadsOut || head_bytes % Kernel::kOutBytes != 0 || head > args.count) {
-    return convert_from<Kernel, false>(args, 0, counting);
+    if (args.ahead) return convert_from<Kernel, false, true>(args, 0, counting);
+    return convert_from<Kernel, false, false>(args, 0, counting);
   }
   if (head > 0) convert_partial<Kernel>(args, 0, head, counting);
-  convert_from<Kernel, true>(args, head, counting);
+  convert_from<Kernel, true, true>(args, head, counting);
   hwy::FlushStream();  // pairs with whatever hands the result to another core
 }
 

@@ -109,14 +109,12 @@ struct Float16 {
   static constexpr std::size_t kGroupVectors = 2;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_float16<kOrder>(load_vector<std::uint16_t>(from), a, b);
-    widen_float16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+    load_float16<kOrder>(from, a, b, c, d);
   }
 
   template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(a, b), to);
-    store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(c, d), to + vector_bytes());
+    store_float16<kOverflow, kOrder, kStream>(a, b, c, d, to);
   }
 };
 
@@ -127,14 +125,15 @@ struct BFloat16 {
   static constexpr std::size_t kGroupVectors = 2;
 
   static HWY_INLINE void load(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
-    widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from), a, b);
-    widen_bfloat16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+    load_bfloat16<kOrder>(from, a, b, c, d);
   }
 
   template <bool kStream, Overflow kOverflow = Overflow::to_infinity>
   static HWY_INLINE void store(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
-    store_vector<std::uint16_t, kStream>(narrow_bfloat16<kOverflow, kOrder>(a, b), to);
-    store_vector<std::uint16_t, kStream>(narrow_bfloat16<kOverflow, kOrder>(c, d), to + vector_bytes());
+    Vec<std::uint16_t> first, second;
+    narrow_bfloat16<kOverflow, kOrder>(a, b, c, d, first, second);
+    store_vector<std::uint16_t, kStream>(first, to);
+    store_vector<std::uint16_t, kStream>(second, to + vector_bytes());
   }
 };
 

@@ -67,6 +67,28 @@ HWY_INLINE void widen_float16(Vec<std::uint16_t> wire, Vec<float>& first, Vec<fl
 #endif
 }
 
+/// Two vectors of float16 from memory to four of float32, in the order that narrow_float16 undoes.
+template <Order kOrder>
+HWY_INLINE void load_float16(const std::uint8_t* from, Vec<float>& a, Vec<float>& b, Vec<float>& c, Vec<float>& d) {
+#if TRIBUTARY_F16 == TRIBUTARY_F16_HALVES && HWY_ARCH_X86
+  // From memory the conversion is one arithmetic operation; from a register it is two, the other a shuffle across the
+  // vector, and the upper half takes a third to get at.
+  const std::size_t step = vector_bytes() / 2;
+  const auto widened = [from](std::size_t offset) HWY_ATTR {
+    const hn::Half<Tag<std::uint8_t>> bytes;
+    const hn::Half<Tag<hwy::float16_t>> halves;
+    return hn::PromoteTo(Tag<float>(), hn::BitCast(halves, hn::LoadU(bytes, from + offset)));
+  };
+  a = widened(0);
+  b = widened(step);
+  c = widened(2 * step);
+  d = widened(3 * step);
+#else
+  widen_float16<kOrder>(load_vector<std::uint16_t>(from), a, b);
+  widen_float16<kOrder>(load_vector<std::uint16_t>(from + vector_bytes()), c, d);
+#endif
+}
+
 /// The largest float16 in place of anything larger. A NaN stays: its comparison is false.
 HWY_INLINE Vec<float> clamp_to_float16(Vec<float> value) {
   const auto largest = set<float>(65504.0F);
@@ -93,4 +115,26 @@ HWY_INLINE Vec<std::uint16_t> narrow_float16(Vec<float> first, Vec<float> second
   return join_words<kOrder>(encode_small<5, 10, true, Overflow::to_infinity>(first),
                             encode_small<5, 10, true, Overflow::to_infinity>(second));
 #endif
+}
+
+template <Overflow kOverflow, Order kOrder, bool kStream>
+HWY_INLINE void store_float16(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d, std::uint8_t* to) {
+#if TRIBUTARY_F16 == TRIBUTARY_F16_HALVES && HWY_ARCH_X86
+  if constexpr (!kStream) {  // halves as they are: putting two together would take a shuffle
+    const std::size_t step = vector_bytes() / 2;
+    const auto store = [to](Vec<float> value, std::size_t offset) HWY_ATTR {
+      const hn::Half<Tag<std::uint8_t>> bytes;
+      const hn::Half<Tag<hwy::float16_t>> halves;
+      if constexpr (kOverflow == Overflow::saturate) value = clamp_to_float16(value);
+      hn::StoreU(hn::BitCast(bytes, hn::DemoteTo(halves, value)), bytes, to + offset);
+    };
+    store(a, 0);
+    store(b, step);
+    store(c, 2 * step);
+    store(d, 3 * step);
+    return;
+  }
+#endif
+  store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(a, b), to);
+  store_vector<std::uint16_t, kStream>(narrow_float16<kOverflow, kOrder>(c, d), to + vector_bytes());
 }

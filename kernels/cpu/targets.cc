@@ -31,6 +31,10 @@ namespace avx3_bf16 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 }  // namespace avx3_bf16
+namespace avx3_fp16 {
+extern const ReduceTable kReduceTable;
+extern const ConvertTable kConvertTable;
+}  // namespace avx3_fp16
 #elif defined(__aarch64__)
 namespace neon {
 extern const ReduceTable kReduceTable;
@@ -45,7 +49,7 @@ extern const ConvertTable kConvertTable;
 namespace {
 
 struct TargetList {
-  std::array<Target, 5> targets{Target::scalar};
+  std::array<Target, 6> targets{Target::scalar};
   std::size_t count = 1;
   Target active = Target::scalar;
 
@@ -67,7 +71,9 @@ TargetList detect() noexcept {
   const bool avx3 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   list.add(Target::avx3, avx3);
-  list.add(Target::avx3_bf16, avx3 && __builtin_cpu_supports("avx512bf16"));
+  const bool bf16 = avx3 && __builtin_cpu_supports("avx512bf16");
+  list.add(Target::avx3_bf16, bf16);
+  list.add(Target::avx3_fp16, bf16 && __builtin_cpu_supports("avx512fp16"));
   return list;
 }
 #elif defined(__aarch64__)
@@ -107,6 +113,8 @@ std::string_view to_string(Target target) noexcept {
       return "avx3";
     case Target::avx3_bf16:
       return "avx3_bf16";
+    case Target::avx3_fp16:
+      return "avx3_fp16";
     case Target::neon:
       return "neon";
     case Target::sve:
@@ -134,6 +142,8 @@ const ReduceTable& reduce_table(Target target) noexcept {
       return avx3::kReduceTable;
     case Target::avx3_bf16:
       return avx3_bf16::kReduceTable;
+    case Target::avx3_fp16:
+      return avx3_fp16::kReduceTable;
 #elif defined(__aarch64__)
     case Target::neon:
       return neon::kReduceTable;
@@ -156,6 +166,8 @@ const ConvertTable& convert_table(Target target) noexcept {
       return avx3::kConvertTable;
     case Target::avx3_bf16:
       return avx3_bf16::kConvertTable;
+    case Target::avx3_fp16:
+      return avx3_fp16::kConvertTable;
 #elif defined(__aarch64__)
     case Target::neon:
       return neon::kConvertTable;

@@ -58,7 +58,10 @@ struct QuantizeArguments {
   void* out;
   float* scales;
   std::uint64_t count;
-  std::uint32_t block;  // elements, a multiple of 32
+  Reciprocal by_block;    // of 64 bits
+  std::uint32_t block;    // elements, a multiple of 32
+  std::uint32_t lanes;    // that share a block: 8, 16 or 32, each with at most two groups of four elements
+  std::uint32_t aligned;  // not 0: groups of four elements can move as one, 16 bytes of float32 and 4 of int8
   std::uint32_t padding;
 };
 

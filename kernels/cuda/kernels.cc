@@ -224,38 +224,43 @@ Status CudaKernels::convert_accumulate(DType from, DeviceAddress in, DeviceAddre
                      stream, Share::all);
 }
 
-Status CudaKernels::run_quantize(const Kernel& kernel, const char* what, std::uint64_t threads, DeviceAddress in,
+Status CudaKernels::run_quantize(const Kernel& kernel, const char* what, bool quantizes, DeviceAddress in,
                                  DeviceAddress out, DeviceAddress scales, std::size_t count, std::size_t block,
                                  StreamHandle stream) {
   if (!is_scale_block(block))
     return fail(Errc::bad_argument,
                 std::string(what) + " takes blocks of 32, 64, ... 256 elements, not " + std::to_string(block));
+  const DeviceAddress floats = quantizes ? in : out;
+  const DeviceAddress steps = quantizes ? out : in;
+  if (floats % sizeof(float) != 0 || scales % sizeof(float) != 0) {
+    return fail(Errc::bad_argument,
+                std::string(what) + " on a device needs addresses of float32 that are multiples of 4");
+  }
   if (count == 0) return {};
-  QuantizeArguments arguments{.in = pointer(in),
-                              .out = mutable_pointer(out),
-                              .scales = static_cast<float*>(mutable_pointer(scales)),
-                              .count = count,
-                              .block = static_cast<std::uint32_t>(block),
-                              .padding = 0};
+  QuantizeArguments arguments = quantize_shape(floats, steps, count, block);
+  arguments.in = pointer(in);
+  arguments.out = mutable_pointer(out);
+  arguments.scales = static_cast<float*>(mutable_pointer(scales));
   void* parameters[] = {&arguments};
+  const std::uint64_t threads = quantizes                ? scales_count(count, block) * arguments.lanes
+                                : arguments.aligned != 0 ? (count + 3) / 4
+                                                         : count;
   return launch(kernel, what, threads, Share::all, stream, parameters);
 }
 
 Status CudaKernels::quantize(DeviceAddress in, DeviceAddress out, DeviceAddress scales, std::size_t count,
                              std::size_t block, StreamHandle stream) {
-  constexpr std::size_t kWarp = 32;
-  const std::uint64_t threads = is_scale_block(block) ? scales_count(count, block) * kWarp : 0;
-  return run_quantize(quantize_, "quantize", threads, in, out, scales, count, block, stream);
+  return run_quantize(quantize_, "quantize", true, in, out, scales, count, block, stream);
 }
 
 Status CudaKernels::dequantize(DeviceAddress in, DeviceAddress scales, DeviceAddress out, std::size_t count,
                                std::size_t block, StreamHandle stream) {
-  return run_quantize(dequantize_, "dequantize", count, in, out, scales, count, block, stream);
+  return run_quantize(dequantize_, "dequantize", false, in, out, scales, count, block, stream);
 }
 
 Status CudaKernels::dequantize_accumulate(DeviceAddress in, DeviceAddress scales, DeviceAddress accumulator,
                                           std::size_t count, std::size_t block, StreamHandle stream) {
-  return run_quantize(dequantize_accumulate_, "dequantize_accumulate", count, in, accumulator, scales, count, block,
+  return run_quantize(dequantize_accumulate_, "dequantize_accumulate", false, in, accumulator, scales, count, block,
                       stream);
 }
 

@@ -22,8 +22,8 @@ PackTable::PackTable(PackTable&& other) noexcept
     : driver_(other.driver_),
       context_(other.context_),
       entries_(std::exchange(other.entries_, 0)),
-      entries_count_(other.entries_count_),
-      chunks_(other.chunks_) {}
+      entries_count_(std::exchange(other.entries_count_, 0)),
+      chunks_(std::exchange(other.chunks_, 0)) {}
 
 PackTable::~PackTable() {
   if (entries_ == 0) return;

@@ -34,4 +34,17 @@ namespace tributary::kernels::cuda {
   return {head, (count - head) / kFour};
 }
 
+/// All but the addresses: how lanes share a block, and whether groups of four move as one.
+[[nodiscard]] constexpr QuantizeArguments quantize_shape(DeviceAddress floats, DeviceAddress steps, std::uint64_t count,
+                                                         std::size_t block) noexcept {
+  constexpr std::uint32_t kFour = 4;
+  QuantizeArguments shape{};
+  shape.count = count;
+  shape.block = static_cast<std::uint32_t>(block);
+  shape.by_block = reciprocal_of(shape.block, true);
+  shape.lanes = shape.block <= 32 ? 8 : shape.block <= 64 ? 16 : 32;
+  shape.aligned = floats % kVectorBytes == 0 && steps % kFour == 0 ? 1 : 0;
+  return shape;
+}
+
 }  // namespace tributary::kernels::cuda

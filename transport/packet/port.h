@@ -27,7 +27,14 @@ struct ReceivedPacket {
   PacketAddress from;
   std::span<std::byte> bytes;
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
+  bool refused = false;  // not from `from`, but about it: the network answers (ICMP port unreachable) that
+                         // nobody is there, and quotes the beginning of what we had sent in `bytes`
+  TimePoint arrived{};   // when the device or the system took it in, where that is known: then waiting
+                         // in its queue for this thread is not mistaken for waiting in the network
 };
+
+/// Of a send()'s header, at most.
+inline constexpr std::size_t kPortHeaderBytesMax = 1024;
 
 class PacketPort {
  public:
@@ -35,8 +42,9 @@ class PacketPort {
   /// Fills `into` from its beginning with what has come, without waiting; returns how many. They stay valid until the
   /// next receive().
   [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
-  /// Takes one datagram, `header` then `payload`. The header is copied now. The payload may be read until `flush()` has
-  /// returned and not later. False: the port is full; flush() and try again in a later turn. Marked ECT(0).
+  /// Takes one datagram, `header` (at most kPortHeaderBytesMax) then `payload`. The header is copied now. The payload
+  /// may be read until `flush()` has returned and not later. False: the port is full; flush() and try again in a later
+  /// turn. Marked ECT(0).
   [[nodiscard]] virtual bool send(const PacketAddress& to, std::span<const std::byte> header,
                                   std::span<const std::byte> payload) = 0;
   /// Hands all that was taken to the network, as far as it takes it; what it does not take is dropped and counted: the

@@ -2,15 +2,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "tcp/tcp_connection.h"
 
 namespace tributary::transport {
 
+constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
+
 void TcpConnection::connect(const Endpoint& to, Duration limit) {
   to_ = to;
   limit_ = limit;
+  deadline_ = Clock::now() + std::min(limit, kLimitMax);
   core_.set_deadline(*this, limit);
   if (const auto numeric = numeric_address(to)) {
     addresses_.push_back(*numeric);
@@ -18,6 +22,18 @@ void TcpConnection::connect(const Endpoint& to, Duration limit) {
   } else {
     look_up_name(to);
   }
+}
+
+void TcpConnection::go_on(std::deque<SocketAddress> addresses, Beginning&& beginning) {
+  handler_ = beginning.handler;
+  queue_ = std::move(beginning.queue);
+  detached_ = beginning.detached;
+  deadline_ = beginning.deadline;
+  limit_ = beginning.limit;
+  straight_ = true;
+  addresses_ = std::move(addresses);
+  core_.set_deadline(*this, std::max(deadline_ - Clock::now(), Duration::zero()));
+  try_next_address();
 }
 
 void TcpConnection::look_up_name(const Endpoint& to) {
@@ -49,6 +65,7 @@ void TcpConnection::try_next_address() {
 
 /// True: under way.
 bool TcpConnection::start_connecting(const SocketAddress& address) {
+  if (!straight_ && core_.detour && core_.detour(*this, address)) return true;
   readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // of the socket before
   socket_.own(open_socket(address.family(), core_.settings()));
   if (!socket_.is_open()) {

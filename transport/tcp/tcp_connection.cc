@@ -2,12 +2,15 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tributary::transport {
 
+constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
+
 TcpConnection::TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler)
-    : core_(core), peer_(std::move(peer)), handler_(handler), socket_(core.poller()) {}
+    : Connection(std::move(peer), handler), core_(core), socket_(core.poller()) {}
 
 std::shared_ptr<TcpConnection> TcpConnection::make(TcpCore& core, std::string peer, ChannelHandler* handler) {
   std::shared_ptr<TcpConnection> connection(new TcpConnection(core, std::move(peer), handler));
@@ -98,6 +101,7 @@ void TcpConnection::close_after_flush(Duration limit) {
   stalled_ = in_frame_ = false;
   staged_begin_ = staged_end_ = 0;
   if (fatal_) return close();
+  deadline_ = Clock::now() + std::min(limit, kLimitMax);
   core_.set_deadline(*this, limit);
   if (state_ == State::connecting) {
     queue_.empty() ? close() : void();
@@ -128,6 +132,16 @@ void TcpConnection::on_deadline() {
 }
 
 // ---- handing over
+
+Beginning TcpConnection::hand_on() {
+  Beginning beginning{.handler = std::exchange(handler_, nullptr),
+                      .queue = std::exchange(queue_, {}),
+                      .deadline = deadline_,
+                      .limit = limit_,
+                      .detached = detached_};
+  close();
+  return beginning;
+}
 
 Result<int> TcpConnection::release() {
   if (state_ != State::open || fatal_) {

@@ -6,35 +6,37 @@
 #include <optional>
 #include <string>
 
-#include "tcp/poller.h"
-#include "tcp/send_queue.h"
+#include "core/connection.h"
 #include "tcp/socket.h"
 #include "tcp/tcp_core.h"
 
 namespace tributary::transport {
 
-class TcpConnection final : public Pollable {
+class TcpConnection final : public Connection {
  public:
   static std::shared_ptr<TcpConnection> make(TcpCore& core, std::string peer, ChannelHandler* handler);
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
 
-  void set_channel(Channel* channel) noexcept { channel_ = channel; }
-  void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
   /// Starts with a connected socket.
   void open(int socket);
   void connect(const Endpoint& to, Duration limit);
+  /// Closes silently, for another connection to go on in its place. Only while it connects.
+  [[nodiscard]] Beginning hand_on();
+  /// Connects in the place of another one, by the straight way only.
+  void go_on(std::deque<SocketAddress> addresses, Beginning&& beginning);
+  /// Those that were not tried yet.
+  [[nodiscard]] std::deque<SocketAddress> take_addresses() noexcept { return std::exchange(addresses_, {}); }
 
   // ---- the user's calls: no callback, no blocking
-  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
-  void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
-  void resume();
-  void close();
-  void close_after_flush(Duration limit);
-  void channel_destroyed();
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
+  void resume() override;
+  void close() override;
+  void close_after_flush(Duration limit) override;
+  void channel_destroyed() override;
   Result<int> release();
-  [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
-  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
 
   // ---- Pollable
@@ -90,9 +92,6 @@ class TcpConnection final : public Pollable {
   static constexpr std::size_t kStagingBytes = 4096;  // many small frames in one call, little of a large payload copied
 
   TcpCore& core_;
-  std::string peer_;
-  Channel* channel_ = nullptr;
-  ChannelHandler* handler_ = nullptr;
   PolledSocket socket_;
   State state_ = State::connecting;
   bool detached_ = false;       // close_after_flush() came: no callback any more
@@ -121,38 +120,11 @@ class TcpConnection final : public Pollable {
   // opening and ending
   Endpoint to_;
   Duration limit_{};
+  TimePoint deadline_ = TimePoint::max();
+  bool straight_ = false;  // no detour: it was tried
   std::deque<SocketAddress> addresses_;
   int connect_error_ = 0;
   bool connect_done_ = false;
-};
-
-class TcpChannel final : public Channel {
- public:
-  TcpChannel(std::shared_ptr<TcpCore> core, std::shared_ptr<TcpConnection> connection)
-      : core_(std::move(core)), connection_(std::move(connection)) {
-    connection_->set_channel(this);
-  }
-  ~TcpChannel() override { connection_->channel_destroyed(); }
-  TcpChannel(const TcpChannel&) = delete;
-  TcpChannel& operator=(const TcpChannel&) = delete;
-
-  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
-    return connection_->send(header, payload, cookie);
-  }
-  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
-    connection_->send_copy(header, payload);
-  }
-  void resume() override { connection_->resume(); }
-  void close() override { connection_->close(); }
-  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
-  bool closed() const noexcept override { return connection_->closed(); }
-  std::string peer() const override { return connection_->peer(); }
-
-  [[nodiscard]] TcpConnection& connection() noexcept { return *connection_; }
-
- private:
-  std::shared_ptr<TcpCore> core_;  // destroyed after the connection, whose socket needs it
-  std::shared_ptr<TcpConnection> connection_;
 };
 
 }  // namespace tributary::transport

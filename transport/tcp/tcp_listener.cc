@@ -67,7 +67,7 @@ void TcpAcceptor::take(int socket) {
   ++core_.statistics.accepted;
   set_options(socket, core_.settings());
   auto connection = TcpConnection::make(core_, to_string(peer_of(socket)), nullptr);
-  auto channel = std::make_unique<TcpChannel>(shared_core_.lock(), connection);
+  auto channel = std::make_unique<ConnectionChannel>(shared_core_.lock(), connection);
   connection->open(socket);
   core_.count_callback();
   ChannelHandler* handler = acceptor_->on_accept(std::move(channel));

@@ -5,6 +5,7 @@
 namespace tributary::transport {
 
 TcpTransport::TcpTransport(const TcpSettings& settings) : core_(std::make_shared<TcpCore>(settings)) {}
+TcpTransport::TcpTransport(std::shared_ptr<TcpCore> core) : core_(std::move(core)) {}
 TcpTransport::~TcpTransport() {
   core_->shut_down();
 }
@@ -22,7 +23,7 @@ Result<std::unique_ptr<Listener>> TcpTransport::listen(const Endpoint& at, Accep
 
 std::unique_ptr<Channel> TcpTransport::connect(const Endpoint& to, ChannelHandler& handler, Duration limit) {
   auto connection = TcpConnection::make(*core_, to_string(to), &handler);
-  auto channel = std::make_unique<TcpChannel>(core_, connection);
+  auto channel = std::make_unique<ConnectionChannel>(core_, connection);
   connection->connect(to, limit);
   return channel;
 }
@@ -35,16 +36,17 @@ void TcpTransport::post(std::function<void()> call) {
 }
 
 Result<int> TcpTransport::release(Channel& channel) {
-  auto* ours = dynamic_cast<TcpChannel*>(&channel);
-  if (ours == nullptr || &ours->connection().core() != core_.get()) {
+  auto* ours = dynamic_cast<ConnectionChannel*>(&channel);
+  auto* connection = ours == nullptr ? nullptr : dynamic_cast<TcpConnection*>(&ours->connection());
+  if (connection == nullptr || &connection->core() != core_.get()) {
     return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
   }
-  return ours->connection().release();
+  return connection->release();
 }
 
 std::unique_ptr<Channel> TcpTransport::adopt(int socket, ChannelHandler& handler) {
   auto connection = TcpConnection::make(*core_, to_string(peer_of(socket)), &handler);
-  auto channel = std::make_unique<TcpChannel>(core_, connection);
+  auto channel = std::make_unique<ConnectionChannel>(core_, connection);
   connection->open(socket);
   return channel;
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -10,6 +11,9 @@ namespace tributary::transport::verbs {
 namespace {
 
 constexpr std::uint32_t kCompletionsAtFirst = 1024;
+constexpr std::uint32_t kWindowsMax = 1024;
+// Linux's rdma_rxe looks at the bounds of the registration under a window, not at the window's (seen on 6.12).
+constexpr std::uint32_t kSoftwareRoceVendor = 0xFFFFFF;
 
 std::unexpected<Error> refused(const Device& device, const char* what) {
   const int error = errno;
@@ -32,6 +36,11 @@ Result<std::shared_ptr<Device>> Device::open(ibv_context* context, const VerbsSe
     device->completions_max_ = static_cast<std::uint32_t>(std::max(limits.max_cqe, 1));
     device->reads_max_ =
         static_cast<std::uint32_t>(std::clamp(std::min(limits.max_qp_rd_atom, limits.max_qp_init_rd_atom), 1, 16));
+    constexpr unsigned kBoundToQueuePairs = IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+    if ((limits.device_cap_flags & kBoundToQueuePairs) != 0 && limits.max_mw > 0 && !device->is_iwarp()) {
+      device->windows_ = std::bit_floor(std::min(settings.windows_max, kWindowsMax));
+    }
+    device->windows_unbounded_ = limits.vendor_id == kSoftwareRoceVendor;
   }
   return device;
 }
@@ -41,20 +50,29 @@ Device::~Device() {
 }
 
 Result<std::shared_ptr<Domain>> Device::domain_of(std::uint64_t group) {
-  if (group != 0) {
+  const Exposed exposed{.sources = windows_ == 0, .sinks = is_iwarp(), .windows_unbounded = windows_unbounded_};
+  const bool shared = group != 0 && !exposed.sources && !exposed.sinks;
+  if (shared) {
     if (auto known = domains_[group].lock()) return known;
   }
   ProtectionDomainPtr made(ibv_alloc_pd(context_));
   if (!made) return refused(*this, "a protection domain");
-  const bool iwarp = context_->device->transport_type == IBV_TRANSPORT_IWARP;
-  auto domain = std::make_shared<Domain>(std::move(made), iwarp, settings_, kept_, statistics_);
+  auto domain = std::make_shared<Domain>(std::move(made), exposed, settings_, kept_, statistics_);
   std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
-  if (group != 0) domains_[group] = domain;
+  std::erase_if(own_domains_, [](const auto& entry) { return entry.expired(); });
+  if (shared) {
+    domains_[group] = domain;
+  } else {
+    own_domains_.push_back(domain);
+  }
   return domain;
 }
 
 void Device::forget(std::span<const std::byte> memory) {
   for (auto& [group, weak] : domains_) {
+    if (auto domain = weak.lock()) domain->registrations().forget(memory);
+  }
+  for (auto& weak : own_domains_) {
     if (auto domain = weak.lock()) domain->registrations().forget(memory);
   }
 }
@@ -81,15 +99,13 @@ void Device::arm() noexcept {
   armed_ = ibv_req_notify_cq(queue_.get(), 0) == 0;
 }
 
+/// Armed once, it tells once.
 void Device::take_events() noexcept {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  unsigned int events = 0;
-  while (ibv_get_cq_event(channel_.get(), &queue, &context) == 0) {
-    ++events;
-    armed_ = false;
-  }
-  if (events > 0) ibv_ack_cq_events(queue, events);
+  if (!armed_ || ibv_get_cq_event(channel_.get(), &queue, &context) != 0) return;
+  armed_ = false;
+  ibv_ack_cq_events(queue, 1);
 }
 
 }  // namespace tributary::transport::verbs

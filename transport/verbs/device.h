@@ -3,18 +3,19 @@
 // It lives as long as a connection uses it.
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "verbs/registrations.h"
 #include "verbs/resources.h"
 
 namespace tributary::transport::verbs {
 
-/// A group's protection domain and what is registered in it.
+/// A protection domain, of a group or of one connection, and what is registered in it.
 class Domain {
  public:
-  Domain(ProtectionDomainPtr domain, bool sinks_need_remote_write, const VerbsSettings& settings,
-         const KeptRanges& kept, VerbsStatistics& statistics)
-      : domain_(std::move(domain)), registrations_(*domain_, sinks_need_remote_write, settings, kept, statistics) {}
+  Domain(ProtectionDomainPtr domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
+         VerbsStatistics& statistics)
+      : domain_(std::move(domain)), registrations_(*domain_, exposed, settings, kept, statistics) {}
   [[nodiscard]] ibv_pd* get() const noexcept { return domain_.get(); }
   [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
 
@@ -37,7 +38,10 @@ class Device {
   [[nodiscard]] std::string name() const { return ibv_get_device_name(context_->device); }
   [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
 
-  /// A group's domain, or one that nobody else gets for group 0.
+  /// Memory windows of one queue pair; 0: the device has none.
+  [[nodiscard]] std::uint32_t windows() const noexcept { return windows_; }
+
+  /// A group's domain; or one that nobody else gets: for group 0, and where keys of registrations go to peers.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory);
 
@@ -59,6 +63,7 @@ class Device {
   void take_events() noexcept;
 
  private:
+  [[nodiscard]] bool is_iwarp() const noexcept { return context_->device->transport_type == IBV_TRANSPORT_IWARP; }
   Device(ibv_context* context, const VerbsSettings& settings, const KeptRanges& kept, VerbsStatistics& statistics)
       : context_(context), settings_(settings), kept_(kept), statistics_(statistics) {}
 
@@ -73,8 +78,11 @@ class Device {
   std::uint32_t reserved_ = 0;
   std::uint32_t leftover_ = 0;
   std::uint32_t reads_max_ = 1;
+  std::uint32_t windows_ = 0;
+  bool windows_unbounded_ = false;
   bool armed_ = false;
-  std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;
+  std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;  // of groups
+  std::vector<std::weak_ptr<Domain>> own_domains_;          // of connections
 };
 
 }  // namespace tributary::transport::verbs

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <cerrno>
 #include <optional>
 #include <string>
 
@@ -48,9 +49,11 @@ void DeviceWatch::enter(ibv_context* context, std::weak_ptr<VerbsCore> core) {
   users_.push_back({context, std::move(core)});
 }
 
-void DeviceWatch::read(ibv_context* context) {
+bool DeviceWatch::read(ibv_context* context) {
   ibv_async_event event{};
-  while (ibv_get_async_event(context, &event) == 0) {
+  for (;;) {
+    errno = 0;
+    if (ibv_get_async_event(context, &event) != 0) return errno == EAGAIN || errno == EINTR;
     const auto failure = failure_of(event);
     ibv_ack_async_event(&event);  // before anything else: its queue pair cannot be destroyed until then
     if (!failure) continue;

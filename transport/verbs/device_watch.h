@@ -17,8 +17,8 @@ class DeviceWatch {
  public:
   [[nodiscard]] static DeviceWatch& of_process();
   void enter(ibv_context* context, std::weak_ptr<VerbsCore> core);
-  /// Reads what has come, without waiting. Any thread.
-  void read(ibv_context* context);
+  /// Reads what has come, without waiting. False: the device is gone, and tells nothing any more. Any thread.
+  [[nodiscard]] bool read(ibv_context* context);
 
  private:
   struct User {

@@ -10,6 +10,7 @@ namespace {
 /// Registrations may overlap, so the one that begins last below an address need not be the one that covers it; so many
 /// are looked at before a new one is made.
 constexpr int kLookBack = 16;
+constexpr std::size_t kPartsMax = 1024;  // of one domain, on devices that need them
 
 const std::byte* end_of(std::span<const std::byte> memory) noexcept {
   return memory.data() + memory.size();
@@ -39,26 +40,26 @@ bool Registration::overlaps(std::span<const std::byte> memory) const noexcept {
   return begin < end_of(memory) && memory.data() < begin + region_->length;
 }
 
-Registrations::Registrations(ibv_pd& domain, bool sinks_need_remote_write, const VerbsSettings& settings,
-                             const KeptRanges& kept, VerbsStatistics& statistics)
-    : domain_(domain),
-      sinks_need_remote_write_(sinks_need_remote_write),
-      settings_(settings),
-      kept_(kept),
-      statistics_(statistics) {}
+Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
+                             VerbsStatistics& statistics)
+    : domain_(domain), exposed_(exposed), settings_(settings), kept_(kept), statistics_(statistics) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
   if (auto known = find(memory, access)) {
     ++statistics_.registration_hits;
     return known;
   }
-  const auto* kept = kept_around(memory);
-  auto made = make(kept != nullptr ? *kept : memory, access);
+  const auto* kept = is_exposed(access) ? nullptr : kept_around(memory);
+  const auto wanted = kept != nullptr && !is_exact(access) ? *kept : memory;
+  auto made = make(wanted, access);
   if (!made) return made;
-  remember(kept != nullptr ? kept->data() : memory.data(), access, *made);
-  if (kept != nullptr) {
+  remember(wanted.data(), access, *made);
+  if (kept != nullptr && is_exact(access)) {
+    held_parts_.push_back(*made);
+    if (held_parts_.size() > kPartsMax) held_parts_.pop_front();
+  } else if (kept != nullptr) {
     held_.push_back(*made);
-  } else {
+  } else if (!is_exact(access)) {
     keep_idle(*made);
   }
   return made;
@@ -81,7 +82,8 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
   for (int i = 0; i < kLookBack && at != known.begin(); ++i) {
     --at;
     if (auto registration = at->second.lock()) {
-      if (registration->covers(memory.data(), memory.size())) return registration;
+      const bool same = registration->memory().data() == memory.data() && registration->bytes() == memory.size();
+      if (same || (!is_exact(access) && registration->covers(memory.data(), memory.size()))) return registration;
     } else {
       at = known.erase(at);
     }
@@ -90,8 +92,9 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
 }
 
 Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, Access access) {
-  unsigned rights = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
-  if (access == Access::sink && sinks_need_remote_write_) rights |= IBV_ACCESS_REMOTE_WRITE;
+  unsigned rights = IBV_ACCESS_LOCAL_WRITE;
+  if (access == Access::source) rights = exposed_.sources ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_MW_BIND;
+  if (access == Access::sink && exposed_.sinks) rights |= IBV_ACCESS_REMOTE_WRITE;
   auto* const at = const_cast<std::byte*>(memory.data());  // the call has no const form; a source is only read
   MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
   if (region) return std::make_shared<const Registration>(std::move(region), statistics_);
@@ -124,6 +127,7 @@ void Registrations::forget(std::span<const std::byte> memory) {
     return registration->overlaps(memory) && kept_around(registration->memory()) == nullptr;
   };
   std::erase_if(held_, gone);
+  std::erase_if(held_parts_, gone);
   std::erase_if(idle_, [&](const RegistrationPtr& registration) {
     if (!gone(registration)) return false;
     idle_bytes_ -= registration->bytes();

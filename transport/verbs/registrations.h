@@ -1,8 +1,11 @@
 #pragma once
 // Registered memory of one protection domain. A registration lives as long as somebody holds it; while it lives,
 // whoever wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held
-// by the cache; other memory is held after use only as far as the settings allow.
+// by the cache; other memory is held after use only as far as the settings allow. Neither where the key gives a peer
+// rights (Exposed).
+#include <array>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -15,8 +18,21 @@
 namespace tributary::transport::verbs {
 
 enum class Access : std::uint8_t {
-  source,  // the peer may read it
-  sink,    // our own device may write it
+  messages,  // our own device receives into it
+  source,    // the peer may read it: through a memory window, or, where there are none, by the registration's key
+  sink,      // our own device reads into it what the peer has
+};
+inline constexpr std::size_t kAccesses = 3;
+
+/// What the keys of registrations would allow by themselves.
+struct Exposed {
+  // Sources and sinks whose keys give rights to whoever knows them: such registrations are of exactly the memory that
+  // was asked for, and end with their use.
+  bool sources = false;  // no memory windows
+  bool sinks = false;    // iWARP: it writes the answer of a read as a remote write
+  // The device lets a window read all of the registration that it is bound to, whatever its own bounds: so sources are
+  // registered exactly; those of memory that stays are kept.
+  bool windows_unbounded = false;
 };
 
 class Registration {
@@ -27,6 +43,7 @@ class Registration {
   Registration& operator=(const Registration&) = delete;
   [[nodiscard]] std::uint32_t local_key() const noexcept { return region_->lkey; }
   [[nodiscard]] std::uint32_t remote_key() const noexcept { return region_->rkey; }
+  [[nodiscard]] ibv_mr* region() const noexcept { return region_.get(); }
   [[nodiscard]] bool covers(const std::byte* at, std::size_t bytes) const noexcept;
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return region_->length; }
@@ -45,7 +62,7 @@ using KeptRanges = std::map<std::uint64_t, std::span<const std::byte>>;
 
 class Registrations {
  public:
-  Registrations(ibv_pd& domain, bool sinks_need_remote_write, const VerbsSettings& settings, const KeptRanges& kept,
+  Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
                 VerbsStatistics& statistics);
 
   /// Errc::exhausted says which limit to raise.
@@ -55,21 +72,28 @@ class Registrations {
 
  private:
   using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;
+  [[nodiscard]] bool is_exact(Access access) const noexcept {
+    return is_exposed(access) || (access == Access::source && exposed_.windows_unbounded);
+  }
   [[nodiscard]] RegistrationPtr find(std::span<const std::byte> memory, Access access);
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
+  [[nodiscard]] bool is_exposed(Access access) const noexcept {
+    return access == Access::source ? exposed_.sources : access == Access::sink && exposed_.sinks;
+  }
   [[nodiscard]] const std::span<const std::byte>* kept_around(std::span<const std::byte> memory) const noexcept;
   void keep_idle(const RegistrationPtr& registration);
   void remember(const std::byte* begin, Access access, const RegistrationPtr& registration);
 
   ibv_pd& domain_;
-  const bool sinks_need_remote_write_;  // iWARP writes the answer of a read as a remote write
+  const Exposed exposed_;
   const VerbsSettings& settings_;
   const KeptRanges& kept_;
   VerbsStatistics& statistics_;
-  std::array<ByBegin, 2> known_;  // by Access
-  std::array<std::size_t, 2> sweep_at_{64, 64};
-  std::vector<RegistrationPtr> held_;  // of kept ranges
-  std::list<RegistrationPtr> idle_;    // oldest first
+  std::array<ByBegin, kAccesses> known_;  // by Access
+  std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64};
+  std::vector<RegistrationPtr> held_;       // kept ranges, whole
+  std::deque<RegistrationPtr> held_parts_;  // of kept ranges; oldest first
+  std::list<RegistrationPtr> idle_;         // oldest first
   std::size_t idle_bytes_ = 0;
 };
 

@@ -21,6 +21,10 @@ using ProtectionDomainPtr = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
 using CompletionQueuePtr = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using CompletionChannelPtr = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using MemoryRegionPtr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
+struct DestroyWindow {  // the library's function has no linkage
+  void operator()(ibv_mw* window) const noexcept { ibv_dealloc_mw(window); }
+};
+using MemoryWindowPtr = std::unique_ptr<ibv_mw, DestroyWindow>;
 using EventChannelPtr = std::unique_ptr<rdma_event_channel, Destroy<rdma_destroy_event_channel>>;
 using ConnectionIdPtr = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_id>>;  // its queue pair first
 

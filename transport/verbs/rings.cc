@@ -14,7 +14,7 @@ Result<Rings> Rings::make(Domain& domain, std::uint32_t receives, std::uint32_t 
   const std::size_t bytes = (wanted + kPageBytes - 1) / kPageBytes * kPageBytes;
   rings.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, bytes)));
   if (!rings.memory_) return fail(Errc::exhausted, "no memory for the messages of a connection.");
-  auto registration = domain.registrations().acquire({rings.memory_.get(), bytes}, Access::sink);
+  auto registration = domain.registrations().acquire({rings.memory_.get(), bytes}, Access::messages);
   if (!registration) return std::unexpected(registration.error());
   rings.registration_ = std::move(*registration);
   return rings;

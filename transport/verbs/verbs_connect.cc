@@ -137,13 +137,17 @@ Greeting VerbsConnection::greeting() const {
 Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   const Greeting ours = greeting();
   depth_ = ours.receive_depth;
-  // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that, and
-  // READs.
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
-  const std::uint32_t sends = 2 * depth_ + reads;
-  auto device = core_.device_of(id_->verbs, depth_ + sends);
+  // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that; windows
+  // to be bound, and to be revoked; READs; and what one list may have more than may_send() looks at.
+  const auto sends_with = [&](std::uint32_t windows) {
+    return 2 * depth_ + 2 * windows + reads + static_cast<std::uint32_t>(SendList::kRoom);
+  };
+  auto device = core_.device_of(id_->verbs, depth_ + sends_with(core_.settings().windows_max));
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
+  windows_max_ = device_->windows();
+  const std::uint32_t sends = sends_with(windows_max_);
   reads_max_ = std::min(reads, device_->reads_max());
   auto domain = device_->domain_of(group);
   if (!domain) return std::unexpected(domain.error());
@@ -167,6 +171,7 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
     }
   }
   queue_pair_ = id_->qp;
+  windows_.open(*domain_->get(), windows_max_, core_.statistics);
   ++core_.statistics.queue_pairs;
   inline_bytes_ = std::min(wanted.cap.max_inline_data, core_.settings().inline_bytes);
   auto rings = Rings::make(*domain_, depth_, ours.message_bytes, depth_, ours.message_bytes);
@@ -272,6 +277,7 @@ void VerbsConnection::notice(const Notice& notice) {
       if (running()) return broken({Errc::peer_gone, peer_ + " closed the connection."});
       return broken({Errc::peer_gone, peer_ + " closed the connection before it was open."});
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
+      failed_ = true;
       return broken({Errc::io, "the connection to " + peer_ + " is broken: its RDMA device was removed."});
     default:
       return;  // of addresses that changed, and of the end of what is closed already

@@ -84,7 +84,7 @@ void VerbsConnection::turn() {
   tell_sent();
   if (state_ == State::closed) return;
   // A peer that ended in order has left nothing to be fetched, so a receiver that is not ready yet may take its time.
-  if (broken_ && !(last_arrived_ && stalled_)) {
+  if (broken_ && !(last_arrived_ && stalled_) && !awaits_revocation()) {
     const Error error = std::move(*broken_);
     return tell_closed(error);
   }
@@ -119,7 +119,8 @@ void VerbsConnection::tear_down() {
   core_.leave(number_);
   if (queue_pair_ != nullptr) {
     rdma_disconnect(
-        id_.get());  // tells the peer; if it is told already, or was never there, that is an error that says so
+        id_.get());    // tells the peer; if it is told already, or was never there, that is an error that says so
+    windows_.close();  // before the queue pair, and before the registrations that they are bound to
     rdma_destroy_qp(id_.get());
     queue_pair_ = nullptr;
     --core_.statistics.queue_pairs;
@@ -141,6 +142,7 @@ bool VerbsConnection::uses(const ibv_context* context, std::uint32_t queue_pair)
 }
 
 void VerbsConnection::device_failed(const std::string& what) {
+  failed_ = true;
   broken({Errc::io, "the connection to " + peer_ + " is broken: RDMA device " + device_->name() + ": " + what + "."});
 }
 

@@ -22,7 +22,9 @@
 
 #include "verbs/frame_queue.h"
 #include "verbs/rings.h"
+#include "verbs/send_list.h"
 #include "verbs/verbs_core.h"
+#include "verbs/windows.h"
 #include "verbs/wire.h"
 
 namespace tributary::transport::verbs {
@@ -118,13 +120,22 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   void message_done();
   void post_receives();
   void completion_failed(const ibv_wc& completion);
+  void retire(std::uint32_t index);
+  [[nodiscard]] bool awaits_revocation() const noexcept;
 
   // verbs_send.cc
   [[nodiscard]] bool may_send() const noexcept;
   [[nodiscard]] bool has_news() noexcept;
+  [[nodiscard]] bool may_send_next() noexcept;
+  [[nodiscard]] bool is_eager(const FrameQueue::Frame& frame) const noexcept;
+  [[nodiscard]] std::uint64_t next_work(WorkKind kind) noexcept;
+  bool post(SendList& list);
   bool post_messages();
-  [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message);
-  [[nodiscard]] std::optional<std::size_t> write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest);
+  [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message, SendList& list);
+  [[nodiscard]] std::optional<std::size_t> write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
+                                                       SendList& list);
+  [[nodiscard]] Result<std::uint32_t> offer(FrameQueue::Frame& frame, SendList& list);
+  void end_offers(std::uint32_t count);
 
   VerbsCore& core_;
   std::string peer_;
@@ -157,6 +168,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   struct Arrived {
     std::uint32_t index = 0;
     std::uint32_t bytes = 0;
+    std::uint32_t revoking = 0;  // windows_.revoking() behind what it acknowledges
   };
   std::deque<Arrived> arrived_;
   std::size_t read_to_ = 0;     // within the first arrived message
@@ -168,15 +180,17 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::span<std::byte> destination_;
   RegistrationPtr sink_;
   RemotePayload remote_;
-  std::size_t asked_ = 0;      // bytes of the payload in READs so far
-  std::uint32_t reading_ = 0;  // READs under way
-  bool fetch_failed_ = false;
+  std::size_t asked_ = 0;       // bytes of the payload in READs so far
+  std::uint32_t reading_ = 0;   // READs under way
+  bool failed_ = false;         // the queue pair, its port or its device
   std::uint32_t consumed_ = 0;  // messages
   std::uint32_t fetched_count_ = 0;
   std::vector<std::uint32_t> to_post_;  // receives to be posted anew
 
   // sending
   FrameQueue queue_;
+  Windows windows_;
+  std::uint32_t windows_max_ = 0;
   std::uint32_t peer_depth_ = 0;
   std::uint32_t message_bytes_ = 0;  // of a message to the peer
   std::uint32_t sent_ = 0;           // messages

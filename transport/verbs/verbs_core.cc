@@ -20,12 +20,8 @@ namespace {
 constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 constexpr int kCompletionsAtOnce = 32;
 constexpr int kBatchesAtOnce = 8;  // of completions in one turn
-// While completions keep coming, or poll() spins, the system is asked for other events this rarely.
+// While completions keep coming, or poll() spins, the clock is read this rarely.
 constexpr std::uint32_t kPollsBetweenClocks = 16;
-constexpr Duration kControlPeriod = std::chrono::microseconds(200);
-// Spinning is learnt: a sleep that ended within so many spins was not worth its system calls.
-constexpr int kSpinsWorthSleep = 4;
-constexpr Duration kSpinMin = std::chrono::microseconds(2);
 
 class Polling {
  public:
@@ -54,37 +50,41 @@ Status VerbsCore::open() {
   }
   wake_ = FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   epoll_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (wake_.get() < 0 || epoll_.get() < 0)
+  control_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (wake_.get() < 0 || epoll_.get() < 0 || control_.get() < 0)
     return fail(Errc::exhausted, std::string("no descriptor left: ") + std::strerror(errno) + ".");
+  auto event_watch = EventWatch::of_process();
+  if (!event_watch) return std::unexpected(event_watch.error());
+  event_watch_ = std::move(*event_watch);
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
-  watch(events_->fd);
-  watch(wake_.get());
-  spin_ = settings_.busy_poll;
+  watch(control_, events_->fd, Told::control);
+  watch(epoll_, control_.get(), Told::control);
+  watch(epoll_, wake_.get(), Told::wake);
+  control_number_ = event_watch_->enter(control_.get(), control_waits_);
   return {};
 }
 
-VerbsCore::~VerbsCore() = default;
+VerbsCore::~VerbsCore() {
+  if (control_number_ != 0) event_watch_->leave(control_number_, control_.get());
+}
 
-void VerbsCore::watch(int descriptor) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
+void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
+  epoll_event event{.events = EPOLLIN, .data = {.u64 = static_cast<std::uint64_t>(told)}};
+  ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
 }
 
 Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::uint32_t completions) {
   std::erase_if(devices_, [](const auto& device) { return device.expired(); });
-  bool first = true;
   for (const auto& weak : devices_) {
     auto device = weak.lock();
-    if (device->context() != context) continue;
-    if (device->has_room(completions)) return device;
-    first = false;
+    if (device->context() == context && device->has_room(completions)) return device;
   }
   auto opened = Device::open(context, settings_, kept_, statistics);
   if (!opened) return opened;
-  watch((*opened)->completion_descriptor());
-  if (first) {
-    watch(context->async_fd);
+  watch(epoll_, (*opened)->completion_descriptor(), Told::completions);
+  if (std::ranges::find(contexts_, context) == contexts_.end()) {
+    contexts_.push_back(context);
+    watch(control_, context->async_fd, Told::control);
     DeviceWatch::of_process().enter(context, weak_from_this());
   }
   devices_.emplace_back(*opened);
@@ -99,22 +99,25 @@ std::size_t VerbsCore::poll(Duration wait) {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   callbacks_ = 0;
   flush_dirty();
-  run_once(false);
+  run_once();
   if (callbacks_ == 0 && wait > Duration::zero()) wait_for_work(Clock::now() + std::min(wait, kWaitMax));
   thread_.store({}, std::memory_order_relaxed);  // the next turn may be another thread's
   return callbacks_;
 }
 
-void VerbsCore::run_once(bool with_control) {
+/// True: there was something to do.
+bool VerbsCore::run_once() {
   const bool some = take_completions();
-  if (!with_control && ++polls_without_control_ >= kPollsBetweenClocks) {
-    polls_without_control_ = 0;
-    with_control = Clock::now() >= next_control_;
+  const bool control = control_waits_->load(std::memory_order_acquire);
+  if (control) take_control();
+  if (!timers_.empty() && (control || ++polls_without_clock_ >= kPollsBetweenClocks)) {
+    polls_without_clock_ = 0;
+    run_timers();
   }
-  if (with_control) take_control();
-  if (!some && !with_control && idle()) return;
+  if (!some && !control && idle()) return false;
   run_posted();
   run_due();
+  return true;
 }
 
 /// True: there were some.
@@ -145,13 +148,14 @@ bool VerbsCore::take_completions() {
 }
 
 void VerbsCore::take_control() {
-  const TimePoint now = Clock::now();
-  next_control_ = now + kControlPeriod;
+  control_waits_->store(false, std::memory_order_relaxed);
   take_connection_events();
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    if (const auto device = devices_[i].lock()) DeviceWatch::of_process().read(device->context());
-  }
-  run_timers();
+  std::erase_if(contexts_, [&](ibv_context* context) {
+    if (DeviceWatch::of_process().read(context)) return false;
+    ::epoll_ctl(control_.get(), EPOLL_CTL_DEL, context->async_fd, nullptr);  // it would be readable for ever
+    return true;
+  });
+  event_watch_->rearm(control_number_, control_.get());
 }
 
 void VerbsCore::take_connection_events() {
@@ -222,31 +226,32 @@ void VerbsCore::make_dirty(const ConnectionPtr& connection) {
 // ---- waiting
 
 void VerbsCore::wait_for_work(TimePoint deadline) {
-  TimePoint begin = Clock::now();
-  std::uint32_t spins = 0;
-  TimePoint now = begin;
-  while (callbacks_ == 0 && !shut_ && now < deadline) {
-    run_once(false);
-    if (callbacks_ > 0) break;
-    if (++spins % kPollsBetweenClocks != 0 && spin_ > Duration::zero()) continue;
+  const TimePoint started = Clock::now();
+  const bool adaptive = settings_.busy_poll <= Duration::zero();
+  TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : settings_.busy_poll);
+  bool core_wanted = false;
+  Duration waited = Duration::max();  // in vain
+  for (TimePoint now = started; callbacks_ == 0 && !shut_ && now < deadline;) {
+    const bool stays_awake = !idle() || now < spin_until;
+    const bool some = stays_awake ? run_once() : sleep_until(deadline);
     now = Clock::now();
-    if (now - begin < spin_ || !idle()) continue;
-    sleep_until(deadline);
-    const TimePoint woken = Clock::now();
-    const bool soon = woken - now < kSpinsWorthSleep * settings_.busy_poll;
-    spin_ = soon ? std::min(settings_.busy_poll, std::max(kSpinMin, 2 * spin_)) : spin_ / 2;
-    if (spin_ < kSpinMin) spin_ = Duration::zero();
-    begin = now = woken;
+    if (callbacks_ != 0) {
+      waited = now - started;
+    } else if (adaptive && !some && now < spin_until) {
+      core_wanted = yielded_to_others(now);
+      if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
+    }
   }
+  if (adaptive) spin_estimate_.waited(waited, core_wanted);
 }
 
-void VerbsCore::sleep_until(TimePoint deadline) {
+/// True: there was something to do.
+bool VerbsCore::sleep_until(TimePoint deadline) {
   for (const auto& weak : devices_) {
     if (const auto device = weak.lock()) device->arm();
   }
   // What came before the queues were armed makes no event.
-  run_once(true);
-  if (callbacks_ > 0 || !idle() || shut_) return;
+  if (run_once() || shut_) return true;
   if (!timers_.empty()) deadline = std::min(deadline, timers_.begin()->first);
   const auto left = std::max(Duration::zero(), deadline - Clock::now());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -255,13 +260,28 @@ void VerbsCore::sleep_until(TimePoint deadline) {
   epoll_event events[8];
   ++statistics.sleeps;
   const int count = ::epoll_pwait2(epoll_.get(), events, 8, &limit, nullptr);
-  if (count <= 0) return run_once(true);
-  std::uint64_t ignored = 0;
-  static_cast<void>(!::read(wake_.get(), &ignored, sizeof ignored));
-  for (const auto& weak : devices_) {
-    if (const auto device = weak.lock()) device->take_events();
+  bool completions = false;
+  for (int i = 0; i < count; ++i) {
+    switch (static_cast<Told>(events[i].data.u64)) {
+      case Told::wake: {
+        std::uint64_t ignored = 0;
+        static_cast<void>(!::read(wake_.get(), &ignored, sizeof ignored));
+        break;
+      }
+      case Told::control:
+        control_waits_->store(true, std::memory_order_relaxed);
+        break;
+      case Told::completions:
+        completions = true;
+        break;
+    }
   }
-  run_once(true);
+  for (const auto& weak : devices_) {
+    const auto device = completions ? weak.lock() : nullptr;
+    if (device) device->take_events();
+  }
+  polls_without_clock_ = kPollsBetweenClocks;  // perhaps a timer ended it
+  return run_once();
 }
 
 void VerbsCore::post(std::function<void()> call) {

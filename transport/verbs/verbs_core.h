@@ -11,8 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/spin_estimate.h"
 #include "tributary/transport/verbs.h"
 #include "verbs/device.h"
+#include "verbs/event_watch.h"
 #include "verbs/resources.h"
 
 namespace tributary::transport {
@@ -89,9 +91,9 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what);
 
  private:
-  explicit VerbsCore(const VerbsSettings& settings) : settings_(settings) {}
+  explicit VerbsCore(const VerbsSettings& settings) : settings_(settings), spin_estimate_(settings.spin_max) {}
   [[nodiscard]] Status open();
-  void run_once(bool with_control);
+  bool run_once();
   bool take_completions();
   void take_control();
   void take_connection_events();
@@ -100,22 +102,28 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void run_due();
   void flush_dirty();
   void wait_for_work(TimePoint deadline);
-  void sleep_until(TimePoint deadline);
+  bool sleep_until(TimePoint deadline);
   [[nodiscard]] bool idle() const noexcept {
     return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed);
   }
-  void watch(int descriptor);
+  enum class Told : std::uint64_t { wake, control, completions };
+  void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
   void run_here(std::function<void(VerbsCore&)> call);
 
   const VerbsSettings settings_;
   verbs::EventChannelPtr events_;
   verbs::FileDescriptor wake_;
-  verbs::FileDescriptor epoll_;
+  verbs::FileDescriptor epoll_;    // what ends a sleep
+  verbs::FileDescriptor control_;  // of that, what seldom happens: the connection manager's and the devices' events
+  std::shared_ptr<verbs::EventWatch> event_watch_;
+  verbs::EventWatch::Flag control_waits_ = std::make_shared<std::atomic<bool>>(false);
+  std::uint64_t control_number_ = 0;  // with event_watch_
   verbs::KeptRanges kept_;
   std::atomic<std::uint64_t> next_kept_{1};
   std::atomic<std::thread::id> thread_{};  // that polls
   std::vector<std::weak_ptr<verbs::Device>> devices_;
   std::vector<std::shared_ptr<verbs::Device>> devices_now_;  // while completions are taken
+  std::vector<ibv_context*> contexts_;  // whose events come to control_; the connection manager keeps them
   std::unordered_map<std::uint32_t, verbs::VerbsConnection*> connections_;
   std::uint32_t next_number_ = 1;
   std::set<verbs::Notified*> listeners_;
@@ -123,9 +131,8 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   std::vector<verbs::ConnectionPtr> due_, due_now_;
   std::vector<verbs::ConnectionPtr> dirty_, dirty_now_;
   std::size_t callbacks_ = 0;
-  std::uint32_t polls_without_control_ = 0;
-  TimePoint next_control_{};
-  Duration spin_{};  // what wait_for_work() spins now: between nothing and settings_.busy_poll
+  std::uint32_t polls_without_clock_ = 0;
+  SpinEstimate spin_estimate_;
   bool polling_ = false;
   bool shut_ = false;
 

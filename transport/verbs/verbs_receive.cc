@@ -43,7 +43,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   if (work.kind == WorkKind::read) --reading_;
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
   if (work.kind == WorkKind::receive) return received(work.index, completion.byte_len);
-  retired_ += (work.index - retired_) & kIndexMask;  // those before it are done too
+  retire(work.index);
   switch (work.kind) {
     case WorkKind::last_send:
       last_sent_ = true;
@@ -60,8 +60,21 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   }
 }
 
+/// What was posted before it is done too.
+void VerbsConnection::retire(std::uint32_t index) {
+  retired_ += (index - retired_) & kIndexMask;
+  const std::uint32_t revoked = windows_.done_to(retired_);
+  for (std::uint32_t i = 0; i < revoked; ++i) queue_.fetched();
+  if (revoked > 0) core_.make_due(self());
+}
+
+/// A connection that has failed gives the peer nothing to read any more.
+bool VerbsConnection::awaits_revocation() const noexcept {
+  return serving() && !in_frame_ && !failed_ && !arrived_.empty() && !windows_.is_revoked(arrived_.front().revoking);
+}
+
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
-  fetch_failed_ = true;  // whichever request it was: none that follows it has done anything
+  failed_ = true;  // whichever request it was: none that follows it has done anything
   const std::string what =
       completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed" : ibv_wc_status_str(completion.status);
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
@@ -81,10 +94,10 @@ void VerbsConnection::received(std::uint32_t index, std::uint32_t bytes) {
   }
   peer_consumed_ = prefix.consumed;
   peer_fetched_ = prefix.fetched;
-  for (std::uint32_t i = 0; i < fetched; ++i) queue_.fetched();
+  end_offers(fetched);
   if (last_arrived_) return static_cast<void>(corrupt("a message after the last"));
   last_arrived_ = (prefix.flags & kLastMessage) != 0;
-  arrived_.push_back({index, prefix.bytes});
+  arrived_.push_back({index, prefix.bytes, windows_.revoking()});
   early_ = state_ == State::accepting;
   if (consumed > 0) core_.make_dirty(self());
   core_.make_due(self());
@@ -93,10 +106,10 @@ void VerbsConnection::received(std::uint32_t index, std::uint32_t bytes) {
 void VerbsConnection::serve() {
   if (!serving()) return discard_arrived();
   if (in_frame_) {
-    if (reading_ > 0 || asked_ < destination_.size() || fetch_failed_) return;
+    if (reading_ > 0 || asked_ < destination_.size() || failed_) return;
     if (!fetched()) return;
   }
-  while (serving() && !stalled_ && !in_frame_ && !arrived_.empty() && serve_record()) {
+  while (serving() && !stalled_ && !in_frame_ && !arrived_.empty() && !awaits_revocation() && serve_record()) {
   }
 }
 
@@ -198,7 +211,7 @@ void VerbsConnection::fetch_more() {
                .length = static_cast<std::uint32_t>(piece),
                .lkey = sink_->local_key()};
     ibv_send_wr work{};
-    work.wr_id = WorkId{number_, WorkKind::read, posted_ + 1}.packed();
+    work.wr_id = next_work(WorkKind::read);
     work.sg_list = &to;
     work.num_sge = 1;
     work.opcode = IBV_WR_RDMA_READ;
@@ -209,7 +222,6 @@ void VerbsConnection::fetch_more() {
     if (const int error = ibv_post_send(queue_pair_, &work, &refused); error != 0) {
       return broken({Errc::io, "cannot fetch from " + peer_ + ": " + std::strerror(error) + "."});
     }
-    ++posted_;
     ++reading_;
     asked_ += piece;
   }

@@ -23,7 +23,7 @@ struct Flight {
   constexpr std::uint64_t kRoundTripsPerSecond = 6250;
   constexpr std::uint64_t kBytesMin = 128U << 10;
   constexpr std::uint64_t kBytesMax = 4U << 20;
-  constexpr std::uint64_t kSlow = 2'500'000'000;
+  constexpr std::uint64_t kSlow = 6'500'000'000;
   constexpr std::uint64_t kMedium = 25'000'000'000;
   const std::uint64_t rate = rate_bits_per_second == 0 ? kAssumedRate : rate_bits_per_second;
   const std::uint64_t bytes = std::clamp(rate / 8 / kRoundTripsPerSecond, kBytesMin, kBytesMax);

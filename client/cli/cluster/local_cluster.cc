@@ -74,14 +74,17 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
 }
 
 /// The aggregators use what the ranks are told to use.
-bool LocalCluster::over_rdma() {
+std::string LocalCluster::transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
-  return wanted != nullptr && std::string_view(wanted).starts_with("verbs");
+  for (const char* name : {"verbs", "udp"}) {
+    if (wanted != nullptr && std::string_view(wanted).starts_with(name)) return name;
+  }
+  return "tcp";
 }
 
 /// Over RDMA, devices in turn.
 std::string LocalCluster::data_host() const {
-  const std::vector<std::string> addresses = over_rdma() ? rdma_addresses() : std::vector<std::string>{};
+  const std::vector<std::string> addresses = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
   return addresses.empty() ? "127.0.0.1" : addresses[aggregators_.size() % addresses.size()];
 }
 
@@ -122,8 +125,8 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   const std::string file = settings_.folder + "/" + placed.name;
   const std::string text =
       "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
-      "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
-      ".key\ntransport: " + (over_rdma() ? "verbs" : "tcp") + "\nlisten: \"" + to_string(Endpoint{data_host(), 0}) +
+      "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
+      "\nlisten: \"" + to_string(Endpoint{data_host(), 0}) +
       "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(std::min(settings_.lanes, cores)) +
       "\nlog_level: " + settings_.log_level + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;

@@ -61,7 +61,7 @@ class LocalCluster {
   [[nodiscard]] std::vector<std::string> ended();
 
  private:
-  [[nodiscard]] static bool over_rdma();
+  [[nodiscard]] static std::string transport();
   [[nodiscard]] std::string data_host() const;
   struct Daemon {
     std::string name;

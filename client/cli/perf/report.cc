@@ -11,8 +11,10 @@ constexpr std::size_t kPlacesShown = 64;
 
 std::string path_text(const tributary_info& info) {
   if (info.path == TRIBUTARY_PATH_LOCAL) return fmt::format("shared memory: {}", info.reason);
-  if (info.path != TRIBUTARY_PATH_IN_NETWORK) return fmt::format("fallback: {}", info.reason);
-  return fmt::format("in-network, {} {}, {} {}, window {} x {} B, epoch {}", info.levels,
+  const std::string within =
+      info.hosts == 0 ? "" : fmt::format("shared memory of each of {} hosts, between them ", info.hosts);
+  if (info.path != TRIBUTARY_PATH_IN_NETWORK) return fmt::format("{}fallback: {}", within, info.reason);
+  return fmt::format("{}in-network, {} {}, {} {}, window {} x {} B, epoch {}", within, info.levels,
                      info.levels == 1 ? "level" : "levels", info.lanes, info.lanes == 1 ? "lane" : "lanes", info.window,
                      info.segment_bytes, info.epoch);
 }
@@ -61,6 +63,7 @@ BytesByPath bytes_by_path(const PerfReport& report) {
 
 const char* path_name(const tributary_info& info) {
   if (info.path == TRIBUTARY_PATH_LOCAL) return "local";
+  if (info.hosts != 0) return info.path == TRIBUTARY_PATH_IN_NETWORK ? "host+tree" : "host+ring";
   return info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network" : "fallback";
 }
 
@@ -75,13 +78,10 @@ nlohmann::json to_json(const std::optional<Measurement>& m) {
 }
 
 nlohmann::json to_json(const tributary_info& info) {
-  return {{"path", path_name(info)},
-          {"reason", info.reason},
-          {"epoch", info.epoch},
-          {"lanes", info.lanes},
-          {"levels", info.levels},
-          {"window", info.window},
-          {"segment_bytes", info.segment_bytes}};
+  return {{"path", path_name(info)}, {"reason", info.reason},
+          {"hosts", info.hosts},     {"epoch", info.epoch},
+          {"lanes", info.lanes},     {"levels", info.levels},
+          {"window", info.window},   {"segment_bytes", info.segment_bytes}};
 }
 
 nlohmann::json row_json(const BenchRow& row) {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "client/cli/exit_code.h"
 #include "client/cli/manager/table.h"
@@ -17,6 +18,7 @@ namespace {
 using nlohmann::json;
 
 struct Answer {
+  std::uint32_t hosts = 0;  // that meet within themselves first: then the call is that of one rank for each
   tuning::Call call;
   tuning::Table table;  // its figures are those of the estimates
   tuning::Step step;
@@ -31,6 +33,15 @@ bool is_picked(const Answer& answer, const tuning::Estimate& e) {
 std::string way_text(tuning::Path path, schedule::Algorithm algorithm) {
   if (path == tuning::Path::tree) return "through the tree";
   return fmt::format("between the ranks, {}", schedule::name(algorithm));
+}
+
+/// Hosts that share memory among their ranks, and are several; else 0.
+std::uint32_t hosts_of(const ExplainOptions& options) {
+  const char* local = std::getenv("TRIBUTARY_LOCAL");
+  const bool off = local != nullptr && std::string_view(local) == "off";
+  if (off || options.ranks_per_host < 2 || options.ranks <= options.ranks_per_host) return 0;
+  if (!tuning::tree_can(options.collective)) return 0;
+  return (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
 }
 
 std::string limit_text(std::uint64_t bytes) {
@@ -61,8 +72,9 @@ Result<Answer> answer_of(const ExplainOptions& options) {
   }
   Answer answer;
   const std::uint64_t whole = options.bytes / size_of(options.dtype) * size_of(options.dtype);
+  answer.hosts = hosts_of(options);
   answer.call = {.collective = options.collective,
-                 .ranks = options.ranks,
+                 .ranks = answer.hosts != 0 ? answer.hosts : options.ranks,
                  .bytes = options.collective == Collective::barrier ? 0 : whole};
   const bool from_file = tuning != "auto" && tuning != "off";
   if (from_file) {
@@ -73,8 +85,9 @@ Result<Answer> answer_of(const ExplainOptions& options) {
     answer.table.figures.cores = tuning::cores_here();
   }
   apply(options, answer.table.figures);
+  if (answer.hosts != 0) answer.table.figures.ranks_per_host = 1;
   answer.estimates = tuning::estimates(answer.table.figures, answer.call);
-  answer.step = tuning::policy_of(answer.table, {.ranks = options.ranks}).at(options.collective, answer.call.bytes);
+  answer.step = tuning::policy_of(answer.table, {.ranks = answer.call.ranks}).at(options.collective, answer.call.bytes);
   const tuning::Rule* rule = tuning::rule_for(answer.table, answer.call);
   if (tuning == "off" && tuning::tree_can(options.collective)) {
     answer.step.path = tuning::Path::tree;
@@ -96,9 +109,13 @@ std::string us_text(double us) {
 
 void show_table(const Answer& answer, const ExplainOptions& options) {
   const tuning::Figures& f = answer.table.figures;
-  std::printf("%s of %llu bytes (%s) over %u ranks: %s\n", std::string(to_string(answer.call.collective)).c_str(),
+  const std::string within =
+      answer.hosts == 0
+          ? ""
+          : fmt::format("in shared memory on each of {} hosts, and of one rank for each host ", answer.hosts);
+  std::printf("%s of %llu bytes (%s) over %u ranks: %s%s\n", std::string(to_string(answer.call.collective)).c_str(),
               static_cast<unsigned long long>(answer.call.bytes), std::string(to_string(options.dtype)).c_str(),
-              answer.call.ranks, way_text(answer.step.path, answer.step.algorithm).c_str());
+              options.ranks, within.c_str(), way_text(answer.step.path, answer.step.algorithm).c_str());
   std::printf("why: %s\n", answer.why.c_str());
   if (answer.step.path == tuning::Path::tree)
     std::printf("without a tree: between the ranks, %s\n", schedule::name(answer.step.algorithm));
@@ -127,7 +144,8 @@ void show_json(const Answer& answer, const ExplainOptions& options) {
   json all = {
       {"collective", to_string(answer.call.collective)},
       {"bytes", answer.call.bytes},
-      {"ranks", answer.call.ranks},
+      {"ranks", options.ranks},
+      {"hosts", answer.hosts},
       {"dtype", to_string(options.dtype)},
       {"picked", named(answer.step.path, answer.step.algorithm)},
       {"without_a_tree", schedule::name(answer.step.algorithm)},

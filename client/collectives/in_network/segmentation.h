@@ -28,7 +28,9 @@ class Segmentation {
                     count_ > 0
                 ? nranks
                 : 1),
-        root_(signature.root) {}
+        root_(signature.collective == Collective::reduce || signature.collective == Collective::broadcast
+                  ? signature.root
+                  : 0) {}
 
   /// At least 1: an operation without data is one bare segment, so that it too proves that everyone came.
   [[nodiscard]] std::uint64_t segments() const noexcept { return per_chunk_ * chunks_; }

@@ -197,7 +197,8 @@ bool LocalGroup::lacks(std::uint32_t rank) const noexcept {
 }
 
 std::string LocalGroup::name_of(std::uint32_t rank) const {
-  return "rank " + std::to_string(rank) + " on host " + settings_.host;
+  const std::uint32_t name = settings_.known_as.empty() ? rank : settings_.known_as[rank];
+  return "rank " + std::to_string(name) + " on host " + settings_.host;
 }
 
 std::string LocalGroup::name_of_call() const {

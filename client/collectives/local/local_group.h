@@ -25,8 +25,9 @@ struct GroupSettings {
   std::size_t chunk_bytes = 262144;  // of a rank's input at a time
   std::size_t depth = 4;             // chunks in a lane
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
-  std::string host;      // for messages
-  bool crowded = false;  // more ranks than cores
+  std::string host;                       // for messages
+  bool crowded = false;                   // more ranks than cores
+  std::vector<std::uint32_t> known_as{};  // by rank, for messages: what it is called; empty: so
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
 /// The arena of a new group, before anyone uses it.

@@ -225,13 +225,30 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
   return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
 }
 
-Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings, Milliseconds limit, int stop) {
+namespace {
+
+constexpr int kLookEveryMs = 2;
+
+Status go_to(const FileDescriptor& socket, const Secret& secret, Place place, const Patience& patience) {
+  sockaddr_un address;
+  const socklen_t bytes = make_address(secret, address);
+  while (connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
+    const bool later = errno == ECONNREFUSED && place == Place::may_open_later;
+    if (!later || std::chrono::steady_clock::now() >= patience.deadline) return failed("connect");
+    pollfd stop{.fd = patience.stop, .events = POLLIN, .revents = 0};
+    if (poll(&stop, 1, kLookEveryMs) != 0) return strange("called off");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings, Milliseconds limit, int stop,
+                                         Place place) {
   const Patience patience{std::chrono::steady_clock::now() + limit, stop};
   const FileDescriptor socket = make_socket();
   if (!socket.open()) return failed("socket");
-  sockaddr_un address;
-  const socklen_t bytes = make_address(secret, address);
-  if (connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) return failed("connect");
+  if (auto ok = go_to(socket, secret, place, patience); !ok) return std::unexpected(ok.error());
   if (auto ok = check_user(socket); !ok) return std::unexpected(ok.error());
   Hello hello{.version = kVersion, .rank = settings.rank, .proof = {}};
   proof(secret, "", "local", settings.rank).copy(hello.proof.data(), hello.proof.size());

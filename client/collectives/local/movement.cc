@@ -48,7 +48,7 @@ Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, co
       takes_ = true, wants_ = root;
       break;
     case Collective::broadcast:
-      takes_ = true, offers_ = root;
+      takes_ = true, offers_ = root, wants_ = call.recv != nullptr;
       break;
     case Collective::barrier:
       call_.signature.count = 0;

@@ -20,7 +20,7 @@ namespace tributary::client::local {
 struct Call {
   Signature signature;
   const std::byte* send = nullptr;
-  std::byte* recv = nullptr;
+  std::byte* recv = nullptr;  // broadcast: null where a rank does without
   bool in_place = false;
   std::uint64_t number = 0;  // in the communicator's order of calls, for messages
 };

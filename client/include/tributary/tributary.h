@@ -136,6 +136,7 @@ typedef struct tributary_info {
   uint64_t longest_pause_us;
   char reason[256]; /* why the path is what it is */
   uint64_t bytes_local;
+  uint32_t hosts; /* not 0: ranks of a host reduce in its memory first, and `path` is taken between so many hosts */
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);

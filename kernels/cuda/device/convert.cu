@@ -23,32 +23,34 @@ TRIBUTARY_CONVERT_FORMAT(bfloat16)
 TRIBUTARY_CONVERT_FORMAT(float8_e4m3)
 TRIBUTARY_CONVERT_FORMAT(float8_e5m2)
 
-/// A warp to a block of elements. The second pass finds the block in the first cache.
+/// `lanes` to a block of elements. All lanes of a warp compare, also those whose block is beyond the last.
 extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)
     quantize(const __grid_constant__ QuantizeArguments arguments) {
-  const std::uint32_t lane = threadIdx.x % kWarpLanes;
+  const std::uint32_t lane = threadIdx.x % arguments.lanes;
+  const std::uint32_t blocks_of_warp = kWarpLanes / arguments.lanes;
   const std::uint64_t warps = std::uint64_t{gridDim.x} * blockDim.x / kWarpLanes;
   const std::uint64_t blocks = (arguments.count + arguments.block - 1) / arguments.block;
-  for (std::uint64_t block = lane_of_grid().index / kWarpLanes; block < blocks; block += warps) {
-    const std::uint64_t begin = block * arguments.block;
-    const std::uint64_t end = begin + arguments.block < arguments.count ? begin + arguments.block : arguments.count;
-    std::uint32_t largest = largest_of_lane(arguments, begin, end, lane);
-    for (std::uint32_t apart = kWarpLanes / 2; apart > 0; apart /= 2)
+  const std::uint32_t block_of_warp = threadIdx.x % kWarpLanes / arguments.lanes;
+  for (std::uint64_t first = lane_of_grid().index / kWarpLanes * blocks_of_warp; first < blocks;
+       first += warps * blocks_of_warp) {
+    const std::uint64_t begin = min((first + block_of_warp) * arguments.block, arguments.count);
+    const std::uint64_t end = min(begin + arguments.block, arguments.count);
+    const LanePart part = load_part(arguments, begin, end, lane);
+    std::uint32_t largest = largest_of(part);
+    for (std::uint32_t apart = arguments.lanes / 2; apart > 0; apart /= 2)
       largest = max(largest, __shfl_xor_sync(0xFFFFFFFFU, largest, apart));
-    quantize_by_lane(arguments, begin, end, lane, largest);
+    if (begin < end) quantize_part(arguments, begin, end, lane, part, largest);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)
     dequantize(const __grid_constant__ QuantizeArguments arguments) {
-  const Lane lane = lane_of_grid();
-  for (std::uint64_t i = lane.index; i < arguments.count; i += lane.count) dequantize_element<false>(arguments, i);
+  dequantize_body<false>(arguments, lane_of_grid());
 }
 
 extern "C" __global__ void __launch_bounds__(kThreadsPerBlock)
     dequantize_accumulate(const __grid_constant__ QuantizeArguments arguments) {
-  const Lane lane = lane_of_grid();
-  for (std::uint64_t i = lane.index; i < arguments.count; i += lane.count) dequantize_element<true>(arguments, i);
+  dequantize_body<true>(arguments, lane_of_grid());
 }
 
 }  // namespace tributary::kernels::cuda

@@ -1,20 +1,56 @@
 #pragma once
-// int8 with one scale per block, as one warp runs a block. See tributary/kernels/convert.h for the contract.
+// int8 with one scale per block of 32 to 256 elements. See tributary/kernels/convert.h for the contract.
+//
+// A quarter, a half or a whole warp takes a block (QuantizeArguments::lanes), each lane up to two groups of four
+// elements, which stay in its registers while the lanes agree on the largest: everything is read once.
 #include "cuda/arguments.h"
+#include "cuda/device/convert_body.cuh"
 #include "cuda/device/portable.cuh"
 
 namespace tributary::kernels::cuda {
 
 inline constexpr std::uint32_t kWarpLanes = 32;
+inline constexpr std::uint32_t kFoursOfLane = 2;
 
-/// What a lane knows of its block before the lanes compare: the largest magnitude, as bits, which order as the floats
-/// do; NaN is above infinity.
-TRIBUTARY_DEVICE std::uint32_t largest_of_lane(const QuantizeArguments& arguments, std::uint64_t begin,
-                                               std::uint64_t end, std::uint32_t lane) {
+/// Of the block of elements [begin, end): group u of `lane` starts at begin + 4 (lane + u * lanes). Zero beyond the
+/// end.
+struct LanePart {
+  FourFloats fours[kFoursOfLane];
+};
+
+/// A whole group of four at addresses where 16 and 4 bytes can move as one.
+TRIBUTARY_DEVICE bool moves_as_one(const QuantizeArguments& arguments, std::uint64_t first, std::uint64_t end) {
+  return arguments.aligned != 0 && first + kConvertedAtOnce <= end;
+}
+
+TRIBUTARY_DEVICE LanePart load_part(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
+                                    std::uint32_t lane) {
+  LanePart part = {};
+  TRIBUTARY_UNROLL
+  for (std::uint32_t u = 0; u < kFoursOfLane; ++u) {
+    const std::uint64_t first = begin + kConvertedAtOnce * (lane + u * arguments.lanes);
+    if (moves_as_one(arguments, first, end)) {
+      part.fours[u] = bits_as<FourFloats>(load_chunk<16>(static_cast<const float*>(arguments.in) + first));
+      continue;
+    }
+    TRIBUTARY_UNROLL
+    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e) {
+      if (first + e < end) part.fours[u].elements[e] = load_element<float>(arguments.in, first + e);
+    }
+  }
+  return part;
+}
+
+/// The largest magnitude, as bits, which order as the floats do; NaN is above infinity.
+TRIBUTARY_DEVICE std::uint32_t largest_of(const LanePart& part) {
   std::uint32_t largest = 0;
-  for (std::uint64_t i = begin + lane; i < end; i += kWarpLanes) {
-    const std::uint32_t magnitude = bits_as<std::uint32_t>(load_element<float>(arguments.in, i)) & 0x7FFFFFFFU;
-    largest = magnitude > largest ? magnitude : largest;
+  TRIBUTARY_UNROLL
+  for (std::uint32_t u = 0; u < kFoursOfLane; ++u) {
+    TRIBUTARY_UNROLL
+    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e) {
+      const std::uint32_t magnitude = bits_as<std::uint32_t>(part.fours[u].elements[e]) & 0x7FFFFFFFU;
+      largest = magnitude > largest ? magnitude : largest;
+    }
   }
   return largest;
 }
@@ -27,25 +63,85 @@ TRIBUTARY_DEVICE std::int8_t nearest_step(float value) {
 #endif
 }
 
-TRIBUTARY_DEVICE void quantize_by_lane(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
-                                       std::uint32_t lane, std::uint32_t largest_bits) {
+struct FourSteps {
+  std::int8_t elements[kConvertedAtOnce];
+};
+
+/// `largest_bits`: of the whole block, the same in every lane.
+TRIBUTARY_DEVICE void quantize_part(const QuantizeArguments& arguments, std::uint64_t begin, std::uint64_t end,
+                                    std::uint32_t lane, const LanePart& part, std::uint32_t largest_bits) {
   const bool finite = largest_bits < 0x7F800000U;
   const float steps_apart = bits_as<float>(largest_bits) / 127.0F;
   const float smallest = 0x1p-126F;
   const float scale = steps_apart > smallest ? steps_apart : smallest;
   const float reciprocal = 1.0F / scale;
-  for (std::uint64_t i = begin + lane; i < end; i += kWarpLanes) {
-    store_element<std::int8_t>(
-        arguments.out, i, finite ? nearest_step(load_element<float>(arguments.in, i) * reciprocal) : std::int8_t{0});
+  auto* const out = static_cast<std::int8_t*>(arguments.out);
+  TRIBUTARY_UNROLL
+  for (std::uint32_t u = 0; u < kFoursOfLane; ++u) {
+    const std::uint64_t first = begin + kConvertedAtOnce * (lane + u * arguments.lanes);
+    FourSteps steps;
+    TRIBUTARY_UNROLL
+    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e)
+      steps.elements[e] = finite ? nearest_step(part.fours[u].elements[e] * reciprocal) : std::int8_t{0};
+    if (moves_as_one(arguments, first, end)) {
+      store_chunk(out + first, bits_as<Chunk<sizeof(steps)>>(steps));
+      continue;
+    }
+    TRIBUTARY_UNROLL
+    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e) {
+      if (first + e < end) out[first + e] = steps.elements[e];
+    }
   }
   if (lane == 0) arguments.scales[begin / arguments.block] = finite ? scale : bits_as<float>(0x7FC00000U);
 }
 
+// ---- The way back: each element by itself, so that blocks only say which scale.
+
+/// i / arguments.block without a division, of which a device has none.
+TRIBUTARY_DEVICE float scale_of(const QuantizeArguments& arguments, std::uint64_t i) {
+  const Reciprocal& by = arguments.by_block;
+  const std::uint64_t product = multiply_high(i, by.multiplier);
+  return arguments.scales[(product + ((i - product) >> by.shift_first)) >> by.shift_second];
+}
+
 template <bool kAccumulate>
-TRIBUTARY_DEVICE void dequantize_element(const QuantizeArguments& arguments, std::uint64_t i) {
-  const float value =
-      static_cast<float>(load_element<std::int8_t>(arguments.in, i)) * arguments.scales[i / arguments.block];
-  store_element<float>(arguments.out, i, kAccumulate ? load_element<float>(arguments.out, i) + value : value);
+struct DequantizeBody {
+  struct Loaded {
+    FourSteps in;
+    FourFloats before;  // what is added to
+    float scale;        // of all four: blocks are multiples of 32
+  };
+
+  static TRIBUTARY_DEVICE float value(float before, std::int8_t steps, float scale) {
+    const float product = static_cast<float>(steps) * scale;
+    return kAccumulate ? before + product : product;
+  }
+  static TRIBUTARY_DEVICE void one(const QuantizeArguments& arguments, std::uint64_t i) {
+    const float before = kAccumulate ? load_element<float>(arguments.out, i) : 0.0F;
+    store_element<float>(arguments.out, i,
+                         value(before, load_element<std::int8_t>(arguments.in, i), scale_of(arguments, i)));
+  }
+  static TRIBUTARY_DEVICE Loaded load(const QuantizeArguments& arguments, std::uint64_t i) {
+    Loaded loaded = {};
+    loaded.in = bits_as<FourSteps>(load_chunk<sizeof(FourSteps)>(static_cast<const std::int8_t*>(arguments.in) + i));
+    if constexpr (kAccumulate)
+      loaded.before = bits_as<FourFloats>(load_chunk<16>(static_cast<const float*>(arguments.out) + i));
+    loaded.scale = scale_of(arguments, i);
+    return loaded;
+  }
+  static TRIBUTARY_DEVICE void store(const QuantizeArguments& arguments, std::uint64_t i, const Loaded& loaded) {
+    FourFloats out;
+    TRIBUTARY_UNROLL
+    for (std::uint32_t e = 0; e < kConvertedAtOnce; ++e)
+      out.elements[e] = value(loaded.before.elements[e], loaded.in.elements[e], loaded.scale);
+    store_chunk(static_cast<float*>(arguments.out) + i, bits_as<Chunk<16>>(out));
+  }
+};
+
+template <bool kAccumulate>
+TRIBUTARY_DEVICE void dequantize_body(const QuantizeArguments& arguments, Lane lane) {
+  const Split split{0, arguments.aligned != 0 ? arguments.count / kConvertedAtOnce : 0};
+  convert_in_fours<DequantizeBody<kAccumulate>>(arguments, split, lane);
 }
 
 }  // namespace tributary::kernels::cuda

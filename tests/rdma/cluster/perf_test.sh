@@ -4,12 +4,12 @@
 #   perf_test.sh TRIBUTARY
 set -euo pipefail
 program=$1
-export TRIBUTARY_TRANSPORT=verbs
+export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off
 resources() { rdma resource | sed 's/ cm_id.*mr/ mr/'; }
 
 before=$(resources)
 for collective in all_reduce broadcast reduce_scatter; do
-  "$program" run --ranks 8 --aggregators 3 --levels 2 -- "$program" perf "$collective" -b 8 -e 131072 -f 128 -n 2 -w 1 -c 1
+  TRIBUTARY_PATH=in-network "$program" run --ranks 8 --aggregators 3 --levels 2 -- "$program" perf "$collective" -b 8 -e 131072 -f 128 -n 2 -w 1 -c 1
 done
 "$program" run --ranks 8 --aggregators 0 -- "$program" perf all_reduce -b 8 -e 131072 -f 128 -n 2 -w 1 -c 1
 after=$(resources)

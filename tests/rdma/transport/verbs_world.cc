@@ -10,11 +10,13 @@ std::vector<NamedWorld> worlds() {
   const VerbsSettings few_receives{
       .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .read_bytes_max = 65536, .reads_in_flight = 2};
   const VerbsSettings all_fetched{.frames_queued_max = kFramesQueuedMax, .eager_bytes = 16, .inline_bytes = 0};
-  const VerbsSettings sleeps{.frames_queued_max = kFramesQueuedMax, .busy_poll = {}};
+  const VerbsSettings sleeps{.frames_queued_max = kFramesQueuedMax, .spin_max = {}};
+  const VerbsSettings no_windows{.frames_queued_max = kFramesQueuedMax, .eager_bytes = 1024, .windows_max = 0};
   return {{"plain", world(plain)},
           {"few_receives", world(few_receives)},
           {"payloads_fetched", world(all_fetched)},
-          {"no_spinning", world(sleeps)}};
+          {"no_spinning", world(sleeps)},
+          {"no_memory_windows", world(no_windows)}};
 }
 
 }  // namespace tributary::transport::test

@@ -5,6 +5,8 @@
 #include <random>
 
 #include "daemon_rig.h"
+#include "shm_stranger.h"
+#include "tributary/transport/near.h"
 
 namespace tributary::aggregator::test {
 namespace {
@@ -165,6 +167,75 @@ TEST_F(DaemonHostile, AFloodOfBadJoinsKeepsNobodyOutAndLeavesNothing) {
   if (kMemoryIsTelling) {
     EXPECT_LE(root_->process.resident_bytes(), resident_first + kResidentSlack);
   }
+}
+
+TEST_F(DaemonHostile, GarbageInTheSharedMemoryAfterAValidJoinEndsThatLaneAndNoOther) {
+  using transport::test::ShmStranger;
+  std::mt19937 random(4);
+  transport::NearTransport near;  // the honest ones come through shared memory, too
+  std::deque<std::unique_ptr<Child>> honest;
+  ++epoch_;
+  for (std::uint16_t rank = 0; rank < 2; ++rank) {
+    honest.push_back(std::make_unique<Child>(near, root_->endpoint(), join_of({claims_of("root", rank, 2)}), epoch_));
+  }
+  const auto settles = [&](const std::function<bool()>& done) {
+    return run_until([&] {
+      near.poll({});
+      return done();
+    });
+  };
+  ASSERT_TRUE(settles([&] { return honest[0]->ready && honest[1]->ready; }));
+  ASSERT_EQ(near.shm_statistics().connections, 2U);
+  for (int round = 0; round < 60; ++round) {
+    ++epoch_;
+    TokenClaims claims = claims_of("root", 0, 2);
+    claims.group = kGroup + 1;
+    ShmStranger hostile(to_string(root_->endpoint()));
+    ASSERT_TRUE(hostile.socket.is_open());
+    ASSERT_TRUE(settles([&] { return hostile.take_offer(); }));
+    hostile.say_mapped();
+    ASSERT_TRUE(settles([&] { return hostile.hear_go(); }));
+    FrameHeader header;
+    header.type = FrameType::join;
+    hostile.write_frame(header, join_of({claims}));
+    claims.child = 1;
+    Child& other = child(root_->endpoint(), join_of({claims}));
+    ASSERT_TRUE(settles([&] { return other.ready; })) << other.refused.value_or("");
+    header.type = FrameType::contribution;
+    header.group = claims.group;
+    header.epoch = epoch_;
+    header.set_signature({Collective::all_reduce, DType::uint8, ReduceOp::sum, 0, 16384});
+    switch (round % 5) {
+      case 0:
+        hostile.write_garbage(5, static_cast<int>(random() % 256));
+        break;
+      case 1:
+        hostile.memory->mine().written.store((std::uint64_t{random()} << 32U) + random());
+        break;
+      case 2:  // taken in place, and never whole
+        hostile.write_frame(header, random_bytes(16384, random), 3);
+        hostile.socket.reset();
+        break;
+      case 3:  // taken in place, changed while it is kept, and then its sender is gone
+        hostile.write_frame(header, random_bytes(16384, random));
+        settles([&] { return hostile.memory->theirs().read.load() > 0; });
+        hostile.write_garbage(1, 0);
+        break;
+      default:  // positions of the other side, which it does not believe; and a frame beyond the window
+        hostile.their_side().read.store(random());
+        hostile.their_side().written.store(random());
+        header.sequence = 1000;
+        hostile.write_frame(header, random_bytes(64, random));
+        break;
+    }
+    if (hostile.socket.is_open()) hostile.ring();
+    ASSERT_TRUE(settles([&] { return other.failed.has_value() && other.closed.has_value(); })) << round;
+  }
+  for (std::uint32_t rank = 0; rank < 2; ++rank) honest[rank]->contribute(0, kSum, bytes_of(floats(rank, 16)));
+  EXPECT_TRUE(settles([&] { return honest[0]->results.size() == 1 && honest[1]->results.size() == 1; }));
+  for (const auto& rank : honest) rank->leave();
+  EXPECT_TRUE(settles([&] { return honest[0]->closed && honest[1]->closed; }));
+  EXPECT_GT(root_->metric("shm_corrupt_total"), 0);
 }
 
 TEST_F(DaemonHostile, GarbageAfterAValidJoinEndsThatLaneAndNoOther) {

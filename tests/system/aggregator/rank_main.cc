@@ -5,7 +5,7 @@
 #include <iterator>
 #include <vector>
 
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/near.h"
 
 namespace {
 
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   std::ifstream file(argv[2], std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const auto bytes = std::as_bytes(std::span(text));
-  transport::TcpTransport transport;
+  transport::NearTransport transport;
   Rank rank(transport, static_cast<std::uint16_t>(std::atoi(argv[1])), {bytes.begin(), bytes.end()},
             std::strtoull(argv[3], nullptr, 10), static_cast<std::uint32_t>(std::atoi(argv[4])));
   while (!rank.closed) transport.poll(std::chrono::seconds(1));

@@ -1,7 +1,8 @@
 // Kills a random aggregator at a random moment, again and again, under ranks that run mixed collectives in several
 // groups; now and then the manager, too. No rank may see an error, wait for ever, or have other bits than the others.
 //
-// TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: what the kills may take), TRIBUTARY_CHAOS_SEED.
+// TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: what the kills may take), TRIBUTARY_CHAOS_SEED,
+// TRIBUTARY_CHAOS_NOTICE_MS (200: by when a kill has been seen by the groups on it; a slow machine needs more).
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -32,16 +33,21 @@ void collect_names(const nlohmann::json& node, std::set<std::string>& names) {
 /// One run: the cluster, the ranks, and what has been seen.
 class ChaosRun {
  public:
-  ChaosRun(std::uint64_t seed, std::uint64_t kills, std::uint64_t seconds)
+  /// So many ranks are on one host each.
+  ChaosRun(std::uint64_t seed, std::uint64_t kills, std::uint64_t seconds, std::uint32_t ranks_per_host = 1)
       : random_(seed), kills_(kills), end_us_(now_us() + seconds * 1'000'000) {
     cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = kAggregators, .levels = 2}, 2);
     stop_file_ = workshop_.folder() + "/stop";
+    std::vector<std::string> host_ids;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank)
+      host_ids.push_back(cluster_->layout().host_of_rank[rank / ranks_per_host * ranks_per_host]);
     auto fleet = RankFleet::start({.ranks = kRanks,
                                    .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--seed",
                                                std::to_string(seed), "--bytes-max", "262144"},
                                    .folder = workshop_.folder(),
                                    .cluster = cluster_.get(),
-                                   .environment = {{"TRIBUTARY_TIMEOUT", "30"}, {"TRIBUTARY_LOG", "debug"}}});
+                                   .environment = {{"TRIBUTARY_TIMEOUT", "30"}, {"TRIBUTARY_LOG", "debug"}},
+                                   .host_ids = std::move(host_ids)});
     if (!fleet) throw std::runtime_error(fleet.error().message);
     fleet_ = std::move(*fleet);
     fleet_->on_round = [this](std::size_t, const RoundReport& report) { note(report); };
@@ -143,7 +149,7 @@ class ChaosRun {
       pause(0, 500);
       restart(cli::LocalCluster::kManager);
     }
-    fleet_->listen(milliseconds(200), [&] { return failovers() > failovers_before; });
+    fleet_->listen(notice_limit_, [&] { return failovers() > failovers_before; });
     fleet_->listen(milliseconds(100));  // the round in which the pause was is reported when it ends
     const bool noticed = failovers() > failovers_before;
     kills_noticed_ += noticed ? 1 : 0;
@@ -189,6 +195,7 @@ class ChaosRun {
   std::mt19937_64 random_;
   const std::uint64_t kills_;
   const std::uint64_t end_us_;
+  const milliseconds notice_limit_{number_from_environment("TRIBUTARY_CHAOS_NOTICE_MS", 200)};
   std::string stop_file_;
   std::unique_ptr<cli::LocalCluster> cluster_;
   std::unique_ptr<RankFleet> fleet_;
@@ -202,6 +209,18 @@ TEST(Chaos, KilledAggregatorsCostAPauseAndNothingElse) {
   std::printf("seed %llu (TRIBUTARY_CHAOS_SEED)\n", static_cast<unsigned long long>(seed));
   ChaosRun run(seed, number_from_environment("TRIBUTARY_CHAOS_KILLS", 100),
                number_from_environment("TRIBUTARY_CHAOS_SECONDS", 160));
+  run.start();
+  if (!HasFatalFailure()) run.kill_and_kill_again();
+  if (!HasFatalFailure()) run.come_back();
+  if (!HasFatalFailure()) run.end();
+}
+
+// The world is four hosts of two ranks, a half of it two; odd and even ranks are alone on their hosts.
+TEST(Chaos, KilledAggregatorsUnderHostsOfTwoRanksCostNoMore) {
+  const std::uint64_t seed = number_from_environment("TRIBUTARY_CHAOS_SEED", std::random_device{}());
+  std::printf("seed %llu (TRIBUTARY_CHAOS_SEED)\n", static_cast<unsigned long long>(seed));
+  ChaosRun run(seed, number_from_environment("TRIBUTARY_CHAOS_KILLS", 100) / 3,
+               number_from_environment("TRIBUTARY_CHAOS_SECONDS", 160) / 3, 2);
   run.start();
   if (!HasFatalFailure()) run.kill_and_kill_again();
   if (!HasFatalFailure()) run.come_back();

@@ -19,11 +19,18 @@ constexpr std::uint64_t kRoundsBefore = 10;
 constexpr int kExitError = 3;  // chaos_rank's
 constexpr const char* kTimeoutSeconds = "4";
 
-class LostRank : public testing::Test {
+/// How the ranks go together: each for itself, or as two hosts of two ranks, which are leaders 0 and 2 and one more
+/// each.
+enum class Together : std::uint8_t { not_at_all, two_by_two };
+
+class LostRank : public testing::TestWithParam<Together> {
  protected:
   void start(bool with_service) {
     if (with_service) cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = 3, .levels = 2}, 2);
     stop_file_ = workshop_.folder() + "/stop";
+    std::vector<std::string> host_ids;
+    for (std::uint32_t rank = 0; rank < kRanks && GetParam() == Together::two_by_two; ++rank)
+      host_ids.push_back("worker-" + std::to_string(rank / 2 * 2));
     auto fleet =
         RankFleet::start({.ranks = kRanks,
                           .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--world-only"},
@@ -32,7 +39,9 @@ class LostRank : public testing::Test {
                           .environment = {{"TRIBUTARY_TIMEOUT", kTimeoutSeconds},
                                           {"TRIBUTARY_LOG", "debug"},
                                           {"TRIBUTARY_HOST_ID", "somewhere"},
-                                          {"TRIBUTARY_LOCAL", "off"}}});  // this is about trees and the fallback
+                                          // This is about trees and the fallback.
+                                          {"TRIBUTARY_LOCAL", GetParam() == Together::not_at_all ? "off" : "auto"}},
+                          .host_ids = std::move(host_ids)});
     ASSERT_TRUE(fleet) << fleet.error().message;
     fleet_ = std::move(*fleet);
     ASSERT_NO_FATAL_FAILURE(run_for(kRoundsBefore));
@@ -81,31 +90,31 @@ class LostRank : public testing::Test {
   std::unique_ptr<RankFleet> fleet_;
 };
 
-TEST_F(LostRank, KilledOnTheTreeIsAnErrorOnEveryOtherRank) {
+TEST_P(LostRank, KilledOnTheTreeIsAnErrorOnEveryOtherRank) {
   ASSERT_NO_FATAL_FAILURE(start(true));
   fleet_->rank(2).process->kill();
   expect_errors_that_name(2, milliseconds(10'000));
 }
 
-TEST_F(LostRank, KilledOnTheFallbackIsAnErrorOnEveryOtherRank) {
+TEST_P(LostRank, KilledOnTheFallbackIsAnErrorOnEveryOtherRank) {
   ASSERT_NO_FATAL_FAILURE(start(false));
   fleet_->rank(3).process->kill();
   expect_errors_that_name(3, milliseconds(10'000));
 }
 
-TEST_F(LostRank, KilledRankZeroIsAnErrorOnEveryOtherRank) {
+TEST_P(LostRank, KilledRankZeroIsAnErrorOnEveryOtherRank) {
   ASSERT_NO_FATAL_FAILURE(start(true));
   fleet_->rank(0).process->kill();
   expect_errors_that_name(0, milliseconds(10'000));
 }
 
-TEST_F(LostRank, HungIsAnErrorWithinTheTimeOut) {
+TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
   ASSERT_NO_FATAL_FAILURE(start(true));
   fleet_->rank(1).process->signal(SIGSTOP);
   expect_errors_that_name(1, milliseconds(20'000));
 }
 
-TEST_F(LostRank, HungAggregatorIsNoError) {
+TEST_P(LostRank, HungAggregatorIsNoError) {
   ASSERT_NO_FATAL_FAILURE(start(true));
   const pid_t victim = cluster_->pid_of(cluster_->aggregators() - 1);
   ASSERT_EQ(kill(victim, SIGSTOP), 0);
@@ -116,6 +125,10 @@ TEST_F(LostRank, HungAggregatorIsNoError) {
   EXPECT_EQ(fleet_->trouble(milliseconds(40'000)), "");
   for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
 }
+
+INSTANTIATE_TEST_SUITE_P(, LostRank, testing::Values(Together::not_at_all, Together::two_by_two), [](const auto& each) {
+  return each.param == Together::not_at_all ? "EachForItself" : "TwoHostsOfTwo";
+});
 
 }  // namespace
 }  // namespace tributary::chaos

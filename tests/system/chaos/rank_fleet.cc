@@ -71,6 +71,7 @@ Status RankFleet::start_rank(std::uint32_t index, std::uint16_t port) {
   environment["MASTER_PORT"] = std::to_string(port);
   environment.erase("TRIBUTARY_MANAGER");
   if (settings_.cluster != nullptr) settings_.cluster->add_to(environment, index);
+  if (index < settings_.host_ids.size()) environment["TRIBUTARY_HOST_ID"] = settings_.host_ids[index];
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Errc::io, std::string("no pipe: ") + std::strerror(errno));
   fcntl(ends[0], F_SETFL, O_NONBLOCK);

@@ -51,6 +51,7 @@ struct FleetSettings {
   std::string folder;                          // logs go there
   const cli::LocalCluster* cluster = nullptr;  // none: pure fallback
   cli::Environment environment;                // beyond this process's own
+  std::vector<std::string> host_ids;           // by rank: where they are, if the cluster does not say
 };
 
 class RankFleet {

@@ -69,6 +69,23 @@ TEST_F(Tuning, ExplainSaysWhatIsPickedWhyAndWhatEachWayTakes) {
   EXPECT_THAT(table.output, HasSubstr("halving-doubling"));
 }
 
+TEST_F(Tuning, ExplainKnowsHostsOfSeveralRanks) {
+  const std::vector<std::string> call{"all_reduce",       "--bytes", "16M",         "--ranks", "16",
+                                      "--ranks-per-host", "4",       "--link-rate", "1Gbit/s"};
+  const json hosts = explain(call);
+  EXPECT_EQ(hosts.at("hosts"), 4);
+  EXPECT_EQ(hosts.at("ranks"), 16);
+  EXPECT_EQ(hosts.at("estimates"),
+            explain({"all_reduce", "--bytes", "16M", "--ranks", "4", "--ranks-per-host", "1", "--link-rate", "1Gbit/s"})
+                .at("estimates"));
+  auto as_table = call;
+  as_table.insert(as_table.begin(), "explain");
+  EXPECT_THAT(work_.tributary(as_table).output,
+              HasSubstr("over 16 ranks: in shared memory on each of 4 hosts, and of one rank for each host through "));
+  work_.variables["TRIBUTARY_LOCAL"] = "off";
+  EXPECT_EQ(explain(call).at("hosts"), 0);
+}
+
 TEST_F(Tuning, ExplainFollowsTheVariable) {
   work_.variables["TRIBUTARY_TUNING"] = "off";
   const json off = explain({"all_reduce", "--bytes", "8", "--ranks", "2"});

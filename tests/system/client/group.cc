@@ -19,6 +19,8 @@ void run_ranks_without_end(int nranks, const RankBody& body, const GroupOptions&
   const tributary_unique_id id = make_id();
   in_threads(nranks, [&](int rank) {
     tributary_config config = config_with(options.timeout);
+    const std::string host = host_of(rank, nranks);
+    if (!host.empty()) config.host_id = host.c_str();
     if (options.configure) options.configure(rank, config);
     tributary_comm* comm = nullptr;
     ASSERT_EQ(tributary_comm_init_rank_config(&comm, nranks, &id, rank, &config), TRIBUTARY_OK) << last_error();
@@ -34,6 +36,13 @@ void run_ranks(int nranks, const RankBody& body, const GroupOptions& options) {
         EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK) << "rank " << rank << ": " << last_error();
       },
       options);
+}
+
+std::string host_of(int rank, int nranks) {
+  const char* hosts = std::getenv("TRIBUTARY_TEST_HOSTS");
+  if (hosts == nullptr || nranks == 1) return {};
+  const int places = std::atoi(hosts);
+  return "host-" + std::to_string(places > 0 ? rank * places / nranks : rank % -places);
 }
 
 tributary_unique_id make_id() {
@@ -54,6 +63,7 @@ std::string last_error() {
 
 bool shares_memory() {
   const char* local = std::getenv("TRIBUTARY_LOCAL");
+  if (std::getenv("TRIBUTARY_TEST_HOSTS") != nullptr) return false;
   return local == nullptr || std::string_view(local) != "off";
 }
 

@@ -33,7 +33,11 @@ void in_threads(int count, const std::function<void(int index)>& body);
 /// The last error of this thread.
 [[nodiscard]] std::string last_error();
 
-/// Ranks of one host use its memory here: TRIBUTARY_LOCAL is not off.
+/// Where a rank is, if TRIBUTARY_TEST_HOSTS says that they are on several hosts; else empty. 2: on two, of which the
+/// first has the first half; -2: on two by turns.
+[[nodiscard]] std::string host_of(int rank, int nranks);
+
+/// All ranks are on one host, and use its memory here: TRIBUTARY_LOCAL is not off.
 [[nodiscard]] bool shares_memory();
 
 /// Time-outs of tests that wait for one: several times longer under a sanitizer.

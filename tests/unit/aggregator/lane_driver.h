@@ -38,6 +38,9 @@ class Recorder final : public LaneOutput {
   void fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) override {
     faults.push_back({child_a, child_b, report});
   }
+  void give_back(std::uint32_t child, std::span<const std::byte> payload) override {
+    given_back.emplace_back(child, payload.data());
+  }
   [[nodiscard]] const Sent* result_of(std::uint32_t child, std::uint64_t sequence) const {
     for (const SentDown& sent : down) {
       if (sent.child == child && sent.header.sequence == sequence) return &sent;
@@ -48,6 +51,7 @@ class Recorder final : public LaneOutput {
   std::vector<Sent> up;
   std::vector<SentDown> down;
   std::vector<Fault> faults;
+  std::vector<std::pair<std::uint32_t, const std::byte*>> given_back;
 };
 
 using Outcome = std::expected<void, Refusal>;
@@ -64,6 +68,12 @@ class LaneDriver {
     EXPECT_EQ(place->size(), payload.size());
     if (!payload.empty()) std::memcpy(place->data(), payload.data(), payload.size());
     return lane.contribution_landed(child, header, out);
+  }
+  /// `payload` stays where it is until it is given back.
+  Outcome contribute_in_place(std::uint32_t child, FrameHeader header, std::span<const std::byte> payload) {
+    header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+    EXPECT_TRUE(lane.takes_in_place(child, header));
+    return lane.contribution_landed(child, header, out, payload);
   }
   Outcome result(FrameHeader header, std::span<const std::byte> payload) {
     header.type = FrameType::result;

@@ -246,6 +246,44 @@ TEST(Lane, ManySegmentsRunThroughAWindowWithChildrenAheadOfOneAnother) {
   EXPECT_EQ(driver.lane.segments_in_flight(), 0U);
 }
 
+TEST(Lane, SumsContributionsWhereTheyLieAndGivesThemBackOnce) {
+  // Every second child's contribution lies elsewhere; enough of them that a part is summed early.
+  constexpr std::uint32_t kChildren = 9;
+  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: all of them
+    LaneDriver driver(root_of(kChildren, 2));
+    const Signature sum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
+    for (std::uint64_t sequence = 0; sequence < 6; ++sequence) {
+      std::vector<Bytes> inputs;
+      for (std::uint32_t c = 0; c < kChildren; ++c) inputs.push_back(bytes_of(values<std::int32_t>(c, 16, sequence)));
+      std::vector<std::pair<std::uint32_t, const std::byte*>> kept;
+      for (std::uint32_t c = 0; c < kChildren; ++c) {
+        const bool in_place = parity == 2 || c % 2 == parity;
+        if (in_place) kept.emplace_back(c, inputs[c].data());
+        ASSERT_TRUE(in_place ? driver.contribute_in_place(c, contribution(sequence, sum), inputs[c])
+                             : driver.contribute(c, contribution(sequence, sum), inputs[c]));
+      }
+      ASSERT_EQ(driver.out.result_of(2, sequence)->payload, expected_of(DType::int32, ReduceOp::sum, inputs));
+      EXPECT_EQ(driver.out.given_back, kept);
+      driver.out.given_back.clear();
+    }
+  }
+}
+
+TEST(Lane, TakesNothingInPlaceThatMovesOnAsItIs) {
+  LaneDriver alone(root_of(1, 2));
+  const Signature sum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
+  FrameHeader header = contribution(0, sum);
+  header.payload_bytes = 64;
+  EXPECT_FALSE(alone.lane.takes_in_place(0, header));
+  LaneDriver driver(root_of(3, 2));
+  EXPECT_TRUE(driver.lane.takes_in_place(0, header));
+  header.sequence = 2;
+  EXPECT_FALSE(driver.lane.takes_in_place(0, header)) << "beyond the window";
+  FrameHeader moved = contribution(0, {Collective::broadcast, DType::uint8, ReduceOp::sum, 0, 64});
+  moved.payload_bytes = 64;
+  EXPECT_FALSE(driver.lane.takes_in_place(0, moved));
+}
+
 TEST(Lane, AResultStaysReadableUntilAllHaveContributedTheNextSegmentOfItsSlot) {
   // A slow child still reads result 0 while the others are a window ahead; all patterns, since buffers change places.
   constexpr std::uint32_t kWindow = 2;

@@ -233,35 +233,65 @@ TEST(CudaConvertBody, DecodesEveryCodeByIntegers) {
 
 // ---- quantize
 
-TEST(CudaQuantizeBody, GivesTheReferencesBits) {
-  for (const std::size_t block : {32U, 96U, 256U}) {
-    std::vector<float> in(5 * block + 3);
-    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i % 101) * 0.37F - 17.0F;
-    in[block + 1] = std::numeric_limits<float>::infinity();
-    std::vector<std::int8_t> expected(in.size()), steps(in.size());
-    std::vector<float> expected_scales(6), scales(6), expected_sum(in.size(), 1.0F), sum(in.size(), 1.0F);
-    reference::quantize(in.data(), expected.data(), expected_scales.data(), in.size(), block);
-    QuantizeArguments arguments{in.data(), steps.data(), scales.data(), in.size(), static_cast<std::uint32_t>(block),
-                                0};
-    for (std::size_t begin = 0; begin < in.size(); begin += block) {
-      const std::size_t end = std::min(begin + block, in.size());
-      std::uint32_t largest = 0;
-      for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane)
-        largest = std::max(largest, largest_of_lane(arguments, begin, end, lane));
-      for (std::uint32_t lane = 0; lane < kWarpLanes; ++lane) quantize_by_lane(arguments, begin, end, lane, largest);
-    }
-    EXPECT_EQ(steps, expected);
-    EXPECT_EQ(test::difference(DType::float32, reinterpret_cast<const std::byte*>(expected_scales.data()),
-                               reinterpret_cast<const std::byte*>(scales.data()), 6),
-              "");
+const std::byte* bytes_of(const std::vector<float>& values) {
+  return reinterpret_cast<const std::byte*>(values.data());
+}
 
-    reference::dequantize_accumulate(expected.data(), expected_scales.data(), expected_sum.data(), in.size(), block);
-    const QuantizeArguments back{
-        steps.data(), sum.data(), scales.data(), in.size(), static_cast<std::uint32_t>(block), 0};
-    for (std::size_t i = 0; i < in.size(); ++i) dequantize_element<true>(back, i);
-    EXPECT_EQ(test::difference(DType::float32, reinterpret_cast<const std::byte*>(expected_sum.data()),
-                               reinterpret_cast<const std::byte*>(sum.data()), in.size()),
-              "");
+/// As the kernel does it, whose lanes compare by shuffles.
+void run_quantize(const QuantizeArguments& arguments) {
+  for (std::uint64_t begin = 0; begin < arguments.count; begin += arguments.block) {
+    const std::uint64_t end = std::min(begin + arguments.block, arguments.count);
+    std::uint32_t largest = 0;
+    for (std::uint32_t lane = 0; lane < arguments.lanes; ++lane)
+      largest = std::max(largest, largest_of(load_part(arguments, begin, end, lane)));
+    for (std::uint32_t lane = 0; lane < arguments.lanes; ++lane)
+      quantize_part(arguments, begin, end, lane, load_part(arguments, begin, end, lane), largest);
+  }
+}
+
+/// Quantizes and comes back, with float32 `floats_at` elements and int8 `steps_at` elements from a boundary.
+void expect_quantized(std::size_t block, std::size_t count, std::size_t floats_at, std::size_t steps_at) {
+  std::vector<float> in(count);
+  for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<float>(i % 101) * 0.37F - 17.0F;
+  if (count > block + 1) in[block + 1] = std::numeric_limits<float>::infinity();
+  const std::size_t blocks = scales_count(count, block);
+  std::vector<std::int8_t> expected(count);
+  std::vector<float> expected_scales(blocks), scales(blocks), expected_sum(count, 1.0F), expected_back(count);
+  reference::quantize(in.data(), expected.data(), expected_scales.data(), count, block);
+  reference::dequantize(expected.data(), expected_scales.data(), expected_back.data(), count, block);
+  reference::dequantize_accumulate(expected.data(), expected_scales.data(), expected_sum.data(), count, block);
+
+  GuardedArray floats(count * sizeof(float), floats_at * sizeof(float)), steps(count, steps_at);
+  std::memcpy(floats.data(), in.data(), count * sizeof(float));
+  QuantizeArguments arguments = quantize_shape(address_of(floats.data()), address_of(steps.data()), count, block);
+  EXPECT_EQ(arguments.aligned, floats_at % 4 == 0 && steps_at % 4 == 0 ? 1U : 0U);
+  arguments.in = floats.data();
+  arguments.out = steps.data();
+  arguments.scales = scales.data();
+  run_quantize(arguments);
+  EXPECT_TRUE(steps.guards_intact());
+  EXPECT_EQ(std::memcmp(steps.data(), expected.data(), count), 0);
+  EXPECT_EQ(test::difference(DType::float32, bytes_of(expected_scales), bytes_of(scales), blocks), "");
+
+  arguments.in = steps.data();
+  arguments.out = floats.data();
+  run_grid(5, [&](Lane lane) { dequantize_body<false>(arguments, lane); });
+  EXPECT_EQ(test::difference(DType::float32, bytes_of(expected_back), floats.data(), count), "");
+  const std::vector<float> ones(count, 1.0F);
+  std::memcpy(floats.data(), ones.data(), count * sizeof(float));
+  run_grid(5, [&](Lane lane) { dequantize_body<true>(arguments, lane); });
+  EXPECT_EQ(test::difference(DType::float32, bytes_of(expected_sum), floats.data(), count), "");
+  EXPECT_TRUE(floats.guards_intact());
+}
+
+TEST(CudaQuantizeBody, GivesTheReferencesBits) {
+  for (std::size_t block = kScaleBlockMin; block <= kScaleBlockMax; block += kScaleBlockMin) {
+    for (const std::size_t count : {std::size_t{1}, block - 1, block, 5 * block + 3, 9 * block + 31}) {
+      SCOPED_TRACE(std::to_string(count) + " in blocks of " + std::to_string(block));
+      expect_quantized(block, count, 0, 0);
+      expect_quantized(block, count, 1, 0);
+      expect_quantized(block, count, 0, 3);
+    }
   }
 }
 

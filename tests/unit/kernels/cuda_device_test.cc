@@ -198,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(Gpu, CudaDeviceConvert, testing::ValuesIn(kSmallFormats
                          [](const auto& format) { return std::string(to_string(format.param)); });
 
 TEST(CudaDeviceQuantize, GivesTheReferencesBits) {
-  for (const std::size_t block : {32U, 96U, 256U}) {
+  for (const std::size_t block : {32U, 64U, 96U, 256U}) {
     std::vector<float> in(1000 * block + 5);
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<float>(i * 2654435761U % 100003) * 0.001F - 47.0F;
     in[3 * block] = std::numeric_limits<float>::infinity();

@@ -182,6 +182,8 @@ TEST(CudaReduce, RefusesWhatTheContractDoesNotAllow) {
       kernels->convert(DType::float16, DType::bfloat16, 0x10000, 0x20000, 8, Overflow::saturate, nullptr).error().code,
       Errc::bad_argument);
   EXPECT_EQ(kernels->quantize(0x10000, 0x20000, 0x30000, 8, 33, nullptr).error().code, Errc::bad_argument);
+  EXPECT_EQ(kernels->quantize(0x10002, 0x20000, 0x30000, 8, 32, nullptr).error().code, Errc::bad_argument);
+  EXPECT_EQ(kernels->dequantize(0x10000, 0x30001, 0x20000, 8, 32, nullptr).error().code, Errc::bad_argument);
   EXPECT_TRUE(driver.launches.empty());
 }
 

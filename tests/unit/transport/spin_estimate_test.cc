@@ -1,5 +1,5 @@
 // When a wait is spun for, and when no more.
-#include "tcp/spin_estimate.h"
+#include "core/spin_estimate.h"
 
 #include <gtest/gtest.h>
 

@@ -36,9 +36,11 @@ py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
     info = self->info();
   }
   py::dict result;
-  result["path"] = info.path == TRIBUTARY_PATH_IN_NETWORK ? "in-network"
-                   : info.path == TRIBUTARY_PATH_LOCAL    ? "local"
-                                                          : "fallback";
+  const bool in_network = info.path == TRIBUTARY_PATH_IN_NETWORK;
+  result["path"] = info.path == TRIBUTARY_PATH_LOCAL ? "local"
+                   : info.hosts != 0                 ? (in_network ? "host+tree" : "host+ring")
+                                                     : (in_network ? "in-network" : "fallback");
+  result["hosts"] = info.hosts;
   result["reason"] = py::str(info.reason);
   result["epoch"] = info.epoch;
   result["lanes"] = info.lanes;

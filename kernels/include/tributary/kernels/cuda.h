@@ -122,9 +122,8 @@ class CudaKernels {
                 void** arguments);
   Status run_convert(const Kernel& kernel, const char* what, DeviceAddress in, DeviceAddress out, std::size_t count,
                      DType small, bool narrows, StreamHandle stream, Share share);
-  Status run_quantize(const Kernel& kernel, const char* what, std::uint64_t threads, DeviceAddress in,
-                      DeviceAddress out, DeviceAddress scales, std::size_t count, std::size_t block,
-                      StreamHandle stream);
+  Status run_quantize(const Kernel& kernel, const char* what, bool quantizes, DeviceAddress in, DeviceAddress out,
+                      DeviceAddress scales, std::size_t count, std::size_t block, StreamHandle stream);
   Status run_pack(const PackTable& table, DeviceAddress packed, bool unpacks, StreamHandle stream);
 
   CudaDriver& driver_;

@@ -12,6 +12,7 @@ enum class Target : std::uint8_t {
   avx2,       // x86-64 with AVX2, FMA, F16C and BMI2 (x86-64-v3)
   avx3,       // x86-64 with AVX-512 F, BW, DQ and VL (x86-64-v4)
   avx3_bf16,  // avx3 with AVX512_BF16, for its conversions to bfloat16
+  avx3_fp16,  // avx3_bf16 with AVX512_FP16, for its float16 arithmetic
   neon,       // arm64
   sve,        // arm64 with the Scalable Vector Extension, of any vector length
 };

@@ -49,7 +49,12 @@ class ChannelHandler {
   virtual void on_open(Channel&) {}
   /// A header that passed decode() has arrived. Called once per frame, again after NotYet and resume().
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
-  /// The payload has landed whole where on_header said (nothing, for payload_bytes == 0).
+  /// Asked before on_header, by transports whose payloads can lie in memory that the other side has written, once one
+  /// does, whole and in one piece. True: the payload is taken as it lies. on_frame brings it, without on_header before;
+  /// it must not be written to, and it stays there until Channel::give_back(). False: on_header is asked. The other
+  /// side could still change it: who reads it twice may read two things. May be asked several times for one frame.
+  virtual bool takes_in_place(Channel&, const FrameHeader&) { return false; }
+  /// The payload has landed whole where on_header said (nothing, for payload_bytes == 0), or lies where it was written.
   virtual void on_frame(Channel& channel, const FrameHeader& header, std::span<std::byte> payload) = 0;
   /// The bytes of a send() with this cookie are not referenced any more. In the order of the sends; not called for
   /// send_copy().
@@ -73,6 +78,9 @@ class Channel {
   /// The same for small, rare control frames: the payload is copied, there is no bound but memory, on_sent is not
   /// called. Allocates.
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
+  /// A payload that takes_in_place() took is not read any more. In any order; those that are kept for long hold the
+  /// sender up. The end of the channel, too, leaves them readable until it is destroyed.
+  virtual void give_back(std::span<const std::byte> /*payload*/) {}
   /// Go on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
   /// Closes at once; frames still queued may be lost. No callback follows.

@@ -49,6 +49,8 @@ struct TcpStatistics {
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TcpSettings& settings = {});
+  /// On a core that connections of another kind share.
+  explicit TcpTransport(std::shared_ptr<TcpCore> core);
   /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
   /// name look-up that is under way.
   ~TcpTransport() override;

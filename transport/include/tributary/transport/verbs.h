@@ -4,11 +4,14 @@
 // from where the sender has them to where the receiver's handler wants them: no processor copies them, and no kernel is
 // asked.
 //
-// Authority. A payload's key is told to the peer that shall fetch it, and to nobody else; it allows reading alone, of
-// the payload's own bytes, and is revoked when the frame is sent, unless the memory is kept registered
-// (keep_registered). A key is good only within its protection domain. Connections whose first frame names the same
-// group share one, because their memory is the same: a group's. The group is claimed before the first frame comes, and
-// the first frame must repeat it. A connection that claims none has a domain of its own.
+// Authority. A payload's key is told to the peer that shall fetch it. It is the key of a memory window, bound to this
+// connection's queue pair: it lets that peer alone read the payload's own bytes and nothing else, and it is revoked
+// when the peer says that it has them, before anything happens because of that. Registrations have no key that a peer
+// could use. Nobody is ever given a right to write. Devices without such windows: every connection has a protection
+// domain of its own, and each payload is registered by itself, for as long as the peer reads it.
+//
+// A connection claims a group before its first frame comes, and the first frame must repeat it; connections of the same
+// group share a protection domain, because their memory is the same: a group's. One that claims none has its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -33,13 +36,17 @@ struct VerbsSettings {
   std::uint32_t inline_bytes = 220;  // messages up to so long are written into the work request, if the device can
   std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; larger payloads are fetched by several
   std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
+  // Payloads of one channel that the peer may be fetching, each through a memory window: a power of two, or less is
+  // used. 0: no memory windows, as on devices that have none.
+  std::uint32_t windows_max = 64;
   // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that is unmapped
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
   std::size_t registrations_idle_bytes = 0;
-  Duration busy_poll = std::chrono::microseconds(50);  // poll(wait) spins up to so long before it sleeps; it learns
-                                                       // from how soon something came
-  std::uint8_t traffic_class = 0;                      // DSCP and ECN bits of RoCE packets; 0: the system's
+  Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
+  Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
+                                                      // others, but only while most waits are over by then; 0: never
+  std::uint8_t traffic_class = 0;                     // DSCP and ECN bits of RoCE packets; 0: the system's
   std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
   std::uint8_t retry_count = 7;      // packets sent again before the peer counts as gone; at most 7
   std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
@@ -64,6 +71,7 @@ struct VerbsStatistics {
   std::size_t queue_pairs = 0;
   std::size_t completion_queues = 0;
   std::size_t memory_regions = 0;
+  std::size_t memory_windows = 0;
   std::size_t bytes_registered = 0;
 };
 

@@ -42,8 +42,9 @@ __all__ = ["Info", "create", "info", "library_version"]
 class Info(TypedDict):
     """A communicator's counters. Bytes are payload of collectives that have ended: this rank's input; of gathers, output."""
 
-    path: str  # "in-network", "local" (shared memory of one host) or "fallback": of operations that start now
+    path: str  # "in-network", "local" (shared memory of one host) or "fallback": of operations that start now; "host+tree", "host+ring": see hosts
     reason: str  # why
+    hosts: int  # not 0: ranks of a host reduce in its memory first; then over a tree, or by the fallback, between so many hosts
     epoch: int  # generation of the trees; 0 before the first
     lanes: int  # 0 on fallback
     levels: int  # aggregators between a rank and the result

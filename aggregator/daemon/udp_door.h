@@ -1,0 +1,42 @@
+#pragma once
+// Where connections over UDP come in. Whoever knocks says which group and lane he is for, and is told the port of the
+// worker that serves that lane. Nothing is remembered here; the worker proves the address, reads the join frame and
+// verifies its credential.
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "tributary/transport/udp.h"
+
+namespace tributary::aggregator {
+
+class UdpDoor {
+ public:
+  /// Listens, and serves on a thread of its own, which asks `route`.
+  [[nodiscard]] static Result<std::unique_ptr<UdpDoor>> open(const Endpoint& listen,
+                                                             const transport::UdpSettings& settings,
+                                                             transport::UdpTransport::Route route);
+  ~UdpDoor();
+  UdpDoor(const UdpDoor&) = delete;
+  UdpDoor& operator=(const UdpDoor&) = delete;
+
+  // ---- any thread
+  [[nodiscard]] Endpoint local() const { return local_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept {
+    return std::chrono::steady_clock::time_point(last_turn_.load(std::memory_order_relaxed));
+  }
+
+ private:
+  UdpDoor() = default;
+  void run(const std::stop_token& stop);
+
+  std::unique_ptr<transport::UdpTransport> transport_;
+  std::unique_ptr<transport::Listener> listener_;
+  Endpoint local_;
+  std::atomic<std::chrono::steady_clock::duration> last_turn_{std::chrono::steady_clock::now().time_since_epoch()};
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,269 @@
+#include "client/collectives/hosts/host_runner.h"
+
+#include <algorithm>
+
+#include "client/tuning/cost_model.h"
+#include "tributary/kernels/reduce.h"
+
+namespace tributary::client::hosts {
+
+namespace {
+
+constexpr std::uint32_t kRoundsMax = 64;
+
+/// An average is a sum until its end: hosts with different numbers of ranks have no common average.
+ReduceOp sums(ReduceOp op) noexcept {
+  return op == ReduceOp::avg ? ReduceOp::sum : op;
+}
+
+}  // namespace
+
+void HostRunner::submit(Operation& operation) {
+  const Cut cut(operation.signature, parts_.map.ranks());
+  const auto task = std::make_shared<Task>(&operation, cut.pieces(), tag_of(operation.signature));
+  for (std::uint64_t i = 0; i < cut.pieces(); ++i) line_.push_back({task, cut.at(i)});
+  advance();
+}
+
+// What is done may begin the next operation, within done().
+bool HostRunner::advance() {
+  if (advancing_ || failed_) return false;
+  advancing_ = true;
+  bool any = false;
+  // What goes down comes first: others wait for it, and it makes room.
+  for (std::uint32_t rounds = 0; rounds < kRoundsMax; ++rounds) {
+    const bool down = step_down();
+    const bool up = !failed_ && step_up();
+    if (!down && !up) break;
+    any = true;
+  }
+  advancing_ = false;
+  return any;
+}
+
+bool HostRunner::step_up() {
+  if (!up_runs_) {
+    if (next_up_ == first_ + line_.size()) return false;
+    if (leads() && next_up_ - first_ >= kAheadMax) return false;
+    const auto call = call_up(at(next_up_), next_up_);
+    if (call) {
+      parts_.up->begin(*call);
+      up_runs_ = true;
+    }
+  }
+  if (up_runs_) {
+    const std::uint64_t steps = parts_.up->steps();
+    if (!parts_.up->advance()) return parts_.up->steps() != steps;
+    up_runs_ = false;
+    if (!parts_.up->outcome()) return false;  // error() finds it
+  }
+  Flight& flight = at(next_up_);
+  const std::uint64_t number = next_up_++;
+  if (leads()) send_between(flight, number);
+  return true;
+}
+
+bool HostRunner::step_down() {
+  if (!down_runs_) {
+    if (next_up_ == first_) return false;
+    Flight& flight = line_.front();
+    if (leads()) {
+      if (!flight.returned) return false;
+      divide(flight, first_);
+    }
+    const auto call = call_down(flight, first_);
+    if (call) {
+      parts_.down->begin(*call);
+      down_runs_ = true;
+    }
+  }
+  if (down_runs_) {
+    const std::uint64_t steps = parts_.down->steps();
+    if (!parts_.down->advance()) return parts_.down->steps() != steps;
+    down_runs_ = false;
+    if (!parts_.down->outcome()) return false;
+  }
+  const std::shared_ptr<Task> task = std::move(line_.front().task);
+  line_.pop_front();
+  ++first_;
+  if (--task->pieces_left == 0) parts_.done(*task->operation);
+  return true;
+}
+
+local::Call HostRunner::call(const Flight& flight, Collective collective, std::uint32_t root) const noexcept {
+  const Signature& whole = flight.task->operation->signature;
+  local::Call call;
+  call.signature.collective = collective;
+  call.signature.root = root;
+  if (collective != Collective::barrier) {
+    call.signature.dtype = whole.dtype;
+    call.signature.op = sums(whole.op);
+    call.signature.count = flight.piece.segment.count;
+  }
+  call.number = flight.task->operation->number;
+  return call;
+}
+
+/// The rank that gets or has the piece is another one of the leader's host.
+bool HostRunner::passes_leader(const Flight& flight) const noexcept {
+  return is_here(flight.piece.segment.owner) && flight.piece.segment.owner != leader();
+}
+
+/// Where the leader has what its host's ranks and in the end all ranks come to.
+std::byte* HostRunner::sum_of(const Flight& flight, std::uint64_t number) {
+  const Operation& o = *flight.task->operation;
+  const Segment& segment = flight.piece.segment;
+  if (flight.piece.kind != Collective::reduce || segment.owner == parts_.rank) return o.result_of(segment);
+  const std::size_t slot = number % kAheadMax;
+  const std::size_t bytes = segment.count * o.element_bytes();
+  if (scratch_bytes_[slot] < bytes) {
+    scratch_[slot] = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    scratch_bytes_[slot] = bytes;
+  }
+  return scratch_[slot].get();
+}
+
+std::optional<local::Call> HostRunner::call_up(const Flight& flight, std::uint64_t number) {
+  if (alone()) return std::nullopt;
+  const Operation& o = *flight.task->operation;
+  const Segment& segment = flight.piece.segment;
+  local::Call up;
+  switch (flight.piece.kind) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+      up = call(flight, Collective::reduce, 0);
+      up.send = o.input_of(segment);
+      if (leads()) up.recv = sum_of(flight, number);
+      break;
+    case Collective::broadcast:
+      if (!passes_leader(flight)) return std::nullopt;
+      up = call(flight, Collective::broadcast, parts_.map.place_of(segment.owner));
+      if (segment.owner == parts_.rank) up.send = o.input_of(segment);
+      if (segment.owner == parts_.rank || leads()) up.recv = o.result_of(segment);
+      break;
+    default:
+      up = call(flight, Collective::barrier, flight.piece.announces ? flight.task->tag : 0);
+      break;
+  }
+  up.in_place = up.recv != nullptr && up.send == up.recv;
+  return up;
+}
+
+std::optional<local::Call> HostRunner::call_down(const Flight& flight, std::uint64_t number) {
+  if (alone() || flight.piece.announces) return std::nullopt;
+  const Operation& o = *flight.task->operation;
+  const Segment& segment = flight.piece.segment;
+  if (flight.piece.kind == Collective::barrier) return call(flight, Collective::barrier, 0);
+  local::Call down = call(flight, Collective::broadcast, 0);
+  down.in_place = leads();
+  if (leads()) down.send = down.recv = sum_of(flight, number);
+  if (flight.piece.kind == Collective::reduce) {
+    if (!passes_leader(flight)) return std::nullopt;
+    if (segment.owner == parts_.rank) down.recv = o.result_of(segment);
+    return down;
+  }
+  if (!leads()) {
+    const bool has_it = flight.piece.kind == Collective::broadcast && segment.owner == parts_.rank;
+    if (!has_it) down.recv = o.result_of(segment);
+  }
+  return down;
+}
+
+void HostRunner::send_between(Flight& flight, std::uint64_t number) {
+  const Operation& o = *flight.task->operation;
+  const Piece& piece = flight.piece;
+  const Segment& segment = piece.segment;
+  // Where all ranks get the sum, the tag travels with each piece.
+  if (piece.announces && o.signature.collective == Collective::all_reduce) {
+    flight.returned = true;
+    return;
+  }
+  auto between = std::make_unique<Operation>();
+  between->signature = call(flight, piece.kind, flight.task->tag).signature;
+  between->part_of_bytes =
+      tuning::vector_bytes(o.signature.collective, parts_.map.ranks(), o.signature.count * o.element_bytes());
+  switch (piece.kind) {
+    case Collective::all_reduce:
+      between->recv = sum_of(flight, number);
+      between->send = alone() ? o.input_of(segment) : between->recv;
+      break;
+    case Collective::reduce:
+      between->signature.root = parts_.map.host_of(segment.owner);
+      between->recv = is_here(segment.owner) ? sum_of(flight, number) : nullptr;
+      between->send = alone() ? o.input_of(segment) : sum_of(flight, number);
+      break;
+    case Collective::broadcast:
+      between->signature.root = parts_.map.host_of(segment.owner);
+      between->recv = o.result_of(segment);
+      if (is_here(segment.owner)) {
+        between->send = segment.owner == parts_.rank ? o.input_of(segment) : between->recv;
+      }
+      break;
+    default:
+      break;
+  }
+  between->memory_kept = piece.kind != Collective::reduce;  // that may be scratch memory
+  between->in_place = between->recv != nullptr && between->send == between->recv;
+  between->on_done = [this, alive = alive_, number](const Status& status) {
+    if (*alive) returned(number, status);
+  };
+  ++between_;
+  parts_.between(std::move(between));
+}
+
+void HostRunner::returned(std::uint64_t number, const Status& status) {
+  --between_;
+  if (status) {
+    at(number).returned = true;
+  } else if (!between_error_) {
+    between_error_ = status.error();
+  }
+}
+
+// Every leader does it to the same bits, with the same outcome.
+void HostRunner::divide(const Flight& flight, std::uint64_t number) {
+  const Operation& o = *flight.task->operation;
+  const Piece& piece = flight.piece;
+  if (o.signature.op != ReduceOp::avg || piece.announces) return;
+  const bool wanted =
+      piece.kind == Collective::all_reduce || (piece.kind == Collective::reduce && is_here(piece.segment.owner));
+  if (!wanted) return;
+  std::byte* const sum = sum_of(flight, number);
+  const std::array<const void*, 1> input{sum};
+  kernels::reduce(o.signature.dtype, ReduceOp::avg, input, sum, piece.segment.count, parts_.map.ranks());
+}
+
+void HostRunner::inspect() {
+  if (up_runs_) parts_.up->inspect();
+  if (down_runs_) parts_.down->inspect();
+}
+
+void HostRunner::fail(const Error& error) noexcept {
+  failed_ = true;
+  if (parts_.up) parts_.up->fail(error);
+  if (parts_.down) parts_.down->fail(error);
+}
+
+std::optional<Error> HostRunner::error() const {
+  for (const auto* group : {&parts_.up, &parts_.down}) {
+    if (*group && (*group)->failed()) return (*group)->failure();
+  }
+  return between_error_;
+}
+
+void HostRunner::sleep(std::chrono::nanoseconds limit) noexcept {
+  local::LocalGroup& group = down_runs_ ? *parts_.down : *parts_.up;
+  group.bell().sleep(limit, [this] { return advance(); });
+}
+
+std::string HostRunner::waits_for() const {
+  if (line_.empty()) return "nothing";
+  const bool is_up = next_up_ > first_;
+  const std::uint64_t of_operation = line_.front().task->pieces_left;
+  std::string where = "among the ranks of this host";
+  if (is_up && leads() && !line_.front().returned) where = "between the hosts";
+  if (is_up && !leads()) where = "for rank " + std::to_string(leader()) + ", which speaks for this host";
+  return where + ", " + std::to_string(of_operation) + " piece(s) before its end";
+}
+
+}  // namespace tributary::client::hosts

@@ -1,0 +1,116 @@
+#pragma once
+// Collectives of ranks on several hosts, where ranks of one host share memory. One rank's side of it.
+//
+//            up                      between                        down
+//   ranks of a host  ->  leader  ==  leaders of all hosts  ==  leader  ->  ranks of a host
+//   shared memory                    tree, or fallback                     shared memory
+//
+// A call is cut into pieces (cut.h), and each goes through the three stages. In each stage they keep the order of the
+// calls, on every rank of a host, so that nobody has to tell which piece is next; between two stages nothing is agreed:
+// while one piece is between the hosts, the next ones are summed up and earlier ones handed down. Each of the two
+// stages within the host has a group of its own for that.
+//
+// What is reduced goes into the leader's own result, where that is to hold the same elements in the end, else into
+// scratch memory; the stage between the hosts works on it in place, and the stage down copies from it.
+//
+// Single-threaded, and never blocks.
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/collectives/hosts/cut.h"
+#include "client/collectives/hosts/host_map.h"
+#include "client/collectives/local/local_group.h"
+#include "client/core/operation.h"
+
+namespace tributary::client::hosts {
+
+class HostRunner {
+ public:
+  struct Parts {
+    std::uint32_t rank = 0;
+    HostMap map{{}};
+    std::unique_ptr<local::LocalGroup> up, down;  // none: this rank is alone on its host
+    /// A leader's: begins an operation among the leaders. Operations begin in this order.
+    std::function<void(std::unique_ptr<Operation>)> between;
+    /// Every rank's: this operation has ended.
+    std::function<void(Operation&)> done;
+  };
+  explicit HostRunner(Parts parts) : parts_(std::move(parts)), alive_(std::make_shared<bool>(true)) {}
+  HostRunner(const HostRunner&) = delete;
+  HostRunner& operator=(const HostRunner&) = delete;
+  ~HostRunner() { *alive_ = false; }
+
+  /// The operation and its buffers are the runner's until it is done. Cut::can() it.
+  void submit(Operation& operation);
+  /// Does what can be done now. True: that was something.
+  bool advance();
+  /// Time-outs are not looked after here, but processes that have ended; a few times a second.
+  void inspect();
+  /// No operation is ever done from now on, and no buffer used; on the other ranks of this host neither.
+  void fail(const Error& error) noexcept;
+  /// Why no operation is ever done.
+  [[nodiscard]] std::optional<Error> error() const;
+
+  [[nodiscard]] bool idle() const noexcept { return line_.empty(); }
+  /// Another rank of this host is waited for, and tells nobody that it has come.
+  [[nodiscard]] bool waits_here() const noexcept { return up_runs_ || down_runs_; }
+  /// Leaders are waited for, this one's host being ready.
+  [[nodiscard]] bool waits_between() const noexcept { return between_ > 0; }
+  /// Sleeps until another rank of this host has done something, or for `limit`; where waits_here().
+  void sleep(std::chrono::nanoseconds limit) noexcept;
+  /// For people: where the oldest operation stands.
+  [[nodiscard]] std::string waits_for() const;
+  /// Pieces that are through.
+  [[nodiscard]] std::uint64_t steps() const noexcept { return first_; }
+
+ private:
+  struct Task {
+    Operation* operation;
+    std::uint64_t pieces_left;
+    std::uint32_t tag;
+  };
+  /// A piece on its way.
+  struct Flight {
+    std::shared_ptr<Task> task;
+    Piece piece;
+    bool returned = false;  // from between the hosts; never looked at but on leaders
+  };
+  static constexpr std::uint64_t kAheadMax = 8;  // pieces that a leader has under way
+
+  bool step_up();
+  bool step_down();
+  [[nodiscard]] std::optional<local::Call> call_up(const Flight& flight, std::uint64_t number);
+  [[nodiscard]] std::optional<local::Call> call_down(const Flight& flight, std::uint64_t number);
+  void send_between(Flight& flight, std::uint64_t number);
+  void divide(const Flight& flight, std::uint64_t number);
+  [[nodiscard]] bool passes_leader(const Flight& flight) const noexcept;
+  [[nodiscard]] std::byte* sum_of(const Flight& flight, std::uint64_t number);
+  [[nodiscard]] Flight& at(std::uint64_t number) { return line_[number - first_]; }
+  [[nodiscard]] local::Call call(const Flight& flight, Collective collective, std::uint32_t root) const noexcept;
+  void returned(std::uint64_t number, const Status& status);
+
+  [[nodiscard]] bool leads() const noexcept { return parts_.map.leads(parts_.rank); }
+  [[nodiscard]] bool alone() const noexcept { return parts_.up == nullptr; }
+  [[nodiscard]] std::uint32_t host() const noexcept { return parts_.map.host_of(parts_.rank); }
+  [[nodiscard]] bool is_here(std::uint32_t rank) const noexcept { return parts_.map.host_of(rank) == host(); }
+  [[nodiscard]] std::uint32_t leader() const noexcept { return parts_.map.leader(host()); }
+
+  Parts parts_;
+  std::deque<Flight> line_;  // pieces that are not through, in their order
+  std::uint64_t first_ = 0;  // of line_, counted since the beginning; it is the next to go down
+  std::uint64_t next_up_ = 0;
+  bool up_runs_ = false, down_runs_ = false;
+  std::uint64_t between_ = 0;  // pieces there
+  bool advancing_ = false;
+  std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;
+  std::array<std::size_t, kAheadMax> scratch_bytes_{};
+  std::optional<Error> between_error_;
+  bool failed_ = false;
+  std::shared_ptr<bool> alive_;
+};
+
+}  // namespace tributary::client::hosts

@@ -1,0 +1,65 @@
+// The manager's REST interface behind its HTTP parser: any method, path and body, by callers with every token.
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cluster_fixture.h"
+#include "tree-manager/api/api.h"
+
+using namespace tributary;
+using namespace tributary::manager;
+
+namespace {
+
+/// Made anew for every input: what one input finds does not depend on those before it.
+struct Service {
+  MemoryStore store;
+  ManualClock clock;
+  SigningKey key = *SigningKey::from_seed(std::array<std::byte, kPrivateKeyBytes>{});
+  std::unique_ptr<Cluster> cluster = *Cluster::open({}, store, *SigningKey::from_seed(key.seed()), clock,
+                                                    *parse_topology(leaf_spine_yaml(2, 2, 1), "fuzz"));
+  Api api{*cluster, {.aggregator_token = "a", .job_token = "j"}};
+
+  void call(const std::string& method, const std::string& path, const std::string& token, const std::string& body) {
+    const std::size_t question = path.find('?');
+    const HttpHead head{.method = method,
+                        .path = path.substr(0, question),
+                        .query = question == std::string::npos ? "" : path.substr(question + 1),
+                        .authorization = token,
+                        .remote_address = "192.0.2.7"};
+    const Admission admission = api.admit(head);
+    const HttpReply reply = admission.refusal                        ? *admission.refusal
+                            : body.size() > admission.body_bytes_max ? api.reject(413, "too long")
+                                                                     : api.handle(head, body);
+    if (reply.status < 200 || reply.status > 599) std::abort();
+    if (reply.status == 500) std::abort();  // an exception that nobody expected
+    if (reply.content_type == "application/json" && !nlohmann::json::accept(reply.body)) std::abort();
+  }
+};
+
+}  // namespace
+
+// Lines: METHOD PATH TOKEN, then the body up to a line that is a single dot.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size > 16384) return 0;
+  Service service;
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  const auto until = [&](std::string_view end) {
+    const std::size_t at = rest.find(end);
+    const std::string part(rest.substr(0, at));
+    rest.remove_prefix(at == std::string_view::npos ? rest.size() : at + end.size());
+    return part;
+  };
+  for (int calls = 0; !rest.empty() && calls < 16; ++calls) {
+    const std::string method = until(" ");
+    const std::string path = until(" ");
+    const std::string token = until("\n");
+    const std::string body = until("\n.\n");
+    service.call(method, path, token, body);
+    service.clock.advance(std::chrono::seconds(1));
+    service.cluster->tick();
+  }
+  return 0;
+}

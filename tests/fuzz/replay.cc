@@ -1,0 +1,79 @@
+// Runs a fuzz target without libFuzzer: every file of a folder, then mutations of each from fixed seeds, so that every
+// compiler and every sanitizer of the ordinary test run sees what the fuzzers have found worth keeping.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+using Input = std::vector<std::uint8_t>;
+constexpr int kMutationsOfEach = 64;
+constexpr std::size_t kBytesMax = 1U << 16;
+
+// A copy of its own, exactly as long: a reader that goes beyond the end is seen.
+void run(const Input& input) {
+  const Input exact(input);
+  LLVMFuzzerTestOneInput(exact.data(), exact.size());
+}
+
+Input mutated(Input input, std::mt19937_64& random) {
+  const auto at = [&] { return random() % (input.size() + 1); };
+  for (std::uint64_t changes = 1 + random() % 4; changes != 0; --changes) {
+    const auto place = static_cast<std::ptrdiff_t>(at());
+    switch (random() % 5) {
+      case 0:
+        if (!input.empty()) input[random() % input.size()] ^= static_cast<std::uint8_t>(1U << random() % 8);
+        break;
+      case 1:
+        if (!input.empty()) input[random() % input.size()] = static_cast<std::uint8_t>(random());
+        break;
+      case 2:
+        input.resize(at());
+        break;
+      case 3:
+        input.insert(input.begin() + place, static_cast<std::uint8_t>(random()));
+        break;
+      default: {
+        const std::size_t length = std::min<std::size_t>(random() % 64, input.size() - static_cast<std::size_t>(place));
+        const Input piece(input.begin() + place, input.begin() + place + static_cast<std::ptrdiff_t>(length));
+        input.insert(input.begin() + static_cast<std::ptrdiff_t>(at()), piece.begin(), piece.end());
+      }
+    }
+  }
+  if (input.size() > kBytesMax) input.resize(kBytesMax);
+  return input;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s FOLDER: runs every file in it\n", argv[0]);
+    return 64;
+  }
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(argv[1], error)) files.push_back(entry.path());
+  if (error || files.empty()) {
+    std::fprintf(stderr, "%s: no inputs there: %s\n", argv[1], error ? error.message().c_str() : "it is empty");
+    return 1;
+  }
+  std::ranges::sort(files);
+  std::mt19937_64 random(1);
+  run({});
+  for (const auto& file : files) {
+    std::ifstream stream(file, std::ios::binary);
+    const Input input((std::istreambuf_iterator<char>(stream)), {});
+    run(input);
+    for (int i = 0; i < kMutationsOfEach; ++i) run(mutated(input, random));
+  }
+  std::printf("%zu inputs, %zu mutations\n", files.size(), files.size() * kMutationsOfEach);
+}

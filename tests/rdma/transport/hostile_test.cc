@@ -1,0 +1,254 @@
+// What a peer that keeps no rule can reach with the keys that it was told, or that it could guess: its own payloads, as
+// long as they are offered to it, and nothing else. Each attempt costs it its connection, and nobody else anything.
+#include <map>
+#include <set>
+
+#include "peer.h"
+#include "raw_peer.h"
+#include "verbs_world.h"
+
+namespace {
+
+/// Every registration of this process, as the device's library made it: the worst that a peer could have guessed.
+std::map<ibv_mr*, ibv_mr>& registrations() {
+  static std::map<ibv_mr*, ibv_mr> all;
+  return all;
+}
+ibv_mr* note(ibv_mr* region) {
+  if (region != nullptr) registrations()[region] = *region;
+  return region;
+}
+
+}  // namespace
+
+extern "C" {  // the linker puts these in the place of the library's (--wrap)
+ibv_mr* __real_ibv_reg_mr(ibv_pd* domain, void* at, std::size_t bytes, int access);
+ibv_mr* __real_ibv_reg_mr_iova2(ibv_pd* domain, void* at, std::size_t bytes, std::uint64_t iova, unsigned access);
+int __real_ibv_dereg_mr(ibv_mr* region);
+ibv_mr* __wrap_ibv_reg_mr(ibv_pd* domain, void* at, std::size_t bytes, int access) {
+  return note(__real_ibv_reg_mr(domain, at, bytes, access));
+}
+ibv_mr* __wrap_ibv_reg_mr_iova2(ibv_pd* domain, void* at, std::size_t bytes, std::uint64_t iova, unsigned access) {
+  return note(__real_ibv_reg_mr_iova2(domain, at, bytes, iova, access));
+}
+int __wrap_ibv_dereg_mr(ibv_mr* region) {
+  registrations().erase(region);
+  return __real_ibv_dereg_mr(region);
+}
+}
+
+namespace tributary::transport::test {
+namespace {
+
+constexpr std::uint64_t kGroup = 77;  // header_of()'s
+constexpr std::size_t kSecretBytes = 64U << 10;
+
+struct Mode {
+  const char* name;
+  std::uint32_t windows_max;
+};
+
+class Hostile : public testing::TestWithParam<Mode> {
+ protected:
+  void SetUp() override {
+    if (rdma_hosts().empty()) GTEST_SKIP() << "RDMA_HOSTS names no address: tests/rdma/rdma-vm sets it";
+    VerbsSettings settings;
+    settings.windows_max = GetParam().windows_max;
+    settings.bind_address = rdma_hosts().front();
+    server_ = VerbsTransport::create(settings).value();
+    auto listener = server_->listen({rdma_hosts().front(), 0}, acceptor_);
+    ASSERT_TRUE(listener) << listener.error().message;
+    listener_ = std::move(*listener);
+    honest_ = VerbsTransport::create({.bind_address = rdma_hosts().back()}).value();
+    honest_peer_.channel = honest_->connect(listener_->local(), honest_peer_, std::chrono::seconds(30));
+    ASSERT_TRUE(honest_peer_.channel->send(header_of(1), {}, 1));
+    ASSERT_TRUE(run_until([&] { return !acceptor_.peers.empty() && acceptor_.peers[0]->frames.size() == 1; }));
+    queue_pairs_ = server_->statistics().queue_pairs;
+  }
+  void TearDown() override {
+    if (HasFatalFailure() || IsSkipped()) return;
+    expect_honest_works();
+  }
+
+  void pump() {
+    server_->poll({});
+    honest_->poll({});
+  }
+  [[nodiscard]] bool run_until(const std::function<bool()>& done) {
+    const TimePoint limit = Clock::now() + std::chrono::minutes(1);
+    while (!done()) {
+      if (Clock::now() > limit) return false;
+      pump();
+    }
+    return true;
+  }
+
+  /// A hand-made peer and the server's end of it.
+  struct Pair {
+    std::unique_ptr<RawPeer> raw;
+    Peer* server = nullptr;
+  };
+  Pair connect() {
+    Pair pair;
+    const std::size_t before = acceptor_.peers.size();
+    pair.raw = std::make_unique<RawPeer>(listener_->local(), rdma_hosts().back(), kGroup, [this] { pump(); });
+    EXPECT_TRUE(pair.raw->connected());
+    pair.raw->send_frame(header_of(1), {});
+    EXPECT_TRUE(run_until([&] { return acceptor_.peers.size() > before && !acceptor_.peers[before]->frames.empty(); }));
+    if (acceptor_.peers.size() > before) pair.server = acceptor_.peers[before].get();
+    return pair;
+  }
+  /// The server sends it this, which is offered to be fetched.
+  RawPeer::Offer offer(Pair& pair, std::span<const std::byte> secret) {
+    EXPECT_TRUE(pair.server->channel->send(header_of(2, FrameType::result), secret, 2));
+    const auto offered = pair.raw->next_offer();
+    EXPECT_TRUE(offered);
+    return offered.value_or(RawPeer::Offer{});
+  }
+
+  /// The attempt's result, and what it cost: its own connection, and nothing else.
+  void expect_refused(Pair& pair, ibv_wc_status status) {
+    EXPECT_EQ(status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(status);
+    EXPECT_TRUE(run_until([&] { return pair.server->closed.has_value(); })) << "the server's end must notice";
+    expect_honest_works();
+  }
+  void expect_honest_works() {
+    const std::size_t before = honest_peer_.frames.size();
+    const auto payload = pattern(kSecretBytes, ++rounds_);
+    ASSERT_TRUE(acceptor_.peers[0]->channel->send(header_of(rounds_, FrameType::result), payload, rounds_));
+    ASSERT_TRUE(run_until([&] { return honest_peer_.frames.size() > before; }));
+    EXPECT_EQ(honest_peer_.frames.back().payload, payload);
+    EXPECT_FALSE(honest_peer_.closed);
+    ASSERT_TRUE(run_until([&] { return acceptor_.peers[0]->sent.size() == rounds_; }));
+  }
+  [[nodiscard]] bool has_windows() const { return server_->statistics().memory_windows > 0; }
+
+  std::unique_ptr<VerbsTransport> server_, honest_;
+  PeerAcceptor acceptor_;
+  std::unique_ptr<Listener> listener_;
+  Peer honest_peer_;
+  std::uint64_t rounds_ = 0;
+  std::size_t queue_pairs_ = 0;
+};
+
+TEST_P(Hostile, ReadsWhatIsOfferedToItWhileItIs) {
+  Pair pair = connect();
+  const auto secret = pattern(kSecretBytes, 5);
+  const auto offered = offer(pair, secret);
+  ASSERT_EQ(offered.bytes, kSecretBytes);
+  EXPECT_EQ(pair.raw->read(offered.where.address, offered.where.key, kSecretBytes), IBV_WC_SUCCESS);
+  EXPECT_TRUE(std::ranges::equal(pair.raw->scratch().first(kSecretBytes), secret));
+  EXPECT_EQ(has_windows(), GetParam().windows_max > 0) << "does this device have no memory windows?";
+  pair.raw->acknowledge(1);
+  EXPECT_TRUE(run_until([&] { return !pair.server->sent.empty(); }));
+}
+
+TEST_P(Hostile, CannotReadASiblingsPayload) {
+  Pair sibling = connect();
+  Pair thief = connect();
+  const auto secret = pattern(kSecretBytes, 6);
+  const auto offered = offer(sibling, secret);
+  expect_refused(thief, thief.raw->read(offered.where.address, offered.where.key, 64));
+  EXPECT_EQ(sibling.raw->read(offered.where.address, offered.where.key, kSecretBytes), IBV_WC_SUCCESS);
+  EXPECT_FALSE(sibling.server->closed);
+}
+
+TEST_P(Hostile, CannotReadBesideItsPayload) {
+  const auto memory = pattern(3 * kSecretBytes, 7);
+  const auto secret = std::span(memory).subspan(kSecretBytes, kSecretBytes);
+  const auto kept = server_->keep_registered(memory);
+  for (const std::int64_t offset : {std::int64_t{-64}, std::int64_t{kSecretBytes}, std::int64_t{kSecretBytes - 63}}) {
+    Pair thief = connect();
+    const auto offered = offer(thief, secret);
+    expect_refused(thief,
+                   thief.raw->read(offered.where.address + static_cast<std::uint64_t>(offset), offered.where.key, 64));
+  }
+}
+
+TEST_P(Hostile, CannotReadAPayloadThatItSaidItHas) {
+  Pair thief = connect();
+  const auto secret = pattern(kSecretBytes, 8);
+  const auto kept = server_->keep_registered(secret);
+  const auto offered = offer(thief, secret);
+  thief.raw->acknowledge(1);
+  ASSERT_TRUE(run_until([&] { return !thief.server->sent.empty(); }));
+  expect_refused(thief, thief.raw->read(offered.where.address, offered.where.key, 64));
+}
+
+TEST_P(Hostile, CannotReadAPayloadOnceItsNextFrameIsServed) {
+  Pair thief = connect();
+  const auto secret = pattern(kSecretBytes, 9);
+  const auto offered = offer(thief, secret);
+  ibv_wc_status status = IBV_WC_SUCCESS;
+  bool tried = false;
+  // The engine writes the memory of a result when the contribution comes that follows it: the key must be dead then.
+  thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
+  thief.raw->send_frame(header_of(3), {}, 1);
+  ASSERT_TRUE(run_until([&] { return tried; }));
+  status = thief.raw->read(offered.where.address, offered.where.key, 64);
+  expect_refused(thief, status);
+}
+
+TEST_P(Hostile, CannotWriteWhatItMayRead) {
+  const auto secret = pattern(kSecretBytes, 10);
+  const auto before = secret;
+  Pair thief = connect();
+  const auto offered = offer(thief, secret);
+  expect_refused(thief, thief.raw->write(offered.where.address, offered.where.key, 64));
+  EXPECT_EQ(secret, before);
+}
+
+TEST_P(Hostile, CannotUseTheKeyOfAnyRegistration) {
+  Pair sibling = connect();
+  const auto secret = pattern(kSecretBytes, 11);
+  const auto kept = server_->keep_registered(secret);
+  ASSERT_NE(offer(sibling, secret).bytes, 0U);  // it stays offered
+  ibv_context* const device = [&] {
+    for (const auto& [region, copy] : registrations()) {
+      if (copy.addr == secret.data()) return copy.context;
+    }
+    return static_cast<ibv_context*>(nullptr);
+  }();
+  ASSERT_NE(device, nullptr);
+  std::vector<ibv_mr> all;
+  for (const auto& [region, copy] : registrations()) {
+    if (copy.context == device) all.push_back(copy);
+  }
+  ASSERT_GE(all.size(), 3U) << "the messages of two connections, and the secret";
+  for (const ibv_mr& region : all) {
+    for (const bool writes : {false, true}) {
+      Pair thief = connect();
+      const auto at = reinterpret_cast<std::uintptr_t>(region.addr);
+      expect_refused(thief, writes ? thief.raw->write(at, region.rkey, 64) : thief.raw->read(at, region.rkey, 64));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Hostile, CannotUseAGuessedKey) {
+  Pair sibling = connect();
+  const auto secret = pattern(kSecretBytes, 12);
+  const auto offered = offer(sibling, secret);
+  for (const std::uint32_t difference : {1U, 2U, 0xFFU, 0x100U, 0x200U, 0x101U}) {
+    Pair thief = connect();
+    expect_refused(thief, thief.raw->read(offered.where.address, offered.where.key + difference, 64));
+  }
+}
+
+TEST_P(Hostile, LeavesNothingBehindWhenItIsGone) {
+  for (int round = 0; round < 3; ++round) {
+    Pair thief = connect();
+    const auto secret = pattern(kSecretBytes, 13);
+    const auto offered = offer(thief, secret);
+    expect_refused(thief, thief.raw->write(offered.where.address, offered.where.key, 64));
+    thief.raw.reset();
+  }
+  EXPECT_EQ(server_->statistics().queue_pairs, queue_pairs_);
+  expect_honest_works();
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Hostile, testing::Values(Mode{"memory_windows", 64}, Mode{"registrations", 0}),
+                         [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace tributary::transport::test

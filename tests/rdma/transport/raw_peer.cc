@@ -1,0 +1,206 @@
+#include "raw_peer.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::test {
+namespace {
+
+using namespace verbs;  // NOLINT(google-build-using-namespace): what it plays with is all from there
+
+constexpr auto kLimit = std::chrono::seconds(60);
+
+sockaddr_in address_of(const std::string& host, std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
+  return address;
+}
+
+}  // namespace
+
+RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump)
+    : pump_(std::move(pump)), scratch_(kScratchBytes), ring_(kDepth * kMessageBytes), out_(kMessageBytes) {
+  events_.reset(rdma_create_event_channel());
+  ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
+  rdma_cm_id* id = nullptr;
+  if (rdma_create_id(events_.get(), &id, nullptr, RDMA_PS_TCP) != 0) return;
+  id_.reset(id);
+  sockaddr_in source = address_of(from, 0);
+  sockaddr_in target = address_of(to.host, to.port);
+  if (rdma_resolve_addr(id, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), 5000) != 0)
+    return;
+  if (!wait_event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, 5000) != 0) return;
+  if (!wait_event(RDMA_CM_EVENT_ROUTE_RESOLVED) || !set_up_queue_pair()) return;
+  Greeting greeting{.receive_depth = kDepth, .message_bytes = kMessageBytes, .group = group};
+  rdma_conn_param wanted{};
+  wanted.private_data = &greeting;
+  wanted.private_data_len = sizeof greeting;
+  wanted.responder_resources = wanted.initiator_depth = 4;
+  wanted.retry_count = wanted.rnr_retry_count = 7;
+  connected_ = rdma_connect(id, &wanted) == 0 && wait_event(RDMA_CM_EVENT_ESTABLISHED);
+}
+
+RawPeer::~RawPeer() {
+  if (!id_) return;
+  if (id_->qp != nullptr) {
+    rdma_disconnect(id_.get());
+    rdma_destroy_qp(id_.get());
+  }
+}
+
+bool RawPeer::wait_event(rdma_cm_event_type wanted) {
+  const auto limit = Clock::now() + kLimit;
+  while (Clock::now() < limit) {
+    rdma_cm_event* event = nullptr;
+    if (rdma_get_cm_event(events_.get(), &event) != 0) {
+      pump_();
+      continue;
+    }
+    const auto type = event->event;
+    rdma_ack_cm_event(event);
+    return type == wanted;
+  }
+  return false;
+}
+
+bool RawPeer::set_up_queue_pair() {
+  domain_.reset(ibv_alloc_pd(id_->verbs));
+  queue_.reset(ibv_create_cq(id_->verbs, 256, nullptr, nullptr, 0));
+  ibv_qp_init_attr wanted{};
+  wanted.send_cq = wanted.recv_cq = queue_.get();
+  wanted.qp_type = IBV_QPT_RC;
+  wanted.sq_sig_all = 1;
+  wanted.cap = {.max_send_wr = 64, .max_recv_wr = kDepth, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+  if (rdma_create_qp(id_.get(), domain_.get(), &wanted) != 0) return false;
+  const auto region = [&](std::vector<std::byte>& memory) {
+    return MemoryRegionPtr(ibv_reg_mr(domain_.get(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE));
+  };
+  scratch_region_ = region(scratch_);
+  ring_region_ = region(ring_);
+  out_region_ = region(out_);
+  for (std::uint32_t i = 0; i < kDepth; ++i) post_receive(i);
+  return true;
+}
+
+void RawPeer::post_receive(std::uint32_t index) {
+  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(ring_.data() + index * kMessageBytes),
+                .length = static_cast<std::uint32_t>(kMessageBytes),
+                .lkey = ring_region_->lkey};
+  ibv_recv_wr work{.wr_id = index, .next = nullptr, .sg_list = &place, .num_sge = 1};
+  ibv_recv_wr* refused = nullptr;
+  ibv_post_recv(id_->qp, &work, &refused);
+}
+
+void RawPeer::send_message(std::span<const std::byte> records, std::uint32_t fetched) {
+  const MessagePrefix prefix{.consumed = consumed_,
+                             .fetched = fetched,
+                             .bytes = static_cast<std::uint32_t>(sizeof(MessagePrefix) + records.size())};
+  std::memcpy(out_.data(), &prefix, sizeof prefix);
+  if (!records.empty()) std::memcpy(out_.data() + sizeof prefix, records.data(), records.size());
+  ibv_sge place{
+      .addr = reinterpret_cast<std::uintptr_t>(out_.data()), .length = prefix.bytes, .lkey = out_region_->lkey};
+  ibv_send_wr work{};
+  work.wr_id = next_number_++;
+  work.sg_list = &place;
+  work.num_sge = 1;
+  work.opcode = IBV_WR_SEND;
+  ibv_send_wr* refused = nullptr;
+  if (ibv_post_send(id_->qp, &work, &refused) == 0) static_cast<void>(wait_for(work.wr_id));
+}
+
+void RawPeer::send_frame(const FrameHeader& header, std::span<const std::byte> payload, std::uint32_t fetched) {
+  std::vector<std::byte> record(sizeof(RecordHead) + aligned(payload.size()));
+  FrameHeader counted = header;
+  counted.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  RecordHead head{.kind = RecordKind::here, .payload_bytes = counted.payload_bytes, .header = {}};
+  encode(counted, head.header);
+  std::memcpy(record.data(), &head, sizeof head);
+  if (!payload.empty()) std::memcpy(record.data() + sizeof head, payload.data(), payload.size());
+  send_message(record, fetched);
+}
+
+void RawPeer::acknowledge(std::uint32_t fetched) {
+  send_message({}, fetched);
+}
+
+std::optional<RawPeer::Offer> RawPeer::next_offer() {
+  const auto limit = Clock::now() + kLimit;
+  while (offers_.empty() && Clock::now() < limit) {
+    ibv_wc completion;
+    if (ibv_poll_cq(queue_.get(), 1, &completion) == 1) {
+      take(completion);
+    } else {
+      pump_();
+    }
+  }
+  if (offers_.empty()) return std::nullopt;
+  const Offer offer = offers_.front();
+  offers_.erase(offers_.begin());
+  return offer;
+}
+
+void RawPeer::take(const ibv_wc& completion) {
+  if (completion.wr_id >= kDepth || completion.status != IBV_WC_SUCCESS) return;
+  const auto index = static_cast<std::uint32_t>(completion.wr_id);
+  const std::byte* const message = ring_.data() + index * kMessageBytes;
+  std::size_t at = sizeof(MessagePrefix);
+  while (at + sizeof(RecordHead) <= completion.byte_len) {
+    RecordHead head;
+    std::memcpy(&head, message + at, sizeof head);
+    const bool here = head.kind == RecordKind::here;
+    if (!here) {
+      Offer offer{.header = *decode(head.header), .where = {}, .bytes = head.payload_bytes};
+      std::memcpy(&offer.where, message + at + sizeof head, sizeof offer.where);
+      offers_.push_back(offer);
+    }
+    at += sizeof head + aligned(here ? head.payload_bytes : sizeof(RemotePayload));
+  }
+  post_receive(index);
+  ++consumed_;
+}
+
+std::optional<ibv_wc> RawPeer::wait_for(std::uint64_t number) {
+  const auto limit = Clock::now() + kLimit;
+  while (Clock::now() < limit) {
+    ibv_wc completion;
+    if (ibv_poll_cq(queue_.get(), 1, &completion) != 1) {
+      pump_();
+      continue;
+    }
+    if (completion.wr_id == number) return completion;
+    take(completion);
+  }
+  return std::nullopt;
+}
+
+ibv_wc_status RawPeer::one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key, std::size_t bytes) {
+  ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(scratch_.data()),
+                .length = static_cast<std::uint32_t>(bytes),
+                .lkey = scratch_region_->lkey};
+  ibv_send_wr work{};
+  work.wr_id = next_number_++;
+  work.sg_list = &place;
+  work.num_sge = 1;
+  work.opcode = opcode;
+  work.wr.rdma = {.remote_addr = address, .rkey = key};
+  ibv_send_wr* refused = nullptr;
+  if (ibv_post_send(id_->qp, &work, &refused) != 0) return IBV_WC_GENERAL_ERR;
+  const auto completion = wait_for(work.wr_id);
+  return completion ? completion->status : IBV_WC_GENERAL_ERR;
+}
+
+ibv_wc_status RawPeer::read(std::uint64_t address, std::uint32_t key, std::size_t bytes) {
+  return one_sided(IBV_WR_RDMA_READ, address, key, bytes);
+}
+ibv_wc_status RawPeer::write(std::uint64_t address, std::uint32_t key, std::size_t bytes) {
+  return one_sided(IBV_WR_RDMA_WRITE, address, key, bytes);
+}
+
+}  // namespace tributary::transport::test

@@ -1,0 +1,75 @@
+#pragma once
+// A peer made by hand from a queue pair: it speaks the protocol as far as a test wants, and reads and writes wherever a
+// test says.
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/frame.h"
+#include "verbs/resources.h"
+#include "verbs/wire.h"
+
+namespace tributary::transport::test {
+
+class RawPeer {
+ public:
+  /// Connects, claiming `group`. `pump` lets the other side work while this one waits.
+  RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump);
+  ~RawPeer();
+  RawPeer(const RawPeer&) = delete;
+  RawPeer& operator=(const RawPeer&) = delete;
+
+  [[nodiscard]] bool connected() const noexcept { return connected_; }
+  /// One frame with its payload in it; `fetched`: so many payloads of the other side were.
+  void send_frame(const FrameHeader& header, std::span<const std::byte> payload, std::uint32_t fetched = 0);
+  /// An acknowledgement and nothing else.
+  void acknowledge(std::uint32_t fetched);
+
+  struct Offer {
+    FrameHeader header;
+    verbs::RemotePayload where;
+    std::uint32_t bytes = 0;
+  };
+  /// The next payload that the other side offers.
+  [[nodiscard]] std::optional<Offer> next_offer();
+
+  /// What came of it; IBV_WC_GENERAL_ERR: nothing within the limit.
+  [[nodiscard]] ibv_wc_status read(std::uint64_t address, std::uint32_t key, std::size_t bytes);
+  [[nodiscard]] ibv_wc_status write(std::uint64_t address, std::uint32_t key, std::size_t bytes);
+  /// What read() has brought, and write() takes.
+  [[nodiscard]] std::span<std::byte> scratch() noexcept { return scratch_; }
+
+ private:
+  static constexpr std::size_t kScratchBytes = 1U << 20;
+  static constexpr std::uint32_t kDepth = 16;
+  static constexpr std::size_t kMessageBytes = verbs::message_bytes_for(4096);
+
+  [[nodiscard]] bool wait_event(rdma_cm_event_type wanted);
+  [[nodiscard]] bool set_up_queue_pair();
+  void post_receive(std::uint32_t index);
+  void send_message(std::span<const std::byte> records, std::uint32_t fetched);
+  [[nodiscard]] ibv_wc_status one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key,
+                                        std::size_t bytes);
+  /// The completion with this number; others are taken on the way.
+  [[nodiscard]] std::optional<ibv_wc> wait_for(std::uint64_t number);
+  void take(const ibv_wc& completion);
+
+  std::function<void()> pump_;
+  verbs::EventChannelPtr events_;
+  verbs::ConnectionIdPtr id_;
+  verbs::ProtectionDomainPtr domain_;
+  verbs::CompletionQueuePtr queue_;
+  std::vector<std::byte> scratch_;
+  std::vector<std::byte> ring_;
+  std::vector<std::byte> out_;
+  verbs::MemoryRegionPtr scratch_region_, ring_region_, out_region_;
+  std::vector<Offer> offers_;
+  std::uint32_t consumed_ = 0;
+  std::uint64_t next_number_ = 1000;
+  bool connected_ = false;
+};
+
+}  // namespace tributary::transport::test

@@ -1,0 +1,261 @@
+// The stages of ranks on several hosts, driven by turns in one thread; between the hosts there is a network of a few
+// lines, which the test holds up at will.
+#include "client/collectives/hosts/host_runner.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "client/collectives/local/waiting.h"
+
+namespace tributary::client::hosts {
+namespace {
+
+using testing::HasSubstr;
+
+/// All hosts' leaders, and all that they have between them: sums of int32, and broadcasts.
+class Between {
+ public:
+  explicit Between(std::uint32_t hosts) : waiting_(hosts) {}
+  void add(std::uint32_t host, std::unique_ptr<Operation> operation) { waiting_[host].push_back(std::move(operation)); }
+  [[nodiscard]] std::size_t waiting(std::uint32_t host) const { return waiting_[host].size(); }
+  /// The oldest operation, if every leader has begun it.
+  bool end_one() {
+    std::vector<std::unique_ptr<Operation>> all;
+    for (auto& of_host : waiting_) {
+      if (of_host.empty()) return false;
+    }
+    for (auto& of_host : waiting_) {
+      all.push_back(std::move(of_host.front()));
+      of_host.pop_front();
+      EXPECT_EQ(all.back()->signature, all.front()->signature);
+    }
+    ++operations;
+    perform(all);
+    for (auto& operation : all) operation->on_done({});
+    return true;
+  }
+  std::uint64_t operations = 0, sent_bytes = 0;
+
+ private:
+  void perform(const std::vector<std::unique_ptr<Operation>>& all) {
+    const Signature& s = all.front()->signature;
+    if (s.collective == Collective::barrier || s.count == 0) return;
+    std::vector<std::int32_t> result(s.count), one(s.count);
+    const std::size_t bytes = s.count * sizeof(std::int32_t);
+    if (s.collective == Collective::broadcast) {
+      std::memcpy(result.data(), all[s.root]->send, bytes);
+      sent_bytes += bytes;
+    } else {
+      for (const auto& operation : all) {
+        std::memcpy(one.data(), operation->send, bytes);
+        std::transform(result.begin(), result.end(), one.begin(), result.begin(), std::plus<>());
+        sent_bytes += bytes;
+      }
+    }
+    for (std::uint32_t host = 0; host < all.size(); ++host) {
+      const bool wants = s.collective != Collective::reduce || s.root == host;
+      EXPECT_TRUE(all[host]->recv != nullptr || !wants);
+      if (wants) std::memcpy(all[host]->recv, result.data(), bytes);
+    }
+  }
+  std::vector<std::deque<std::unique_ptr<Operation>>> waiting_;
+};
+
+class World {
+ public:
+  explicit World(std::vector<std::uint32_t> host_of_rank)
+      : map_(std::move(host_of_rank)), between(map_.hosts()), done(map_.ranks()) {
+    std::vector<std::shared_ptr<local::Arena>> arenas;
+    for (std::uint32_t host = 0; host < map_.hosts(); ++host) {
+      for (int group = 0; group < 2; ++group) arenas.push_back(*local::create_arena(settings_of(host)));
+    }
+    for (std::uint32_t rank = 0; rank < map_.ranks(); ++rank) {
+      const std::uint32_t host = map_.host_of(rank);
+      HostRunner::Parts parts{.rank = rank, .map = map_};
+      if (!map_.alone(rank)) {
+        auto settings = settings_of(host);
+        settings.rank = map_.place_of(rank);
+        parts.up = std::make_unique<local::LocalGroup>(arenas[2 * host], settings);
+        parts.down = std::make_unique<local::LocalGroup>(arenas[2 * host + 1], settings);
+      }
+      parts.between = [this, host](std::unique_ptr<Operation> o) { between.add(host, std::move(o)); };
+      parts.done = [this, rank](Operation&) { ++done[rank]; };
+      runners.push_back(std::make_unique<HostRunner>(std::move(parts)));
+    }
+  }
+
+  [[nodiscard]] local::GroupSettings settings_of(std::uint32_t host) const {
+    return {.ranks = static_cast<std::uint32_t>(map_.members(host).size()),
+            .note_bytes = 256,
+            .chunk_bytes = 65'536,
+            .timeout = std::chrono::hours(1),
+            .host = "host-" + std::to_string(host),
+            .crowded = true,
+            .known_as = map_.members(host)};
+  }
+
+  /// Until nothing moves within the hosts.
+  void settle() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& runner : runners) moved = runner->advance() || moved;
+    }
+  }
+  void settle_all() {
+    do settle();
+    while (between.end_one());
+  }
+
+  const HostMap map_;
+  Between between;
+  std::vector<int> done;
+  std::vector<std::unique_ptr<HostRunner>> runners;
+};
+
+struct Buffers {
+  std::vector<std::vector<std::int32_t>> send, recv;
+  std::vector<Operation> operations;
+};
+
+std::int32_t value(std::uint32_t rank, std::size_t i) {
+  return static_cast<std::int32_t>((rank + 1) * 1'000 + i % 997);
+}
+
+Buffers call(const World& world, const Signature& signature) {
+  Buffers b;
+  const std::uint32_t ranks = world.map_.ranks();
+  const bool long_send = signature.collective == Collective::reduce_scatter;
+  const bool long_recv = signature.collective == Collective::all_gather;
+  b.operations.resize(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    b.send.emplace_back(signature.count * (long_send ? ranks : 1));
+    b.recv.emplace_back(signature.count * (long_recv ? ranks : 1));
+    for (std::size_t i = 0; i < b.send[rank].size(); ++i) b.send[rank][i] = value(rank, i);
+  }
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    b.operations[rank].signature = signature;
+    b.operations[rank].send = reinterpret_cast<const std::byte*>(b.send[rank].data());
+    b.operations[rank].recv = reinterpret_cast<std::byte*>(b.recv[rank].data());
+  }
+  return b;
+}
+
+std::int32_t sum(const World& world, std::size_t i) {
+  std::int32_t all = 0;
+  for (std::uint32_t rank = 0; rank < world.map_.ranks(); ++rank) all += value(rank, i);
+  return all;
+}
+
+const std::vector<std::vector<std::uint32_t>> kMaps = {{0, 0, 1, 1}, {0, 1, 1, 1}, {0, 1, 0, 1, 2}, {0, 0, 0, 1}};
+
+TEST(HostRunner, EveryCollectiveGivesWhatItDoesWithoutHosts) {
+  for (const auto& hosts : kMaps) {
+    World world(hosts);
+    const std::uint32_t ranks = world.map_.ranks();
+    int calls = 0;
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1'000}, std::size_t{130'001}}) {
+      for (const auto op : {ReduceOp::sum, ReduceOp::avg}) {
+        for (std::uint32_t root = 0; root < ranks; ++root) {
+          for (const auto collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast,
+                                        Collective::reduce_scatter, Collective::all_gather, Collective::barrier}) {
+            const Signature signature{collective, DType::int32, op, root, count};
+            SCOPED_TRACE(to_string(signature));
+            Buffers b = call(world, signature);
+            for (std::uint32_t rank = 0; rank < ranks; ++rank) world.runners[rank]->submit(b.operations[rank]);
+            world.settle_all();
+            ++calls;
+            const auto divisor = op == ReduceOp::avg ? static_cast<std::int32_t>(ranks) : 1;
+            for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+              ASSERT_EQ(world.done[rank], calls);
+              const auto& got = b.recv[rank];
+              std::size_t wrong = 0;
+              for (std::size_t i = 0; i < got.size(); ++i) {
+                std::int32_t expected = got[i];
+                if (collective == Collective::all_reduce || (collective == Collective::reduce && rank == root))
+                  expected = sum(world, i) / divisor;
+                if (collective == Collective::reduce_scatter) expected = sum(world, rank * count + i) / divisor;
+                if (collective == Collective::broadcast) expected = value(root, i);
+                if (collective == Collective::all_gather)
+                  expected = value(static_cast<std::uint32_t>(i / count), i % count);
+                wrong += got[i] != expected ? 1U : 0U;
+              }
+              ASSERT_EQ(wrong, 0U) << "rank " << rank;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(HostRunner, AHostSendsItsSumOnceWhateverItsNumberOfRanks) {
+  World world({0, 0, 0, 0, 1, 1, 1, 1});
+  constexpr std::size_t kCount = 500'000;
+  Buffers b = call(world, {Collective::all_reduce, DType::int32, ReduceOp::sum, 0, kCount});
+  for (std::uint32_t rank = 0; rank < 8; ++rank) world.runners[rank]->submit(b.operations[rank]);
+  world.settle_all();
+  EXPECT_EQ(world.between.sent_bytes, 2 * kCount * sizeof(std::int32_t));
+}
+
+TEST(HostRunner, StagesOverlapWithinACallAndOverCalls) {
+  World world({0, 0, 1, 1});
+  constexpr std::size_t kCount = 1 << 20;  // 16 pieces and an announcement
+  Buffers b = call(world, {Collective::all_reduce, DType::int32, ReduceOp::sum, 0, kCount});
+  Buffers after = call(world, {Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 100});
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    world.runners[rank]->submit(b.operations[rank]);
+    world.runners[rank]->submit(after.operations[rank]);
+  }
+  world.settle();
+  const std::size_t ahead = world.between.waiting(0);
+  EXPECT_GT(ahead, 4U);  // while nothing has come back yet
+  EXPECT_LT(ahead, 16U);
+  ASSERT_TRUE(world.between.end_one());
+  world.settle();
+  EXPECT_EQ(b.recv[1][0], sum(world, 0)) << "the first piece is not handed down before the last has come back";
+  EXPECT_EQ(world.between.waiting(0), ahead) << "its place was not taken by the next";
+  world.settle_all();
+  for (const int done : world.done) EXPECT_EQ(done, 2);
+  EXPECT_EQ(after.recv[3][99], sum(world, 99));
+}
+
+TEST(HostRunner, RanksThatDisagreeWithinAHostAreAnError) {
+  World world({0, 0, 1, 1});
+  Buffers b = call(world, {Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 1'000'000});
+  b.operations[1].signature.count = 999'999;
+  for (std::uint32_t rank = 0; rank < 4; ++rank) world.runners[rank]->submit(b.operations[rank]);
+  world.settle_all();
+  for (const std::uint32_t rank : {0U, 1U}) {
+    ASSERT_TRUE(world.runners[rank]->error());
+    EXPECT_EQ(world.runners[rank]->error()->code, Errc::mismatch);
+  }
+  EXPECT_FALSE(world.runners[2]->error());
+}
+
+TEST(HostRunner, ARankThatLeavesIsNamedByItsNumberAmongAll) {
+  World world({0, 0, 1, 1});
+  Buffers b = call(world, {Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 10});
+  world.runners[2]->submit(b.operations[2]);
+  world.runners[3].reset();
+  world.runners[2]->inspect();
+  ASSERT_TRUE(world.runners[2]->error());
+  EXPECT_THAT(world.runners[2]->error()->message, HasSubstr("rank 3 on host host-1 has left"));
+}
+
+TEST(HostRunner, AfterAFailureNothingIsTouched) {
+  World world({0, 0, 1, 1});
+  Buffers b = call(world, {Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 1 << 20});
+  for (std::uint32_t rank = 0; rank < 4; ++rank) world.runners[rank]->submit(b.operations[rank]);
+  world.settle();
+  world.runners[0]->fail({Errc::aborted, "it is over"});
+  ASSERT_TRUE(world.runners[1]->error());
+  EXPECT_EQ(world.runners[1]->error()->message, "it is over");
+  world.between.end_one();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(world.runners[0]->advance());
+  EXPECT_EQ(world.done[0], 0);
+}
+
+}  // namespace
+}  // namespace tributary::client::hosts

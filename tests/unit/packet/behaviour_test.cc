@@ -1,0 +1,314 @@
+// What the packet protocol promises beyond a channel's contract: restarts, silence, forgeries, floods, odd paths.
+#include "ends.h"
+#include "packet/receive_stream.h"
+#include "packet/wire.h"
+
+namespace tributary::transport::packet::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Packets : public ::testing::Test {
+ protected:
+  void start(const LinkSettings& link = {}) {
+    network_.link() = link;
+    start_server(0);
+    client_ = std::make_unique<PacketTransport>(network_.opener(2), settings(2), network_.time());
+  }
+  void start_server(std::uint16_t port) {
+    server_ = std::make_unique<PacketTransport>(network_.opener(1), settings(1), network_.time());
+    auto listener = server_->listen({SimPackets::host(1), port}, sinks_);
+    ASSERT_TRUE(listener) << listener.error().message;
+    listener_ = std::move(*listener);
+  }
+  static PacketSettings settings(std::uint64_t seed) {
+    PacketSettings settings;
+    settings.seed = seed;
+    return settings;
+  }
+  void connect(Source& source) {
+    source.channel = client_->connect(listener_->local(), source, 10s);
+    const std::size_t before = sinks_.all.size();
+    ASSERT_TRUE(run([&] { return sinks_.all.size() > before && sinks_.all.back()->frames > 0; }));
+  }
+  bool run(const std::function<bool()>& done, Duration limit = 20s) {
+    std::vector<PacketTransport*> all;
+    for (PacketTransport* one : {server_.get(), client_.get(), other_.get()}) {
+      if (one != nullptr) all.push_back(one);
+    }
+    return network_.run_until(all, done, limit);
+  }
+  /// A datagram from host 9 to the server.
+  void forge(PacketPort& from, const PacketHeader& header, std::span<const std::byte> payload = {}) {
+    std::vector<std::byte> bytes(kPacketHeaderBytes);
+    encode(header, std::span(bytes).first<kPacketHeaderBytes>(), payload, {});
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    ASSERT_TRUE(from.send(SimPackets::address(1, listener_->local().port), bytes, {}));
+    from.flush();
+  }
+
+  SimPackets network_{77};
+  Sinks sinks_;
+  std::unique_ptr<PacketTransport> server_, client_, other_;
+  std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(Packets, ARestartedPeerIsFoundOutAtOnce) {
+  start();
+  Source source(1000, 1);
+  connect(source);
+  const std::uint16_t port = listener_->local().port;
+  network_.link().lost = 1000;  // it dies without a word
+  listener_.reset();
+  server_.reset();
+  for (auto& sink : sinks_.all) sink->channel.reset();
+  network_.link().lost = 0;
+  start_server(port);
+  const TimePoint begin = network_.now();
+  ASSERT_TRUE(run([&] { return source.closed.has_value(); }));
+  EXPECT_EQ(source.closed->code, Errc::peer_gone);
+  EXPECT_LT(network_.now() - begin, 1500ms) << "the next sign of life asked for is answered by a reset";
+  EXPECT_EQ(client_->statistics().resets_received, 1U);
+}
+
+TEST_F(Packets, ASilentPeerIsGoneWithinSeconds) {
+  start();
+  Source source(1000);
+  connect(source);
+  network_.link().lost = 1000;
+  const TimePoint begin = network_.now();
+  ASSERT_TRUE(run([&] { return source.closed.has_value() && sinks_.all[0]->closed; }));
+  EXPECT_EQ(source.closed->code, Errc::peer_gone);
+  EXPECT_LT(network_.now() - begin, 8s);
+  EXPECT_GT(network_.now() - begin, 4s);
+}
+
+TEST_F(Packets, AnIdleConnectionStaysOpen) {
+  start({.lost = 50});
+  Source source(1000, 1);
+  connect(source);
+  run([] { return false; }, 120s);
+  EXPECT_FALSE(source.closed) << source.closed->message;
+}
+
+TEST_F(Packets, OpensFromForgedAddressesAreNotRemembered) {
+  start();
+  auto stranger = network_.opener(9)({}).value();
+  for (std::uint64_t i = 1; i <= 1000; ++i) {
+    Handshake handshake;
+    handshake.connection = i << 30;
+    handshake.cookie = i % 2 == 0 ? 0 : i;  // a guess
+    PacketHeader header;
+    header.type = PacketType::open;
+    header.connection = handshake.connection;
+    forge(*stranger, header, std::as_bytes(std::span(&handshake, 1)));
+  }
+  run([] { return false; }, 100ms);
+  EXPECT_EQ(server_->statistics().connections, 0U);
+  EXPECT_EQ(server_->statistics().cookies_wrong, 500U);
+  EXPECT_LE(server_->statistics().bytes_sent, server_->statistics().bytes_received) << "no answer is longer";
+}
+
+TEST_F(Packets, GarbageAndGuessesDoNoHarm) {
+  start();
+  Source source(1000);
+  connect(source);
+  auto stranger = network_.opener(9)({}).value();
+  Random random(5);
+  for (int i = 0; i < 5000; ++i) {
+    PacketHeader header;
+    header.type = static_cast<PacketType>(1 + random.below(8));
+    header.flags = static_cast<std::uint16_t>(random.below(16));
+    header.connection = (random.next() << 24) | random.below(3);
+    header.number = random.next();
+    header.bitmap = random.next();
+    header.received = static_cast<std::uint32_t>(random.next());
+    header.largest = static_cast<std::uint32_t>(random.next());
+    const auto payload =
+        pattern(random.below(2) == 0 ? kHandshakeBytes : random.below(900), static_cast<std::uint64_t>(i));
+    forge(*stranger, header, payload);
+    if (i % 100 == 0) run([] { return false; }, 1ms);
+  }
+  const std::uint64_t frames = sinks_.all[0]->frames;
+  ASSERT_TRUE(run([&] { return sinks_.all[0]->frames > frames + 1000; }));
+  EXPECT_FALSE(source.closed);
+  EXPECT_EQ(server_->statistics().connections, 1U);
+}
+
+/// Somebody who sees the packets and sends them again, later.
+TEST_F(Packets, RepeatsOfEverythingDoNoHarm) {
+  start({.repeated = 1000});
+  Source source(3000, 2000);
+  connect(source);
+  ASSERT_TRUE(run([&] { return sinks_.all[0]->frames == 2000 && source.sent == 2000; }));
+  EXPECT_GT(server_->statistics().repeats, 1000U);
+}
+
+TEST_F(Packets, IsSentToThePortThatServesItsGroup) {
+  start();
+  Sinks others;
+  other_ = std::make_unique<PacketTransport>(network_.opener(1), settings(3), network_.time());
+  auto worker = other_->listen({SimPackets::host(1), 0}, others).value();
+  listener_.reset();
+  Claim claimed;
+  listener_ = server_
+                  ->listen_for({SimPackets::host(1), 0},
+                               [&](const Claim& claim) {
+                                 claimed = claim;
+                                 return worker->local().port;
+                               })
+                  .value();
+  Source source(1000, 3);
+  source.channel = client_->connect(listener_->local(), source, 10s);
+  source.feed();
+  ASSERT_TRUE(run([&] { return others.all.size() == 1 && others.all[0]->frames == 3; }));
+  EXPECT_EQ(claimed.group, 77U) << "that of the first frame";
+  EXPECT_EQ(source.channel->peer(), to_string(listener_->local()));
+  EXPECT_EQ(server_->statistics().connections, 0U);
+}
+
+TEST_F(Packets, APathThatSwallowsLargePacketsIsUsedWithSmallOnes) {
+  start({.datagram_bytes = 8972, .swallow_above = 1400});
+  Source source(100'000, 20);
+  source.channel = client_->connect(listener_->local(), source, 10s);
+  ASSERT_TRUE(run([&] { return sinks_.all.size() == 1 && sinks_.all[0]->frames == 20; }));
+  EXPECT_FALSE(source.closed);
+}
+
+TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
+  class Stopped : public Acceptor, public ChannelHandler {
+   public:
+    ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
+      channel = std::move(accepted);
+      return this;
+    }
+    Placement on_header(Channel&, const FrameHeader&) override { return NotYet{}; }
+    void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override {}
+    void on_closed(Channel&, const Error&) override {}
+    std::unique_ptr<Channel> channel;
+  } stopped;
+  start();
+  other_ = std::make_unique<PacketTransport>(network_.opener(1), settings(3), network_.time());
+  auto listener = other_->listen({SimPackets::host(1), 0}, stopped).value();
+  Source source(100'000);
+  source.channel = client_->connect(listener->local(), source, 10s);
+  run([] { return false; }, 30s);
+  EXPECT_FALSE(source.closed) << "waiting is no error";
+  EXPECT_LT(client_->statistics().bytes_sent, 3U << 20) << "no more than the credit, and some questions";
+}
+
+class Chaos : public ::testing::TestWithParam<std::uint64_t> {};
+
+/// Sends frames of random sizes from memory that it scribbles over as soon as it is told that it may; takes what comes
+/// when it likes.
+class Talker : public ChannelHandler {
+ public:
+  Talker(SimPackets& network, std::uint64_t seed, std::uint64_t frames)
+      : network_(network), random_(seed), frames_(frames) {}
+  void on_open(Channel&) override { feed(); }
+  Placement on_header(Channel&, const FrameHeader& header) override {
+    if (random_.below(6) == 0) {
+      wants_more_at_ = network_.now() + std::chrono::microseconds(random_.below(300));
+      return NotYet{};
+    }
+    place_.assign(header.payload_bytes, std::byte{0});
+    return Accept{place_};
+  }
+  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override {
+    ASSERT_EQ(header.sequence, came);
+    ASSERT_TRUE(std::ranges::equal(payload, pattern(size_of_frame(came), came))) << "frame " << came;
+    ++came;
+  }
+  void on_sent(Channel&, std::uint64_t cookie) override {
+    ASSERT_EQ(buffers_.begin()->first, cookie) << "in the order of the sends";
+    std::ranges::fill(buffers_.begin()->second, std::byte{0xDD});
+    buffers_.erase(buffers_.begin());
+    feed();
+  }
+  void on_closed(Channel&, const Error& error) override { FAIL() << error.message; }
+  void feed() {
+    while (next_ < frames_) {
+      auto& buffer = buffers_[next_] = pattern(size_of_frame(next_), next_);
+      if (next_ % 7 == 6) {
+        channel->send_copy(header_of(next_), buffer);
+        buffers_.erase(next_);
+      } else if (!channel->send(header_of(next_), buffer, next_)) {
+        buffers_.erase(next_);
+        return;
+      }
+      ++next_;
+    }
+  }
+  void wake() {
+    if (network_.now() < wants_more_at_) return;
+    wants_more_at_ = TimePoint::max();
+    channel->resume();
+  }
+  static std::size_t size_of_frame(std::uint64_t number) {
+    const std::size_t sizes[] = {0, 16, 200, 1000, 1344, 5000, 40'000, 300};
+    return sizes[number * 2654435761U % 8];
+  }
+  std::uint64_t came = 0;
+  std::unique_ptr<Channel> channel;
+
+ private:
+  SimPackets& network_;
+  Random random_;
+  std::uint64_t frames_;
+  std::uint64_t next_ = 0;
+  std::map<std::uint64_t, std::vector<std::byte>> buffers_;
+  std::vector<std::byte> place_;
+  TimePoint wants_more_at_ = TimePoint::max();
+};
+
+TEST_P(Chaos, BringsEveryByteOnceAndInOrder) {
+  constexpr std::uint64_t kFrames = 400;
+  Random random(GetParam());
+  const auto some = [&](std::uint64_t most) { return static_cast<std::uint32_t>(random.below(most)); };
+  LinkSettings link{.bytes_per_second = 1e7 * static_cast<double>(1 + some(200)),
+                    .queue_bytes = 30'000 + some(300'000),
+                    .mark_bytes = 10'000 + some(100'000),
+                    .latency = std::chrono::microseconds(1 + some(400)),
+                    .datagram_bytes = std::size_t{1232} + some(9000),
+                    .lost = some(100),
+                    .repeated = some(50),
+                    .overtaken = some(100),
+                    .damaged = some(50)};
+  PacketSettings settings;
+  settings.seed = GetParam();
+  settings.window_bytes = 40'000 + some(1 << 20);
+  settings.kept_bytes_max = (4 + some(40)) * kChunkBytes;
+  SimPackets network(GetParam(), link);
+  PacketTransport server(network.opener(1), settings, network.time());
+  PacketTransport client(network.opener(2), settings, network.time());
+  Talker up(network, 1, kFrames);
+  Talker down(network, 2, kFrames);
+  class One : public Acceptor {
+   public:
+    explicit One(Talker& talker) : talker_(talker) {}
+    ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
+      talker_.channel = std::move(channel);
+      talker_.feed();
+      return &talker_;
+    }
+
+   private:
+    Talker& talker_;
+  } acceptor(down);
+  const auto listener = server.listen({SimPackets::host(1), 0}, acceptor).value();
+  up.channel = client.connect(listener->local(), up, 10s);
+  EXPECT_TRUE(network.run_until(
+      {&server, &client},
+      [&] {
+        if (up.channel) up.wake();
+        if (down.channel) down.wake();
+        return (up.came == kFrames && down.came == kFrames) || ::testing::Test::HasFailure();
+      },
+      120s))
+      << "seed " << GetParam() << ": " << up.came << " and " << down.came << " of " << kFrames;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Chaos, ::testing::Range<std::uint64_t>(1, 101));
+
+}  // namespace
+}  // namespace tributary::transport::packet::test

@@ -1,0 +1,65 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../transport/world.h"
+#include "tributary/transport/udp.h"
+
+namespace tributary::transport::test {
+namespace {
+
+class UdpWorld final : public World {
+ public:
+  UdpWorld(std::string host, const UdpSettings& settings)
+      : host_(std::move(host)), server_(settings), client_(settings) {}
+  Transport& server() override { return server_; }
+  Transport& client() override { return client_; }
+  Endpoint server_address(std::uint16_t port) override { return {host_, port}; }
+  /// A port of a socket that is gone again.
+  Endpoint nowhere() override {
+    UdpTransport other;
+    class Nobody : public Acceptor {
+      ChannelHandler* on_accept(std::unique_ptr<Channel>) override { return nullptr; }
+    } nobody;
+    return other.listen({host_, 0}, nobody).value()->local();
+  }
+  bool run_until(const std::function<bool()>& done) override {
+    const TimePoint limit = Clock::now() + std::chrono::seconds(30);
+    while (!done()) {
+      if (Clock::now() > limit) return false;
+      if (server().poll({}) + client().poll({}) == 0) server().poll(std::chrono::microseconds(100));
+    }
+    return true;
+  }
+  void settle() override {
+    for (const TimePoint end = Clock::now() + std::chrono::milliseconds(20); Clock::now() < end;) {
+      server().poll(std::chrono::milliseconds(1));
+      client().poll(std::chrono::milliseconds(1));
+    }
+  }
+
+ private:
+  std::string host_;
+  UdpTransport server_;
+  UdpTransport client_;
+};
+
+}  // namespace
+
+std::vector<NamedWorld> worlds() {
+  const auto world = [](const char* host, UdpSettings settings) {
+    settings.frames_queued_max = kFramesQueuedMax;
+    return [host, settings] { return std::make_unique<UdpWorld>(host, settings); };
+  };
+  return {{"ipv4", world("127.0.0.1", {})},
+          {"ipv6", world("::1", {})},
+          {"packets_of_ethernet", world("127.0.0.1", {.datagram_bytes_max = 1472})},
+          {"without_offloads", world("127.0.0.1", {.datagram_bytes_max = 1472, .offloads = false})},
+          {"small_socket_buffers", world("127.0.0.1", {.send_buffer_bytes = 32768, .receive_buffer_bytes = 65536})},
+          {"lost_1_in_100", world("127.0.0.1", {.datagram_bytes_max = 1472, .faults = "lost=10"})},
+          {"everything_at_once",
+           world("127.0.0.1", {.datagram_bytes_max = 1472, .faults = "lost=20,repeated=10,overtaken=50,damaged=10"})}};
+}
+
+}  // namespace tributary::transport::test

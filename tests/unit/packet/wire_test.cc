@@ -1,0 +1,152 @@
+// Bytes: the checksum, the header, the numbers, and what must not be taken for a packet.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "memory/random.h"
+#include "packet/crc32c.h"
+#include "packet/faulty_port.h"
+#include "packet/received_numbers.h"
+#include "packet/siphash.h"
+#include "packet/wire.h"
+
+namespace tributary::transport::packet {
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::byte> bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
+  return bytes;
+}
+
+TEST(Crc32c, IsThatOfTheStandards) {
+  EXPECT_EQ(crc32c(bytes_of("123456789")), 0xE3069283U);
+  EXPECT_EQ(crc32c_portable(bytes_of("123456789")), 0xE3069283U);
+  const std::vector<std::byte> zeros(32);
+  EXPECT_EQ(crc32c(zeros), 0x8A9136AAU) << "RFC 3720, B.4";
+  const std::vector<std::byte> ones(32, std::byte{0xFF});
+  EXPECT_EQ(crc32c(ones), 0x62A8AB43U) << "RFC 3720, B.4";
+}
+
+TEST(Crc32c, IsTheSameByInstructionByTableAndInPieces) {
+  const auto bytes = random_bytes(5000, 1);
+  for (std::size_t length = 0; length < bytes.size(); length += length < 40 ? 1 : 97) {
+    for (const std::size_t skip : {0U, 1U, 7U}) {
+      const auto part =
+          std::span(bytes).subspan(std::min<std::size_t>(skip, length), length - std::min<std::size_t>(skip, length));
+      const std::uint32_t whole = crc32c(part);
+      ASSERT_EQ(whole, crc32c_portable(part)) << length;
+      const std::size_t cut = part.size() / 3;
+      ASSERT_EQ(whole, crc32c(part.subspan(cut), crc32c(part.first(cut)))) << length;
+    }
+  }
+}
+
+TEST(SipHash, IsThatOfItsAuthors) {
+  const SipKey key{0x0706050403020100ULL, 0x0F0E0D0C0B0A0908ULL};
+  std::array<std::byte, 15> message;
+  for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<std::byte>(i);
+  EXPECT_EQ(siphash(key, message), 0xA129CA6149BE45E5ULL) << "appendix A of the paper";
+  EXPECT_EQ(siphash(key, {}), 0x726FDB47DD0E0E31ULL) << "first of the reference's vectors";
+}
+
+std::vector<std::byte> packet_with(PacketHeader header, std::span<const std::byte> payload) {
+  std::vector<std::byte> bytes(kPacketHeaderBytes);
+  encode(header, std::span(bytes).first<kPacketHeaderBytes>(), payload.first(payload.size() / 2),
+         payload.subspan(payload.size() / 2));
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+TEST(Wire, BringsEveryField) {
+  PacketHeader header;
+  header.type = PacketType::data;
+  header.flags = packet_flags::kAcks | packet_flags::kFin;
+  header.connection = 0x1122334455667788ULL;
+  header.number = 0x99AABBCCDDEEFF00ULL;
+  header.bitmap = 0x0F0E0D0C0B0A0908ULL;
+  header.offset = 1;
+  header.received = 2;
+  header.credit = 3;
+  header.largest = 4;
+  header.ack_delay_us = 5;
+  header.marked = 6;
+  header.key = 7;
+  const auto payload = random_bytes(777, 2);
+  const auto bytes = packet_with(header, payload);
+  const auto got = decode_packet(bytes);
+  ASSERT_TRUE(got) << to_string(got.error());
+  header.payload_bytes = 777;
+  header.checksum = got->checksum;
+  EXPECT_EQ(std::memcmp(&*got, &header, sizeof header), 0);
+}
+
+TEST(Wire, RejectsEverySingleDamagedByteAndEveryOtherLength) {
+  const auto bytes = packet_with({.connection = 5, .number = 6}, random_bytes(200, 3));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    auto damaged = bytes;
+    damaged[i] ^= std::byte{0x40};
+    ASSERT_FALSE(decode_packet(damaged)) << i;
+  }
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    ASSERT_FALSE(decode_packet(std::span(bytes).first(length))) << length;
+  }
+  auto longer = bytes;
+  longer.push_back({});
+  EXPECT_EQ(decode_packet(longer).error(), PacketReject::length);
+}
+
+TEST(Wire, SaysWhyBytesAreNoPacket) {
+  PacketHeader header;
+  header.version = 2;
+  EXPECT_EQ(decode_packet(packet_with(header, {})).error(), PacketReject::version);
+  header = {};
+  header.type = static_cast<PacketType>(9);
+  EXPECT_EQ(decode_packet(packet_with(header, {})).error(), PacketReject::type);
+  header = {};
+  header.flags = 0x8000;
+  EXPECT_EQ(decode_packet(packet_with(header, {})).error(), PacketReject::flags);
+  EXPECT_EQ(decode_packet(random_bytes(100, 4)).error(), PacketReject::magic);
+  EXPECT_FALSE(decode_handshake(random_bytes(63, 5)));
+}
+
+TEST(Wire, ExpandsNumbersAroundTheirNeighbours) {
+  EXPECT_EQ(expand(5, 0), 5U);
+  EXPECT_EQ(expand(5, 0x1'0000'0003ULL), 0x1'0000'0005ULL);
+  EXPECT_EQ(expand(0xFFFFFFFE, 0x2'0000'0003ULL), 0x1'FFFF'FFFEULL);
+  EXPECT_EQ(expand(3, 0x1'FFFF'FFFEULL), 0x2'0000'0003ULL);
+}
+
+TEST(ReceivedNumbers, RemembersTheLatestAndSixtyFourBefore) {
+  ReceivedNumbers numbers;
+  EXPECT_TRUE(numbers.empty());
+  for (const std::uint64_t number : {10U, 12U, 11U, 75U}) numbers.note(number);
+  EXPECT_EQ(numbers.largest(), 75U);
+  for (const std::uint64_t number : {11U, 12U, 75U}) EXPECT_TRUE(numbers.has(number)) << number;
+  for (const std::uint64_t number : {10U, 13U, 74U, 76U}) EXPECT_FALSE(numbers.has(number)) << number;
+  numbers.note(200);
+  EXPECT_EQ(numbers.bitmap(), 0U);
+  numbers.note(136);
+  EXPECT_TRUE(numbers.has(136));
+  EXPECT_TRUE(numbers.follows(201));
+  EXPECT_FALSE(numbers.follows(202));
+}
+
+TEST(PortFaults, ReadsWhatItIsTold) {
+  const auto faults = parse_port_faults("lost=10,seed=99,overtaken=50,repeated=1,damaged=1000");
+  ASSERT_TRUE(faults);
+  EXPECT_EQ(faults->lost, 10U);
+  EXPECT_EQ(faults->seed, 99U);
+  EXPECT_EQ(faults->overtaken, 50U);
+  for (const char* wrong : {"lost", "lost=1001", "lost=x", "loss=1", "lost=1 "})
+    EXPECT_FALSE(parse_port_faults(wrong)) << wrong;
+}
+
+}  // namespace
+}  // namespace tributary::transport::packet

@@ -1,0 +1,83 @@
+#pragma once
+// What stands behind a Channel: one connection, of whatever kind. A channel may go on with another connection as long
+// as it is not open.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/core.h"
+#include "core/send_queue.h"
+
+namespace tributary::transport {
+
+/// What a connection that is not open yet passes on to one that takes its place.
+struct Beginning {
+  ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() came
+  SendQueue queue;
+  TimePoint deadline = TimePoint::max();  // of opening, or of the flush
+  Duration limit{};                       // of opening, as it was given
+  bool detached = false;                  // close_after_flush() came: no callback any more
+};
+
+class Connection : public Pollable {
+ public:
+  /// nullptr: destroyed.
+  [[nodiscard]] Channel* channel() const noexcept { return channel_; }
+  void set_channel(Channel* channel) noexcept { channel_ = channel; }
+  void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
+
+  // ---- the user's calls: no callback, no blocking
+  virtual bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) = 0;
+  virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
+  virtual void give_back(std::span<const std::byte> /*payload*/) {}
+  virtual void resume() = 0;
+  virtual void close() = 0;
+  virtual void close_after_flush(Duration limit) = 0;
+  virtual void channel_destroyed() = 0;
+  [[nodiscard]] virtual bool closed() const noexcept = 0;
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+
+ protected:
+  Connection(std::string peer, ChannelHandler* handler) : peer_(std::move(peer)), handler_(handler) {}
+
+  std::string peer_;
+  Channel* channel_ = nullptr;
+  ChannelHandler* handler_ = nullptr;
+};
+
+class ConnectionChannel final : public Channel {
+ public:
+  ConnectionChannel(std::shared_ptr<Core> core, std::shared_ptr<Connection> connection)
+      : core_(std::move(core)), connection_(std::move(connection)) {
+    connection_->set_channel(this);
+  }
+  ~ConnectionChannel() override { connection_->channel_destroyed(); }
+  ConnectionChannel(const ConnectionChannel&) = delete;
+  ConnectionChannel& operator=(const ConnectionChannel&) = delete;
+
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
+    return connection_->send(header, payload, cookie);
+  }
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
+    connection_->send_copy(header, payload);
+  }
+  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
+  void resume() override { connection_->resume(); }
+  void close() override { connection_->close(); }
+  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
+  bool closed() const noexcept override { return connection_->closed(); }
+  std::string peer() const override { return connection_->peer(); }
+
+  [[nodiscard]] Connection& connection() noexcept { return *connection_; }
+  /// Goes on with `other`. The one before was handed_on() and is told nothing any more.
+  void go_on_with(std::shared_ptr<Connection> other) {
+    connection_ = std::move(other);
+    connection_->set_channel(this);
+  }
+
+ private:
+  std::shared_ptr<Core> core_;  // destroyed after the connection, whose socket needs it
+  std::shared_ptr<Connection> connection_;
+};
+
+}  // namespace tributary::transport

@@ -1,0 +1,84 @@
+#pragma once
+// The turn of a transport on sockets and shared memory: what is ready, what is due, what is to be written. Connections
+// and listeners take part as Pollables; those of several kinds may share one core, and with it one wait.
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/deadlines.h"
+#include "core/pollable.h"
+#include "core/poller.h"
+#include "core/spin_estimate.h"
+
+namespace tributary::transport {
+
+class Core {
+ public:
+  /// `busy_poll`, `spin_max`: as in TcpSettings.
+  Core(Duration busy_poll, Duration spin_max) : busy_poll_(busy_poll), spin_estimate_(spin_max) {}
+  virtual ~Core() = default;
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  std::size_t poll(Duration wait);
+  void post(std::function<void()> call);
+  virtual void shut_down();
+
+  // ---- for Pollables, on the transport's thread
+  [[nodiscard]] Poller& poller() noexcept { return poller_; }
+  /// turn() will be called in this poll or the next.
+  void make_due(Pollable& what);
+  /// write_turn() will be called soon.
+  void make_dirty(Pollable& what);
+  /// on_deadline() will be called once `limit` is over, instead of what was set before; leave() clears it.
+  void set_deadline(Pollable& what, Duration limit);
+  void clear_deadline(Pollable& what) noexcept { deadlines_.clear(what); }
+  void enter(Pollable& what);
+  /// From here until leave() its memory is looked at in every turn.
+  void watch_memory(Pollable& what);
+  /// May destroy it, unless somebody else uses it.
+  void leave(Pollable& what) noexcept;
+  void count_callback() noexcept { ++callbacks_; }
+
+ protected:
+  void forget_posted();
+
+ private:
+  void run_ready();
+  void mark_ready(Duration wait) noexcept;
+  void mark_changed() noexcept;
+  void spin_on_memory() noexcept;
+  [[nodiscard]] bool fall_asleep() noexcept;
+  void wake_up() noexcept;
+  void run_marked();
+  void run_expired();
+  void run_posted();
+  void run_due();
+  void flush_dirty();
+  void wait_for_work(Duration wait);
+  [[nodiscard]] bool idle() const noexcept {
+    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed);
+  }
+
+  const Duration busy_poll_;
+  Poller poller_;
+  Deadlines deadlines_;
+  SpinEstimate spin_estimate_;
+  std::vector<PollablePtr> due_, due_now_;
+  std::vector<PollablePtr> dirty_, dirty_now_;
+  std::vector<PollablePtr> registered_;
+  std::vector<Pollable*> watched_;  // those whose memory others change; a part of registered_
+  std::size_t turns_unasked_ = 0;   // since the system was last asked
+  std::size_t callbacks_ = 0;
+  bool polling_ = false;
+  bool asleep_ = false;
+  bool shut_ = false;
+
+  std::mutex posted_mutex_;  // guards posted_
+  std::vector<std::function<void()>> posted_;
+  std::atomic<bool> has_posted_ = false;  // set after posted_ was filled, so that a turn without posts takes no lock
+  std::atomic<bool> sleeping_ = false;    // so that a post to a thread that is awake makes no system call
+};
+
+}  // namespace tributary::transport

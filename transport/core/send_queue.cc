@@ -1,0 +1,97 @@
+#include "core/send_queue.h"
+
+#include <utility>
+
+namespace tributary::transport {
+namespace {
+
+/// A copy buffer larger than this is not kept for the next control frame.
+constexpr std::size_t kCopyBytesKept = 65536;
+
+iovec vector_of(const std::byte* from, std::size_t bytes) {
+  return {const_cast<std::byte*>(from), bytes};  // iovec has no const form; sendmsg only reads
+}
+
+}  // namespace
+
+void SendQueue::grow() {
+  std::vector<Frame> larger(frames_.empty() ? 8 : frames_.size() * 2);
+  for (std::uint64_t i = told_; i < tail_; ++i) larger[i & (larger.size() - 1)] = std::move(at(i));
+  frames_ = std::move(larger);
+}
+
+SendQueue::Frame& SendQueue::push(const FrameHeader& header, std::span<const std::byte> payload) {
+  if (tail_ - told_ == frames_.size()) grow();
+  Frame& frame = at(tail_++);
+  FrameHeader complete = header;
+  complete.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  encode(complete, frame.header);
+  frame.payload = payload.data();
+  frame.payload_bytes = payload.size();
+  return frame;
+}
+
+void SendQueue::push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
+  Frame& frame = push(header, payload);
+  frame.cookie = cookie;
+  frame.borrowed = true;
+  ++borrowed_;
+}
+
+void SendQueue::push_copy(const FrameHeader& header, std::span<const std::byte> payload) {
+  Frame& frame = push(header, payload);
+  frame.borrowed = false;
+  frame.copy.assign(payload.begin(), payload.end());
+  frame.payload = frame.copy.data();
+}
+
+SendQueue::Gathered SendQueue::gather(std::span<iovec> out) noexcept {
+  Gathered gathered;
+  std::size_t skip = offset_;
+  for (std::uint64_t i = written_; i < tail_ && gathered.vectors + 2 <= out.size(); ++i, skip = 0) {
+    const Frame& frame = at(i);
+    if (skip < kFrameHeaderBytes) {
+      out[gathered.vectors++] = vector_of(frame.header.data() + skip, kFrameHeaderBytes - skip);
+      if (frame.payload_bytes != 0) out[gathered.vectors++] = vector_of(frame.payload, frame.payload_bytes);
+    } else {
+      const std::size_t done = skip - kFrameHeaderBytes;
+      out[gathered.vectors++] = vector_of(frame.payload + done, frame.payload_bytes - done);
+    }
+    gathered.bytes += kFrameHeaderBytes + frame.payload_bytes - skip;
+  }
+  return gathered;
+}
+
+std::size_t SendQueue::consume(std::size_t bytes) noexcept {
+  std::size_t completed = 0;
+  offset_ += bytes;
+  while (written_ < tail_) {
+    Frame& frame = at(written_);
+    const std::size_t whole = kFrameHeaderBytes + frame.payload_bytes;
+    if (offset_ < whole) break;
+    offset_ -= whole;
+    if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);
+    ++written_;
+    ++completed;
+  }
+  return completed;
+}
+
+std::optional<std::uint64_t> SendQueue::next_sent() noexcept {
+  while (told_ < written_) {
+    const Frame& frame = at(told_++);
+    if (!frame.borrowed) continue;
+    --borrowed_;
+    return frame.cookie;
+  }
+  return std::nullopt;
+}
+
+void SendQueue::clear() noexcept {
+  frames_.clear();
+  told_ = written_ = tail_ = 0;
+  offset_ = 0;
+  borrowed_ = 0;
+}
+
+}  // namespace tributary::transport

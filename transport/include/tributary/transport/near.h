@@ -1,0 +1,55 @@
+#pragma once
+// TCP, and shared memory to whoever is on this host: one transport, one poll(), one wait.
+//
+// A listener also answers to a name that says its address and port, in the network namespace where it listens. A
+// connect() to an address of this host calls that name first. Whatever goes wrong there before the channel is open,
+// nobody listening, another user, another version, no memory, leads to TCP and is told to nobody.
+#include <cstdint>
+#include <memory>
+
+#include "tributary/transport/channel.h"
+#include "tributary/transport/shm.h"
+#include "tributary/transport/tcp.h"
+
+namespace tributary::transport {
+
+struct NearSettings {
+  TcpSettings tcp;            // its busy_poll and spin_max are those of both
+  ShmSettings shm;            // its connections_max counts connections through shared memory alone
+  bool shared_memory = true;  // false: all goes over TCP
+};
+
+/// An open channel that was taken out of one NearTransport, for another. Destroying it closes the connection.
+class HandedOver {
+ public:
+  virtual ~HandedOver() = default;
+};
+
+class NearTransport final : public Transport {
+ public:
+  explicit NearTransport(const NearSettings& settings = {});
+  /// As ~TcpTransport().
+  ~NearTransport() override;
+  NearTransport(const NearTransport&) = delete;
+  NearTransport& operator=(const NearTransport&) = delete;
+
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return Clock::now(); }
+  void post(std::function<void()> call) override;
+
+  /// As TcpTransport::release() and adopt(), for channels of either kind.
+  [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel);
+  [[nodiscard]] std::unique_ptr<Channel> adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler);
+
+  [[nodiscard]] TcpStatistics tcp_statistics() const;
+  [[nodiscard]] ShmStatistics shm_statistics() const;
+
+ private:
+  std::shared_ptr<TcpCore> core_;
+  TcpTransport tcp_;
+  std::shared_ptr<ShmPart> shm_;  // nullptr: all goes over TCP
+};
+
+}  // namespace tributary::transport

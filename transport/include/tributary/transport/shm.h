@@ -1,0 +1,64 @@
+#pragma once
+// Frames between two processes of one host, through memory that they share. Each connection has a memory of its own,
+// with one ring for each direction, and a Unix socket that tells of the other side's end and wakes it from its sleep.
+//
+// Nothing that the other side writes to the memory is trusted: a process that writes garbage there, or dies in the
+// middle of a word, closes its own connection and harms nobody else. Only processes of the same user, or of root, get
+// one. Neither the memory nor the socket has a name in a file system, so nothing is left behind by whoever dies.
+#include <cstdint>
+#include <memory>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+class Core;
+class ShmPart;
+
+struct ShmSettings {
+  std::uint32_t ring_bytes = 512U << 10;   // of each direction of each connection; a power of two, 4 KiB to 64 MiB
+  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;   // open at once; more are accepted and closed at once
+  std::size_t poll_bytes_max = 1U << 20;   // per channel and direction in one turn of poll()
+  bool huge_pages = true;                  // where the system has set some aside
+  Duration busy_poll{};                    // as in TcpSettings
+  Duration spin_max = std::chrono::microseconds(20);  // likewise
+};
+
+/// Counts since the start. Read on the transport's thread.
+struct ShmStatistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
+  std::uint64_t frames_in_place = 0;                 // of those received: payloads that were not copied
+  std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_full = 0;    // because of connections_max, or because there was no memory
+  std::uint64_t refused_user = 0;    // another user's process
+  std::uint64_t greetings_lost = 0;  // accepted, but the other side went, was too slow, or spoke another language
+  std::uint64_t corrupt = 0;         // connections closed for what the other side wrote
+  std::size_t connections = 0;       // open now
+};
+
+class ShmTransport final : public Transport {
+ public:
+  explicit ShmTransport(const ShmSettings& settings = {});
+  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
+  ~ShmTransport() override;
+  ShmTransport(const ShmTransport&) = delete;
+  ShmTransport& operator=(const ShmTransport&) = delete;
+
+  /// `at.host` is a part of the name, nothing else: both sides must write it in the same way.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return Clock::now(); }
+  void post(std::function<void()> call) override;
+
+  [[nodiscard]] ShmStatistics statistics() const;
+
+ private:
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<ShmPart> part_;
+};
+
+}  // namespace tributary::transport

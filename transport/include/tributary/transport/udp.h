@@ -1,0 +1,95 @@
+#pragma once
+// Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md) where there is no RDMA
+// and TCP is not wanted. Loss, repeats, reordering and damage are survived; delay and ECN marks steer how much is under
+// way. One socket carries all connections of a transport. Packets go out in batches, cut by the kernel or the device
+// (UDP_SEGMENT), and come in in batches, joined by them (UDP_GRO), where the system can.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+namespace packet {
+class PacketTransport;
+}
+
+struct UdpSettings {
+  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
+  std::uint32_t half_open_max = 1024;      // of them, those whose first packet is awaited
+  std::size_t send_buffer_bytes = 4U << 20;
+  std::size_t receive_buffer_bytes = 8U << 20;      // as far as net.core.rmem_max allows
+  std::size_t window_bytes = 1U << 20;              // per connection: what a peer may send ahead of our reading
+  std::size_t datagram_bytes_max = 16384;           // longer ones are not sent, even where the path would carry them
+  Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
+  Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
+  Duration delay_target = std::chrono::microseconds(500);  // in the network, there and back: above it, less is sent
+  Duration busy_poll{};                                    // poll(wait) spins for so long before it sleeps
+  Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: spins while most waits end within it
+  bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
+                             // kernel chooses
+  std::string faults;  // for tests: "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", per thousand of the packets
+                       // sent; empty: what TRIBUTARY_TEST_PACKET_FAULTS says
+};
+
+/// Counts since the start. Read on the transport's thread.
+struct UdpStatistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
+  std::uint64_t packets_sent_again = 0;
+  std::uint64_t packets_came_late = 0;  // were sent again for nothing
+  std::uint64_t repeats = 0;            // came twice
+  std::uint64_t marked = 0;             // came with the congestion mark
+  std::uint64_t timeouts = 0;
+  std::uint64_t rejected = 0;      // datagrams that were no packets: garbage, damaged, of another version
+  std::uint64_t stray = 0;         // packets that fit no connection
+  std::uint64_t no_room = 0;       // came, and no memory was left for them
+  std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_full = 0;  // because of connections_max or half_open_max
+  std::size_t connections = 0;     // open now
+};
+
+/// What a connection claims before it is accepted: taken from the first frame that was queued on it.
+struct UdpClaim {
+  std::uint64_t group = 0;
+  std::uint32_t lane = 0;
+};
+
+class UdpTransport final : public Transport {
+ public:
+  /// The socket is made when it is first needed, by listen() or connect().
+  explicit UdpTransport(const UdpSettings& settings = {});
+  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
+  /// name look-up that is under way.
+  ~UdpTransport() override;
+  UdpTransport(const UdpTransport&) = delete;
+  UdpTransport& operator=(const UdpTransport&) = delete;
+
+  /// One listener at a time. An empty host, and "::", mean all addresses of both families. A name is looked up here and
+  /// now.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  /// Listens for several transports of this host: `route` says at which port the one listens that serves a connection,
+  /// and the other side is sent there. 0 refuses it.
+  using Route = std::function<std::uint16_t(const UdpClaim& claim)>;
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
+  /// A name is looked up on another thread; its addresses are tried in turn.
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return Clock::now(); }
+  void post(std::function<void()> call) override;
+
+  [[nodiscard]] UdpStatistics statistics() const;
+
+ private:
+  std::unique_ptr<packet::PacketTransport> packets_;
+};
+
+}  // namespace tributary::transport

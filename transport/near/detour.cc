@@ -1,0 +1,93 @@
+#include "near/detour.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "shm/shm_connection.h"
+#include "shm/unix_socket.h"
+#include "tcp/tcp_connection.h"
+
+namespace tributary::transport {
+namespace {
+
+constexpr Duration kGreetingLimit = std::chrono::seconds(1);  // a listener that hangs: let TCP find out
+
+bool means_all(const std::string& host) {
+  return host.empty() || host == "0.0.0.0" || host == "::";
+}
+
+std::string name_at_any_address(std::uint16_t port) {
+  return shared_name("*:" + std::to_string(port));
+}
+
+/// A listener at this very address comes before one at all addresses, as with TCP.
+OwnedDescriptor call(const Endpoint& endpoint) {
+  for (const std::string& name : {shared_name(to_string(endpoint)), name_at_any_address(endpoint.port)}) {
+    OwnedDescriptor socket = connect_to_name(name);
+    if (socket.is_open()) return trusted_user(socket.get()) ? std::move(socket) : OwnedDescriptor();
+  }
+  return {};
+}
+
+bool is_loopback(const SocketAddress& address) noexcept {
+  if (address.family() != AF_INET) return false;
+  return (ntohl(reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr) >> 24U) == 127;
+}
+
+/// Nothing came of shared memory: the channel goes on as a connection over TCP.
+void back_to_tcp(TcpCore& core, ShmConnection& from, std::deque<SocketAddress>&& addresses) {
+  auto& channel = static_cast<ConnectionChannel&>(*from.channel());
+  auto connection = TcpConnection::make(core, from.peer(), nullptr);
+  Beginning beginning = from.hand_on();
+  channel.go_on_with(connection);
+  connection->go_on(std::move(addresses), std::move(beginning));
+}
+
+}  // namespace
+
+std::string name_of_listener(const Endpoint& local) {
+  return means_all(local.host) ? name_at_any_address(local.port) : shared_name(to_string(local));
+}
+
+/// What is sent to an address of this host is sent from that address, if nothing else is said. No packet is sent here.
+bool is_local(const SocketAddress& address) noexcept {
+  if (is_loopback(address)) return true;
+  const OwnedDescriptor probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  SocketAddress source;
+  source.bytes = sizeof source.storage;
+  if (!probe.is_open() || ::connect(probe.get(), address.get(), address.bytes) != 0 ||
+      ::getsockname(probe.get(), source.get(), &source.bytes) != 0 || source.family() != address.family()) {
+    return false;
+  }
+  if (address.family() == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(source.storage).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr;
+  }
+  return std::memcmp(&reinterpret_cast<const sockaddr_in6&>(source.storage).sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr, sizeof(in6_addr)) == 0;
+}
+
+std::function<bool(TcpConnection&, const SocketAddress&)> detour_by(TcpCore& core, std::shared_ptr<ShmPart> part) {
+  return [&core, part = std::move(part)](TcpConnection& from, const SocketAddress& address) {
+    if (!is_local(address)) return false;
+    OwnedDescriptor socket = call(endpoint_of(address));
+    if (!socket.is_open()) return false;
+    auto& channel = static_cast<ConnectionChannel&>(*from.channel());
+    std::deque<SocketAddress> addresses = from.take_addresses();
+    addresses.push_front(address);
+    auto connection = ShmConnection::make(core, part, from.peer(), nullptr);
+    Beginning beginning = from.hand_on();
+    channel.go_on_with(connection);
+    connection->go_on(std::move(socket), std::move(beginning), kGreetingLimit,
+                      [&core, addresses = std::move(addresses)](ShmConnection& failed) mutable {
+                        back_to_tcp(core, failed, std::move(addresses));
+                      });
+    return true;
+  };
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,94 @@
+#include "tributary/transport/near.h"
+
+#include <utility>
+#include <variant>
+
+#include "near/detour.h"
+#include "shm/shm_listener.h"
+#include "tcp/tcp_connection.h"
+
+namespace tributary::transport {
+namespace {
+
+class Taken final : public HandedOver {
+ public:
+  explicit Taken(int socket) : what(OwnedDescriptor(socket)) {}
+  explicit Taken(ShmHandOver&& shared) : what(std::move(shared)) {}
+  std::variant<OwnedDescriptor, ShmHandOver> what;
+};
+
+/// Both listen until this is destroyed.
+class NearListener final : public Listener {
+ public:
+  NearListener(std::unique_ptr<Listener> tcp, std::unique_ptr<Listener> shared)
+      : tcp_(std::move(tcp)), shared_(std::move(shared)) {}
+  Endpoint local() const override { return tcp_->local(); }
+
+ private:
+  std::unique_ptr<Listener> tcp_;
+  std::unique_ptr<Listener> shared_;  // nullptr: somebody else has the name
+};
+
+}  // namespace
+
+NearTransport::NearTransport(const NearSettings& settings)
+    : core_(std::make_shared<TcpCore>(settings.tcp)),
+      tcp_(core_),
+      shm_(settings.shared_memory ? std::make_shared<ShmPart>(settings.shm) : nullptr) {
+  if (shm_ != nullptr) core_->detour = detour_by(*core_, shm_);
+}
+NearTransport::~NearTransport() = default;  // tcp_ shuts the core down, and with it the connections of both kinds
+
+Result<std::unique_ptr<Listener>> NearTransport::listen(const Endpoint& at, Acceptor& acceptor) {
+  auto tcp = tcp_.listen(at, acceptor);
+  if (!tcp || shm_ == nullptr) return tcp;
+  const Endpoint local = (*tcp)->local();
+  std::unique_ptr<Listener> shared;
+  if (auto accepting = listen_at(name_of_listener(local), core_, shm_, local.host, acceptor)) {
+    shared = std::make_unique<ShmListener>(core_, std::move(accepting), local);
+  }
+  return std::make_unique<NearListener>(std::move(*tcp), std::move(shared));
+}
+
+std::unique_ptr<Channel> NearTransport::connect(const Endpoint& to, ChannelHandler& handler, Duration limit) {
+  return tcp_.connect(to, handler, limit);
+}
+std::size_t NearTransport::poll(Duration wait) {
+  return core_->poll(wait);
+}
+void NearTransport::post(std::function<void()> call) {
+  core_->post(std::move(call));
+}
+
+Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel) {
+  auto* ours = dynamic_cast<ConnectionChannel*>(&channel);
+  auto* shared = ours == nullptr ? nullptr : dynamic_cast<ShmConnection*>(&ours->connection());
+  if (shared == nullptr || &shared->core() != core_.get()) {
+    auto socket = tcp_.release(channel);
+    if (!socket) return std::unexpected(socket.error());
+    return std::make_unique<Taken>(*socket);
+  }
+  auto taken = shared->release();
+  if (!taken) return std::unexpected(taken.error());
+  return std::make_unique<Taken>(std::move(*taken));
+}
+
+std::unique_ptr<Channel> NearTransport::adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler) {
+  auto& what = static_cast<Taken&>(*channel).what;
+  if (auto* socket = std::get_if<OwnedDescriptor>(&what)) return tcp_.adopt(socket->release(), handler);
+  auto& shared = std::get<ShmHandOver>(what);
+  auto part = shm_ != nullptr ? shm_ : std::make_shared<ShmPart>(ShmSettings{});
+  auto connection = ShmConnection::make(*core_, std::move(part), shared.peer, &handler);
+  auto adopted = std::make_unique<ConnectionChannel>(core_, connection);
+  connection->open(std::move(shared));
+  return adopted;
+}
+
+TcpStatistics NearTransport::tcp_statistics() const {
+  return tcp_.statistics();
+}
+ShmStatistics NearTransport::shm_statistics() const {
+  return shm_ != nullptr ? shm_->statistics : ShmStatistics{};
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,17 @@
+#pragma once
+// Packet addresses as endpoints and as the system's socket addresses.
+#include <optional>
+
+#include "packet/port.h"
+#include "tcp/socket.h"
+
+namespace tributary::transport::packet {
+
+/// IPv4 is written as IPv4; a host of zeros as "::".
+[[nodiscard]] Endpoint endpoint_of(const PacketAddress& address);
+[[nodiscard]] PacketAddress packet_address(const SocketAddress& address) noexcept;
+/// For a socket of IPv6 that carries IPv4 too, or, with `four`, for one of IPv4 alone.
+[[nodiscard]] SocketAddress socket_address(const PacketAddress& address, bool four) noexcept;
+[[nodiscard]] bool is_ipv4(const PacketAddress& address) noexcept;
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,100 @@
+#include "packet/congestion.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tributary::transport::packet {
+namespace {
+
+// Swift's parameters, section 3 of the paper.
+constexpr double kIncrease = 1;    // packets per round trip
+constexpr double kDecrease = 0.8;  // beta: of the delay's excess
+constexpr double kDecreaseMax = 0.5;
+constexpr double kScalingWindowMin = 0.1;
+constexpr double kScalingWindowMax = 100;
+// DCTCP's g: RFC 8257, section 4.2.
+constexpr double kShareGain = 1.0 / 16;
+constexpr Duration kShortestPeriod = std::chrono::seconds(10);
+// A sender that has almost no window must still find out soon that the network is free again.
+constexpr Duration kPaceMax = std::chrono::milliseconds(20);
+
+}  // namespace
+
+Congestion::Congestion(const CongestionSettings& settings) noexcept
+    : settings_(settings), window_(settings.window_initial) {
+  scaling_alpha_ = settings_.scaling_max / (1 / std::sqrt(kScalingWindowMin) - 1 / std::sqrt(kScalingWindowMax));
+  scaling_beta_ = -scaling_alpha_ / std::sqrt(kScalingWindowMax);
+}
+
+Duration Congestion::target() const noexcept {
+  const double scaling = std::clamp(scaling_alpha_ / std::sqrt(window_) + scaling_beta_, 0.0, settings_.scaling_max);
+  // Senders that obey their targets keep no queue that long: it is the path's.
+  const auto most = std::chrono::duration_cast<Duration>(settings_.target * (2 + settings_.scaling_max));
+  const Duration path = shortest() != Duration::max() && shortest() > most ? shortest() : Duration(0);
+  return path + std::chrono::duration_cast<Duration>(settings_.target * (1 + scaling));
+}
+
+void Congestion::note_shortest(Duration delay, TimePoint now) noexcept {
+  if (now >= shortest_until_) {
+    shortest_before_ = shortest_;
+    shortest_ = Duration::max();
+    shortest_until_ = now + kShortestPeriod;
+  }
+  shortest_ = std::min(shortest_, delay);
+}
+
+void Congestion::observe(double packets, double marked, TimePoint now, Duration round_trip) noexcept {
+  seen_ += packets;
+  seen_marked_ += marked;
+  if (now < observed_until_) return;
+  if (seen_ > 0) share_ += kShareGain * (std::min(seen_marked_ / seen_, 1.0) - share_);
+  seen_ = seen_marked_ = 0;
+  observed_until_ = now + round_trip;
+}
+
+void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration round_trip) noexcept {
+  slow_start_ = false;
+  if (now < may_shrink_) return;
+  window_ = std::min(window_, std::max({window_ * (1 - by), settings_.window_min, to_at_least}));
+  may_shrink_ = now + round_trip;
+}
+
+void Congestion::acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now,
+                              Duration round_trip) {
+  observe(packets, marked, now, round_trip);
+  if (delay > Duration::zero()) note_shortest(delay, now);
+  const Duration wanted = target();
+  const double by_marks = marked > 0 && window_ > 1 ? share_ / 2 : 0;
+  if (delay > wanted) {
+    const double excess =
+        static_cast<double>((delay - wanted).count()) / static_cast<double>(std::max<Duration::rep>(delay.count(), 1));
+    return shrink(std::max(by_marks, std::min(kDecrease * excess, kDecreaseMax)), 0, now, round_trip);
+  }
+  if (by_marks > 0) return shrink(by_marks, 1, now, round_trip);
+  if (!limited) return;
+  if (slow_start_) {
+    window_ += packets;
+  } else {
+    window_ += window_ >= 1 ? kIncrease * packets / window_ : kIncrease * packets;
+  }
+  window_ = std::min(window_, settings_.window_max);
+}
+
+void Congestion::lost(double packets, TimePoint now, Duration round_trip) {
+  observe(packets, packets, now, round_trip);
+  shrink(share_ / 2, 0, now, round_trip);
+}
+
+void Congestion::timed_out(std::uint32_t in_a_row, TimePoint now) noexcept {
+  slow_start_ = false;
+  if (in_a_row < 2) return;  // the first only asks: the answer tells what was lost
+  window_ = in_a_row == 2 ? std::min(window_, 1.0) : std::max(window_ / 2, settings_.window_min);
+  may_shrink_ = now;
+}
+
+Duration Congestion::pace(Duration round_trip) const noexcept {
+  if (window_ >= 1) return Duration::zero();
+  return std::min(std::chrono::duration_cast<Duration>(round_trip / window_), kPaceMax);
+}
+
+}  // namespace tributary::transport::packet

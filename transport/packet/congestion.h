@@ -1,0 +1,72 @@
+#pragma once
+// How much one connection may have under way, by delay and by marks.
+//
+// Delay: Swift (Kumar et al., SIGCOMM 2020). While the round trip through the network stays below a target the window
+// grows by one packet per round trip; above it, it shrinks in proportion to the excess, once per round trip. The target
+// rises as the window falls (flow scaling), so that many small windows do not ask for an empty queue. A window may be
+// less than one packet: then packets are paced, a round trip over the window apart, and 64 children can share one port.
+// A path that takes much longer than the target by itself, between cities say, has its shortest round trip added to it.
+//
+// Marks: DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257). A moving share of marked packets says how hard to shrink.
+// Packets that are lost count as marked: where a loss is the network's way to say "full", the share is high; where it
+// is noise of the link, a tenth of lost packets costs a tenth of that, and not half of the window each time. Marks take
+// the last packet of the window from nobody: a queue that marks already when each of many senders has one packet in it
+// cannot share out less than that, and delay, whose target is scaled, can.
+//
+// Both are asked for every acknowledgement, and the stronger of the two shrinks the window, at most once per round
+// trip. Both start with slow start, from ten packets, which the first excess, mark or loss ends.
+#include <algorithm>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::packet {
+
+struct CongestionSettings {
+  Duration target = std::chrono::microseconds(500);  // Swift's base target, of the round trip through the network
+  double scaling_max = 4;                            // flow scaling adds at most so many base targets
+  double window_initial = 10;                        // packets
+  double window_min = 0.05;
+  double window_max = 4096;
+};
+
+class Congestion {
+ public:
+  explicit Congestion(const CongestionSettings& settings) noexcept;
+
+  /// `packets` were acknowledged, `marked` of them with a mark; one of them took `delay` through the network.
+  /// `limited`: the window was the bound. Otherwise it does not grow: nothing has shown that more would fit.
+  void acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now, Duration round_trip);
+  /// Found by a gap.
+  void lost(double packets, TimePoint now, Duration round_trip);
+  /// Nothing was heard for so many time-outs in a row.
+  void timed_out(std::uint32_t in_a_row, TimePoint now) noexcept;
+
+  /// Packets.
+  [[nodiscard]] double window() const noexcept { return window_; }
+  /// Between two packets; zero for a window of one and more.
+  [[nodiscard]] Duration pace(Duration round_trip) const noexcept;
+  [[nodiscard]] double marked_share() const noexcept { return share_; }
+  [[nodiscard]] Duration target() const noexcept;
+
+ private:
+  void observe(double packets, double marked, TimePoint now, Duration round_trip) noexcept;
+  void note_shortest(Duration delay, TimePoint now) noexcept;
+  [[nodiscard]] Duration shortest() const noexcept { return std::min(shortest_, shortest_before_); }
+  void shrink(double by, double to_at_least, TimePoint now, Duration round_trip) noexcept;
+
+  CongestionSettings settings_;
+  double window_;
+  double share_ = 1;  // DCTCP's alpha; 1: the first mark counts in full
+  double seen_ = 0;   // packets in this round of observation
+  double seen_marked_ = 0;
+  TimePoint observed_until_{};
+  TimePoint may_shrink_{};
+  bool slow_start_ = true;
+  Duration shortest_ = Duration::max();         // in this period
+  Duration shortest_before_ = Duration::max();  // in the one before
+  TimePoint shortest_until_{};
+  double scaling_alpha_ = 0;
+  double scaling_beta_ = 0;
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,255 @@
+#include "packet/connection.h"
+
+#include <algorithm>
+
+namespace tributary::transport::packet {
+namespace {
+
+constexpr std::size_t kPacketsPerTurn = 32;                   // of one connection: nobody starves the others
+constexpr std::uint32_t kClosesMax = 6;                       // the other side is told so often, unless it answers
+constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
+
+}  // namespace
+
+PacketConnection::PacketConnection(PacketCore& core, std::string peer, ChannelHandler* handler)
+    : core_(core), peer_(std::move(peer)), handler_(handler), flow_(core.settings(), core.pool(), core.statistics) {}
+
+PacketConnection::~PacketConnection() = default;
+
+void PacketConnection::enter() {
+  id_ = core_.enter(shared_from_this());
+}
+
+// ---- the user's calls
+
+bool PacketConnection::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
+  if (!taking_frames() || fatal_) return false;
+  if (flow_.frames().borrowed() >= core_.settings().frames_queued_max) return false;
+  flow_.frames().push_borrowed(header, payload, cookie);
+  if (state_ == State::open) core_.make_dirty(*this);
+  return true;
+}
+
+void PacketConnection::send_copy(const FrameHeader& header, std::span<const std::byte> payload) {
+  if (!taking_frames() || fatal_) return;
+  flow_.frames().push_copy(header, payload);
+  if (state_ == State::open) core_.make_dirty(*this);
+}
+
+void PacketConnection::resume() {
+  if (!serving()) return;
+  resumed_ = true;
+  core_.make_due(*this);
+}
+
+void PacketConnection::close() {
+  if (closed()) return;
+  handler_ = nullptr;
+  if (state_ == State::open || state_ == State::flushing) return depart();
+  end();
+}
+
+void PacketConnection::close_after_flush(Duration limit) {
+  if (!taking_frames()) return;
+  detached_ = true;
+  handler_ = nullptr;
+  in_frame_ = stalled_ = false;
+  if (fatal_) return close();
+  give_up_at_ = core_.clock() + std::min(limit, kLimitMax);
+  if (state_ == State::open) {
+    state_ = State::flushing;
+    flow_.finish();
+    core_.make_due(*this);
+  } else if (flow_.frames().end() == 0) {
+    return end();
+  }  // else established() goes on
+  look_at_deadline();
+}
+
+/// Also ends a flush, unless nothing of the user's memory is needed for it any more.
+void PacketConnection::channel_destroyed() {
+  channel_ = nullptr;
+  if (state_ == State::flushing && !flow_.frames().needs_borrowed()) return;
+  close();
+}
+
+// ---- packets
+
+bool PacketConnection::send_packet(const PacketHeader& header, std::span<std::byte> head,
+                                   std::span<const std::byte> rest) {
+  // An authenticator would be made here, and checked in PacketCore::take_packet(), each in place.
+  encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+  if (!core_.port().send(address_, head, rest)) return false;
+  ++core_.statistics.packets_sent;
+  core_.statistics.bytes_sent += head.size() + rest.size();
+  return true;
+}
+
+void PacketConnection::transmit_turn() {
+  if (flowing()) {
+    flow_.set_window(core_.window_share());
+    if (flow_.transmit(*this, kPacketsPerTurn, core_.now())) core_.make_dirty(*this);
+  }
+  look_at_deadline();
+}
+
+void PacketConnection::take_data(const Arrival& arrival) {
+  const ConnectionPtr kept = shared_from_this();
+  if (state_ == State::half_open) established();
+  if (!flowing()) return;
+  flow_.receive(arrival, *this, core_.now());
+  after_packets();
+}
+
+/// After anything that may have moved the flow.
+void PacketConnection::after_packets() {
+  tell_sent();
+  if (state_ == State::open && flow_.peer_finished()) {
+    return tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+  }
+  if (state_ == State::flushing && flow_.finished()) return end();
+  if (!flowing()) return;
+  if (flow_.wants_to_send(core_.now())) core_.make_dirty(*this);
+  look_at_deadline();
+}
+
+void PacketConnection::turn() {
+  const ConnectionPtr kept = shared_from_this();
+  if (fatal_) return tell_closed(std::move(*fatal_));
+  if (state_ == State::opening && attempts_ == 0) return send_open();
+  if (!flowing()) return;
+  if (std::exchange(resumed_, false)) stalled_ = false;
+  if (!stalled_) {
+    take({});
+    flow_.read_on(*this);
+  }
+  after_packets();
+}
+
+// ---- time
+
+void PacketConnection::look_at_deadline() {
+  if (dirty) return;  // and transmit_turn(), which changes it, asks then
+  TimePoint first = std::min(act_at_, give_up_at_);
+  if (flowing()) first = std::min(first, flow_.deadline());
+  first = std::max(first, core_.now() + Duration(1));  // not again in the same turn
+  if (first < asked_for) core_.want_time(*this, asked_for = first);
+}
+
+void PacketConnection::on_time() {
+  const ConnectionPtr kept = shared_from_this();
+  const TimePoint now = core_.now();
+  if (now >= give_up_at_) {
+    if (state_ == State::flushing) return depart();
+    if (!opening() || detached_) return end();
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
+    return tell_closed({Errc::unreachable,
+                        "cannot connect to " + peer_ + ": no answer within " + std::to_string(milliseconds) + " ms."});
+  }
+  if (now >= act_at_) {
+    act_at_ = TimePoint::max();
+    if (state_ == State::opening) send_open();
+    if (state_ == State::departing) send_close();
+  }
+  if (flowing()) {
+    const auto verdict = flow_.on_time(now);
+    if (verdict == Flow::Verdict::dead) {
+      return tell_closed({Errc::peer_gone, peer_ + " does not answer any more: the connection timed out."});
+    }
+    if (verdict == Flow::Verdict::ask_route) {
+      flow_.set_datagram_bytes(std::min(flow_.datagram_bytes(), core_.datagram_bytes(address_)));
+    }
+    if (flow_.wants_to_send(now)) core_.make_dirty(*this);
+  }
+  look_at_deadline();
+}
+
+// ---- ending
+
+void PacketConnection::tell_closed(Error error) {
+  ChannelHandler* const handler = handler_;
+  close();
+  if (handler == nullptr) return;
+  core_.count_callback();
+  handler->on_closed(*channel_, error);
+}
+
+/// Over for the user; the other side is told until it has answered.
+void PacketConnection::depart() {
+  state_ = State::departing;
+  handler_ = nullptr;
+  flow_.clear();
+  attempts_ = 0;
+  give_up_at_ = TimePoint::max();
+  send_close();
+  look_at_deadline();
+}
+
+void PacketConnection::send_close() {
+  if (attempts_++ >= kClosesMax) return end();
+  PacketHeader header;
+  header.type = PacketType::close;
+  header.connection = peer_id_;
+  core_.send_control(address_, header, nullptr);
+  act_at_ = core_.clock() + flow_.round_trip().timeout(attempts_);
+}
+
+void PacketConnection::end() noexcept {
+  if (state_ == State::closed) return;
+  if (state_ == State::half_open) core_.count_half_open(-1);
+  state_ = State::closed;
+  handler_ = nullptr;
+  act_at_ = give_up_at_ = TimePoint::max();
+  flow_.clear();
+  if (peer_id_ != 0) core_.leave_peer(peer_id_);
+  core_.leave(id_);  // the last word: nobody else may use this any more
+}
+
+void PacketConnection::take_close() {
+  const ConnectionPtr kept = shared_from_this();
+  const bool all_here = flow_.peer_end_known();
+  if (state_ == State::open && all_here) return;  // and is still to be read; it is answered when it was
+  ChannelHandler* const handler = state_ == State::open ? handler_ : nullptr;
+  end();
+  if (handler == nullptr) return;
+  core_.count_callback();
+  handler->on_closed(*channel_, {Errc::peer_gone, peer_ + " closed the connection."});
+}
+
+void PacketConnection::take_reset(bool nobody) {
+  const ConnectionPtr kept = shared_from_this();
+  if (state_ == State::opening) return try_next_address();
+  if (state_ == State::open && flow_.peer_end_known()) return;
+  ChannelHandler* const handler = state_ == State::open ? handler_ : nullptr;
+  end();
+  if (handler == nullptr) return;
+  core_.count_callback();
+  handler->on_closed(*channel_, {Errc::peer_gone, nobody ? "the process at " + peer_ + " is gone."
+                                                         : peer_ + " does not know the connection any more."});
+}
+
+/// The transport ends: what was said is still brought over, if there is time. True: it is not there yet.
+bool PacketConnection::last_words() {
+  if (!flowing() || flow_.frames().acknowledged() == flow_.frames().end()) return false;
+  if (state_ == State::open) {
+    detached_ = true;
+    handler_ = nullptr;
+    state_ = State::flushing;
+    flow_.finish();
+    core_.make_dirty(*this);
+  }
+  return true;
+}
+
+/// The other side is told once.
+void PacketConnection::shut_down() {
+  if (flowing()) {
+    PacketHeader header;
+    header.type = PacketType::close;
+    header.connection = peer_id_;
+    core_.send_control(address_, header, nullptr);
+  }
+  end();
+}
+
+}  // namespace tributary::transport::packet

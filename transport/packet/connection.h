@@ -1,0 +1,167 @@
+#pragma once
+// One connection: opening (connection_open.cc), frames (connection_frames.cc), packets and ending (connection.cc). The
+// stream between the two is the flow's (flow.h).
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "packet/core.h"
+#include "packet/flow.h"
+#include "tcp/socket.h"
+
+namespace tributary::transport::packet {
+
+class PacketConnection final : public StreamReader,
+                               public PacketSink,
+                               public std::enable_shared_from_this<PacketConnection> {
+ public:
+  PacketConnection(PacketCore& core, std::string peer, ChannelHandler* handler);
+  ~PacketConnection() override;
+  PacketConnection(const PacketConnection&) = delete;
+  PacketConnection& operator=(const PacketConnection&) = delete;
+
+  void set_channel(Channel* channel) noexcept { channel_ = channel; }
+  /// Takes a place among the core's connections.
+  void enter();
+  void connect(const Endpoint& to, Duration limit);
+  /// The listener's side: the cookie was right.
+  void accept(const PacketAddress& from, const Handshake& handshake);
+
+  // ---- the user's calls: no callback, no blocking
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
+  void resume();
+  void close();
+  void close_after_flush(Duration limit);
+  void channel_destroyed();
+  [[nodiscard]] bool closed() const noexcept { return state_ == State::departing || state_ == State::closed; }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+
+  // ---- the core's
+  void take_challenge(const Handshake& handshake);
+  void take_accept(const Handshake& handshake);
+  void take_redirect(const Handshake& handshake, const PacketAddress& from);
+  void take_data(const Arrival& arrival);
+  void take_close();
+  /// The other side, or its host, says that the connection is not there. `nobody`: nor is anybody else.
+  void take_reset(bool nobody);
+  /// The same open came again: its answer was lost.
+  void repeat_accept(const PacketAddress& from);
+  void turn();
+  /// Sends what may be sent now.
+  void transmit_turn();
+  void on_time();
+  void excuse(Duration absence) noexcept { flow_.excuse(absence); }
+  [[nodiscard]] bool last_words();
+  void shut_down();
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] const PacketAddress& address() const noexcept { return address_; }
+
+  bool due = false;                        // in the core's lists
+  bool dirty = false;                      //
+  TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
+
+  // ---- StreamReader and PacketSink, for the flow
+  std::size_t take(std::span<const std::byte> bytes) override;
+  bool send_packet(const PacketHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override;
+
+ private:
+  enum class State : std::uint8_t {
+    looking_up,  // the name, on another thread
+    opening,     // open was sent
+    half_open,   // accept was sent: the other side's first packet is awaited
+    open,
+    flushing,   // close_after_flush() came
+    departing,  // closed for the user; the other side is still being told
+    closed,
+  };
+
+  // connection_open.cc
+  void looked_up(const Result<std::vector<SocketAddress>>& found);
+  void try_next_address();
+  void send_open();
+  void opened(const Handshake& handshake, const PacketAddress& from);
+  void established();
+  void fail_later(Error error);
+  void schedule_open();
+
+  // connection_frames.cc
+  bool place_next();
+  void deliver();
+  void tell_sent();
+
+  // connection.cc
+  void after_packets();
+  void look_at_deadline();
+  void tell_closed(Error error);
+  void depart();
+  void send_close();
+  void end() noexcept;
+  [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
+  [[nodiscard]] bool opening() const noexcept { return state_ == State::looking_up || state_ == State::opening; }
+  [[nodiscard]] bool taking_frames() const noexcept { return state_ == State::open || (opening() && !detached_); }
+  [[nodiscard]] bool flowing() const noexcept { return state_ == State::open || state_ == State::flushing; }
+
+  PacketCore& core_;
+  std::string peer_;
+  Channel* channel_ = nullptr;
+  ChannelHandler* handler_ = nullptr;
+  State state_ = State::opening;
+  bool detached_ = false;       // close_after_flush() came: no callback any more
+  std::optional<Error> fatal_;  // on_closed is due
+  std::uint64_t id_ = 0;
+  std::uint64_t peer_id_ = 0;
+  PacketAddress address_;
+  Flow flow_;
+
+  // reading
+  bool stalled_ = false;  // the handler said NotYet
+  bool resumed_ = false;  // resume() came while on_header ran
+  bool in_frame_ = false;
+  FrameHeader header_;
+  FrameBytes header_bytes_;
+  std::size_t header_landed_ = 0;
+  std::span<std::byte> destination_;
+  std::size_t landed_ = 0;
+
+  // opening and ending
+  Endpoint to_;
+  Duration limit_{};
+  TimePoint give_up_at_ = TimePoint::max();
+  TimePoint act_at_ = TimePoint::max();  // open, or close, is sent again
+  std::uint32_t attempts_ = 0;
+  std::uint64_t cookie_ = 0;
+  std::uint32_t credit_told_ = 0;
+  bool redirected_ = false;
+  std::deque<PacketAddress> addresses_;
+};
+
+class PacketChannel final : public Channel {
+ public:
+  PacketChannel(std::shared_ptr<PacketCore> core, ConnectionPtr connection)
+      : core_(std::move(core)), connection_(std::move(connection)) {
+    connection_->set_channel(this);
+  }
+  ~PacketChannel() override { connection_->channel_destroyed(); }
+  PacketChannel(const PacketChannel&) = delete;
+  PacketChannel& operator=(const PacketChannel&) = delete;
+
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
+    return connection_->send(header, payload, cookie);
+  }
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
+    connection_->send_copy(header, payload);
+  }
+  void resume() override { connection_->resume(); }
+  void close() override { connection_->close(); }
+  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
+  bool closed() const noexcept override { return connection_->closed(); }
+  std::string peer() const override { return connection_->peer(); }
+
+ private:
+  std::shared_ptr<PacketCore> core_;  // destroyed after the connection, which gives its memory back to it
+  ConnectionPtr connection_;
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,78 @@
+// The stream as frames: the handler says where each payload goes, and it is copied there, once, from the packet.
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "packet/connection.h"
+
+namespace tributary::transport::packet {
+
+std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
+  if (state_ == State::flushing) return bytes.size();  // nobody reads any more
+  std::size_t taken = 0;
+  while (serving()) {
+    if (!in_frame_) {
+      const std::size_t piece = std::min(bytes.size() - taken, kFrameHeaderBytes - header_landed_);
+      if (piece > 0) std::memcpy(header_bytes_.data() + header_landed_, bytes.data() + taken, piece);
+      header_landed_ += piece;
+      taken += piece;
+      if (header_landed_ < kFrameHeaderBytes || stalled_ || !place_next()) break;
+    }
+    const std::size_t piece = std::min(bytes.size() - taken, destination_.size() - landed_);
+    if (piece > 0) std::memcpy(destination_.data() + landed_, bytes.data() + taken, piece);
+    landed_ += piece;
+    taken += piece;
+    if (landed_ < destination_.size()) break;
+    deliver();
+  }
+  return taken;
+}
+
+/// Asks where the payload of the header that has landed goes. False: reading must stop, because the handler wants so or
+/// the channel is closed.
+bool PacketConnection::place_next() {
+  const auto header = decode(header_bytes_);
+  if (!header) {
+    ++core_.statistics.frame_rejects[static_cast<std::size_t>(header.error())];
+    tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
+    return false;
+  }
+  resumed_ = false;
+  core_.count_callback();
+  Placement placement = handler_->on_header(*channel_, *header);
+  if (!serving()) return false;
+  if (auto* reject = std::get_if<Reject>(&placement)) {
+    tell_closed(std::move(reject->error));
+    return false;
+  }
+  if (std::holds_alternative<NotYet>(placement)) {
+    stalled_ = true;  // resume() may have come already: then turn() goes on
+    return false;
+  }
+  destination_ = std::get<Accept>(placement).payload;
+  if (destination_.size() != header->payload_bytes) {
+    throw std::logic_error("on_header accepted a payload at a place of another length");
+  }
+  header_ = *header;
+  header_landed_ = landed_ = 0;
+  in_frame_ = true;
+  return true;
+}
+
+void PacketConnection::deliver() {
+  in_frame_ = false;
+  ++core_.statistics.frames_received;
+  core_.count_callback();
+  handler_->on_frame(*channel_, header_, destination_);
+}
+
+void PacketConnection::tell_sent() {
+  while (serving() && handler_ != nullptr) {
+    const auto cookie = flow_.frames().next_sent();
+    if (!cookie) return;
+    core_.count_callback();
+    handler_->on_sent(*channel_, *cookie);
+  }
+}
+
+}  // namespace tributary::transport::packet

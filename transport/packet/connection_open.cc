@@ -1,0 +1,164 @@
+// How a connection opens. The client asks, gets a cookie and shows it; only then does the listener remember anything,
+// and only when the client's first packet comes does the listener's user hear of it.
+#include <algorithm>
+
+#include "packet/address.h"
+#include "packet/connection.h"
+
+namespace tributary::transport::packet {
+namespace {
+
+constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
+constexpr Duration kHalfOpenLimit = std::chrono::seconds(5);
+
+}  // namespace
+
+void PacketConnection::connect(const Endpoint& to, Duration limit) {
+  to_ = to;
+  limit_ = limit;
+  give_up_at_ = core_.clock() + std::min(limit, kLimitMax);
+  look_at_deadline();
+  if (auto ok = core_.open_port(); !ok) {
+    return fail_later({Errc::exhausted, "cannot connect to " + peer_ + ": " + ok.error().message});
+  }
+  if (const auto numeric = numeric_address(to)) {
+    addresses_.push_back(packet_address(*numeric));
+    return try_next_address();
+  }
+  state_ = State::looking_up;
+  const ConnectionPtr self = shared_from_this();
+  core_.resolver().ask(to, [self](const Result<std::vector<SocketAddress>>& found) { self->looked_up(found); });
+}
+
+void PacketConnection::looked_up(const Result<std::vector<SocketAddress>>& found) {
+  if (state_ != State::looking_up || fatal_) return;  // too late
+  state_ = State::opening;
+  if (!found) return fail_later({Errc::unreachable, "cannot connect to " + peer_ + ": " + found.error().message});
+  for (const SocketAddress& address : *found) addresses_.push_back(packet_address(address));
+  try_next_address();
+}
+
+void PacketConnection::try_next_address() {
+  if (addresses_.empty()) {
+    return fail_later(
+        {Errc::unreachable, "cannot connect to " + peer_ + ": nobody listens there for packets over UDP."});
+  }
+  address_ = addresses_.front();
+  addresses_.pop_front();
+  attempts_ = 0;
+  cookie_ = 0;
+  redirected_ = false;
+  act_at_ = TimePoint::max();
+  core_.make_due(*this);
+}
+
+void PacketConnection::fail_later(Error error) {
+  act_at_ = TimePoint::max();
+  if (detached_) return end();
+  fatal_ = std::move(error);
+  core_.make_due(*this);
+}
+
+void PacketConnection::send_open() {
+  ++attempts_;
+  if (credit_told_ == 0) credit_told_ = static_cast<std::uint32_t>(core_.window_share());
+  Handshake handshake;
+  handshake.connection = id_;
+  handshake.cookie = cookie_;
+  handshake.credit = credit_told_;
+  handshake.datagram_bytes = static_cast<std::uint32_t>(core_.settings().datagram_bytes_max);
+  if (const FrameHeader* first = flow_.frames().first()) {
+    handshake.group = first->group;
+    handshake.lane = first->lane;
+  }
+  PacketHeader header;
+  header.type = PacketType::open;
+  header.connection = id_;
+  core_.send_control(address_, header, &handshake);
+  act_at_ = core_.now() + flow_.round_trip().timeout(attempts_ - 1);
+  look_at_deadline();
+}
+
+void PacketConnection::take_challenge(const Handshake& handshake) {
+  if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a repeat waits for its turn
+  cookie_ = handshake.cookie;
+  send_open();
+}
+
+/// Once: a listener that is not the last would send us round in circles.
+void PacketConnection::take_redirect(const Handshake& handshake, const PacketAddress& from) {
+  if (state_ != State::opening || fatal_ || redirected_ || handshake.port == 0 || from.port == handshake.port) return;
+  redirected_ = true;
+  address_.port = handshake.port;
+  cookie_ = 0;
+  send_open();
+}
+
+void PacketConnection::take_accept(const Handshake& handshake) {
+  if (state_ != State::opening || fatal_ || handshake.connection == 0) return;
+  const ConnectionPtr kept = shared_from_this();
+  opened(handshake, address_);
+  flow_.ping();  // unless there is something to say: the listener waits for it
+  state_ = State::open;
+  core_.make_dirty(*this);
+  if (detached_) {  // close_after_flush() was called meanwhile, and its time runs
+    state_ = State::flushing;
+    return flow_.finish();
+  }
+  give_up_at_ = TimePoint::max();
+  core_.count_callback();
+  handler_->on_open(*channel_);
+}
+
+/// Both sides know each other.
+void PacketConnection::opened(const Handshake& handshake, const PacketAddress& from) {
+  act_at_ = TimePoint::max();
+  addresses_.clear();
+  address_ = from;
+  peer_id_ = handshake.connection;
+  core_.enter_peer(peer_id_, id_);
+  flow_.set_window(credit_told_);
+  const std::size_t theirs = std::clamp<std::size_t>(handshake.datagram_bytes, kDatagramBytesMin, kDatagramBytesMax);
+  flow_.open(peer_id_, handshake.credit, std::min(theirs, core_.datagram_bytes(from)), core_.now());
+}
+
+// ---- the listener's side
+
+void PacketConnection::accept(const PacketAddress& from, const Handshake& handshake) {
+  state_ = State::half_open;
+  core_.count_half_open(1);
+  credit_told_ = static_cast<std::uint32_t>(core_.window_share());
+  opened(handshake, from);
+  give_up_at_ = core_.now() + kHalfOpenLimit;
+  look_at_deadline();
+  repeat_accept(from);
+}
+
+void PacketConnection::repeat_accept(const PacketAddress& from) {
+  if (from != address_ || (state_ != State::half_open && state_ != State::open)) return;
+  Handshake handshake;
+  handshake.connection = id_;
+  handshake.credit = credit_told_;
+  handshake.datagram_bytes = static_cast<std::uint32_t>(core_.settings().datagram_bytes_max);
+  PacketHeader header;
+  header.type = PacketType::accept;
+  header.connection = peer_id_;
+  core_.send_control(address_, header, &handshake);
+}
+
+/// The client's first packet has come.
+void PacketConnection::established() {
+  core_.count_half_open(-1);
+  state_ = State::open;
+  give_up_at_ = TimePoint::max();
+  Acceptor* const acceptor = core_.acceptor();
+  if (acceptor == nullptr) return close();
+  ++core_.statistics.accepted;
+  core_.count_callback();
+  ChannelHandler* const handler =
+      acceptor->on_accept(std::make_unique<PacketChannel>(core_.shared_from_this(), shared_from_this()));
+  if (handler == nullptr) return close();
+  handler_ = handler;
+}
+
+}  // namespace tributary::transport::packet

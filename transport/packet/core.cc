@@ -1,0 +1,332 @@
+#include "packet/core.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "packet/address.h"
+#include "packet/connection.h"
+
+namespace tributary::transport::packet {
+namespace {
+
+constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
+// sched_yield() takes less than a microsecond while nobody else wants the core.
+constexpr Duration kYieldedMax = std::chrono::microseconds(10);
+// A thread that was away for so long cannot tell a silent peer from its own absence.
+constexpr Duration kAbsence = std::chrono::seconds(1);
+// What a connection may promise at least, however many there are: two datagrams of the longest kind.
+constexpr std::size_t kWindowMin = 32768;
+
+class Flagged {
+ public:
+  explicit Flagged(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Flagged() { flag_ = false; }
+  Flagged(const Flagged&) = delete;
+  Flagged& operator=(const Flagged&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+PacketCore::PacketCore(PacketTransport::OpenPort open, const PacketSettings& settings, PacketTransport::Time time)
+    : open_(std::move(open)),
+      settings_(settings),
+      time_(std::move(time)),
+      pool_(settings.kept_bytes_max),
+      ids_(settings.seed),
+      spin_estimate_(settings.spin_max),
+      burst_(kBurst),
+      now_(time_()),
+      attended_(now_),
+      resolver_([this](std::function<void()> call) { post(std::move(call)); }) {}
+
+// ---- the port
+
+Status PacketCore::open_port() {
+  if (port_) return {};
+  auto port = open_({});
+  if (!port) return std::unexpected(port.error());
+  port_ = std::move(*port);
+  return {};
+}
+
+Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
+  const auto refused = [&](const std::string& why) {
+    return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why);
+  };
+  if (listening_) {
+    return refused(at.port == listening_->port ? "the address is in use."
+                                               : "this transport listens on " + to_string(*listening_) + " already.");
+  }
+  if (!port_) {
+    auto port = open_(at);
+    if (!port) return refused(port.error().message);
+    port_ = std::move(*port);
+  } else if (at.port != 0 && at.port != port_->local().port) {
+    return refused("this transport has port " + std::to_string(port_->local().port) + " already.");
+  }
+  const Endpoint bound = endpoint_of(port_->local());
+  listening_ = Endpoint{at.host.empty() ? bound.host : at.host, bound.port};
+  acceptor_ = acceptor;
+  route_ = std::move(route);
+  return *listening_;
+}
+
+void PacketCore::stop_listening() noexcept {
+  listening_.reset();
+  acceptor_ = nullptr;
+  route_ = nullptr;
+}
+
+std::size_t PacketCore::datagram_bytes(const PacketAddress& to) {
+  const std::size_t most = std::min(port_->datagram_bytes_max(to), settings_.datagram_bytes_max);
+  return std::clamp(most, kDatagramBytesMin, kDatagramBytesMax);
+}
+
+// ---- connections
+
+std::uint64_t PacketCore::enter(const ConnectionPtr& connection) {
+  std::uint32_t place = 0;
+  if (free_places_.empty()) {
+    place = static_cast<std::uint32_t>(places_.size());
+    places_.emplace_back();
+    free_places_.reserve(places_.size());
+  } else {
+    place = free_places_.back();
+    free_places_.pop_back();
+  }
+  std::uint64_t id = 0;
+  while (id >> kPlaceBits == 0) id = (ids_.next() << kPlaceBits) | place;
+  places_[place] = {connection, id};
+  ++statistics.connections;
+  return id;
+}
+
+void PacketCore::leave(std::uint64_t id) noexcept {
+  const auto place = static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1));
+  if (place >= places_.size() || places_[place].id != id) return;
+  --statistics.connections;
+  places_[place].id = 0;
+  free_places_.push_back(place);
+  const ConnectionPtr last = std::move(places_[place].connection);
+}
+
+PacketConnection* PacketCore::find(std::uint64_t id) const noexcept {
+  const std::uint64_t place = id & ((std::uint64_t{1} << kPlaceBits) - 1);
+  return id != 0 && place < places_.size() && places_[place].id == id ? places_[place].connection.get() : nullptr;
+}
+
+PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
+  const auto at = by_peer_.find(peer_id);
+  return at != by_peer_.end() ? find(at->second) : nullptr;
+}
+
+std::size_t PacketCore::window_share() const noexcept {
+  const std::size_t share = settings_.window_bytes_total / std::max<std::size_t>(statistics.connections, 1);
+  return std::min(std::max(share, kWindowMin), settings_.window_bytes);
+}
+
+void PacketCore::make_due(PacketConnection& connection) {
+  if (std::exchange(connection.due, true)) return;
+  due_.push_back(connection.shared_from_this());
+}
+
+void PacketCore::make_dirty(PacketConnection& connection) {
+  if (std::exchange(connection.dirty, true)) return;
+  dirty_.push_back(connection.shared_from_this());
+}
+
+void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
+  const std::uint64_t id = connection.id();
+  deadlines_.push({at, static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1)),
+                   static_cast<std::uint32_t>(id >> kPlaceBits)});
+}
+
+TimePoint PacketCore::next_deadline() const noexcept {
+  return idle() ? deadlines_.first() : TimePoint{};
+}
+
+// ---- turns
+
+std::size_t PacketCore::poll(Duration wait) {
+  if (polling_ || shut_) return 0;
+  const Flagged polling(polling_);
+  callbacks_ = 0;
+  if (wait > Duration::zero()) {
+    wait_for_work(std::min(wait, kWaitMax));
+  } else {
+    turn();
+  }
+  attended_ = time_();
+  return callbacks_;
+}
+
+void PacketCore::look_at_clock() {
+  now_ = time_();
+  const Duration away = now_ - attended_;
+  attended_ = now_;
+  if (away < kAbsence) return;
+  for (const Place& place : places_) {
+    if (place.id != 0) place.connection->excuse(away);
+  }
+}
+
+void PacketCore::turn() {
+  look_at_clock();
+  more_to_receive_ = receive_packets();
+  run_expired();
+  run_posted();
+  run_due();
+  transmit();
+}
+
+void PacketCore::wait_for_work(Duration wait) {
+  const TimePoint started = time_();
+  const TimePoint deadline = started + wait;
+  const bool adaptive = settings_.busy_poll <= Duration::zero();
+  TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : settings_.busy_poll);
+  bool core_wanted = false;
+  Duration waited = Duration::max();  // in vain
+  for (TimePoint now = started;;) {
+    turn();
+    now = time_();
+    if (callbacks_ != 0) {
+      waited = now - started;
+      break;
+    }
+    if (shut_ || now >= deadline) break;
+    if (!idle()) continue;
+    if (now >= spin_until) {
+      sleep(std::min(deadline, deadlines_.first()) - now);
+    } else if (adaptive) {
+      ::sched_yield();
+      core_wanted = time_() - now > kYieldedMax;
+      if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
+    }
+  }
+  if (adaptive) spin_estimate_.waited(waited, core_wanted);
+}
+
+void PacketCore::sleep(Duration limit) {
+  if (limit <= Duration::zero()) return;
+  // Pairs with post(): either it sees that this thread sleeps, or what it has posted is seen here.
+  sleeping_.store(true, std::memory_order_seq_cst);
+  if (!has_posted_.load(std::memory_order_seq_cst)) {
+    const TimePoint until = time_() + limit;
+    if (port_) {
+      port_->wait(limit);
+    } else {
+      std::unique_lock lock(posted_mutex_);
+      posted_something_.wait_for(lock, limit, [this] { return !posted_.empty(); });
+    }
+    attended_ = std::min(time_(), until);  // sleeping is no absence, oversleeping is
+  }
+  sleeping_.store(false, std::memory_order_relaxed);
+}
+
+void PacketCore::run_expired() {
+  while (deadlines_.first() <= now_) {
+    const DeadlineHeap::Entry entry = deadlines_.pop();
+    if (entry.place >= places_.size() || places_[entry.place].id == 0) continue;
+    const Place& place = places_[entry.place];
+    if (static_cast<std::uint32_t>(place.id >> kPlaceBits) != entry.generation) continue;
+    const ConnectionPtr connection = place.connection;
+    if (connection->asked_for != entry.at) continue;  // it has asked for an earlier time since, and had it
+    connection->asked_for = TimePoint::max();
+    connection->on_time();
+  }
+}
+
+void PacketCore::run_due() {
+  due_now_.swap(due_);
+  for (const ConnectionPtr& connection : due_now_) {
+    connection->due = false;
+    connection->turn();
+  }
+  due_now_.clear();
+}
+
+/// No callback runs between a packet's send and the flush: the payload is borrowed until then.
+void PacketCore::transmit() {
+  if (dirty_.empty() && !control_sent_) return;
+  dirty_now_.swap(dirty_);
+  for (const ConnectionPtr& connection : dirty_now_) {
+    connection->dirty = false;
+    connection->transmit_turn();
+  }
+  dirty_now_.clear();
+  control_sent_ = false;
+  port_->flush();
+}
+
+/// What was sent is no system's to bring over after our end, as with TCP: so it is brought over before.
+void PacketCore::linger() {
+  const TimePoint end = time_() + settings_.linger;
+  const auto some_left = [this] {
+    bool left = false;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const ConnectionPtr connection = places_[i].connection;
+      if (!connection) continue;
+      if (connection->last_words()) {
+        left = true;
+      } else {
+        connection->shut_down();  // so that nobody is called back from here on
+      }
+    }
+    return left;
+  };
+  for (bool left = some_left(); left && time_() < end; left = some_left()) {
+    turn();
+    if (idle()) sleep(std::min(end, deadlines_.first()) - time_());
+  }
+}
+
+void PacketCore::shut_down() {
+  if (std::exchange(ending_, true)) return;
+  stop_listening();
+  if (port_) linger();
+  shut_ = true;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const ConnectionPtr connection = places_[i].connection;
+    if (connection) connection->shut_down();
+  }
+  due_.clear();
+  dirty_.clear();
+  if (port_) port_->flush();
+  resolver_.stop();
+  std::vector<std::function<void()>> forgotten;
+  const std::lock_guard lock(posted_mutex_);
+  forgotten.swap(posted_);
+}
+
+void PacketCore::post(std::function<void()> call) {
+  {
+    const std::lock_guard lock(posted_mutex_);
+    posted_.push_back(std::move(call));
+  }
+  // Pairs with sleep() and the exchange in run_posted(): whoever sets it first also wakes a poll() that sleeps.
+  if (!has_posted_.exchange(true, std::memory_order_seq_cst) && sleeping_.load(std::memory_order_seq_cst)) {
+    if (port_) port_->wake();
+    posted_something_.notify_one();
+  }
+}
+
+void PacketCore::run_posted() {
+  if (ending_ || !has_posted_.load(std::memory_order_relaxed)) return;
+  has_posted_.exchange(false, std::memory_order_acq_rel);
+  std::vector<std::function<void()>> calls;
+  {
+    const std::lock_guard lock(posted_mutex_);
+    calls.swap(posted_);
+  }
+  for (const auto& call : calls) {
+    count_callback();
+    call();
+  }
+}
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,143 @@
+#pragma once
+// The turn of a PacketTransport: what has come, what is due, what is to be sent. Connections have numbered places; a
+// connection id is its place and 40 bits that nobody can guess.
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "packet/deadline_heap.h"
+#include "packet/packet_transport.h"
+#include "packet/receive_stream.h"
+#include "packet/siphash.h"
+#include "packet/wire.h"
+#include "tcp/resolver.h"
+#include "core/spin_estimate.h"
+
+namespace tributary::transport::packet {
+
+class PacketConnection;
+using ConnectionPtr = std::shared_ptr<PacketConnection>;
+
+class PacketCore : public std::enable_shared_from_this<PacketCore> {
+ public:
+  PacketCore(PacketTransport::OpenPort open, const PacketSettings& settings, PacketTransport::Time time);
+
+  std::size_t poll(Duration wait);
+  void post(std::function<void()> call);
+  void shut_down();
+
+  /// Listening; one at a time.
+  [[nodiscard]] Result<Endpoint> listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route);
+  void stop_listening() noexcept;
+  /// The port, opened now if it is not yet.
+  [[nodiscard]] Status open_port();
+
+  // ---- for connections, on the transport's thread
+  [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] PacketPort& port() noexcept { return *port_; }
+  [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
+  [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
+  [[nodiscard]] TimePoint now() const noexcept { return now_; }
+  [[nodiscard]] TimePoint clock() const { return time_(); }
+  /// A place and an id for it.
+  [[nodiscard]] std::uint64_t enter(const ConnectionPtr& connection);
+  void leave(std::uint64_t id) noexcept;
+  /// Resets, and repeated opens, name a connection as the other side does.
+  void enter_peer(std::uint64_t peer_id, std::uint64_t id) { by_peer_[peer_id] = id; }
+  void leave_peer(std::uint64_t peer_id) noexcept { by_peer_.erase(peer_id); }
+  /// turn() will be called in this poll or the next.
+  void make_due(PacketConnection& connection);
+  /// transmit_turn() will be called soon.
+  void make_dirty(PacketConnection& connection);
+  /// on_time() will be called then, or a little later.
+  void want_time(PacketConnection& connection, TimePoint at);
+  void count_callback() noexcept { ++callbacks_; }
+  /// What each connection may promise to its peer, now that there are so many.
+  [[nodiscard]] std::size_t window_share() const noexcept;
+  /// A packet outside any flow.
+  void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
+  [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
+  void count_half_open(int more) noexcept { half_open_ += more; }
+  [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
+  PacketStatistics statistics;
+
+  /// When something must be done although nothing comes; max: never.
+  [[nodiscard]] TimePoint next_deadline() const noexcept;
+
+ private:
+  void turn();
+  void look_at_clock();
+  bool receive_packets();
+  void take_packet(const ReceivedPacket& packet);
+  void take_refusal(const ReceivedPacket& packet);
+  void take_reset(const PacketHeader& header);
+  void take_open(const ReceivedPacket& packet, const PacketHeader& header);
+  void accept(const PacketAddress& from, const Handshake& handshake);
+  void send_reset(const ReceivedPacket& packet, const PacketHeader& header);
+  [[nodiscard]] std::uint64_t cookie_for(const PacketAddress& from, const Handshake& handshake,
+                                         std::uint64_t epoch) const;
+  [[nodiscard]] std::uint64_t cookie_epoch() const noexcept;
+  [[nodiscard]] PacketConnection* find(std::uint64_t id) const noexcept;
+  [[nodiscard]] PacketConnection* find_peer(std::uint64_t peer_id) const noexcept;
+  void run_expired();
+  void run_posted();
+  void run_due();
+  void transmit();
+  void wait_for_work(Duration wait);
+  void sleep(Duration limit);
+  void linger();
+  [[nodiscard]] bool idle() const noexcept {
+    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_;
+  }
+
+  struct Place {
+    ConnectionPtr connection;
+    std::uint64_t id = 0;
+  };
+  static constexpr std::size_t kBurst = 64;
+  static constexpr std::uint64_t kPlaceBits = 24;
+
+  const PacketTransport::OpenPort open_;
+  const PacketSettings settings_;
+  const PacketTransport::Time time_;
+  std::unique_ptr<PacketPort> port_;
+  std::optional<Endpoint> listening_;
+  Acceptor* acceptor_ = nullptr;
+  PacketTransport::Route route_;
+  ChunkPool pool_;
+  IdSource ids_;
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_places_;
+  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;
+  DeadlineHeap deadlines_;
+  SpinEstimate spin_estimate_;
+  std::vector<ConnectionPtr> due_, due_now_;
+  std::vector<ConnectionPtr> dirty_, dirty_now_;
+  std::vector<ReceivedPacket> burst_;
+  TimePoint now_;
+  TimePoint attended_{};  // this thread was here last
+  TimePoint resets_from_{};
+  std::uint32_t resets_ = 0;  // in this second
+  int half_open_ = 0;
+  std::size_t callbacks_ = 0;
+  bool control_sent_ = false;
+  bool more_to_receive_ = false;
+  bool polling_ = false;
+  bool ending_ = false;
+  bool shut_ = false;
+
+  std::mutex posted_mutex_;                   // guards posted_
+  std::condition_variable posted_something_;  // for a poll() that has no port to wait at
+  std::vector<std::function<void()>> posted_;
+  std::atomic<bool> has_posted_ = false;  // set after posted_ was filled, so that a turn without posts takes no lock
+  std::atomic<bool> sleeping_ = false;    // so that a post to a thread that is awake makes no system call
+  Resolver resolver_;                     // last: its thread posts
+};
+
+}  // namespace tributary::transport::packet

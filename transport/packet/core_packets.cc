@@ -1,0 +1,180 @@
+// Packets to their connections, and what is said outside of any: handshakes, refusals and resets. Whatever comes here
+// may be forged, repeated or garbage: it costs a bounded time, and no memory before its sender has shown a cookie.
+#include <cstring>
+
+#include "packet/address.h"
+#include "packet/connection.h"
+#include "packet/core.h"
+
+namespace tributary::transport::packet {
+namespace {
+
+constexpr auto kCookieEpoch = std::chrono::seconds(10);  // a cookie is good in this one and the next
+constexpr std::uint32_t kResetsPerSecond = 2000;
+
+}  // namespace
+
+/// True: there may be more.
+bool PacketCore::receive_packets() {
+  if (!port_) return false;
+  const std::size_t count = port_->receive(burst_);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (burst_[i].refused) {
+      take_refusal(burst_[i]);
+    } else {
+      take_packet(burst_[i]);
+    }
+  }
+  return count == burst_.size();
+}
+
+void PacketCore::take_packet(const ReceivedPacket& packet) {
+  ++statistics.packets_received;
+  statistics.bytes_received += packet.bytes.size();
+  const auto header = decode_packet(packet.bytes);
+  if (!header) {
+    ++statistics.rejects[static_cast<std::size_t>(header.error())];
+    return;
+  }
+  if ((header->flags & packet_flags::kSealed) != 0) {  // no keys are known here
+    ++statistics.senseless;
+    return;
+  }
+  if (header->type == PacketType::reset) return take_reset(*header);
+  if (header->type == PacketType::open) return take_open(packet, *header);
+  PacketConnection* const connection = find(header->connection);
+  const auto payload = packet.bytes.subspan(kPacketHeaderBytes);
+  switch (header->type) {
+    case PacketType::data:
+      if (connection == nullptr) return send_reset(packet, *header);
+      return connection->take_data({.header = *header,
+                                    .payload = payload,
+                                    .marked = packet.congestion_experienced,
+                                    .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
+    case PacketType::close:
+      if (connection != nullptr) connection->take_close();
+      return send_reset(packet, *header);  // which is the answer to a close, too
+    case PacketType::refuse:
+      return connection != nullptr ? connection->take_reset(true) : void();
+    default:
+      break;
+  }
+  const auto handshake = decode_handshake(payload);
+  if (connection == nullptr || !handshake) {
+    ++statistics.senseless;
+    return;
+  }
+  if (header->type == PacketType::challenge) return connection->take_challenge(*handshake);
+  if (header->type == PacketType::redirect) return connection->take_redirect(*handshake, packet.from);
+  connection->take_accept(*handshake);
+}
+
+/// Only who has seen our packets knows by which name we call the other side's end.
+void PacketCore::take_reset(const PacketHeader& header) {
+  PacketConnection* const connection = find_peer(header.connection);
+  if (connection == nullptr) return;
+  ++statistics.resets_received;
+  connection->take_reset(false);
+}
+
+/// The network says that nobody is at an address, and quotes what we had sent there. Whoever could forge the quotation
+/// has seen our packets.
+void PacketCore::take_refusal(const ReceivedPacket& packet) {
+  const auto header = decode_quoted(packet.bytes);
+  if (!header) return;
+  PacketConnection* const connection =
+      header->type == PacketType::open ? find(header->connection) : find_peer(header->connection);
+  if (connection != nullptr && connection->address() == packet.from) connection->take_reset(true);
+}
+
+void PacketCore::send_reset(const ReceivedPacket& packet, const PacketHeader& header) {
+  if (header.type == PacketType::data) ++statistics.unknown_connection;
+  if (now_ - resets_from_ >= std::chrono::seconds(1)) {
+    resets_from_ = now_;
+    resets_ = 0;
+  }
+  if (++resets_ > kResetsPerSecond) return;
+  ++statistics.resets_sent;
+  PacketHeader reset;
+  reset.type = PacketType::reset;
+  reset.connection = header.connection;
+  send_control(packet.from, reset, nullptr);
+}
+
+void PacketCore::send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake) {
+  if (!port_) return;
+  std::array<std::byte, kPacketHeaderBytes + kHandshakeBytes> bytes;
+  std::size_t payload = 0;
+  if (handshake != nullptr) {
+    payload = kHandshakeBytes;
+    std::memcpy(bytes.data() + kPacketHeaderBytes, handshake, kHandshakeBytes);
+  }
+  encode(header, std::span(bytes).first<kPacketHeaderBytes>(), std::span(bytes).subspan(kPacketHeaderBytes, payload),
+         {});
+  // A port that is full drops it: whoever waits for it asks again.
+  if (!port_->send(to, std::span(bytes).first(kPacketHeaderBytes + payload), {})) return;
+  control_sent_ = true;
+  ++statistics.packets_sent;
+  statistics.bytes_sent += kPacketHeaderBytes + payload;
+}
+
+// ---- listening
+
+std::uint64_t PacketCore::cookie_epoch() const noexcept {
+  return static_cast<std::uint64_t>(now_.time_since_epoch() / kCookieEpoch);
+}
+
+std::uint64_t PacketCore::cookie_for(const PacketAddress& from, const Handshake& handshake, std::uint64_t epoch) const {
+  struct {
+    std::array<std::uint8_t, 16> ip;
+    std::uint64_t connection, group, epoch;
+    std::uint32_t lane, port;
+  } told{from.ip, handshake.connection, handshake.group, epoch, handshake.lane, from.port};
+  static_assert(sizeof told == 48, "no padding, which would be hashed too");
+  return ids_.hash(std::as_bytes(std::span(&told, 1))) | 1;  // 0: no cookie
+}
+
+void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& header) {
+  const auto handshake = decode_handshake(packet.bytes.subspan(kPacketHeaderBytes));
+  if (!handshake || handshake->connection != header.connection || handshake->connection == 0) {
+    ++statistics.senseless;
+    return;
+  }
+  PacketHeader answer;
+  answer.connection = handshake->connection;
+  Handshake told;
+  told.connection = handshake->connection;
+  const auto refuse = [&] {
+    answer.type = PacketType::refuse;
+    send_control(packet.from, answer, nullptr);
+  };
+  if (!listening_) return refuse();
+  if (route_) {
+    told.port = route_({handshake->group, handshake->lane});
+    if (told.port == 0) return refuse();
+    answer.type = PacketType::redirect;
+    return send_control(packet.from, answer, &told);
+  }
+  if (PacketConnection* const known = find_peer(handshake->connection)) return known->repeat_accept(packet.from);
+  const std::uint64_t epoch = cookie_epoch();
+  if (handshake->cookie != cookie_for(packet.from, *handshake, epoch) &&
+      handshake->cookie != cookie_for(packet.from, *handshake, epoch - 1)) {
+    if (handshake->cookie != 0) ++statistics.cookies_wrong;
+    answer.type = PacketType::challenge;
+    told.cookie = cookie_for(packet.from, *handshake, epoch);
+    return send_control(packet.from, answer, &told);
+  }
+  if (statistics.connections >= settings_.connections_max || half_open_ >= static_cast<int>(settings_.half_open_max)) {
+    ++statistics.refused_full;
+    return refuse();
+  }
+  accept(packet.from, *handshake);
+}
+
+void PacketCore::accept(const PacketAddress& from, const Handshake& handshake) {
+  auto connection = std::make_shared<PacketConnection>(*this, to_string(endpoint_of(from)), nullptr);
+  connection->enter();
+  connection->accept(from, handshake);
+}
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,37 @@
+#pragma once
+// Who wants to be looked at when. An entry is not moved when its owner's deadline moves later: it is looked at when it
+// comes up, and put back. So a time-out that each acknowledgement moves on costs nothing, and nothing is allocated once
+// the heap has its size.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::packet {
+
+class DeadlineHeap {
+ public:
+  struct Entry {
+    TimePoint at;
+    std::uint32_t place;
+    std::uint32_t generation;
+  };
+  void push(const Entry& entry) {
+    entries_.push_back(entry);
+    std::ranges::push_heap(entries_, later);
+  }
+  [[nodiscard]] TimePoint first() const noexcept { return entries_.empty() ? TimePoint::max() : entries_.front().at; }
+  Entry pop() noexcept {
+    std::ranges::pop_heap(entries_, later);
+    const Entry entry = entries_.back();
+    entries_.pop_back();
+    return entry;
+  }
+
+ private:
+  static bool later(const Entry& a, const Entry& b) noexcept { return a.at > b.at; }
+  std::vector<Entry> entries_;
+};
+
+}  // namespace tributary::transport::packet

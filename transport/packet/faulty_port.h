@@ -1,0 +1,22 @@
+#pragma once
+// A port around another one that loses, repeats, delays and damages what is sent, by a seed: for tests of whole
+// processes, on networks that do nothing of the kind.
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "packet/port.h"
+
+namespace tributary::transport::packet {
+
+/// Per thousand of the packets.
+struct PortFaults {
+  std::uint32_t lost = 0, repeated = 0, overtaken = 0, damaged = 0;
+  std::uint64_t seed = 1;
+};
+
+/// "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", any of them. Errc::bad_config names what is wrong.
+[[nodiscard]] Result<PortFaults> parse_port_faults(std::string_view text);
+[[nodiscard]] std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults);
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,96 @@
+// How a flow begins, what it waits for, how it ends.
+#include "packet/flow.h"
+
+#include <algorithm>
+
+namespace tributary::transport::packet {
+
+Flow::Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics)
+    : settings_(settings),
+      statistics_(statistics),
+      round_trip_(settings.timeout_initial, settings.timeout_min, settings.timeout_max),
+      congestion_(settings.congestion),
+      stream_(pool),
+      window_(settings.window_bytes) {
+  lost_at_ = TimePoint::max();
+}
+
+void Flow::open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, TimePoint now) {
+  peer_connection_ = peer_connection;
+  credit_ = credit;
+  credit_given_ = window_;
+  datagram_bytes_ = datagram_bytes_route_ = datagram_bytes;
+  last_heard_ = waiting_since_ = last_asked_ = now;
+  open_ = true;
+}
+
+TimePoint Flow::times_out_at() const noexcept {
+  return sent_.under_way() > 0 ? last_asked_ + round_trip_.timeout(backoff_) : TimePoint::max();
+}
+
+TimePoint Flow::deadline() const noexcept {
+  if (!open_) return TimePoint::max();
+  TimePoint first = std::min(acknowledge_at_, times_out_at());
+  if (sent_.under_way() > 0) return std::min(first, lost_at_);
+  if ((!lost_.empty() || has_new()) && congestion_.window() < 1) first = std::min(first, next_paced_);
+  return std::min({first, ask_credit_at_, last_heard_ + settings_.keepalive});
+}
+
+Flow::Verdict Flow::on_time(TimePoint now) {
+  if (!open_) return Verdict::alive;
+  if (sent_.under_way() == 0) {
+    if (now >= last_heard_ + settings_.keepalive) ping_wanted_ = true;
+    if (now >= ask_credit_at_) {
+      ping_wanted_ |= credit_blocked();
+      ++credit_asked_;
+      ask_credit_at_ = TimePoint::max();
+    }
+    return Verdict::alive;
+  }
+  if (now >= lost_at_) {
+    fresh_lost_ = 0;
+    find_lost(now);
+    if (fresh_lost_ > 0) congestion_.lost(fresh_lost_, now, round_trip_.smoothed());
+  }
+  if (now < times_out_at()) return Verdict::alive;
+  time_out(now);
+  if (now - waiting_since_ >= settings_.peer_timeout) {
+    ++statistics_.peers_silent;
+    return Verdict::dead;
+  }
+  return backoff_ == 2 ? Verdict::ask_route : Verdict::alive;
+}
+
+/// The first time the oldest packet is sent again: its acknowledgement tells what else is missing. From the second time
+/// on all count as lost, as nothing says how many of them came. From the third time on a small packet goes first: if
+/// only such ones come through, the path swallows large ones without saying so (RFC 8899).
+void Flow::time_out(TimePoint now) {
+  ++statistics_.timeouts;
+  ++backoff_;
+  congestion_.timed_out(backoff_, now);
+  for (std::uint64_t number = sent_.base(); SentPacket* packet = sent_.find(number); ++number) {
+    if (packet->state != SentPacket::State::under_way) continue;
+    give_up(*packet, number);
+    if (backoff_ == 1) break;
+  }
+  probe_wanted_ = true;
+}
+
+void Flow::set_datagram_bytes(std::size_t bytes) noexcept {
+  datagram_bytes_route_ = bytes;
+  datagram_bytes_ = std::min(datagram_bytes_, bytes);
+}
+
+void Flow::excuse(Duration absence) noexcept {
+  waiting_since_ += absence;
+}
+
+void Flow::clear() noexcept {
+  open_ = false;
+  frames_.clear();
+  sent_.clear();
+  lost_.clear();
+  stream_.clear();
+}
+
+}  // namespace tributary::transport::packet

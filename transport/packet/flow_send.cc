@@ -1,0 +1,171 @@
+// What goes: what is to be sent again, then what is new, then acknowledgements that found no packet to ride on.
+#include <algorithm>
+
+#include "packet/flow.h"
+
+namespace tributary::transport::packet {
+
+bool Flow::has_new() const noexcept {
+  if (next_offset_ < frames_.end()) return next_offset_ < credit_;
+  return finishing_ && !finish_sent_;
+}
+
+/// Window and pacing allow another packet that counts.
+bool Flow::window_open(TimePoint now) const noexcept {
+  const double window = congestion_.window();
+  if (window < 1) return sent_.under_way() == 0 && now >= next_paced_;
+  return static_cast<double>(sent_.bytes_under_way()) < window * static_cast<double>(payload_bytes_max());
+}
+
+std::uint64_t Flow::credit_to_give() const noexcept {
+  return std::max(credit_given_, stream_.consumed() + window_);
+}
+
+/// The other side may be waiting for it.
+bool Flow::credit_news() const noexcept {
+  return credit_to_give() - credit_given_ >= std::max<std::size_t>(window_ / 4, 1);
+}
+
+bool Flow::wants_to_send(TimePoint now) const noexcept {
+  if (!open_) return false;
+  if (acknowledge_now_ || acknowledge_at_ <= now || ping_wanted_ || probe_wanted_ || credit_news()) return true;
+  return (!lost_.empty() || has_new()) && window_open(now);
+}
+
+bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
+  if (!open_) return false;
+  if (datagram_bytes_ < datagram_bytes_route_ && now >= small_until_) datagram_bytes_ = datagram_bytes_route_;
+  for (std::size_t i = 0; i < packets_max; ++i) {
+    const Sent sent = send_one(sink, now);
+    if (sent == Sent::port_full) return true;
+    if (sent == Sent::nothing_to_send) break;
+  }
+  if (acknowledge_now_ || acknowledge_at_ <= now || credit_news()) {
+    if (send_plain(sink, 0, now) == Sent::port_full) return true;
+  }
+  if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
+    ask_credit_at_ = now + round_trip_.timeout(credit_asked_);
+  }
+  return wants_to_send(now);
+}
+
+Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
+  drop_stale_lost();
+  const bool some = !lost_.empty() || has_new();
+  const bool open = window_open(now);
+  window_limited_ = some && !open;
+  if (some && (open || probe_wanted_)) {
+    // After several time-outs in a row the path may have become one that swallows large packets.
+    const std::size_t bytes_max =
+        probe_wanted_ && backoff_ >= 3 ? kDatagramBytesMin - kPacketHeaderBytes : payload_bytes_max();
+    return lost_.empty() ? send_new(sink, now) : send_again(sink, bytes_max, now);
+  }
+  if (ping_wanted_ || probe_wanted_) return send_plain(sink, packet_flags::kPing, now);
+  return Sent::nothing_to_send;
+}
+
+/// Ranges that have come after all, or whose packet had only been overtaken.
+void Flow::drop_stale_lost() noexcept {
+  while (!lost_.empty()) {
+    const LostRange& range = lost_.front();
+    const SentPacket* const packet = sent_.find(range.number);
+    const bool came = packet != nullptr && packet->state != SentPacket::State::given_up;
+    const bool covered = range.offset + range.bytes <= frames_.acknowledged() && (!range.fin || finish_acknowledged_);
+    if (!came && !covered) return;
+    lost_.pop_front();
+  }
+}
+
+Flow::Sent Flow::send_again(PacketSink& sink, std::size_t bytes_max, TimePoint now) {
+  LostRange& range = lost_.front();
+  if (range.offset < frames_.acknowledged()) {
+    const auto known = std::min<std::uint64_t>(frames_.acknowledged() - range.offset, range.bytes);
+    range.offset += known;
+    range.bytes -= static_cast<std::uint32_t>(known);
+  }
+  const std::uint64_t before = sent_.next();
+  const Sent sent = send_range(sink, range.offset, std::min<std::size_t>(range.bytes, bytes_max), range.fin, now);
+  if (sent != Sent::yes) return sent;
+  ++statistics_.packets_sent_again;
+  const std::uint32_t bytes = sent_.find(before)->bytes;
+  range.offset += bytes;
+  range.bytes -= bytes;
+  if (range.bytes == 0) lost_.pop_front();
+  return Sent::yes;
+}
+
+Flow::Sent Flow::send_new(PacketSink& sink, TimePoint now) {
+  const std::uint64_t before = sent_.next();
+  const std::size_t bytes_max =
+      std::min<std::uint64_t>(payload_bytes_max(), std::max(credit_, next_offset_) - next_offset_);
+  const Sent sent = send_range(sink, next_offset_, bytes_max, finishing_, now);
+  if (sent != Sent::yes) return sent;
+  const SentPacket& packet = *sent_.find(before);
+  next_offset_ += packet.bytes;
+  finish_sent_ |= packet.fin;
+  return Sent::yes;
+}
+
+Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now) {
+  const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(kPacketHeaderBytes));
+  fin = fin && offset + piece.bytes() == frames_.end();
+  PacketHeader head = header(fin ? packet_flags::kFin : std::uint16_t{0}, now);
+  head.offset = static_cast<std::uint32_t>(offset);
+  if (!sink.send_packet(head, std::span(head_).first(kPacketHeaderBytes + piece.copied), piece.rest)) {
+    return Sent::port_full;
+  }
+  sent({.offset = offset,
+        .bytes = static_cast<std::uint32_t>(piece.bytes()),
+        .fin = fin,
+        .state = SentPacket::State::under_way,
+        .at = now},
+       now);
+  return Sent::yes;
+}
+
+/// Without a piece of the stream: an acknowledgement, or a ping.
+Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now) {
+  PacketHeader head = header(flags, now);
+  head.offset = static_cast<std::uint32_t>(next_offset_);
+  if (!sink.send_packet(head, std::span(head_).first(kPacketHeaderBytes), {})) return Sent::port_full;
+  const bool asks = (flags & packet_flags::kPing) != 0;
+  sent({.offset = next_offset_, .state = asks ? SentPacket::State::under_way : SentPacket::State::gone, .at = now},
+       now);
+  return Sent::yes;
+}
+
+PacketHeader Flow::header(std::uint16_t flags, TimePoint now) {
+  PacketHeader head;
+  head.type = PacketType::data;
+  head.flags = flags;
+  head.connection = peer_connection_;
+  head.number = sent_.next();
+  head.received = static_cast<std::uint32_t>(stream_.received() + (peer_end_known() ? 1 : 0));
+  head.credit = static_cast<std::uint32_t>(credit_to_give() - stream_.received());
+  head.marked = marked_;
+  if (numbers_.empty()) return head;
+  head.flags |= packet_flags::kAcks;
+  head.largest = static_cast<std::uint32_t>(numbers_.largest());
+  head.bitmap = numbers_.bitmap();
+  const auto delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largest_came_).count();
+  head.ack_delay_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(delay, 0, UINT32_MAX));
+  return head;
+}
+
+/// After the packet with the next number went out.
+void Flow::sent(const SentPacket& packet, TimePoint now) {
+  const bool asks = packet.state == SentPacket::State::under_way;
+  if (asks) {
+    if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
+    last_asked_ = now;
+    ping_wanted_ = probe_wanted_ = false;
+    if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
+  }
+  sent_.add(packet);
+  credit_given_ = credit_to_give();
+  unacknowledged_ = 0;
+  acknowledge_now_ = false;
+  acknowledge_at_ = TimePoint::max();
+}
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,54 @@
+#pragma once
+// Channels over a port that loses, repeats, reorders and damages datagrams: UDP sockets or a device. One port for all
+// that a transport listens to and connects.
+#include <functional>
+#include <memory>
+
+#include "packet/port.h"
+#include "packet/settings.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::packet {
+
+class PacketCore;
+
+/// What a connection is for: taken from the first frame that was queued on it.
+struct Claim {
+  std::uint64_t group = 0;
+  std::uint32_t lane = 0;
+};
+
+class PacketTransport final : public Transport {
+ public:
+  /// Opens the port when it is first needed: where listen() was told, or, for a transport that connects before it
+  /// listens, anywhere (an empty host and port 0). Errc::io says why not; "in use" when that is why.
+  using OpenPort = std::function<Result<std::unique_ptr<PacketPort>>(const Endpoint& at)>;
+  /// Which port of this host serves a connection; 0 refuses it.
+  using Route = std::function<std::uint16_t(const Claim& claim)>;
+  using Time = std::function<TimePoint()>;
+
+  PacketTransport(OpenPort open, const PacketSettings& settings, Time time = &Clock::now);
+  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
+  /// name look-up that is under way.
+  ~PacketTransport() override;
+  PacketTransport(const PacketTransport&) = delete;
+  PacketTransport& operator=(const PacketTransport&) = delete;
+
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  /// Accepts nothing itself: sends whoever knocks to another port.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override;
+  void post(std::function<void()> call) override;
+
+  [[nodiscard]] PacketStatistics statistics() const;
+  /// When poll() must be called although nothing comes; max: never. For tests on virtual time.
+  [[nodiscard]] TimePoint next_deadline() const;
+
+ private:
+  [[nodiscard]] Result<std::unique_ptr<Listener>> start_listening(const Endpoint& at, Acceptor* acceptor, Route route);
+  std::shared_ptr<PacketCore> core_;
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,86 @@
+#pragma once
+// The other side's stream as it comes. What comes in order goes straight to the reader; what comes early, and what the
+// reader does not want yet, is kept in chunks of a pool that all connections share.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace tributary::transport::packet {
+
+inline constexpr std::size_t kChunkBytes = 16384;
+using Chunk = std::array<std::byte, kChunkBytes>;
+
+/// Chunks, made when first needed and then kept; never more than the bound.
+class ChunkPool {
+ public:
+  explicit ChunkPool(std::size_t bytes_max) : chunks_max_(bytes_max / kChunkBytes) {}
+  /// nullptr: none is left.
+  [[nodiscard]] std::unique_ptr<Chunk> take();
+  void give_back(std::unique_ptr<Chunk> chunk);
+  [[nodiscard]] std::size_t in_use() const noexcept { return made_ - free_.size(); }
+  [[nodiscard]] std::size_t chunks_max() const noexcept { return chunks_max_; }
+
+ private:
+  std::vector<std::unique_ptr<Chunk>> free_;
+  std::size_t made_ = 0;
+  std::size_t chunks_max_;
+};
+
+/// Who makes sense of the stream.
+class StreamReader {
+ public:
+  virtual ~StreamReader() = default;
+  /// The next bytes. Returns how many it took; fewer than all: it wants no more until read_on() is called.
+  virtual std::size_t take(std::span<const std::byte> bytes) = 0;
+};
+
+class ReceiveStream {
+ public:
+  explicit ReceiveStream(ChunkPool& pool) : pool_(pool) {}
+  ~ReceiveStream() { clear(); }
+  ReceiveStream(const ReceiveStream&) = delete;
+  ReceiveStream& operator=(const ReceiveStream&) = delete;
+
+  /// All bytes below have come.
+  [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
+  /// All bytes below were taken by the reader.
+  [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
+
+  enum class Outcome : std::uint8_t {
+    in_order,  // `received` moved, or all was here already
+    early,     // kept: something before it is missing
+    no_room,   // not, or not wholly, taken: as if it had not come
+  };
+  /// A piece that lies below the credit that was given, at most `window` beyond consumed().
+  Outcome receive(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window, StreamReader& reader);
+  /// Gives the reader what is kept for it.
+  void read_on(StreamReader& reader);
+  /// Gives the chunks back.
+  void clear() noexcept;
+
+ private:
+  struct Range {
+    std::uint64_t begin, end;
+  };
+  static constexpr std::size_t kRangesMax = 512;  // pieces that came early, with gaps between them
+
+  [[nodiscard]] bool store(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window);
+  [[nodiscard]] bool add_range(std::uint64_t begin, std::uint64_t end);
+  void join_ranges() noexcept;
+  [[nodiscard]] std::unique_ptr<Chunk>& chunk_of(std::uint64_t offset) noexcept {
+    return chunks_[offset / kChunkBytes % chunks_.size()];
+  }
+  void consumed_to(std::uint64_t offset) noexcept;
+
+  ChunkPool& pool_;
+  std::uint64_t received_ = 0;
+  std::uint64_t consumed_ = 0;
+  std::vector<Range> ranges_;                   // beyond received_, in order, with gaps between them
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // a ring over the stream; empty until the first is needed
+  bool reading_ = false;
+};
+
+}  // namespace tributary::transport::packet

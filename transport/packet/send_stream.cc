@@ -1,0 +1,131 @@
+#include "packet/send_stream.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace tributary::transport::packet {
+namespace {
+
+/// A copy buffer larger than this is not kept for the next control frame.
+constexpr std::size_t kCopyBytesKept = 65536;
+/// Payloads up to so long are copied into the packet with their header, and more frames may follow.
+constexpr std::size_t kSmallBytes = 256;
+
+}  // namespace
+
+void SendStream::grow() {
+  std::vector<Frame> larger(frames_.empty() ? 8 : frames_.size() * 2);
+  for (std::uint64_t i = told_; i < tail_; ++i) larger[i & (larger.size() - 1)] = std::move(at(i));
+  frames_ = std::move(larger);
+}
+
+SendStream::Frame& SendStream::push(const FrameHeader& header, std::span<const std::byte> payload) {
+  if (tail_ - told_ == frames_.size()) grow();
+  Frame& frame = at(tail_++);
+  frame.fields = header;
+  frame.fields.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  encode(frame.fields, frame.header);
+  frame.payload = payload.data();
+  frame.payload_bytes = payload.size();
+  frame.begin = end_;
+  end_ = frame.end();
+  return frame;
+}
+
+void SendStream::push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
+  Frame& frame = push(header, payload);
+  frame.cookie = cookie;
+  frame.borrowed = true;
+  ++borrowed_;
+}
+
+void SendStream::push_copy(const FrameHeader& header, std::span<const std::byte> payload) {
+  Frame& frame = push(header, payload);
+  frame.borrowed = false;
+  frame.copy.assign(payload.begin(), payload.end());
+  frame.payload = frame.copy.data();
+}
+
+/// The frame in which `offset` lies; tail_ for the end of the stream.
+std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
+  std::uint64_t low = done_;
+  std::uint64_t high = tail_;
+  while (low < high) {
+    const std::uint64_t middle = low + (high - low) / 2;
+    if (at(middle).end() <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+SendStream::Piece SendStream::piece(std::uint64_t offset, std::size_t bytes_max,
+                                    std::span<std::byte> place) const noexcept {
+  Piece piece;
+  for (std::uint64_t number = frame_of(offset); number < tail_ && piece.copied < bytes_max; ++number) {
+    const Frame& frame = at(number);
+    auto within = static_cast<std::size_t>(offset + piece.copied - frame.begin);
+    if (within < kFrameHeaderBytes) {
+      const std::size_t bytes =
+          std::min({kFrameHeaderBytes - within, bytes_max - piece.copied, place.size() - piece.copied});
+      std::memcpy(place.data() + piece.copied, frame.header.data() + within, bytes);
+      piece.copied += bytes;
+      within += bytes;
+      if (within < kFrameHeaderBytes) break;
+    }
+    const std::byte* from = frame.payload + (within - kFrameHeaderBytes);
+    const std::size_t bytes = std::min(frame.payload_bytes - (within - kFrameHeaderBytes), bytes_max - piece.copied);
+    if (bytes == 0) continue;
+    if (bytes > kSmallBytes || bytes > place.size() - piece.copied) {
+      piece.rest = {from, bytes};
+      break;
+    }
+    std::memcpy(place.data() + piece.copied, from, bytes);
+    piece.copied += bytes;
+  }
+  return piece;
+}
+
+std::size_t SendStream::acknowledge(std::uint64_t to) noexcept {
+  acknowledged_ = std::max(acknowledged_, std::min(to, end_));
+  std::size_t completed = 0;
+  while (done_ < tail_ && at(done_).end() <= acknowledged_) {
+    Frame& frame = at(done_++);
+    if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);
+    ++completed;
+  }
+  return completed;
+}
+
+std::optional<std::uint64_t> SendStream::next_sent() noexcept {
+  while (told_ < done_) {
+    const Frame& frame = at(told_++);
+    if (!frame.borrowed) continue;
+    --borrowed_;
+    return frame.cookie;
+  }
+  return std::nullopt;
+}
+
+const FrameHeader* SendStream::first() const noexcept {
+  return done_ < tail_ ? &at(done_).fields : nullptr;
+}
+
+bool SendStream::needs_borrowed() const noexcept {
+  for (std::uint64_t i = done_; i < tail_; ++i) {
+    if (at(i).borrowed) return true;
+  }
+  return false;
+}
+
+void SendStream::clear() noexcept {
+  frames_.clear();
+  told_ = done_ = tail_ = 0;
+  acknowledged_ = end_;
+  borrowed_ = 0;
+}
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,74 @@
+#pragma once
+// The frames of one channel as one stream of bytes: header, payload, header, payload, ... Any range of it that is not
+// acknowledged can be had again, so it can be sent again. One ring with three marks: told <= acknowledged <= tail.
+// Grows to the most frames that were ever in it and then stays.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tributary/protocol/frame.h"
+
+namespace tributary::transport::packet {
+
+class SendStream {
+ public:
+  void push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
+  void push_copy(const FrameHeader& header, std::span<const std::byte> payload);
+
+  /// Offset behind all that is queued.
+  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+  /// All bytes below are with the other side.
+  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
+  /// send()s whose cookie next_sent() has not given out.
+  [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
+
+  /// A range of the stream: `copied` bytes in the place that was given, and behind them `rest`, where it lies.
+  struct Piece {
+    std::size_t copied = 0;
+    std::span<const std::byte> rest;
+    [[nodiscard]] std::size_t bytes() const noexcept { return copied + rest.size(); }
+  };
+  /// Of at most `bytes_max` from `offset`, which must not be acknowledged yet. Headers and small payloads are copied to
+  /// `place`, so that many small frames make one piece; a large payload ends it.
+  [[nodiscard]] Piece piece(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
+
+  /// All bytes below `to` have come. Returns how many frames that completed.
+  std::size_t acknowledge(std::uint64_t to) noexcept;
+  /// The next cookie to report.
+  [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
+  /// Of the first frame that is not acknowledged.
+  [[nodiscard]] const FrameHeader* first() const noexcept;
+  /// Memory of the user's is still needed: a frame that was borrowed is not acknowledged.
+  [[nodiscard]] bool needs_borrowed() const noexcept;
+  /// Forgets all frames; none is reported.
+  void clear() noexcept;
+
+ private:
+  struct Frame {
+    FrameBytes header;
+    FrameHeader fields;
+    const std::byte* payload = nullptr;
+    std::size_t payload_bytes = 0;
+    std::uint64_t begin = 0;  // in the stream
+    std::uint64_t cookie = 0;
+    bool borrowed = true;
+    std::vector<std::byte> copy;
+    [[nodiscard]] std::uint64_t end() const noexcept { return begin + kFrameHeaderBytes + payload_bytes; }
+  };
+  [[nodiscard]] const Frame& at(std::uint64_t number) const noexcept { return frames_[number & (frames_.size() - 1)]; }
+  [[nodiscard]] Frame& at(std::uint64_t number) noexcept { return frames_[number & (frames_.size() - 1)]; }
+  [[nodiscard]] std::uint64_t frame_of(std::uint64_t offset) const noexcept;
+  Frame& push(const FrameHeader& header, std::span<const std::byte> payload);
+  void grow();
+
+  std::vector<Frame> frames_;
+  std::uint64_t told_ = 0;  // numbers of frames
+  std::uint64_t done_ = 0;
+  std::uint64_t tail_ = 0;
+  std::uint64_t acknowledged_ = 0;  // bytes
+  std::uint64_t end_ = 0;
+  std::uint32_t borrowed_ = 0;
+};
+
+}  // namespace tributary::transport::packet

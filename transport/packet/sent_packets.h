@@ -1,0 +1,107 @@
+#pragma once
+// The packets that are under way, by number, and the ranges of the stream that must be sent again. Rings that grow to
+// the most that were ever in them and then stay.
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport::packet {
+
+/// A first-in, first-out ring.
+template <class T>
+class Ring {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+  [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
+  [[nodiscard]] T& operator[](std::size_t index) noexcept { return items_[(begin_ + index) & (items_.size() - 1)]; }
+  [[nodiscard]] T& front() noexcept { return (*this)[0]; }
+  void pop_front() noexcept { ++begin_; }
+  void push_back(const T& item) {
+    if (size() == items_.size()) grow();
+    items_[end_++ & (items_.size() - 1)] = item;
+  }
+  void clear() noexcept { begin_ = end_ = 0; }
+
+ private:
+  void grow() {
+    std::vector<T> larger(items_.empty() ? 16 : items_.size() * 2);
+    const std::size_t count = size();
+    for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];
+    items_ = std::move(larger);
+    begin_ = 0;
+    end_ = count;
+  }
+  std::vector<T> items_;
+  std::uint64_t begin_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+struct SentPacket {
+  enum class State : std::uint8_t {
+    gone,       // asks for no acknowledgement, or is done with
+    under_way,  // counts in bytes_under_way()
+    given_up,   // taken for lost; its range is sent again, or was
+  };
+  std::uint64_t offset = 0;  // of the range of the stream that it carried
+  std::uint32_t bytes = 0;   //
+  bool fin = false;          // and the end of the stream
+  State state = State::gone;
+  TimePoint at{};
+  [[nodiscard]] std::uint64_t end() const noexcept { return offset + bytes + (fin ? 1 : 0); }
+};
+
+class SentPackets {
+ public:
+  /// The number that the next packet gets.
+  [[nodiscard]] std::uint64_t next() const noexcept { return base_ + packets_.size(); }
+  void add(const SentPacket& packet) {
+    packets_.push_back(packet);
+    if (packet.state == SentPacket::State::under_way) {
+      ++under_way_;
+      bytes_under_way_ += packet.bytes;
+    }
+    trim();
+  }
+  /// The oldest number that is remembered.
+  [[nodiscard]] std::uint64_t base() const noexcept { return base_; }
+  /// nullptr: forgotten, or never sent.
+  [[nodiscard]] SentPacket* find(std::uint64_t number) noexcept {
+    return number >= base_ && number < next() ? &packets_[static_cast<std::size_t>(number - base_)] : nullptr;
+  }
+  void set(SentPacket& packet, SentPacket::State state) noexcept {
+    if (packet.state == SentPacket::State::under_way && state != SentPacket::State::under_way) {
+      --under_way_;
+      bytes_under_way_ -= packet.bytes;
+    }
+    packet.state = state;
+  }
+  /// Forgets what is done with at the beginning, and what was given up long ago.
+  void trim() noexcept {
+    while (!packets_.empty()) {
+      const auto state = packets_.front().state;
+      if (state == SentPacket::State::under_way) return;
+      if (state == SentPacket::State::given_up && packets_.size() <= kRemembered) return;
+      packets_.pop_front();
+      ++base_;
+    }
+  }
+  [[nodiscard]] std::size_t under_way() const noexcept { return under_way_; }
+  [[nodiscard]] std::size_t bytes_under_way() const noexcept { return bytes_under_way_; }
+  void clear() noexcept {
+    base_ = next();
+    packets_.clear();
+    under_way_ = bytes_under_way_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t kRemembered = 128;  // to learn that what was given up had only come late
+  Ring<SentPacket> packets_;
+  std::uint64_t base_ = 0;
+  std::size_t under_way_ = 0;
+  std::size_t bytes_under_way_ = 0;
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,64 @@
+#pragma once
+// What can be set about a packet transport, and what it counts.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "packet/congestion.h"
+#include "packet/port.h"
+#include "packet/wire.h"
+
+namespace tributary::transport::packet {
+
+/// What every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
+inline constexpr std::size_t kDatagramBytesMin = 1232;
+inline constexpr std::size_t kDatagramBytesMax = 65000;
+/// Of frame headers and small payloads that are copied into one packet.
+inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHeaderBytes;
+
+struct PacketSettings {
+  std::uint32_t frames_queued_max = 1024;      // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;       // open at once; more are refused, so that the peer can fall back
+  std::uint32_t half_open_max = 1024;          // of them, those whose last step is still to come
+  std::size_t window_bytes = 1U << 20;         // per connection: what a peer may send ahead of our reading
+  std::size_t window_bytes_total = 64U << 20;  // of all: with many, each gets less
+  std::size_t kept_bytes_max = 64U << 20;      // memory for what came early or is not wanted yet
+  std::size_t datagram_bytes_max = 16384;      // longer ones are not sent, even where the path would carry them
+  Duration acknowledge_within = std::chrono::microseconds(250);  // a lone packet, hoping for one to answer it with
+  Duration timeout_initial = std::chrono::milliseconds(50);      // before a round trip was measured
+  Duration timeout_min = std::chrono::milliseconds(4);
+  Duration timeout_max = std::chrono::milliseconds(400);
+  Duration keepalive = std::chrono::seconds(1);       // silent for so long: ask
+  Duration peer_timeout = std::chrono::seconds(5);    // asked, and no answer for so long: the peer is gone
+  Duration linger{};                                  // at the transport's end, for what is not acknowledged yet
+  Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
+  Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
+  CongestionSettings congestion;
+  std::uint64_t seed = 0;  // of connection ids and cookies; 0: from the system. For tests
+};
+
+/// Counts since the start. Read on the transport's thread.
+struct PacketStatistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
+  std::uint64_t packets_given_up = 0;                // taken for lost
+  std::uint64_t packets_came_late = 0;               // of them, those that were not
+  std::uint64_t packets_sent_again = 0;
+  std::uint64_t timeouts = 0;
+  std::uint64_t repeats = 0;             // packets that had come before
+  std::uint64_t no_room = 0;             // packets dropped because no memory was left for them
+  std::uint64_t marked = 0;              // packets that came with the congestion mark
+  std::uint64_t senseless = 0;           // packets with fields that cannot be
+  std::uint64_t unknown_connection = 0;  // packets for connections that are not here
+  std::uint64_t cookies_wrong = 0;
+  std::uint64_t resets_sent = 0, resets_received = 0;
+  std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_full = 0;                       // because of connections_max or half_open_max
+  std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
+  std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
+  std::size_t connections = 0;                          // open now
+};
+
+}  // namespace tributary::transport::packet

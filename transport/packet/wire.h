@@ -1,0 +1,98 @@
+#pragma once
+// The packet: a header of 64 bytes, then a piece of the sender's stream of bytes, or what a handshake says.
+// docs/protocol.md draws it.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+
+namespace tributary::transport::packet {
+
+inline constexpr std::uint16_t kPacketMagic = 0x5054;  // "TP"
+inline constexpr std::uint8_t kPacketVersion = 1;
+
+enum class PacketType : std::uint8_t {
+  open = 1,       // client: I want a connection; a second time with the cookie
+  challenge = 2,  // listener: prove that you get what is sent to your address. It remembers nothing
+  accept = 3,     // listener: here it is
+  redirect = 4,   // listener: ask the port that is named here
+  refuse = 5,     // listener: no; nobody listens, or all places are taken
+  data = 6,       // either: stream, acknowledgement, both or neither
+  close = 7,      // either: over, at once
+  reset = 8,      // either: what you have sent is for a connection that is not, or is no more, here
+};
+
+namespace packet_flags {
+inline constexpr std::uint16_t kFin = 1;     // the stream ends behind this packet's payload
+inline constexpr std::uint16_t kPing = 2;    // to be acknowledged although it brings nothing
+inline constexpr std::uint16_t kAcks = 4;    // largest and bitmap mean something: a packet has come from you
+inline constexpr std::uint16_t kSealed = 8;  // an authenticator follows the payload; `key` says whose
+inline constexpr std::uint16_t kAll = kFin | kPing | kAcks | kSealed;
+}  // namespace packet_flags
+
+/// Numbers and offsets are the lower 32 bits of what both sides count in 64. Little-endian.
+struct PacketHeader {
+  std::uint16_t magic = kPacketMagic;
+  std::uint8_t version = kPacketVersion;
+  PacketType type = PacketType::data;
+  std::uint16_t flags = 0;
+  std::uint16_t payload_bytes = 0;
+  std::uint64_t connection = 0;    // the receiver's name for it; reset: the name by which it was not found
+  std::uint64_t number = 0;        // each packet of a connection has another, one higher
+  std::uint64_t bitmap = 0;        // bit i: number `largest` - 1 - i has come
+  std::uint32_t offset = 0;        // of the payload in the sender's stream
+  std::uint32_t received = 0;      // of the receiver's stream, all bytes below have come
+  std::uint32_t credit = 0;        // so many bytes beyond `received` may be sent
+  std::uint32_t largest = 0;       // number of the latest packet that has come
+  std::uint32_t ack_delay_us = 0;  // since that came
+  std::uint32_t marked = 0;        // packets that have come with the congestion mark, ever
+  std::uint32_t key = 0;           // of a sealed packet's authenticator
+  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload
+};
+inline constexpr std::size_t kPacketHeaderBytes = 64;
+static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
+static_assert(offsetof(PacketHeader, flags) == 4 && offsetof(PacketHeader, connection) == 8 &&
+              offsetof(PacketHeader, number) == 16 && offsetof(PacketHeader, bitmap) == 24 &&
+              offsetof(PacketHeader, offset) == 32 && offsetof(PacketHeader, received) == 36 &&
+              offsetof(PacketHeader, credit) == 40 && offsetof(PacketHeader, largest) == 44 &&
+              offsetof(PacketHeader, ack_delay_us) == 48 && offsetof(PacketHeader, marked) == 52 &&
+              offsetof(PacketHeader, key) == 56 && offsetof(PacketHeader, checksum) == 60);
+
+/// The payload of open, challenge, accept and redirect: of one length, so that no answer is longer than its question.
+struct Handshake {
+  std::uint64_t connection = 0;      // the sender's name for it; in answers before accept, the client's
+  std::uint64_t cookie = 0;          // challenge: to be shown; open: shown
+  std::uint64_t group = 0;           // open: whom the connection is for
+  std::uint32_t lane = 0;            //
+  std::uint32_t credit = 0;          // open, accept: bytes of stream that the sender takes at first
+  std::uint32_t datagram_bytes = 0;  // open, accept: the longest datagram that the sender takes
+  std::uint16_t port = 0;            // redirect: of the same host
+  std::uint16_t reserved = 0;
+  std::array<std::uint8_t, 24> zero{};
+};
+inline constexpr std::size_t kHandshakeBytes = 64;
+static_assert(sizeof(Handshake) == kHandshakeBytes);
+
+/// Why a datagram is no packet. Counted, never trusted.
+enum class PacketReject : std::uint8_t { length, magic, version, type, flags, checksum };
+inline constexpr std::size_t kPacketRejects = 6;
+[[nodiscard]] std::string_view to_string(PacketReject reject) noexcept;
+
+/// What `of` becomes when its lower 32 bits are `low`: the nearest such number.
+[[nodiscard]] constexpr std::uint64_t expand(std::uint32_t low, std::uint64_t near) noexcept {
+  return near + static_cast<std::uint64_t>(
+                    static_cast<std::int64_t>(static_cast<std::int32_t>(low - static_cast<std::uint32_t>(near))));
+}
+
+/// Writes the header with the checksum over it and the two parts of the payload that follow it.
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            std::span<const std::byte> borrowed) noexcept;
+/// The header of a whole datagram whose length, enumerators, flags and checksum are right. The payload follows it.
+[[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept;
+/// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
+[[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
+[[nodiscard]] std::expected<Handshake, PacketReject> decode_handshake(std::span<const std::byte> payload) noexcept;
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,111 @@
+#pragma once
+// The memory of one connection: what each side tells the other, and a ring for each direction.
+//
+//   0     Side of the process that listened     only that one writes it
+//   128   Side of the process that connected    only that one writes it
+//   4096  ring to the process that connected
+//   ...   ring to the process that listened
+//
+// A ring's bytes are numbered for ever; byte n lies at n modulo its size. Every frame begins at a multiple of 64.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::transport {
+
+inline constexpr std::size_t kLineBytes = 64;
+inline constexpr std::size_t kRingBytesMin = 4096;
+inline constexpr std::size_t kRingBytesMax = 64U << 20;
+
+/// After so many bytes at the latest the other side is told of them, so that both copy at the same time.
+inline constexpr std::size_t kPublishBytes = 64U << 10;
+
+[[nodiscard]] constexpr std::uint64_t whole_lines(std::uint64_t bytes) noexcept {
+  return (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+/// One cache line with one writer. Numbers only grow. Its reader believes none of them.
+struct alignas(kLineBytes) Side {
+  std::atomic<std::uint64_t> written;   // bytes put into the ring that it fills
+  std::atomic<std::uint64_t> read;      // bytes taken from the ring that it empties
+  std::atomic<std::uint64_t> room_at;   // it waits for room: until the other side has read so far; kNoWait: it does not
+  std::atomic<std::uint32_t> asleep;    // odd while its thread sleeps, and wants to be woken by a byte on the socket
+  std::atomic<std::uint32_t> finished;  // 1: it has written its last frame, and its end is no failure
+};
+static_assert(sizeof(Side) == kLineBytes);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+/// A descriptor that is closed with its owner.
+class OwnedDescriptor {
+ public:
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int number) noexcept : number_(number) {}
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept : number_(other.release()) {}
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
+    reset(other.release());
+    return *this;
+  }
+  ~OwnedDescriptor() { reset(); }
+  [[nodiscard]] int get() const noexcept { return number_; }
+  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
+  void reset(int number = -1) noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+class RingMemory {
+ public:
+  enum class Role : std::uint8_t { listener, connector };
+
+  /// Of huge pages where the system has set some aside and `huge` asks for them. Sealed: nobody can make it shorter.
+  [[nodiscard]] static Result<std::shared_ptr<RingMemory>> create(std::size_t ring_bytes, bool huge);
+  /// Maps what the process that listened has made, as the one that connected. Errc::corrupt if it is not what it should
+  /// be: sealed, and long enough.
+  [[nodiscard]] static Result<std::shared_ptr<RingMemory>> adopt(OwnedDescriptor descriptor, std::size_t ring_bytes);
+  ~RingMemory();
+  RingMemory(const RingMemory&) = delete;
+  RingMemory& operator=(const RingMemory&) = delete;
+
+  /// The listener's side, once both have mapped it: from here on nobody can map it anew, nor take its pages away.
+  [[nodiscard]] Status close_to_others();
+  /// The connector's side, after that: is it so? Closes the descriptor, too.
+  [[nodiscard]] Status check_closed_to_others();
+
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.get(); }
+  [[nodiscard]] std::size_t ring_bytes() const noexcept { return ring_bytes_; }
+  [[nodiscard]] Side& mine() const noexcept { return side(role_); }
+  [[nodiscard]] const Side& theirs() const noexcept { return side(other(role_)); }
+  [[nodiscard]] std::byte* outgoing() const noexcept { return ring(other(role_)); }
+  [[nodiscard]] const std::byte* incoming() const noexcept { return ring(role_); }
+
+ private:
+  RingMemory(OwnedDescriptor descriptor, std::span<std::byte> bytes, std::size_t ring_bytes, Role role, bool huge)
+      : descriptor_(std::move(descriptor)), bytes_(bytes), ring_bytes_(ring_bytes), role_(role), huge_(huge) {}
+  [[nodiscard]] static Result<std::shared_ptr<RingMemory>> map(OwnedDescriptor descriptor, std::size_t bytes,
+                                                               std::size_t ring_bytes, Role role, bool huge);
+  [[nodiscard]] Status take_pages() noexcept;
+  [[nodiscard]] static Role other(Role role) noexcept {
+    return role == Role::listener ? Role::connector : Role::listener;
+  }
+  [[nodiscard]] Side& side(Role role) const noexcept;
+  [[nodiscard]] std::byte* ring(Role reader) const noexcept;
+
+  OwnedDescriptor descriptor_;  // closed when nobody needs to be given it any more
+  std::span<std::byte> bytes_;
+  std::size_t ring_bytes_;
+  Role role_;
+  bool huge_;
+};
+
+/// Copies from and to a ring, at most its size, around its end.
+void copy_in(std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<const std::byte> from) noexcept;
+void copy_out(const std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<std::byte> to) noexcept;
+
+}  // namespace tributary::transport

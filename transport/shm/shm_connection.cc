@@ -1,0 +1,189 @@
+#include "shm/shm_connection.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "shm/shm_listener.h"
+#include "shm/unix_socket.h"
+
+namespace tributary::transport {
+
+constexpr std::uint32_t kBellsUnreadMax = 32;  // a socket holds some hundreds
+
+ShmConnection::ShmConnection(Core& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler)
+    : Connection(std::move(peer), handler), core_(core), part_(std::move(part)), socket_(core.poller()) {}
+
+std::shared_ptr<ShmConnection> ShmConnection::make(Core& core, std::shared_ptr<ShmPart> part, std::string peer,
+                                                   ChannelHandler* handler) {
+  std::shared_ptr<ShmConnection> connection(new ShmConnection(core, std::move(part), std::move(peer), handler));
+  core.enter(*connection);
+  ++connection->part_->statistics.connections;
+  return connection;
+}
+
+void ShmConnection::mark(std::uint32_t events) {
+  const bool ended = (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0;
+  if (opening()) {
+    hung_up_ |= ended;
+    return make_due();
+  }
+  ++bells_heard_;  // which has done its work: the memory is looked at in every turn
+  if (ended && !std::exchange(hung_up_, true)) make_due();
+  if (bells_heard_ >= kBellsUnreadMax) make_due();
+}
+
+void ShmConnection::turn() {
+  if (state_ == State::closed) return;
+  if (fatal_) return tell_closed(std::move(*fatal_));
+  if (opening()) return turn_greeting();
+  const auto kept = memory_;  // callbacks may close the connection while the ring is being read
+  turn_open();
+}
+
+void ShmConnection::turn_open() {
+  if (bells_heard_ >= kBellsUnreadMax) drain_bells();
+  const bool ended = hung_up_;  // before the memory is looked at: what the other side wrote before it went is there now
+  if (state_ == State::open) read_turn();
+  if (state_ == State::open || state_ == State::flushing) write_turn();
+  if (ended) end_of_peer();
+}
+
+/// All that it has written was served, or a turn is due for the rest. A handler that has said NotYet gets the rest of
+/// an orderly end when it asks for it; of the death of a process it is told at once.
+void ShmConnection::end_of_peer() {
+  if (state_ == State::flushing) return close();
+  if (state_ != State::open) return;
+  const bool orderly = memory_->theirs().finished.load(std::memory_order_relaxed) != 0;
+  if (stalled_ ? orderly : out_of_turn_) return;
+  tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+}
+
+void ShmConnection::drain_bells() noexcept {
+  bells_heard_ = 0;
+  std::array<std::byte, 1024> scratch;
+  (void)receive_message(socket_.get(), scratch);
+}
+
+bool ShmConnection::memory_changed() const noexcept {
+  const Side& theirs = memory_->theirs();
+  return theirs.written.load(std::memory_order_seq_cst) != written_seen_ ||
+         (waits_for_room_ && theirs.read.load(std::memory_order_seq_cst) != read_seen_);
+}
+
+void ShmConnection::set_asleep(bool asleep) noexcept {
+  naps_ += (naps_ & 1U) == (asleep ? 0U : 1U) ? 1 : 0;
+  // Pairs with publish_written() and publish_read().
+  memory_->mine().asleep.store(naps_, asleep ? std::memory_order_seq_cst : std::memory_order_relaxed);
+}
+
+// ---- ending
+
+void ShmConnection::tell_closed(Error error) {
+  ChannelHandler* handler = handler_;
+  close();
+  if (handler == nullptr) return;
+  core_.count_callback();
+  handler->on_closed(*channel_, error);
+}
+
+void ShmConnection::tell_corrupt(std::string_view what) {
+  ++part_->statistics.corrupt;
+  tell_closed({Errc::corrupt, peer_ + " wrote " + std::string(what) + " to the memory that it shares."});
+}
+
+void ShmConnection::close() {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
+  handler_ = nullptr;
+  otherwise_ = nullptr;
+  queue_.clear();
+  socket_.close();
+  --part_->statistics.connections;
+  if (ShmAcceptor* acceptor = std::exchange(acceptor_, nullptr)) acceptor->forget(*this);
+  core_.leave(*this);
+  if (kept_.empty()) memory_.reset();
+}
+
+void ShmConnection::channel_destroyed() {
+  channel_ = nullptr;
+  close();
+}
+
+void ShmConnection::close_after_flush(Duration limit) {
+  if (!taking_frames()) return;
+  detached_ = true;
+  handler_ = nullptr;
+  stalled_ = in_frame_ = false;
+  if (fatal_) return close();
+  if (opening()) {
+    if (queue_.empty()) return close();
+    deadline_ = std::min(deadline_, Clock::now() + std::min<Duration>(limit, std::chrono::hours(24)));
+    core_.set_deadline(*this, deadline_ - Clock::now());
+    return;  // start() goes on
+  }
+  core_.set_deadline(*this, limit);
+  state_ = State::flushing;
+  make_due();
+}
+
+void ShmConnection::on_deadline() {
+  if (state_ == State::flushing) return close();
+  if (!opening()) return;
+  if (state_ == State::calling && Clock::now() < deadline_) return call();
+  if (detached_ && !otherwise_) return close();  // a flush that never came to write
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
+  greeting_failed("no answer within " + std::to_string(milliseconds) + " ms");
+}
+
+// ---- handing over
+
+Beginning ShmConnection::hand_on() {
+  Beginning beginning{.handler = std::exchange(handler_, nullptr),
+                      .queue = std::exchange(queue_, {}),
+                      .deadline = deadline_,
+                      .limit = limit_,
+                      .detached = detached_};
+  close();
+  return beginning;
+}
+
+Result<ShmHandOver> ShmConnection::release() {
+  if (!serving() || fatal_) {
+    return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
+  }
+  if (in_frame_ || stalled_ || !kept_.empty() || !queue_.empty() || !queue_.all_told()) {
+    return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
+  }
+  publish_read();
+  set_asleep(false);
+  ShmHandOver taken{.peer = peer_,
+                    .socket = OwnedDescriptor(socket_.release()),
+                    .memory = memory_,
+                    .written = written_,
+                    .read = read_,
+                    .read_seen = read_seen_,
+                    .naps = naps_,
+                    .rung_for = rung_for_};
+  close();
+  return taken;
+}
+
+void ShmConnection::open(ShmHandOver&& taken) {
+  written_ = written_told_ = taken.written;
+  read_ = read_told_ = written_seen_ = taken.read;
+  read_seen_ = taken.read_seen;
+  naps_ = taken.naps;
+  rung_for_ = taken.rung_for;
+  memory_ = std::move(taken.memory);
+  state_ = State::open;
+  core_.watch_memory(*this);
+  socket_.own(taken.socket.release());
+  if (socket_.watch(EPOLLIN | EPOLLRDHUP, *this) != 0) {
+    fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + "."};
+  }
+  make_due();
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,170 @@
+#pragma once
+// One connection through shared memory: meeting (shm_greeting.cc), reading (shm_read.cc), writing (shm_write.cc),
+// ending (shm_connection.cc).
+//
+//   listener -> connector   Offer, with the memory
+//   connector -> listener   mapped
+//   listener -> connector   go: nobody can change the memory's size or take its pages any more
+//
+// From then on the socket brings nothing but single bytes that wake a sleeper, and the end.
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/connection.h"
+#include "shm/ring_memory.h"
+#include "shm/shm_part.h"
+
+namespace tributary::transport {
+
+class ShmAcceptor;
+
+/// An open connection, taken out of one transport for another.
+struct ShmHandOver {
+  std::string peer;
+  OwnedDescriptor socket;
+  std::shared_ptr<RingMemory> memory;
+  std::uint64_t written = 0, read = 0, read_seen = 0;
+  std::uint32_t naps = 0, rung_for = 0;
+};
+
+class ShmConnection final : public Connection {
+ public:
+  /// What a connection does that came to nothing before it was open, instead of telling its handler.
+  using Otherwise = std::function<void(ShmConnection&)>;
+
+  static std::shared_ptr<ShmConnection> make(Core& core, std::shared_ptr<ShmPart> part, std::string peer,
+                                             ChannelHandler* handler);
+  ShmConnection(const ShmConnection&) = delete;
+  ShmConnection& operator=(const ShmConnection&) = delete;
+
+  /// Calls whoever listens at the name.
+  void connect(std::string name, Duration limit);
+  /// Goes on in the place of another one, with a socket that somebody has answered.
+  void go_on(OwnedDescriptor socket, Beginning&& beginning, Duration limit, Otherwise otherwise);
+  /// The listener's side. `acceptor` is told once both sides have the memory; it outlives the greeting.
+  [[nodiscard]] Status greet(OwnedDescriptor socket, ShmAcceptor& acceptor, Duration limit);
+  void open(ShmHandOver&& taken);
+  /// Closes silently, for another connection to go on in its place. Only before it is open.
+  [[nodiscard]] Beginning hand_on();
+  [[nodiscard]] Result<ShmHandOver> release();
+
+  // ---- the user's calls: no callback, no blocking
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override;
+  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override;
+  void give_back(std::span<const std::byte> payload) override;
+  void resume() override;
+  void close() override;
+  void close_after_flush(Duration limit) override;
+  void channel_destroyed() override;
+  [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
+  [[nodiscard]] Core& core() const noexcept { return core_; }
+
+  // ---- Pollable
+  void mark(std::uint32_t events) override;
+  void turn() override;
+  void write_turn() override;
+  void on_deadline() override;
+  void shut_down() override { close(); }
+  [[nodiscard]] bool memory_changed() const noexcept override;
+  void set_asleep(bool asleep) noexcept override;
+
+ private:
+  enum class State : std::uint8_t { calling, awaits_offer, awaits_mapped, awaits_go, open, flushing, closed };
+
+  ShmConnection(Core& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler);
+
+  // shm_connection.cc
+  void make_due() { core_.make_due(*this); }
+  void tell_closed(Error error);
+  void tell_corrupt(std::string_view what);
+  void turn_open();
+  void end_of_peer();
+  void drain_bells() noexcept;
+  [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
+  [[nodiscard]] bool opening() const noexcept { return state_ < State::open; }
+  [[nodiscard]] bool taking_frames() const noexcept { return serving() || (opening() && !detached_); }
+
+  // shm_greeting.cc
+  void call();
+  void watch_greeting(OwnedDescriptor socket, State state);
+  void turn_greeting();
+  [[nodiscard]] bool hear(std::size_t bytes, OwnedDescriptor* descriptor = nullptr);
+  void take_offer();
+  void take_mapped();
+  void take_go();
+  void start();
+  void greeting_failed(std::string why, Errc code = Errc::unreachable);
+
+  // shm_read.cc
+  void read_turn();
+  [[nodiscard]] bool look_for_more();
+  bool serve_next(std::size_t& budget);
+  enum class InPlace : std::uint8_t { no, not_yet, yes };
+  [[nodiscard]] InPlace in_place(const FrameHeader& header);
+  bool take_in_place(const FrameHeader& header, std::size_t& budget);
+  bool place(const FrameHeader& header);
+  bool land(std::size_t& budget);
+  bool deliver();
+  void publish_read() noexcept;
+
+  // shm_write.cc
+  void write_frames();
+  [[nodiscard]] bool look_for_room();
+  bool write_some(std::size_t& budget);
+  void publish_written() noexcept;
+  void wait_for_room() noexcept;
+  void room_is_enough() noexcept;
+  void ring_bell_of(const Side& sleeper) noexcept;
+  void tell_sent();
+
+  Core& core_;
+  std::shared_ptr<ShmPart> part_;
+  PolledSocket socket_;
+  std::shared_ptr<RingMemory> memory_;
+  State state_ = State::calling;
+  bool detached_ = false;  // close_after_flush() came: no callback any more
+  bool hung_up_ = false;   // the other side's socket has ended
+  std::uint32_t bells_heard_ = 0;
+  std::optional<Error> fatal_;  // on_closed is due
+
+  // reading
+  bool stalled_ = false;      // the handler said NotYet
+  bool resumed_ = false;      // resume() came while on_header ran
+  bool in_frame_ = false;     // header_ is placed
+  bool out_of_turn_ = false;  // there is more, for the next turn
+  FrameHeader header_;
+  std::span<std::byte> destination_;
+  std::size_t landed_ = 0;
+  struct Kept {           // a payload that was taken as it lies
+    std::uint64_t begin;  // of its frame
+    const std::byte* payload;
+    bool given_back;
+  };
+  std::vector<Kept> kept_;          // the oldest first, which is not given back: it holds back the writer
+  std::uint64_t read_ = 0;          // taken from the ring, whatever the memory says
+  std::uint64_t read_told_ = 0;     // and so much of it was published
+  std::uint64_t written_seen_ = 0;  // by the other side: as last looked at, and checked
+
+  // writing
+  SendQueue queue_;
+  std::uint64_t written_ = 0;       // put into the ring, whatever the memory says
+  std::uint64_t written_told_ = 0;  // and so much of it was published
+  std::uint64_t read_seen_ = 0;     // by the other side: as last looked at, and checked
+  bool waits_for_room_ = false;
+  std::uint32_t naps_ = 0;      // our own `asleep`
+  std::uint32_t rung_for_ = 0;  // the other side's, when it was last woken
+
+  // meeting and ending
+  std::string name_;
+  TimePoint deadline_ = TimePoint::max();
+  Duration limit_{};
+  Otherwise otherwise_;
+  ShmAcceptor* acceptor_ = nullptr;
+  std::array<std::byte, 16> heard_{};
+  std::size_t heard_bytes_ = 0;
+};
+
+}  // namespace tributary::transport

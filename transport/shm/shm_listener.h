@@ -1,0 +1,61 @@
+#pragma once
+// Accepting connections through shared memory. Those that have not come as far as having the memory cost a bounded
+// number of descriptors; above it the oldest makes room.
+#include <list>
+
+#include "shm/shm_connection.h"
+
+namespace tributary::transport {
+
+class ShmAcceptor final : public Pollable {
+ public:
+  /// `host` is what accepted connections are said to come from: whoever calls is on the same host, and would be seen at
+  /// the address that he calls.
+  ShmAcceptor(const std::shared_ptr<Core>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
+              std::string host, Acceptor& acceptor);
+  /// 0 or errno.
+  [[nodiscard]] int start();
+  void close();
+  void mark(std::uint32_t events) override;
+  void turn() override;
+  void on_deadline() override;
+  void shut_down() override { close(); }
+
+  // ---- for the connections that greet
+  void greeted(ShmConnection& connection);
+  void forget(const ShmConnection& connection);
+
+ private:
+  void take(OwnedDescriptor socket);
+
+  std::weak_ptr<Core> shared_core_;  // for the channels it makes; not owned, or the core would own itself
+  Core& core_;
+  std::shared_ptr<ShmPart> part_;
+  PolledSocket socket_;
+  std::string host_;
+  Acceptor* acceptor_;
+  std::list<std::shared_ptr<ShmConnection>> greeting_;  // the oldest first
+  bool paused_ = false;
+};
+
+class ShmListener final : public Listener {
+ public:
+  ShmListener(std::shared_ptr<Core> core, std::shared_ptr<ShmAcceptor> acceptor, Endpoint local)
+      : core_(std::move(core)), acceptor_(std::move(acceptor)), local_(std::move(local)) {}
+  ~ShmListener() override { acceptor_->close(); }
+  ShmListener(const ShmListener&) = delete;
+  ShmListener& operator=(const ShmListener&) = delete;
+  Endpoint local() const override { return local_; }
+
+ private:
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<ShmAcceptor> acceptor_;
+  Endpoint local_;
+};
+
+/// Listens at a name. nullptr with errno: EADDRINUSE.
+[[nodiscard]] std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<Core>& core,
+                                                     const std::shared_ptr<ShmPart>& part, const std::string& host,
+                                                     Acceptor& acceptor);
+
+}  // namespace tributary::transport

@@ -1,0 +1,164 @@
+// Reading: what the other side has written is looked at once, checked, and copied before it is used.
+#include <algorithm>
+#include <stdexcept>
+
+#include "shm/shm_connection.h"
+
+namespace tributary::transport {
+
+constexpr std::size_t kInPlaceBytesMin = 4096;  // less is copied faster than it is kept
+
+void ShmConnection::resume() {
+  if (state_ != State::open) return;
+  resumed_ = true;
+  if (!stalled_) return;
+  stalled_ = false;
+  make_due();
+}
+
+void ShmConnection::read_turn() {
+  std::size_t budget = part_->settings.poll_bytes_max;
+  out_of_turn_ = false;
+  while (look_for_more() && !stalled_) {
+    if (budget == 0) {
+      out_of_turn_ = true;
+      make_due();
+      break;
+    }
+    if (!(in_frame_ ? land(budget) : serve_next(budget))) break;
+  }
+  if (serving()) publish_read();
+}
+
+/// True: there are bytes to be read, or nothing is missing of the payload whose header was read.
+bool ShmConnection::look_for_more() {
+  if (!serving()) return false;
+  const std::uint64_t written = memory_->theirs().written.load(std::memory_order_acquire);
+  if (written - read_told_ > memory_->ring_bytes() || written - read_ > memory_->ring_bytes() ||
+      written % kLineBytes != 0) {
+    tell_corrupt("a position that cannot be");
+    return false;
+  }
+  written_seen_ = written;
+  return written != read_;
+}
+
+/// `read_` is the number of a header's first byte, so there is a whole line, which the ring's end does not part. False:
+/// nothing more can be read now.
+bool ShmConnection::serve_next(std::size_t& budget) {
+  FrameBytes bytes;
+  copy_out(memory_->incoming(), memory_->ring_bytes(), read_, bytes);
+  const auto header = decode(bytes);
+  if (!header) {
+    ++part_->statistics.corrupt;
+    tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
+    return false;
+  }
+  switch (in_place(*header)) {
+    case InPlace::yes:
+      return take_in_place(*header, budget);
+    case InPlace::not_yet:
+      return false;
+    case InPlace::no:
+      break;
+  }
+  return place(*header) && land(budget);
+}
+
+/// A payload is offered where it lies when it is worth it, in one piece, and leaves the writer half of the ring: then
+/// there is room for all of it, so that what is still missing will come.
+ShmConnection::InPlace ShmConnection::in_place(const FrameHeader& header) {
+  const std::size_t ring_bytes = memory_->ring_bytes();
+  const std::uint64_t begin = read_ + kFrameHeaderBytes;
+  const std::uint64_t end = begin + whole_lines(header.payload_bytes);
+  const std::uint64_t kept_since = kept_.empty() ? read_ : kept_.front().begin;
+  if (header.payload_bytes < kInPlaceBytesMin || end - kept_since > ring_bytes / 2) return InPlace::no;
+  if ((begin & (ring_bytes - 1)) + header.payload_bytes > ring_bytes) return InPlace::no;
+  if (!handler_->takes_in_place(*channel_, header)) return InPlace::no;
+  return end - read_ <= written_seen_ - read_ ? InPlace::yes : InPlace::not_yet;
+}
+
+bool ShmConnection::take_in_place(const FrameHeader& header, std::size_t& budget) {
+  const std::byte* payload = memory_->incoming() + ((read_ + kFrameHeaderBytes) & (memory_->ring_bytes() - 1));
+  kept_.push_back({.begin = read_, .payload = payload, .given_back = false});
+  header_ = header;
+  // The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
+  destination_ = {const_cast<std::byte*>(payload), header.payload_bytes};
+  read_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
+  budget -= std::min<std::size_t>(budget, kFrameHeaderBytes + header.payload_bytes);
+  ++part_->statistics.frames_in_place;
+  return deliver();
+}
+
+void ShmConnection::give_back(std::span<const std::byte> payload) {
+  const auto at = std::ranges::find(kept_, payload.data(), &Kept::payload);
+  if (at == kept_.end()) return;
+  at->given_back = true;
+  const auto first_kept = std::ranges::find(kept_, false, &Kept::given_back);
+  kept_.erase(kept_.begin(), first_kept);
+  if (state_ == State::open) publish_read();
+}
+
+/// Asks where the payload goes.
+bool ShmConnection::place(const FrameHeader& header) {
+  resumed_ = false;
+  core_.count_callback();
+  Placement placement = handler_->on_header(*channel_, header);
+  if (!serving()) return false;
+  if (auto* reject = std::get_if<Reject>(&placement)) {
+    tell_closed(std::move(reject->error));
+    return false;
+  }
+  if (std::holds_alternative<NotYet>(placement)) {
+    stalled_ = !resumed_;
+    if (resumed_) make_due();
+    return false;
+  }
+  destination_ = std::get<Accept>(placement).payload;
+  if (destination_.size() != header.payload_bytes) {
+    throw std::logic_error("on_header accepted a payload at a place of another length");
+  }
+  header_ = header;
+  read_ += kFrameHeaderBytes;
+  landed_ = 0;
+  in_frame_ = true;
+  return true;
+}
+
+/// False: the channel is closed.
+bool ShmConnection::land(std::size_t& budget) {
+  const std::uint64_t there = written_seen_ - read_;
+  const std::size_t piece = std::min<std::uint64_t>({there, destination_.size() - landed_, kPublishBytes});
+  copy_out(memory_->incoming(), memory_->ring_bytes(), read_, destination_.subspan(landed_, piece));
+  read_ += piece;
+  landed_ += piece;
+  budget -= std::min(budget, piece + kFrameHeaderBytes);
+  if (landed_ == destination_.size()) {
+    read_ = whole_lines(read_);  // the writer has published whole lines, so this is not beyond what it wrote
+    return deliver();
+  }
+  publish_read();
+  return true;
+}
+
+bool ShmConnection::deliver() {
+  in_frame_ = false;
+  ++part_->statistics.frames_received;
+  part_->statistics.bytes_received += kFrameHeaderBytes + destination_.size();
+  core_.count_callback();
+  handler_->on_frame(*channel_, header_, destination_);
+  return serving();
+}
+
+/// Gives the room back to the writer, in whole lines, up to the first payload that is still kept.
+void ShmConnection::publish_read() noexcept {
+  const std::uint64_t whole = (kept_.empty() ? read_ : kept_.front().begin) / kLineBytes * kLineBytes;
+  if (whole == read_told_) return;
+  const std::uint64_t told = std::exchange(read_told_, whole);
+  memory_->mine().read.store(whole, std::memory_order_seq_cst);  // pairs with set_asleep()
+  const Side& theirs = memory_->theirs();
+  const std::uint64_t room_at = theirs.room_at.load(std::memory_order_seq_cst);
+  if (room_at > told && room_at <= whole) ring_bell_of(theirs);
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,139 @@
+// Writing: frames are copied into the ring as far as there is room, and told in pieces, so that the reader copies out
+// while the writer still copies in.
+#include <algorithm>
+
+#include "shm/shm_connection.h"
+#include "shm/unix_socket.h"
+
+namespace tributary::transport {
+constexpr std::uint64_t kNoWait = ~std::uint64_t{0};
+
+bool ShmConnection::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
+  if (!taking_frames()) return false;
+  if (queue_.borrowed() >= part_->settings.frames_queued_max) return false;
+  queue_.push_borrowed(header, payload, cookie);
+  if (state_ == State::open) core_.make_dirty(*this);
+  return true;
+}
+
+void ShmConnection::send_copy(const FrameHeader& header, std::span<const std::byte> payload) {
+  if (!taking_frames()) return;
+  queue_.push_copy(header, payload);
+  if (state_ == State::open) core_.make_dirty(*this);
+}
+
+void ShmConnection::write_turn() {
+  if (state_ != State::open && state_ != State::flushing) return;
+  if (fatal_) return;
+  write_frames();
+  if (state_ == State::flushing && queue_.empty()) {
+    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the end of the socket brings it to the other side
+    return close();
+  }
+  tell_sent();
+}
+
+void ShmConnection::write_frames() {
+  std::size_t budget = part_->settings.poll_bytes_max;
+  while (!queue_.empty()) {
+    if (!look_for_room()) break;
+    if (budget == 0) {
+      make_due();
+      break;
+    }
+    if (!write_some(budget)) {
+      wait_for_room();
+      break;
+    }
+  }
+  if (state_ == State::closed) return;
+  publish_written();
+  if (queue_.empty()) room_is_enough();
+}
+
+/// False: the other side has written what cannot be.
+bool ShmConnection::look_for_room() {
+  const std::uint64_t read = memory_->theirs().read.load(std::memory_order_acquire);
+  if (read == read_seen_) return true;
+  if (read - read_seen_ > written_ - read_seen_ || read % kLineBytes != 0) {
+    if (state_ == State::flushing) {
+      close();
+    } else if (!fatal_) {
+      ++part_->statistics.corrupt;
+      fatal_ = Error{Errc::corrupt, peer_ + " wrote a position that cannot be to the memory that it shares."};
+      queue_.clear();
+      make_due();
+    }
+    return false;
+  }
+  read_seen_ = read;
+  return true;
+}
+
+/// Whatever fits of the frame that is next, up to a piece. False: the ring is full.
+bool ShmConnection::write_some(std::size_t& budget) {
+  const std::size_t ring_bytes = memory_->ring_bytes();
+  const SendQueue::Next next = queue_.next();
+  std::size_t room = ring_bytes - (written_ - read_seen_);
+  std::size_t taken = 0;
+  if (room < kLineBytes) return false;
+  if (next.offset == 0) {
+    copy_in(memory_->outgoing(), ring_bytes, written_, next.header);
+    written_ += kFrameHeaderBytes;
+    room -= kFrameHeaderBytes;
+    taken = kFrameHeaderBytes;
+  }
+  const std::size_t done = next.offset == 0 ? 0 : next.offset - kFrameHeaderBytes;
+  const std::size_t piece = std::min({room, next.payload.size() - done, kPublishBytes});
+  copy_in(memory_->outgoing(), ring_bytes, written_, next.payload.subspan(done, piece));
+  written_ = whole_lines(written_ + piece);
+  taken += piece;
+  part_->statistics.bytes_sent += taken;
+  part_->statistics.frames_sent += queue_.consume(taken);
+  budget -= std::min(budget, taken);
+  if (written_ - written_told_ >= kPublishBytes) publish_written();
+  return true;
+}
+
+void ShmConnection::publish_written() noexcept {
+  if (written_ == written_told_) return;
+  written_told_ = written_;
+  memory_->mine().written.store(written_, std::memory_order_seq_cst);  // pairs with set_asleep()
+  ring_bell_of(memory_->theirs());
+}
+
+/// Half a ring of room is worth waking somebody for; less of it is noticed by whoever is awake.
+void ShmConnection::wait_for_room() noexcept {
+  publish_written();
+  waits_for_room_ = true;
+  const std::uint64_t room_at = written_ - memory_->ring_bytes() / 2;
+  if (memory_->mine().room_at.load(std::memory_order_relaxed) != room_at) {
+    memory_->mine().room_at.store(room_at, std::memory_order_seq_cst);
+  }
+}
+
+void ShmConnection::room_is_enough() noexcept {
+  if (!std::exchange(waits_for_room_, false)) return;
+  memory_->mine().room_at.store(kNoWait, std::memory_order_relaxed);
+}
+
+/// Once for each of its naps.
+void ShmConnection::ring_bell_of(const Side& sleeper) noexcept {
+  const std::uint32_t asleep = sleeper.asleep.load(std::memory_order_seq_cst);
+  if ((asleep & 1U) == 0 || asleep == rung_for_) return;
+  rung_for_ = asleep;
+  ++part_->statistics.bells;
+  const std::byte bell{1};
+  (void)send_message(socket_.get(), std::span(&bell, 1));
+}
+
+void ShmConnection::tell_sent() {
+  while (serving() && handler_ != nullptr) {
+    const auto cookie = queue_.next_sent();
+    if (!cookie) return;
+    core_.count_callback();
+    handler_->on_sent(*channel_, *cookie);
+  }
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,170 @@
+#include "udp/udp_port.h"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "packet/address.h"
+
+namespace tributary::transport::udp {
+namespace {
+
+using packet::PacketAddress;
+
+// Headers that IP and UDP put before what UDP carries.
+constexpr std::size_t kHeaders4 = 20 + 8;
+constexpr std::size_t kHeaders6 = 40 + 8;
+constexpr int kEct0 = 0x02;  // ECN-capable: RFC 3168
+
+template <class T>
+bool set_option(int socket, int level, int name, const T& value) noexcept {
+  return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+void set_buffer(int socket, int forced, int plain, std::size_t bytes) noexcept {
+  const int value = static_cast<int>(std::min<std::size_t>(bytes, 1U << 30));
+  if (!set_option(socket, SOL_SOCKET, forced, value)) set_option(socket, SOL_SOCKET, plain, value);
+}
+
+std::size_t receive_buffer_of(int socket) noexcept {
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  (void)::getsockopt(socket, SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+  return static_cast<std::size_t>(std::max(bytes, 0));
+}
+
+/// Where the system lacks one of these, the protocol does without: no marks, no early word of a dead process, and so
+/// on.
+void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
+  set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
+  set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
+  set_option(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+  set_option(socket, IPPROTO_IP, IP_TOS, kEct0);
+  set_option(socket, IPPROTO_IP, IP_RECVTOS, 1);
+  set_option(socket, IPPROTO_IP, IP_RECVERR, 1);
+  set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  if (!four) {
+    set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, kEct0);
+    set_option(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+    set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+  }
+  if (settings.offloads) set_option(socket, IPPROTO_UDP, UDP_GRO, 1);
+  const auto busy_us = std::chrono::duration_cast<std::chrono::microseconds>(settings.busy_poll).count();
+  if (busy_us > 0)
+    set_option(socket, SOL_SOCKET, SO_BUSY_POLL, static_cast<int>(std::min<std::int64_t>(busy_us, 1000)));
+}
+
+SocketAddress any_address(bool four, std::uint16_t port) {
+  PacketAddress any;
+  any.port = port;
+  return packet::socket_address(any, four);
+}
+
+/// The addresses to try, in turn.
+Result<std::vector<SocketAddress>> addresses_for(const Endpoint& at) {
+  if (!at.host.empty()) return look_up(at);
+  return std::vector{any_address(false, at.port), any_address(true, at.port)};
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+std::size_t receive_buffer_granted(std::size_t wanted) {
+  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return 0;
+  set_buffer(socket.get(), SO_RCVBUFFORCE, SO_RCVBUF, wanted);
+  return receive_buffer_of(socket.get());
+}
+
+Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, const UdpSettings& settings) {
+  Endpoint where = at;
+  if (where.host.empty()) where.host = settings.bind_address;
+  const auto addresses = addresses_for(where);
+  if (!addresses) return fail(Errc::io, addresses.error().message);
+  int error = 0;
+  for (const SocketAddress& address : *addresses) {
+    const bool four = address.family() == AF_INET;
+    const int socket = ::socket(address.family(), SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP);
+    if (socket < 0) {
+      error = errno;
+      continue;
+    }
+    if (!four) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    const int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    auto port = std::make_unique<UdpPort>(socket, wake, four, settings.offloads);
+    set_options(socket, four, settings);
+    if (wake >= 0 && ::bind(socket, address.get(), address.bytes) == 0) return port;
+    if (error == 0 || error == EAFNOSUPPORT) error = errno;
+    if (errno == EADDRINUSE) break;  // not to listen on the other family alone
+  }
+  return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
+}
+
+UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
+    : socket_(socket),
+      wake_(wake),
+      four_(four),
+      segmentation_(offloads),
+      buffers_(kMessages * kMessageBytes),
+      control_(kMessages * kControlBytes),
+      heads_(kQueuedMax * packet::kPortHeaderBytesMax),
+      send_vectors_(2 * kQueuedMax),
+      send_messages_(kQueuedMax),
+      send_addresses_(kQueuedMax),
+      send_first_(kQueuedMax),
+      send_control_(kQueuedMax * CMSG_SPACE(sizeof(std::uint16_t))) {
+  queued_.reserve(kQueuedMax);
+}
+
+void UdpPort::wait(Duration limit) {
+  if (message_ < messages_count_ || refusals_) return;
+  pollfd watched[2] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
+  const timespec time{static_cast<time_t>(seconds.count()),
+                      static_cast<long>(std::chrono::nanoseconds(limit - seconds).count())};
+  if (::ppoll(watched, 2, &time, nullptr) <= 0) return;
+  if (watched[1].revents != 0) {
+    std::uint64_t count = 0;
+    (void)!::read(wake_.get(), &count, sizeof count);
+  }
+  if ((watched[0].revents & POLLERR) != 0) refusals_ = true;
+}
+
+void UdpPort::wake() noexcept {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);  // 2^64 wakes fill it
+}
+
+/// Asks the system for its route: a socket that is connected there, and sends nothing, knows.
+std::size_t UdpPort::datagram_bytes_max(const PacketAddress& to) {
+  const bool four = packet::is_ipv4(to);
+  const std::size_t headers = four ? kHeaders4 : kHeaders6;
+  const SocketAddress address = packet::socket_address(to, four);
+  const Descriptor probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  if (probe.get() < 0 || ::connect(probe.get(), address.get(), address.bytes) != 0 ||
+      ::getsockopt(probe.get(), four ? IPPROTO_IP : IPPROTO_IPV6, four ? IP_MTU : IPV6_MTU, &bytes, &size) != 0) {
+    return 0;  // the protocol's least
+  }
+  return static_cast<std::size_t>(std::clamp(bytes, 0, 65535)) -
+         std::min<std::size_t>(headers, static_cast<std::size_t>(std::max(bytes, 0)));
+}
+
+PacketAddress UdpPort::local() const {
+  SocketAddress address;
+  address.bytes = sizeof address.storage;
+  (void)::getsockname(socket_.get(), address.get(), &address.bytes);
+  return packet::packet_address(address);
+}
+
+}  // namespace tributary::transport::udp

@@ -1,0 +1,106 @@
+#pragma once
+// A packet port on one UDP socket of the kernel.
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "packet/port.h"
+#include "tcp/socket.h"
+#include "tributary/transport/udp.h"
+
+namespace tributary::transport::udp {
+
+/// Owns a descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) noexcept : number_(number) {}
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  [[nodiscard]] int get() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+/// What the system gives of a receive buffer of so many bytes, with its own accounting included.
+[[nodiscard]] std::size_t receive_buffer_granted(std::size_t wanted);
+
+class UdpPort final : public packet::PacketPort {
+ public:
+  /// An empty host: the settings' bind_address, or all addresses of both families.
+  [[nodiscard]] static Result<std::unique_ptr<packet::PacketPort>> open(const Endpoint& at,
+                                                                        const UdpSettings& settings);
+  UdpPort(int socket, int wake, bool four, bool offloads);
+
+  std::size_t receive(std::span<packet::ReceivedPacket> into) override;
+  bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
+            std::span<const std::byte> payload) override;
+  void flush() override;
+  void wait(Duration limit) override;
+  void wake() noexcept override;
+  std::size_t datagram_bytes_max(const packet::PacketAddress& to) override;
+  packet::PacketAddress local() const override;
+
+ private:
+  static constexpr std::size_t kMessages = 16;  // of one recvmmsg; each may hold many datagrams
+  static constexpr std::size_t kMessageBytes = 65536;
+  static constexpr std::size_t kControlBytes = 256;
+  static constexpr std::size_t kQueuedMax = 256;          // datagrams between two flushes
+  static constexpr std::size_t kSegmentsMax = 64;         // of one call with UDP_SEGMENT
+  static constexpr std::size_t kSegmentBytesMax = 65000;  // together
+
+  struct Queued {
+    packet::PacketAddress to;
+    std::uint32_t head_bytes = 0;
+    std::span<const std::byte> payload;
+    [[nodiscard]] std::size_t bytes() const noexcept { return head_bytes + payload.size(); }
+  };
+  /// A message that has come and is being handed out.
+  struct Message {
+    packet::PacketAddress from;
+    std::size_t bytes = 0;
+    std::size_t segment_bytes = 0;
+    bool marked = false;
+    TimePoint arrived{};
+  };
+
+  // udp_receive.cc
+  void receive_messages();
+  void read_control(msghdr& header, Message& message, Duration to_steady) const;
+  std::size_t take_refusals(std::span<packet::ReceivedPacket> into);
+
+  // udp_send.cc
+  [[nodiscard]] std::size_t group_from(std::size_t first) const noexcept;
+  void prepare(mmsghdr& message, std::size_t first, std::size_t count, std::size_t index);
+  void send_messages(std::size_t count);
+
+  Descriptor socket_;
+  Descriptor wake_;
+  const bool four_;  // the socket is of IPv4 alone
+  bool segmentation_;
+
+  // receiving
+  std::vector<std::byte> buffers_;
+  std::array<mmsghdr, kMessages> headers_{};
+  std::array<iovec, kMessages> vectors_{};
+  std::array<SocketAddress, kMessages> addresses_{};
+  std::vector<std::byte> control_;
+  std::array<Message, kMessages> messages_{};
+  std::size_t messages_count_ = 0;
+  std::size_t message_ = 0;  // that is being handed out
+  std::size_t offset_ = 0;   // in it
+  bool refusals_ = false;    // the system has told of an error: the error queue says of whom
+  std::array<std::byte, 512> refusal_bytes_{};
+
+  // sending
+  std::vector<std::byte> heads_;
+  std::vector<Queued> queued_;
+  std::vector<iovec> send_vectors_;
+  std::vector<mmsghdr> send_messages_;
+  std::vector<SocketAddress> send_addresses_;
+  std::vector<std::size_t> send_first_;  // the datagram that each message begins with
+  std::vector<std::byte> send_control_;
+};
+
+}  // namespace tributary::transport::udp

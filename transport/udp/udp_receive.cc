@@ -1,0 +1,139 @@
+// Receiving: many messages in one call; the kernel may have joined datagrams of one sender into one message.
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <linux/errqueue.h>  // behind <time.h>, which it needs and does not include
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "packet/address.h"
+#include "udp/udp_port.h"
+
+namespace tributary::transport::udp {
+namespace {
+
+constexpr int kEcnMask = 0x03;
+constexpr int kCongestionExperienced = 0x03;
+
+/// What to add to the system's wall clock, in which it notes arrivals, for ours.
+Duration wall_to_steady() {
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  return Clock::now().time_since_epoch() - std::chrono::duration_cast<Duration>(wall);
+}
+
+template <class T>
+T value_of(const cmsghdr& control) noexcept {
+  T value{};
+  std::memcpy(&value, CMSG_DATA(&control), sizeof value);
+  return value;
+}
+
+}  // namespace
+
+std::size_t UdpPort::receive(std::span<packet::ReceivedPacket> into) {
+  if (refusals_) {
+    if (const std::size_t told = take_refusals(into); told > 0) return told;
+  }
+  if (message_ == messages_count_) receive_messages();
+  std::size_t count = 0;
+  while (count < into.size() && message_ < messages_count_) {
+    const Message& message = messages_[message_];
+    const std::size_t bytes = std::min(message.segment_bytes, message.bytes - offset_);
+    into[count++] = {.from = message.from,
+                     .bytes = std::span(buffers_).subspan(message_ * kMessageBytes + offset_, bytes),
+                     .congestion_experienced = message.marked,
+                     .arrived = message.arrived};
+    offset_ += bytes;
+    if (offset_ < message.bytes) continue;
+    ++message_;
+    offset_ = 0;
+  }
+  return count;
+}
+
+void UdpPort::receive_messages() {
+  message_ = messages_count_ = offset_ = 0;
+  for (std::size_t i = 0; i < kMessages; ++i) {
+    vectors_[i] = {buffers_.data() + i * kMessageBytes, kMessageBytes};
+    msghdr& header = headers_[i].msg_hdr;
+    header = {};
+    header.msg_name = &addresses_[i].storage;
+    header.msg_namelen = sizeof addresses_[i].storage;
+    header.msg_iov = &vectors_[i];
+    header.msg_iovlen = 1;
+    header.msg_control = control_.data() + i * kControlBytes;
+    header.msg_controllen = kControlBytes;
+  }
+  const int count = ::recvmmsg(socket_.get(), headers_.data(), kMessages, MSG_DONTWAIT, nullptr);
+  if (count < 0) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) refusals_ = true;  // and the next call goes on
+    return;
+  }
+  if (count == 0) return;
+  const Duration to_steady = wall_to_steady();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    Message& message = messages_[i];
+    addresses_[i].bytes = headers_[i].msg_hdr.msg_namelen;
+    message = {.from = packet::packet_address(addresses_[i]), .bytes = headers_[i].msg_len};
+    message.segment_bytes = message.bytes;
+    read_control(headers_[i].msg_hdr, message, to_steady);
+  }
+  messages_count_ = static_cast<std::size_t>(count);
+}
+
+void UdpPort::read_control(msghdr& header, Message& message, Duration to_steady) const {
+  for (const cmsghdr* control = CMSG_FIRSTHDR(&header); control != nullptr;
+       control = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(control))) {
+    const int level = control->cmsg_level;
+    const int type = control->cmsg_type;
+    if (level == IPPROTO_IP && type == IP_TOS) {
+      message.marked = (value_of<std::uint8_t>(*control) & kEcnMask) == kCongestionExperienced;
+    } else if (level == IPPROTO_IPV6 && type == IPV6_TCLASS) {
+      message.marked = (value_of<int>(*control) & kEcnMask) == kCongestionExperienced;
+    } else if (level == IPPROTO_UDP && type == UDP_GRO) {
+      const int bytes = value_of<int>(*control);
+      if (bytes > 0) message.segment_bytes = static_cast<std::size_t>(bytes);
+    } else if (level == SOL_SOCKET && type == SCM_TIMESTAMPNS) {
+      const auto stamp = value_of<timespec>(*control);
+      message.arrived =
+          TimePoint(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec) + to_steady);
+    }
+  }
+}
+
+/// ICMP answers to what was sent: the system queues them with what they quote of it.
+std::size_t UdpPort::take_refusals(std::span<packet::ReceivedPacket> into) {
+  while (!into.empty()) {
+    SocketAddress address;
+    std::array<std::byte, 512> control;
+    iovec vector{refusal_bytes_.data(), refusal_bytes_.size()};
+    msghdr header{};
+    header.msg_name = &address.storage;
+    header.msg_namelen = sizeof address.storage;
+    header.msg_iov = &vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    const ssize_t bytes = ::recvmsg(socket_.get(), &header, MSG_ERRQUEUE | MSG_DONTWAIT);
+    if (bytes < 0) break;
+    for (const cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr;
+         at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
+      const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
+                         (at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_RECVERR);
+      if (!error || value_of<sock_extended_err>(*at).ee_errno != ECONNREFUSED) continue;
+      address.bytes = header.msg_namelen;
+      into.front() = {.from = packet::packet_address(address),
+                      .bytes = std::span(refusal_bytes_).first(static_cast<std::size_t>(bytes)),
+                      .refused = true};
+      return 1;  // the rest is asked for the next time
+    }
+  }
+  refusals_ = false;
+  return 0;
+}
+
+}  // namespace tributary::transport::udp

@@ -1,0 +1,45 @@
+#pragma once
+// One thread of the process that waits for what seldom happens (connections, errors of devices), so that a transport
+// that spins need not ask the system for it.
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "tributary/protocol/error.h"
+#include "verbs/resources.h"
+
+namespace tributary::transport::verbs {
+
+class EventWatch {
+ public:
+  using Flag = std::shared_ptr<std::atomic<bool>>;
+
+  /// Its thread ends when nobody holds it any more.
+  [[nodiscard]] static Result<std::shared_ptr<EventWatch>> of_process();
+  ~EventWatch();
+  EventWatch(const EventWatch&) = delete;
+  EventWatch& operator=(const EventWatch&) = delete;
+
+  // ---- any thread
+  /// Sets the flag once the descriptor can be read; again only after rearm().
+  [[nodiscard]] std::uint64_t enter(int descriptor, Flag flag);
+  void rearm(std::uint64_t number, int descriptor) noexcept;
+  /// Before the descriptor is closed.
+  void leave(std::uint64_t number, int descriptor) noexcept;
+
+ private:
+  EventWatch() = default;
+  void run(const std::stop_token& stop);
+
+  FileDescriptor epoll_;
+  FileDescriptor wake_;
+  std::mutex mutex_;  // guards flags_, next_
+  std::map<std::uint64_t, Flag> flags_;
+  std::uint64_t next_ = 1;
+  std::jthread thread_;  // last: it uses the others
+};
+
+}  // namespace tributary::transport::verbs

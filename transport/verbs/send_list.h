@@ -1,0 +1,52 @@
+#pragma once
+// Work requests for a send queue that the device gets at once.
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace tributary::transport::verbs {
+
+class SendList {
+ public:
+  static constexpr std::size_t kRoom = 32;
+
+  [[nodiscard]] std::size_t room() const noexcept { return kRoom - count_; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  void clear() noexcept { count_ = 0; }
+  /// A request behind the others; there is room.
+  [[nodiscard]] ibv_send_wr& add(std::uint64_t number) noexcept {
+    ibv_send_wr& work = works_[count_++];
+    work = {};
+    work.wr_id = number;
+    return work;
+  }
+  /// One of these bytes.
+  [[nodiscard]] ibv_send_wr& add(std::uint64_t number, std::span<const std::byte> bytes,
+                                 std::uint32_t local_key) noexcept {
+    ibv_sge& place = places_[count_];
+    place = {.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
+             .length = static_cast<std::uint32_t>(bytes.size()),
+             .lkey = local_key};
+    ibv_send_wr& work = add(number);
+    work.sg_list = &place;
+    work.num_sge = 1;
+    return work;
+  }
+  [[nodiscard]] ibv_send_wr& last() noexcept { return works_[count_ - 1]; }
+  /// errno's value, or 0.
+  [[nodiscard]] int post(ibv_qp* queue_pair) noexcept {
+    for (std::size_t i = 0; i + 1 < count_; ++i) works_[i].next = &works_[i + 1];
+    ibv_send_wr* refused = nullptr;
+    return ibv_post_send(queue_pair, works_.data(), &refused);
+  }
+
+ private:
+  std::array<ibv_send_wr, kRoom> works_;
+  std::array<ibv_sge, kRoom> places_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,57 @@
+#pragma once
+// Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair, and nobody else, read
+// exactly one payload, from the moment it is offered until it is revoked; its key is another one every time.
+//
+// Payloads are offered, fetched and freed in one order, so the windows are a ring with three marks:
+// freed <= revoking <= bound, and bound - freed is at most their number.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "verbs/registrations.h"
+#include "verbs/resources.h"
+
+namespace tributary::transport::verbs {
+
+class Windows {
+ public:
+  /// So many (a power of two, or none) are made, each when it is first needed. Their domain is the queue pair's.
+  void open(ibv_pd& domain, std::uint32_t count, VerbsStatistics& statistics);
+  /// Revokes all. The queue pair must not work any more.
+  void close() noexcept;
+  ~Windows() { close(); }
+
+  /// False: payloads are not offered through windows here.
+  [[nodiscard]] bool in_use() const noexcept { return !ring_.empty(); }
+  [[nodiscard]] bool has_free() const noexcept { return bound_ - freed_ < ring_.size(); }
+  /// Makes `work` bind the next window, of which one is free, to this memory; its key.
+  [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
+                                           ibv_send_wr& work);
+  /// Makes `work` revoke the oldest that is bound and not being revoked. `position`: its place on the send queue.
+  void revoke(ibv_send_wr& work, std::uint32_t position) noexcept;
+  /// All work up to this place on the send queue is done; how many windows got free by it.
+  [[nodiscard]] std::uint32_t done_to(std::uint32_t position) noexcept;
+
+  /// For those who wait until all that is being revoked now is.
+  [[nodiscard]] std::uint32_t revoking() const noexcept { return revoking_; }
+  [[nodiscard]] bool is_revoked(std::uint32_t revoking) const noexcept {
+    return static_cast<std::int32_t>(freed_ - revoking) >= 0;
+  }
+
+ private:
+  struct Place {
+    MemoryWindowPtr window;
+    std::uint32_t key = 0;  // that it was bound with last
+    std::uint32_t revoked_at = 0;
+  };
+  [[nodiscard]] Place& at(std::uint32_t number) noexcept { return ring_[number % ring_.size()]; }
+
+  ibv_pd* domain_ = nullptr;
+  VerbsStatistics* statistics_ = nullptr;
+  std::vector<Place> ring_;  // as many as a power of two, so that the marks may wrap
+  std::uint32_t freed_ = 0;
+  std::uint32_t revoking_ = 0;
+  std::uint32_t bound_ = 0;
+};
+
+}  // namespace tributary::transport::verbs
