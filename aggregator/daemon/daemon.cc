@@ -56,7 +56,8 @@ Daemon::~Daemon() {
 
 Endpoint Daemon::data_endpoint() const {
   if (rdma_door_) return rdma_door_->local();
-  return udp_door_ ? udp_door_->local() : front_door_->local();
+  if (udp_door_) return udp_door_->local();
+  return front_door_ ? front_door_->local() : Endpoint{dpdk_device_->address(), workers_.front()->port()};
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
@@ -129,6 +130,7 @@ Status Daemon::start_workers() {
                               .sessions_unjoined_max = settings_.unjoined_max};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);
+  if (settings_.transport == "dpdk") return start_dpdk_workers(worker);
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     workers_.push_back(std::make_unique<WorkerThread>(i, budget_, worker, transport_settings()));
   }
@@ -212,6 +214,7 @@ Status Daemon::open_udp_door() {
 Status Daemon::open_front_door() {
   if (settings_.transport == "verbs") return open_rdma_door();
   if (settings_.transport == "udp") return open_udp_door();
+  if (settings_.transport == "dpdk") return open_dpdk_door();
   transport::NearSettings near = transport_settings();
   near.tcp.connections_max = 2 * settings_.unjoined_max + 64;  // waiting, being refused, and some to spare
   near.tcp.busy_poll = {};
@@ -249,13 +252,15 @@ Status Daemon::open_http() {
 
 void Daemon::start_manager_link() {
   const bool advertised = !settings_.advertise.empty();
+  const bool apart = settings_.transport == "dpdk";  // an address that the manager does not see us come from
+  const std::string data_host = apart ? data_endpoint().host : settings_.listen.host;
   const ManagerLinkSettings link{
       .url = settings_.manager,
       .token_file = settings_.token_file,
       .state_file = settings_.state_file,
       .registration = {.name = settings_.name,
                        .host = settings_.host_id,
-                       .data = {advertised ? settings_.advertise : settings_.listen.host, data_endpoint().port},
+                       .data = {advertised ? settings_.advertise : data_host, data_endpoint().port},
                        .http = {advertised ? settings_.advertise : settings_.http_listen.host, http_endpoint().port},
                        .memory_bytes = settings_.memory,
                        .children_max = settings_.children_max,
@@ -285,9 +290,10 @@ manager_client::AggregatorLoad Daemon::load() const {
 std::vector<std::string> Daemon::stuck() const {
   const auto limit = std::chrono::steady_clock::now() - kStuckAfter;
   std::vector<std::string> names;
-  const auto door_turn = rdma_door_  ? rdma_door_->last_turn()
-                         : udp_door_ ? udp_door_->last_turn()
-                                     : front_door_->last_turn();
+  const auto door_turn = rdma_door_    ? rdma_door_->last_turn()
+                         : udp_door_   ? udp_door_->last_turn()
+                         : front_door_ ? front_door_->last_turn()
+                                       : std::chrono::steady_clock::now();
   if (door_turn < limit) names.emplace_back("front door");
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     if (workers_[i]->last_turn() < limit) names.push_back("worker " + std::to_string(i));
@@ -308,6 +314,7 @@ DaemonStatus Daemon::status() const {
                       .stuck = stuck(),
                       .now = std::chrono::steady_clock::now()};
   status.manager = manager_->state();
+  if (dpdk_device_) status.dpdk_device = dpdk_device_->statistics();
   const std::lock_guard lock(draining_mutex_);
   status.draining = draining_;
   return status;

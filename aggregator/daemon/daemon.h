@@ -60,6 +60,12 @@ class Daemon {
   [[nodiscard]] Status open_front_door();
   [[nodiscard]] Status open_udp_door();
   [[nodiscard]] Status open_rdma_door();
+  // daemon_dpdk.cc
+  [[nodiscard]] Status open_dpdk_device();
+  [[nodiscard]] Status start_dpdk_workers(const WorkerSettings& worker);
+  [[nodiscard]] Status open_dpdk_door();
+  [[nodiscard]] transport::DpdkSettings dpdk_settings(std::uint32_t queue) const;
+  [[nodiscard]] bool needs_dpdk_door() const noexcept { return settings_.workers > 1; }
   [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
   [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
   [[nodiscard]] Status open_http();
@@ -85,8 +91,10 @@ class Daemon {
   bool shutting_down_ = false;
   std::atomic<bool> up_{false};  // all threads are there: pages may ask them
   std::atomic<bool> shut_down_{false};
+  std::shared_ptr<transport::DpdkDevice> dpdk_device_;  // of all workers, and the door
   std::vector<std::unique_ptr<WorkerThread>> workers_;
-  std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to; one of the three is there
+  std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to; one of the three is there, or,
+                                           // over DPDK with one worker, none: it listens itself
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
   std::unique_ptr<ManagerLink> manager_;  // asks the workers

@@ -156,6 +156,67 @@ constexpr std::array kUdpCounters = {
                &transport::UdpStatistics::peers_silent},
 };
 
+struct DpdkCounter {
+  const char* name;
+  const char* help;
+  std::uint64_t transport::DpdkStatistics::* value;
+};
+constexpr std::array kDpdkCounters = {
+    DpdkCounter{"dpdk_sent_bytes_total", "Of datagrams.", &transport::DpdkStatistics::bytes_sent},
+    DpdkCounter{"dpdk_received_bytes_total", "Of datagrams.", &transport::DpdkStatistics::bytes_received},
+    DpdkCounter{"dpdk_sent_packets_total", "Datagrams.", &transport::DpdkStatistics::packets_sent},
+    DpdkCounter{"dpdk_received_packets_total", "Datagrams.", &transport::DpdkStatistics::packets_received},
+    DpdkCounter{"dpdk_packets_sent_again_total", "Lost, or taken for lost.",
+                &transport::DpdkStatistics::packets_sent_again},
+    DpdkCounter{"dpdk_packets_marked_total", "Came with the congestion mark.", &transport::DpdkStatistics::marked},
+    DpdkCounter{"dpdk_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
+                &transport::DpdkStatistics::rejected},
+    DpdkCounter{"dpdk_packets_stray_total", "Fit no connection: dropped.", &transport::DpdkStatistics::stray},
+    DpdkCounter{"dpdk_packets_no_room_total", "Dropped because no memory was left for them.",
+                &transport::DpdkStatistics::no_room},
+    DpdkCounter{"dpdk_timeouts_total", "Times that nothing was heard and something was sent again.",
+                &transport::DpdkStatistics::timeouts},
+    DpdkCounter{"dpdk_peers_silent_total", "Connections that ended because the peer did not answer.",
+                &transport::DpdkStatistics::peers_silent},
+    DpdkCounter{"dpdk_frames_malformed_total", "Wrong lengths or checksums, options, fragments, other protocols.",
+                &transport::DpdkStatistics::frames_malformed},
+    DpdkCounter{"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
+                &transport::DpdkStatistics::frames_foreign},
+    DpdkCounter{"dpdk_frames_handed_over_total", "Came to another worker's queue.",
+                &transport::DpdkStatistics::frames_handed_over},
+    DpdkCounter{"dpdk_packets_unsent_total", "No route, no neighbour, or a device that took nothing for long.",
+                &transport::DpdkStatistics::unsent},
+};
+
+void add_dpdk_device(Page& page, const transport::DpdkDeviceStatistics& device) {
+  page.counter("dpdk_device_received_packets_total", "Frames, as the driver counts.", device.received_packets);
+  page.counter("dpdk_device_received_bytes_total", "Of them.", device.received_bytes);
+  page.counter("dpdk_device_sent_packets_total", "Frames, as the driver counts.", device.sent_packets);
+  page.counter("dpdk_device_sent_bytes_total", "Of them.", device.sent_bytes);
+  page.begin(MetricType::Counter, "dpdk_device_lost_total", "Frames that the device lost, by reason.");
+  page.add(device.receive_missed, {{"reason", "missed"}});
+  page.add(device.receive_errors, {{"reason", "damaged"}});
+  page.add(device.receive_no_buffer, {{"reason", "no_buffer"}});
+  page.add(device.send_errors, {{"reason", "send"}});
+  page.begin(MetricType::Counter, "dpdk_device_driver_total", "The driver's own counters that tell of loss.");
+  for (const auto& [name, value] : device.others) page.add(value, {{"name", name}});
+  page.begin(MetricType::Counter, "dpdk_answers_total", "What the network asked of this host, and was answered.");
+  page.add(device.arp_answered, {{"to", "arp"}});
+  page.add(device.ndp_answered, {{"to", "neighbour_solicitation"}});
+  page.add(device.echoes_answered, {{"to", "echo"}});
+  page.add(device.refusals_sent, {{"to", "unknown_port"}});
+  page.counter("dpdk_answers_limited_total", "Not answered, for their rate.", device.answers_limited);
+  page.counter("dpdk_control_ignored_total", "ARP, ICMP and neighbour discovery that concerns nobody here.",
+               device.control_ignored);
+  page.counter("dpdk_address_conflicts_total", "Times that another station said it had our address.",
+               device.address_conflicts);
+  page.counter("dpdk_neighbours_failed_total", "Neighbours that did not answer.", device.neighbours_failed);
+  page.gauge("dpdk_neighbours_count", "Neighbours that are known now.", device.neighbours);
+  page.gauge("dpdk_buffers_in_use", "Packet buffers.", device.buffers_in_use);
+  page.gauge("dpdk_link_up", "1 while the link is up.", device.link_up ? 1 : 0);
+  page.gauge("dpdk_huge_pages", "1 where packets are in huge pages.", device.huge_pages ? 1 : 0);
+}
+
 Labels of_worker(std::size_t index) {
   return {{"worker", std::to_string(index)}};
 }
@@ -191,6 +252,10 @@ void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
   for (const UdpCounter& counter : kUdpCounters) {
     page.begin(MetricType::Counter, counter.name, counter.help);
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].udp.*counter.value, of_worker(i));
+  }
+  for (const DpdkCounter& counter : kDpdkCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].dpdk.*counter.value, of_worker(i));
   }
   page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));
@@ -237,6 +302,7 @@ std::string metrics_text(const DaemonStatus& status) {
              status.draining.empty() ? 0 : 1);
   page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
   add_workers(page, status.workers);
+  add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
   add_manager(page, status);
   return page.text();

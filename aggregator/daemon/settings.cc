@@ -130,7 +130,13 @@ void resolve_host_defaults(Settings& settings) {
   if (settings.name.empty()) settings.name = own_host_name();
   if (settings.host_id.empty()) settings.host_id = own_host_name();
   if (settings.state_file.empty()) settings.state_file = default_state_file();
-  if (settings.workers == 0) settings.workers = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
+  if (settings.workers != 0) return;
+  if (settings.transport == "dpdk") {  // each wants a core and a queue for itself: as many as were named
+    const auto named = 1 + std::ranges::count(settings.dpdk_cores, ',');
+    settings.workers = static_cast<std::uint32_t>(std::clamp<std::ptrdiff_t>(named, 1, 32));
+    return;
+  }
+  settings.workers = std::clamp(std::thread::hardware_concurrency(), 1U, 4U);
 }
 
 std::string print_settings(const Settings& settings) {

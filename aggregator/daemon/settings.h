@@ -46,6 +46,18 @@ struct Settings {
   Duration user_timeout = std::chrono::seconds(20);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
+  // transport: dpdk
+  std::string dpdk_device;
+  std::string dpdk_addresses;  // separated by commas, as are gateways and cores
+  std::string dpdk_gateways;
+  std::string dpdk_cores;
+  std::uint32_t dpdk_vlan = 0;
+  std::uint32_t dpdk_mtu = 0;
+  std::uint32_t dpdk_descriptors = 1024;
+  std::string dpdk_huge_pages = "prefer";
+  Duration dpdk_sleep{};
+  std::string dpdk_file_prefix;
+  std::string dpdk_arguments;
   LogLevel log_level = LogLevel::info;
 };
 

@@ -101,8 +101,21 @@ Status check_url(std::string_view url) {
                                            : "it does not begin with http://");
 }
 Status check_transport(std::string_view transport) {
-  if (transport == "tcp" || transport == "udp" || transport == "verbs") return {};
-  return wrong("it is none of tcp, udp and verbs");
+  constexpr std::array<std::string_view, 4> kTransports = {"tcp", "udp", "verbs", "dpdk"};
+  if (std::ranges::find(kTransports, transport) != kTransports.end()) return {};
+  return wrong("it is none of tcp, udp, verbs and dpdk");
+}
+Status check_huge_pages(std::string_view pages) {
+  if (pages == "prefer" || pages == "require" || pages == "never") return {};
+  return wrong("it is none of prefer, require and never");
+}
+Status check_cores(std::string_view cores) {
+  if (cores.find_first_not_of("0123456789,") == std::string_view::npos) return {};
+  return wrong("it is no list of numbers, separated by commas");
+}
+Status check_words(std::string_view words) {
+  if (words.size() <= kPathBytesMax) return {};
+  return wrong("it is too long");
 }
 Status check_advertise(std::string_view host) {
   if (host.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
@@ -172,10 +185,10 @@ std::vector<Field> make_fields() {
            "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
            "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
-      text("transport", &S::transport, "tcp, udp or verbs",
-           "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, or over RDMA (InfiniBand, "
-           "RoCE, iWARP) by verbs. "
-           "All aggregators and ranks of a group use the same.",
+      text("transport", &S::transport, "tcp, udp, verbs or dpdk",
+           "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, over RDMA (InfiniBand, "
+           "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
+           "All aggregators and ranks of a group use the same; udp and dpdk are the same to each other.",
            check_transport),
       on_or_off("shared_memory", &S::shared_memory,
                 "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
@@ -213,6 +226,27 @@ std::vector<Field> make_fields() {
       duration("keepalive", &S::keepalive, 0s, 60min, "A silent connection is probed after so long. 0s: never."),
       duration("busy_poll", &S::busy_poll, 0s, 1s,
                "A worker spins for so long before it sleeps: lower latency for a core. 0s: never."),
+      text("dpdk_device", &S::dpdk_device, "as DPDK names it; or empty",
+           "With transport dpdk: a virtual device with its arguments, as net_af_packet0,iface=eth1 (the kernel must "
+           "have "
+           "no address there), or a PCI address that is bound to vfio-pci.",
+           check_words),
+      text("dpdk_addresses", &S::dpdk_addresses, "address/prefix, or one of IPv4 and one of IPv6, by commas; or empty",
+           "What this host is called on the device's link.", check_words),
+      text("dpdk_gateways", &S::dpdk_gateways, "an address, or one of each family, by commas; or empty",
+           "Routers for what is not on the link.", check_words),
+      text("dpdk_cores", &S::dpdk_cores, "numbers, by commas; or empty",
+           "Where the workers run, one after the other. Empty: wherever the system puts them.", check_cores),
+      count("dpdk_vlan", &S::dpdk_vlan, 0, 4094, "Tag of all frames. 0: none."),
+      count("dpdk_mtu", &S::dpdk_mtu, 0, 65517, "Of the link. 0: as the device has it."),
+      count("dpdk_descriptors", &S::dpdk_descriptors, 64, 32768, "Of each queue of the device, each way."),
+      text("dpdk_huge_pages", &S::dpdk_huge_pages, "prefer, require or never",
+           "Whether ordinary memory will do where there are too few huge pages.", check_huge_pages),
+      duration("dpdk_sleep", &S::dpdk_sleep, 0s, 10ms,
+               "A worker to which nothing comes sleeps for so long at a time. 0s: it keeps its core busy."),
+      text("dpdk_file_prefix", &S::dpdk_file_prefix, "a word; or empty",
+           "Of DPDK's files, for its own tools. Empty: it makes none.", check_words),
+      text("dpdk_arguments", &S::dpdk_arguments, "words, by spaces; or empty", "For DPDK, as they are.", check_words),
       log_level(),
   };
 }

@@ -2,6 +2,7 @@
 // What the aggregator tells about itself over HTTP: pure functions from one moment's state to text.
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct DaemonStatus {
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;
   FrontDoorCounts front_door;
+  std::optional<transport::DpdkDeviceStatistics> dpdk_device;
   ManagerLinkState manager;
   bool has_key = false;
   std::string draining;            // the reason; empty: not

@@ -8,11 +8,17 @@ constexpr auto kTurn = std::chrono::milliseconds(50);
 
 Result<std::unique_ptr<UdpDoor>> UdpDoor::open(const Endpoint& listen, const transport::UdpSettings& settings,
                                                transport::UdpTransport::Route route) {
-  std::unique_ptr<UdpDoor> door(new UdpDoor);
-  door->transport_ = std::make_unique<transport::UdpTransport>(settings);
-  auto listener = door->transport_->listen_for(listen, std::move(route));
+  auto transport = std::make_unique<transport::UdpTransport>(settings);
+  auto listener = transport->listen_for(listen, std::move(route));
   if (!listener) return std::unexpected(listener.error());
-  door->listener_ = std::move(*listener);
+  return serve(std::move(transport), std::move(*listener));
+}
+
+std::unique_ptr<UdpDoor> UdpDoor::serve(std::unique_ptr<transport::Transport> transport,
+                                        std::unique_ptr<transport::Listener> listener) {
+  std::unique_ptr<UdpDoor> door(new UdpDoor);
+  door->transport_ = std::move(transport);
+  door->listener_ = std::move(listener);
   door->local_ = door->listener_->local();
   door->thread_ = std::jthread([&door = *door](const std::stop_token& stop) { door.run(stop); });
   return door;

@@ -18,6 +18,9 @@ class UdpDoor {
   [[nodiscard]] static Result<std::unique_ptr<UdpDoor>> open(const Endpoint& listen,
                                                              const transport::UdpSettings& settings,
                                                              transport::UdpTransport::Route route);
+  /// The same, with a transport that listens for several already, over a device as well.
+  [[nodiscard]] static std::unique_ptr<UdpDoor> serve(std::unique_ptr<transport::Transport> transport,
+                                                      std::unique_ptr<transport::Listener> listener);
   ~UdpDoor();
   UdpDoor(const UdpDoor&) = delete;
   UdpDoor& operator=(const UdpDoor&) = delete;
@@ -32,7 +35,7 @@ class UdpDoor {
   UdpDoor() = default;
   void run(const std::stop_token& stop);
 
-  std::unique_ptr<transport::UdpTransport> transport_;
+  std::unique_ptr<transport::Transport> transport_;
   std::unique_ptr<transport::Listener> listener_;
   Endpoint local_;
   std::atomic<std::chrono::steady_clock::duration> last_turn_{std::chrono::steady_clock::now().time_since_epoch()};

@@ -29,10 +29,9 @@ WorkerThread::WorkerThread(std::uint32_t index, MemoryBudget& budget, WorkerSett
   start(index);
 }
 
-WorkerThread::WorkerThread(std::unique_ptr<transport::UdpTransport> transport, MemoryBudget& budget,
+WorkerThread::WorkerThread(std::unique_ptr<transport::Transport> transport, MemoryBudget& budget,
                            WorkerSettings settings, Worker::VerifyJoin verify)
     : transport_(std::move(transport)),
-      udp_(static_cast<transport::UdpTransport*>(transport_.get())),
       worker_(*transport_, std::move(verify), budget, std::move(settings)),
       last_turn_(std::chrono::steady_clock::now().time_since_epoch()) {}
 
@@ -40,14 +39,35 @@ Result<std::unique_ptr<WorkerThread>> WorkerThread::over_udp(std::uint32_t index
                                                              WorkerSettings settings, const std::string& host,
                                                              const transport::UdpSettings& transport_settings,
                                                              Worker::VerifyJoin verify) {
-  std::unique_ptr<WorkerThread> thread(new WorkerThread(std::make_unique<transport::UdpTransport>(transport_settings),
-                                                        budget, std::move(settings), std::move(verify)));
-  auto listener = thread->transport_->listen({host, 0}, thread->worker_);
-  if (!listener) return std::unexpected(listener.error());
-  thread->listener_ = std::move(*listener);
-  thread->port_ = thread->listener_->local().port;
+  auto transport = std::make_unique<transport::UdpTransport>(transport_settings);
+  auto* const udp = transport.get();
+  std::unique_ptr<WorkerThread> thread(
+      new WorkerThread(std::move(transport), budget, std::move(settings), std::move(verify)));
+  thread->udp_ = udp;
+  if (auto ok = thread->listen({host, 0}); !ok) return std::unexpected(ok.error());
   thread->start(index);
   return thread;
+}
+
+Result<std::unique_ptr<WorkerThread>> WorkerThread::over_dpdk(std::uint32_t index, MemoryBudget& budget,
+                                                              WorkerSettings settings,
+                                                              std::unique_ptr<transport::DpdkTransport> transport,
+                                                              const Endpoint& at, Worker::VerifyJoin verify) {
+  auto* const dpdk = transport.get();
+  std::unique_ptr<WorkerThread> thread(
+      new WorkerThread(std::move(transport), budget, std::move(settings), std::move(verify)));
+  thread->dpdk_ = dpdk;
+  if (auto ok = thread->listen(at); !ok) return std::unexpected(ok.error());
+  thread->start(index);
+  return thread;
+}
+
+Status WorkerThread::listen(const Endpoint& at) {
+  auto listener = transport_->listen(at, worker_);
+  if (!listener) return std::unexpected(listener.error());
+  listener_ = std::move(*listener);
+  port_ = listener_->local().port;
+  return {};
 }
 
 void WorkerThread::start(std::uint32_t index) {
@@ -107,7 +127,8 @@ WorkerSnapshot WorkerThread::copy() const {
           .tcp = near_ != nullptr ? near_->tcp_statistics() : transport::TcpStatistics{},
           .shm = near_ != nullptr ? near_->shm_statistics() : transport::ShmStatistics{},
           .verbs = verbs_ != nullptr ? std::optional(verbs_->statistics()) : std::nullopt,
-          .udp = udp_ != nullptr ? udp_->statistics() : transport::UdpStatistics{}};
+          .udp = udp_ != nullptr ? udp_->statistics() : transport::UdpStatistics{},
+          .dpdk = dpdk_ != nullptr ? dpdk_->statistics() : transport::DpdkStatistics{}};
 }
 
 std::chrono::steady_clock::time_point WorkerThread::last_turn() const noexcept {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "aggregator/worker/worker.h"
+#include "tributary/transport/dpdk.h"
 #include "tributary/transport/near.h"
 #include "tributary/transport/udp.h"
 #include "tributary/transport/verbs.h"
@@ -27,6 +28,7 @@ struct WorkerSnapshot {
   transport::ShmStatistics shm;
   std::optional<transport::VerbsStatistics> verbs;  // over RDMA
   transport::UdpStatistics udp;
+  transport::DpdkStatistics dpdk;
 };
 
 class WorkerThread {
@@ -43,6 +45,10 @@ class WorkerThread {
                                                                       WorkerSettings settings, const std::string& host,
                                                                       const transport::UdpSettings& transport_settings,
                                                                       Worker::VerifyJoin verify);
+  /// The same over a queue of a DPDK device, at `at`.
+  [[nodiscard]] static Result<std::unique_ptr<WorkerThread>> over_dpdk(
+      std::uint32_t index, MemoryBudget& budget, WorkerSettings settings,
+      std::unique_ptr<transport::DpdkTransport> transport, const Endpoint& at, Worker::VerifyJoin verify);
   /// Ends the thread; connections that are still open break.
   ~WorkerThread();
   WorkerThread(const WorkerThread&) = delete;
@@ -51,7 +57,7 @@ class WorkerThread {
   // ---- any thread; all return at once
   /// nullptr: not over RDMA.
   [[nodiscard]] transport::VerbsTransport* rdma() const noexcept { return verbs_; }
-  /// Over UDP: where it listens.
+  /// Over UDP, DPDK too: where it listens.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Over TCP or shared memory: serves a connection whose join was verified.
   void take(std::unique_ptr<transport::HandedOver> connection, VerifiedJoin join);
@@ -62,8 +68,9 @@ class WorkerThread {
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept;
 
  private:
-  WorkerThread(std::unique_ptr<transport::UdpTransport> transport, MemoryBudget& budget, WorkerSettings settings,
+  WorkerThread(std::unique_ptr<transport::Transport> transport, MemoryBudget& budget, WorkerSettings settings,
                Worker::VerifyJoin verify);
+  [[nodiscard]] Status listen(const Endpoint& at);
   void start(std::uint32_t index);
   void run(const std::stop_token& stop);
   [[nodiscard]] WorkerSnapshot copy() const;
@@ -72,8 +79,9 @@ class WorkerThread {
   transport::NearTransport* near_ = nullptr;    // one of these is it
   transport::VerbsTransport* verbs_ = nullptr;  //
   transport::UdpTransport* udp_ = nullptr;      //
+  transport::DpdkTransport* dpdk_ = nullptr;    //
   Worker worker_;
-  std::unique_ptr<transport::Listener> listener_;  // over UDP
+  std::unique_ptr<transport::Listener> listener_;  // over UDP, and over DPDK
   std::uint16_t port_ = 0;                         // its
   std::atomic<std::chrono::steady_clock::duration> last_turn_;
   std::jthread thread_;  // last: it uses all of the above

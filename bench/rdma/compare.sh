@@ -9,7 +9,7 @@
 # The latency's bound is 2 x depth x ib_write_lat, with as many cores as processes.
 set -euo pipefail
 program=$(realpath "$1")/client/cli/tributary
-export TRIBUTARY_TRANSPORT=verbs
+export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off TRIBUTARY_PATH=in-network
 read -r -a hosts <<< "$RDMA_HOSTS"
 device_of() { # the one whose GIDs hold this address
   local device

@@ -286,8 +286,10 @@ void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const
 void Communicator::report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer,
                                    const Signature& theirs) {
   const MismatchReport report{number, settings_.rank, peer, mine, theirs};
-  tell_rank_0(
-      {.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+  tell_rank_0({.type = FrameType::abort,
+               .operation = number,
+               .value = static_cast<std::uint64_t>(Errc::mismatch),
+               .body = to_string(report)});
 }
 
 // A frame of an operation that has ended here was not wanted for it: with two roots, for example, both send, and are

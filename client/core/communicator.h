@@ -134,6 +134,8 @@ class Communicator final : public transport::Acceptor,
   };
   [[nodiscard]] std::vector<LanePosition> lane_positions() const;
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
+  /// Of an error by mismatch: the operation that ranks called differently.
+  [[nodiscard]] std::uint64_t disputed() const noexcept { return disputed_; }
   /// Nothing is queued or running.
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && messages_idle(); }
   /// Told on every change of path, with the line for the log.
@@ -318,6 +320,7 @@ class Communicator final : public transport::Acceptor,
   std::optional<Error> error_;          // it is over
   std::optional<Error> error_pending_;  // while failing_: results that are on their way may still come, until fail_at_
   bool failing_ = false;
+  std::uint64_t disputed_ = 0;
   std::optional<ControlMessage> peer_lost_;  // told to rank 0 at report_lost_at_, unless it knew better before
   transport::TimePoint report_lost_at_{};
   transport::TimePoint fail_at_{};

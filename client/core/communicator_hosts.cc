@@ -135,8 +135,11 @@ void Communicator::check_hosts() {
   const bool disagree = error->code == Errc::mismatch || error->code == Errc::timed_out;
   if (hosts_failed_at_ == TimePoint{}) {
     hosts_failed_at_ = now_;
-    if (disagree && !operations_.empty()) {
-      tell_rank_0({.type = FrameType::stalled, .operation = first_number_, .body = waits_for(*operations_.front())});
+    if (disagree) {
+      tell_rank_0({.type = FrameType::stalled,
+                   .operation = host_level_->disputed().value_or(first_number_),
+                   .value = kDisagreement,
+                   .body = error->message});
     }
   }
   const bool spread = error->code == Errc::peer_gone || error->code == Errc::aborted;

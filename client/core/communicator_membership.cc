@@ -284,6 +284,7 @@ void Communicator::handle(const ControlMessage& message) {
     case FrameType::inquiry:
       return on_inquiry(message);
     case FrameType::abort:
+      if (!failing_ && !error_) disputed_ = message.operation;
       return begin_failing({static_cast<Errc>(message.value), message.body});
     case FrameType::finalize:
       return take_leave();

@@ -62,8 +62,10 @@ void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
 }
 
 void Communicator::lane_fault(const MismatchReport& report) {
-  tell_rank_0(
-      {.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::mismatch), .body = to_string(report)});
+  tell_rank_0({.type = FrameType::abort,
+               .operation = report.operation,
+               .value = static_cast<std::uint64_t>(Errc::mismatch),
+               .body = to_string(report)});
 }
 
 void Communicator::on_propose(const ControlMessage& message) {

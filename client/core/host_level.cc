@@ -227,6 +227,13 @@ std::optional<Error> HostLevel::error() const {
   return between_ ? between_->error() : std::nullopt;
 }
 
+std::optional<std::uint64_t> HostLevel::disputed() const {
+  if (!runner_) return std::nullopt;
+  if (auto here = runner_->disputed()) return here;
+  if (between_ && between_->error()) return runner_->operation_of(between_->disputed());
+  return std::nullopt;
+}
+
 void HostLevel::fail(const Error& error) {
   if (runner_) runner_->fail(error);
   if (between_) between_->abort(error.message);

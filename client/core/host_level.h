@@ -57,6 +57,8 @@ class HostLevel {
   void tick(transport::TimePoint now);
   /// Why it cannot go on.
   [[nodiscard]] std::optional<Error> error() const;
+  /// If ranks disagree: on which operation of the outer communicator.
+  [[nodiscard]] std::optional<std::uint64_t> disputed() const;
   void fail(const Error& error);
   /// All ranks have finalized; a leader takes leave of the others'.
   void finalize(std::function<void()> done);

@@ -15,6 +15,10 @@ inline constexpr std::uint64_t kNever = UINT64_MAX;
 /// A stalled message that asks whether the tree hangs, long before the time-out: nobody is to blame yet.
 inline constexpr std::uint64_t kSuspicion = 1;
 
+/// A stalled message about an operation that ranks were seen to call differently: who called what is the question, and
+/// nothing else.
+inline constexpr std::uint64_t kDisagreement = 2;
+
 /// A first commit's value: the ranks share memory, and all collectives go there.
 inline constexpr std::uint64_t kCommitLocal = 1;
 /// Another: the ranks of each host reduce among themselves first. Then, and in later ones, the body is
@@ -24,8 +28,9 @@ inline constexpr std::uint64_t kCommitHosts = 2;
 struct ControlMessage {
   FrameType type = FrameType::abort;
   std::uint32_t epoch = 0;
-  std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress: an operation's number
-  std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion or 0. commit: kCommit... or 0
+  std::uint64_t operation =
+      0;  // propose, next_operation, commit, stalled, inquiry, progress, an abort by mismatch: an operation's number
+  std::uint64_t value = 0;  // abort: the Errc. stalled: kSuspicion, kDisagreement or 0. commit: kCommit... or 0
   std::string body{};
 };
 

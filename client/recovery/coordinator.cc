@@ -181,7 +181,7 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
     case FrameType::progress:
       return on_progress(rank, message);
     case FrameType::abort:
-      return abort(static_cast<Errc>(message.value), message.body);
+      return abort(static_cast<Errc>(message.value), message.body, message.operation);
     case FrameType::finalize:
       return on_finalize(rank);
     default:
@@ -211,15 +211,18 @@ void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   abort(Errc::peer_gone, rank_name(rank) + " is gone: " + why);
 }
 
-void Coordinator::abort(Errc code, const std::string& text) {
+void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operation) {
   if (state_ == State::stopped) return;
-  output_.broadcast({.type = FrameType::abort, .value = static_cast<std::uint64_t>(code), .body = text});
+  output_.broadcast(
+      {.type = FrameType::abort, .operation = operation, .value = static_cast<std::uint64_t>(code), .body = text});
   stop();
 }
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
   if (state_ == State::stopped) return;
-  if (stalled_operation_ && !(suspicion_ && message.value != kSuspicion)) return;
+  const bool more_urgent = message.value == kDisagreement ? !disagreement_ : suspicion_ && message.value != kSuspicion;
+  if (stalled_operation_ && !more_urgent) return;
+  disagreement_ = message.value == kDisagreement;
   suspicion_ = message.value == kSuspicion;
   now_ = now;
   inquire(message.operation, rank, message.body);
@@ -261,7 +264,7 @@ void Coordinator::decide() {
   // A rank that has not called this operation may be held up in an earlier one: that is the one to ask about.
   const bool all_answered =
       std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
-  if (all_answered) {
+  if (all_answered && !disagreement_) {
     const auto earliest = std::min_element(progress_.begin(), progress_.end(),
                                            [](const auto& a, const auto& b) { return a->oldest < b->oldest; });
     if ((*earliest)->oldest < operation) {
@@ -295,9 +298,11 @@ void Coordinator::decide() {
     return abort(Errc::mismatch,
                  to_string(MismatchReport{operation, static_cast<std::uint32_t>(first - progress_.begin()),
                                           static_cast<std::uint32_t>(it - progress_.begin()), (*first)->signature,
-                                          (*it)->signature}));
+                                          (*it)->signature}),
+                 operation);
   }
-  if (suspicion_) return;  // someone is merely late
+  if (disagreement_) return;  // whoever saw it says so
+  if (suspicion_) return;     // someone is merely late
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
     return abort(Errc::timed_out, absent + ": did not call " + where);
   }

@@ -78,7 +78,7 @@ class Coordinator {
   void decide();
   [[nodiscard]] bool tree_hangs() const;
   void lose_tree(const std::string& reason);
-  void abort(Errc code, const std::string& text);
+  void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void note_failed(const LaneFailure& failure);
   void renew(transport::TimePoint now);
   /// Counts one answer per rank; true when all are in.
@@ -111,7 +111,8 @@ class Coordinator {
   transport::TimePoint finalize_deadline_ = transport::TimePoint::max();
   // an inquiry under way
   std::optional<std::uint64_t> stalled_operation_;
-  bool suspicion_ = false;  // early: only a hanging tree or a mismatch is acted on
+  bool suspicion_ = false;     // early: only a hanging tree or a mismatch is acted on
+  bool disagreement_ = false;  // only a mismatch is acted on
   std::uint32_t stalled_rank_ = 0;
   std::string stalled_text_;
   transport::TimePoint decide_at_{};

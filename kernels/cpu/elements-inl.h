@@ -65,9 +65,11 @@ struct Ordered {
     return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), set<T>(kMagnitude)));
 #endif
   }
-  static HWY_INLINE Vec<T> key(Vec<T> bits) { return hn::Add(flip(bits), set<T>(kOffset)); }
+  // Added and subtracted as unsigned: on NEON a signed addition is the compiler's own, which may take it that nothing
+  // overflows and compare without the offset.
+  static HWY_INLINE Vec<T> key(Vec<T> bits) { return as<T>(hn::Add(as<U>(flip(bits)), as<U>(set<T>(kOffset)))); }
   static HWY_INLINE Vec<T> unkey(Vec<T> v) {
-    const auto bits = flip(hn::Sub(v, set<T>(kOffset)));
+    const auto bits = flip(as<T>(hn::Sub(as<U>(v), as<U>(set<T>(kOffset)))));
     const auto nan = hn::Gt(hn::And(bits, set<T>(kMagnitude)), set<T>(kLargest));
     return hn::Or(bits, hn::IfThenElseZero(nan, set<T>(kQuiet)));
   }
@@ -86,7 +88,7 @@ struct Ordered {
   }
 };
 
-/// float32 or float64 for min and max by the float instructions (see Least and Greatest): what comes out of those may
+/// float32 or float64 for min and max by the float instructions (see Least and Greatest): what comes out of MINPS may
 /// be a signalling NaN. T is the signed integer of F's width, kInfinity and kQuiet bit patterns of F.
 template <class F, class T, T kInfinity, T kQuiet, int kVectors>
 struct Quieted : Plain<F, kVectors> {

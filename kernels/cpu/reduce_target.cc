@@ -4,12 +4,6 @@
 #include "cpu/kernel_table.h"
 #include "tributary/kernels/convert.h"
 
-#if TRIBUTARY_FP16_INSTRUCTIONS
-namespace tributary::kernels::avx2 {
-extern const ReduceTable kReduceTable;
-}  // namespace tributary::kernels::avx2
-#endif
-
 HWY_BEFORE_NAMESPACE();
 #if TRIBUTARY_BF16_INSTRUCTIONS
 #pragma GCC target("avx512bf16")
@@ -66,10 +60,38 @@ struct Maximum {
   static HWY_INLINE Vec<T> finish(Vec<T> v) { return v; }
 };
 
-#if HWY_ARCH_X86
-// x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand where either is
-// NaN or both are zero. Asked both ways, the two answers are equal but for those cases. Their bitwise or is then -0 if
-// either is, and a NaN if either is: a NaN's exponent is all ones, and a bit of its fraction stays.
+#if HWY_TARGET == HWY_AVX3
+// VRANGEPS orders the zeros, but of a number and a NaN it answers with the number: those lanes are added instead, which
+// gives a quiet NaN.
+inline constexpr int kSmaller = 0x4;
+inline constexpr int kLarger = 0x5;
+
+template <int kWhich>
+HWY_INLINE Vec<float> range_or_nan(Vec<float> a, Vec<float> b) {
+  const __mmask16 nan = _mm512_cmp_ps_mask(a.raw, b.raw, _CMP_UNORD_Q);
+  return {_mm512_mask_add_ps(_mm512_range_ps(a.raw, b.raw, kWhich), nan, a.raw, b.raw)};
+}
+template <int kWhich>
+HWY_INLINE Vec<double> range_or_nan(Vec<double> a, Vec<double> b) {
+  const __mmask8 nan = _mm512_cmp_pd_mask(a.raw, b.raw, _CMP_UNORD_Q);
+  return {_mm512_mask_add_pd(_mm512_range_pd(a.raw, b.raw, kWhich), nan, a.raw, b.raw)};
+}
+
+template <class T>
+struct Least : Minimum<T> {
+  explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return range_or_nan<kSmaller>(a, b); }
+};
+
+template <class T>
+struct Greatest : Maximum<T> {
+  explicit HWY_INLINE Greatest(std::uint32_t divisor) : Maximum<T>(divisor) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return range_or_nan<kLarger>(a, b); }
+};
+#elif HWY_ARCH_X86
+// Before AVX-512 x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand
+// where either is NaN or both are zero. Asked both ways, the two answers are equal but for those cases. Their bitwise
+// or is then -0 if either is, and a NaN if either is: a NaN's exponent is all ones, and a bit of its fraction stays.
 template <class T>
 struct Least : Minimum<T> {
   explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
@@ -84,14 +106,7 @@ struct Greatest : Maximum<T> {
     const auto one = hn::Max(a, b);
     const auto other = hn::Max(b, a);
     const auto sign = hn::SignBit(Tag<T>());
-#if HWY_TARGET == HWY_AVX3
-    constexpr int kAndWhereThirdElseOr = 0xD4;
-    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-    return as<T>(Vec<Bits>{
-        _mm512_ternarylogic_epi64(as<Bits>(one).raw, as<Bits>(other).raw, as<Bits>(sign).raw, kAndWhereThirdElseOr)});
-#else
     return hn::Or(hn::And(one, other), hn::AndNot(sign, hn::Or(one, other)));
-#endif
   }
 };
 #endif
@@ -197,9 +212,11 @@ void run(const ReduceArgs& args) noexcept {
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
   if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
-  // Sums are what nearly every call asks for; the others do more per byte, and gain less from it than their code is
-  // large.
-  if constexpr (std::is_same_v<Op<float>, Sum<float>>) {
+  // Sums are what nearly every call asks for. Of the others only those that do little for each element gain from it.
+  constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
+  constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
+  constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>>;
+  if constexpr (kSums || (!kWidens && !kDivides)) {
     switch (args.inputs_count) {
       case 2:
         return reduce_range<Element, Walk::cached, 2>(args, op, {0, bytes});
@@ -235,7 +252,12 @@ inline constexpr ReduceFunction greatest =
 
 /// min and max of float32 and float64: on x86 by the float instructions, which take three operations to the integers'
 /// four.
-#if HWY_ARCH_X86
+#if HWY_TARGET == HWY_AVX3
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction least_float = plain<F, Least>;
+template <class F, class T, T kInfinity, T kQuiet>
+inline constexpr ReduceFunction greatest_float = plain<F, Greatest>;
+#elif HWY_ARCH_X86
 template <class F, class T, T kInfinity, T kQuiet>
 inline constexpr ReduceFunction least_float =
     run<Quieted<F, T, kInfinity, kQuiet, 4>, Quieted<F, T, kInfinity, kQuiet, kStreamVectors>, Least>;
@@ -253,32 +275,21 @@ template <class Element, template <class> class Op>
 inline constexpr ReduceFunction widened = run<Element, Element, Op>;
 
 #if TRIBUTARY_FP16_INSTRUCTIONS
-/// float16 in float32. In the first caches by AVX2's kernel: on the CPUs with this target, widening 16 elements takes
-/// two of the two ports that work on 512 bits, widening 8 one of the three that work on 256. On a Sapphire Rapids,
-/// eight inputs in 32 KiB are added at 64 GB/s rather than 56.
-template <template <class> class Op, ReduceOp kOp>
-void run_widened_float16(const ReduceArgs& args) noexcept {
-  if (args.stream || args.ahead) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);
-  avx2::kReduceTable.functions[static_cast<std::size_t>(DType::float16)][static_cast<std::size_t>(kOp)](args);
-}
-
 /// Two inputs as float16_pairs-inl.h has it, any other number in float32.
-template <class Pair, template <class> class Op, ReduceOp kOp>
+template <class Pair, template <class> class Op>
 void run_float16(const ReduceArgs& args) noexcept {
-  if (args.inputs_count != 2) return run_widened_float16<Op, kOp>(args);
+  if (args.inputs_count != 2) return run<Float16<Order::native>, Float16<Order::native>, Op>(args);
   const Pair op(args.divisor);
   const std::size_t bytes = args.count * sizeof(std::uint16_t);
   if (args.stream) return reduce_streamed<Plain<std::uint16_t, kStreamVectors>>(args, op, bytes);
   if (args.ahead) return reduce_range<Plain<std::uint16_t, 4>, Walk::ahead, 0>(args, op, {0, bytes});
   reduce_range<Plain<std::uint16_t, 4>, Walk::cached, 2>(args, op, {0, bytes});
 }
-inline constexpr ReduceFunction float16_sum = run_float16<Float16PairSum, Sum, ReduceOp::sum>;
-inline constexpr ReduceFunction float16_product = run_float16<Float16PairProduct, Product, ReduceOp::prod>;
-inline constexpr ReduceFunction float16_average = run_widened_float16<Average, ReduceOp::avg>;
+inline constexpr ReduceFunction float16_sum = run_float16<Float16PairSum, Sum>;
+inline constexpr ReduceFunction float16_product = run_float16<Float16PairProduct, Product>;
 #else
 inline constexpr ReduceFunction float16_sum = widened<Float16<Order::native>, Sum>;
 inline constexpr ReduceFunction float16_product = widened<Float16<Order::native>, Product>;
-inline constexpr ReduceFunction float16_average = widened<Float16<Order::native>, Average>;
 #endif
 
 using E4M3Native = Float8<E4M3, Order::native>;
@@ -290,8 +301,9 @@ using E5M2Native = Float8<E5M2, Order::native>;
    plain<F, Average>}
 #define TRIBUTARY_SMALL(E, T, largest, quiet) \
   {widened<E, Sum>, widened<E, Product>, least<T, largest, quiet>, greatest<T, largest, quiet>, widened<E, Average>}
-#define TRIBUTARY_FLOAT16(T, largest, quiet) \
-  {float16_sum, float16_product, least<T, largest, quiet>, greatest<T, largest, quiet>, float16_average}
+#define TRIBUTARY_FLOAT16(T, largest, quiet)                                            \
+  {float16_sum, float16_product, least<T, largest, quiet>, greatest<T, largest, quiet>, \
+   widened<Float16<Order::native>, Average>}
 
 }  // namespace
 

@@ -14,7 +14,8 @@ constexpr double kScalingWindowMin = 0.1;
 constexpr double kScalingWindowMax = 100;
 // DCTCP's g: RFC 8257, section 4.2.
 constexpr double kShareGain = 1.0 / 16;
-constexpr Duration kShortestPeriod = std::chrono::seconds(10);
+constexpr double kAlmostNoWindow = 10;
+constexpr int kRoundTripsAbove = 16;
 // A sender that has almost no window must still find out soon that the network is free again.
 constexpr Duration kPaceMax = std::chrono::milliseconds(20);
 
@@ -28,19 +29,23 @@ Congestion::Congestion(const CongestionSettings& settings) noexcept
 
 Duration Congestion::target() const noexcept {
   const double scaling = std::clamp(scaling_alpha_ / std::sqrt(window_) + scaling_beta_, 0.0, settings_.scaling_max);
-  // Senders that obey their targets keep no queue that long: it is the path's.
-  const auto most = std::chrono::duration_cast<Duration>(settings_.target * (2 + settings_.scaling_max));
-  const Duration path = shortest() != Duration::max() && shortest() > most ? shortest() : Duration(0);
-  return path + std::chrono::duration_cast<Duration>(settings_.target * (1 + scaling));
+  return path_ + std::chrono::duration_cast<Duration>(settings_.target * (1 + scaling));
 }
 
-void Congestion::note_shortest(Duration delay, TimePoint now) noexcept {
-  if (now >= shortest_until_) {
-    shortest_before_ = shortest_;
-    shortest_ = Duration::max();
-    shortest_until_ = now + kShortestPeriod;
+void Congestion::learn_path(Duration delay, Duration wanted, TimePoint now, Duration round_trip) noexcept {
+  if (delay < path_) path_ = delay > settings_.target ? delay : Duration(0);
+  if (delay <= wanted || window_ > kAlmostNoWindow) {
+    above_since_ = TimePoint::max();
+    least_above_ = Duration::max();
+    return;
   }
-  shortest_ = std::min(shortest_, delay);
+  least_above_ = std::min(least_above_, delay);
+  above_since_ = std::min(above_since_, now);
+  if (now - above_since_ < round_trip * kRoundTripsAbove) return;
+  path_ = least_above_;
+  slow_start_ = true;  // what fits is not known any more
+  above_since_ = TimePoint::max();
+  least_above_ = Duration::max();
 }
 
 void Congestion::observe(double packets, double marked, TimePoint now, Duration round_trip) noexcept {
@@ -62,8 +67,8 @@ void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration r
 void Congestion::acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now,
                               Duration round_trip) {
   observe(packets, marked, now, round_trip);
-  if (delay > Duration::zero()) note_shortest(delay, now);
   const Duration wanted = target();
+  if (delay > Duration::zero()) learn_path(delay, wanted, now, round_trip);
   const double by_marks = marked > 0 && window_ > 1 ? share_ / 2 : 0;
   if (delay > wanted) {
     const double excess =

@@ -5,7 +5,8 @@
 // grows by one packet per round trip; above it, it shrinks in proportion to the excess, once per round trip. The target
 // rises as the window falls (flow scaling), so that many small windows do not ask for an empty queue. A window may be
 // less than one packet: then packets are paced, a round trip over the window apart, and 64 children can share one port.
-// A path that takes much longer than the target by itself, between cities say, has its shortest round trip added to it.
+// A path that takes longer than the target by itself is found out: where even a sender that has almost no window never
+// sees a shorter delay, while all others that share the path obey the same rule, the delay is the path's, and is added.
 //
 // Marks: DCTCP (Alizadeh et al., SIGCOMM 2010; RFC 8257). A moving share of marked packets says how hard to shrink.
 // Packets that are lost count as marked: where a loss is the network's way to say "full", the share is high; where it
@@ -15,8 +16,6 @@
 //
 // Both are asked for every acknowledgement, and the stronger of the two shrinks the window, at most once per round
 // trip. Both start with slow start, from ten packets, which the first excess, mark or loss ends.
-#include <algorithm>
-
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::packet {
@@ -50,8 +49,7 @@ class Congestion {
 
  private:
   void observe(double packets, double marked, TimePoint now, Duration round_trip) noexcept;
-  void note_shortest(Duration delay, TimePoint now) noexcept;
-  [[nodiscard]] Duration shortest() const noexcept { return std::min(shortest_, shortest_before_); }
+  void learn_path(Duration delay, Duration wanted, TimePoint now, Duration round_trip) noexcept;
   void shrink(double by, double to_at_least, TimePoint now, Duration round_trip) noexcept;
 
   CongestionSettings settings_;
@@ -62,9 +60,9 @@ class Congestion {
   TimePoint observed_until_{};
   TimePoint may_shrink_{};
   bool slow_start_ = true;
-  Duration shortest_ = Duration::max();         // in this period
-  Duration shortest_before_ = Duration::max();  // in the one before
-  TimePoint shortest_until_{};
+  Duration path_{};                           // what the path takes by itself, if that is more than the target
+  Duration least_above_ = Duration::max();    // the shortest delay seen
+  TimePoint above_since_ = TimePoint::max();  // since when all were above the target, with almost no window
   double scaling_alpha_ = 0;
   double scaling_beta_ = 0;
 };

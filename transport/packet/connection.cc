@@ -5,7 +5,8 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr std::size_t kPacketsPerTurn = 32;                   // of one connection: nobody starves the others
+constexpr std::size_t kPacketsPerTurn = 32;  // of one connection: nobody starves the others
+constexpr Duration kAbandonedLimit = std::chrono::seconds(5);
 constexpr std::uint32_t kClosesMax = 6;                       // the other side is told so often, unless it answers
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 
@@ -45,8 +46,21 @@ void PacketConnection::resume() {
 void PacketConnection::close() {
   if (closed()) return;
   handler_ = nullptr;
+  const bool some_left = flow_.frames().acknowledged() != flow_.frames().end();
+  if (state_ == State::open && some_left && !flow_.frames().needs_borrowed()) return abandon();
   if (state_ == State::open || state_ == State::flushing) return depart();
   end();
+}
+
+/// What was sent before a close() arrives over TCP, too, as the system has it by then. So it does here, where it is
+/// ours.
+void PacketConnection::abandon() {
+  abandoned_ = detached_ = true;
+  in_frame_ = stalled_ = false;
+  state_ = State::flushing;
+  flow_.finish();
+  give_up_at_ = core_.clock() + kAbandonedLimit;
+  core_.make_due(*this);
 }
 
 void PacketConnection::close_after_flush(Duration limit) {

@@ -35,7 +35,9 @@ class PacketConnection final : public StreamReader,
   void close();
   void close_after_flush(Duration limit);
   void channel_destroyed();
-  [[nodiscard]] bool closed() const noexcept { return state_ == State::departing || state_ == State::closed; }
+  [[nodiscard]] bool closed() const noexcept {
+    return abandoned_ || state_ == State::departing || state_ == State::closed;
+  }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
   // ---- the core's
@@ -95,6 +97,7 @@ class PacketConnection final : public StreamReader,
   void after_packets();
   void look_at_deadline();
   void tell_closed(Error error);
+  void abandon();
   void depart();
   void send_close();
   void end() noexcept;
@@ -108,6 +111,7 @@ class PacketConnection final : public StreamReader,
   Channel* channel_ = nullptr;
   ChannelHandler* handler_ = nullptr;
   State state_ = State::opening;
+  bool abandoned_ = false;      // closed for the user, while what he had sent by copy still goes out
   bool detached_ = false;       // close_after_flush() came: no callback any more
   std::optional<Error> fatal_;  // on_closed is due
   std::uint64_t id_ = 0;

@@ -11,13 +11,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/spin_estimate.h"
 #include "packet/deadline_heap.h"
 #include "packet/packet_transport.h"
 #include "packet/receive_stream.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
 #include "tcp/resolver.h"
-#include "core/spin_estimate.h"
 
 namespace tributary::transport::packet {
 

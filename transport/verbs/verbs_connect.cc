@@ -139,9 +139,9 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   depth_ = ours.receive_depth;
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
   // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that; windows
-  // to be bound, and to be revoked; READs; and what one list may have more than may_send() looks at.
+  // to be bound, and to be revoked; READs; a probe; and what one list may have more than may_send() looks at.
   const auto sends_with = [&](std::uint32_t windows) {
-    return 2 * depth_ + 2 * windows + reads + static_cast<std::uint32_t>(SendList::kRoom);
+    return 2 * depth_ + 2 * windows + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
   auto device = core_.device_of(id_->verbs, depth_ + sends_with(core_.settings().windows_max));
   if (!device) return std::unexpected(device.error());
@@ -292,6 +292,8 @@ void VerbsConnection::opened() {
   core_.make_dirty(self());
   if (detached_) return;  // and its timer runs
   clear_timer();
+  heard_ = true;
+  probe();  // from time to time, if nothing else is heard
   if (was_accepting) {
     const auto accepted = std::move(accepted_);
     accepted_ = nullptr;

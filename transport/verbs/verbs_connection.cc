@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace tributary::transport::verbs {
 
@@ -50,7 +51,23 @@ void VerbsConnection::time_out() {
                                            (connect_error_.empty() ? "no answer in time" : connect_error_) + "."};
     return core_.make_due(self());
   }
-  if (state_ == State::accepting) close();
+  if (state_ == State::accepting) return close();
+  if (state_ == State::open) probe();
+}
+
+/// A peer whose host has vanished says nothing, and a queue pair without work notices nothing. A write of no bytes
+/// needs no key and wakes nobody there, but its completion shows that the other device lives.
+void VerbsConnection::probe() {
+  const Duration period = core_.settings().keepalive;
+  if (period <= Duration::zero()) return;
+  set_timer(Clock::now() + period);
+  if (std::exchange(heard_, false) || probing_ || broken_) return;
+  SendList list;
+  ibv_send_wr& work = list.add(next_work(WorkKind::probe));
+  work.opcode = IBV_WR_RDMA_WRITE;
+  work.send_flags = IBV_SEND_SIGNALED;
+  probing_ = true;
+  static_cast<void>(post(list));
 }
 
 void VerbsConnection::set_timer(TimePoint at) {

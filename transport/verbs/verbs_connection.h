@@ -85,6 +85,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   void tell_closed(Error error);
   void tell_sent();
   void tear_down();
+  void probe();
   [[nodiscard]] ConnectionPtr self() { return shared_from_this(); }
   [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
   [[nodiscard]] bool running() const noexcept {
@@ -147,6 +148,8 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   bool last_arrived_ = false;    // the peer's last message is here, perhaps not read yet
   const std::uint32_t number_;
   std::optional<TimePoint> timer_;
+  bool heard_ = false;    // something has completed since the last probe()
+  bool probing_ = false;  // its write is under way
 
   // opening
   Endpoint to_;

@@ -25,8 +25,9 @@ Errc code_of(ibv_wc_status status) {
     case IBV_WC_RNR_RETRY_EXC_ERR:
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_REM_ABORT_ERR:
+    case IBV_WC_REM_ACCESS_ERR:  // of a READ: it took back what it had offered, as one that is killed does
+    case IBV_WC_REM_OP_ERR:      // likewise, in the middle
       return Errc::peer_gone;
-    case IBV_WC_REM_ACCESS_ERR:
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:
       return Errc::corrupt;
@@ -39,6 +40,7 @@ Errc code_of(ibv_wc_status status) {
 
 /// Marks what has happened. No callback: that is turn()'s.
 void VerbsConnection::completed(const ibv_wc& completion) {
+  heard_ = true;
   const WorkId work = WorkId::of(completion.wr_id);
   if (work.kind == WorkKind::read) --reading_;
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
@@ -54,6 +56,9 @@ void VerbsConnection::completed(const ibv_wc& completion) {
       } else if (reading_ == 0) {
         core_.make_due(self());
       }
+      return;
+    case WorkKind::probe:
+      probing_ = false;
       return;
     default:
       return core_.make_dirty(self());

@@ -74,7 +74,7 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
 }
 
 /// A work request's number: which connection, what, which one.
-enum class WorkKind : std::uint8_t { receive, send, last_send, read, bind, revoke };
+enum class WorkKind : std::uint8_t { receive, send, last_send, read, bind, revoke, probe };
 struct WorkId {
   std::uint32_t connection = 0;  // 32 bits
   WorkKind kind = WorkKind::receive;

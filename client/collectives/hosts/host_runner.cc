@@ -208,6 +208,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
     if (*alive) returned(number, status);
   };
   ++between_;
+  pieces_of_[begun_between_++ % pieces_of_.size()] = o.number;
   parts_.between(std::move(between));
 }
 
@@ -242,6 +243,19 @@ void HostRunner::fail(const Error& error) noexcept {
   failed_ = true;
   if (parts_.up) parts_.up->fail(error);
   if (parts_.down) parts_.down->fail(error);
+}
+
+std::optional<std::uint64_t> HostRunner::disputed() const {
+  const auto failed = [](const auto& group) { return group != nullptr && group->failed(); };
+  const std::uint64_t up = next_up_ - first_;
+  if (failed(parts_.up) && up < line_.size()) return line_[up].task->operation->number;
+  if (failed(parts_.down) && !line_.empty()) return line_.front().task->operation->number;
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> HostRunner::operation_of(std::uint64_t between) const {
+  if (between >= begun_between_ || begun_between_ - between > pieces_of_.size()) return std::nullopt;
+  return pieces_of_[between % pieces_of_.size()];
 }
 
 std::optional<Error> HostRunner::error() const {

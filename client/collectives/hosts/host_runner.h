@@ -55,6 +55,11 @@ class HostRunner {
   /// Why no operation is ever done.
   [[nodiscard]] std::optional<Error> error() const;
 
+  /// The operation, by its number, in which a failure within this host was found.
+  [[nodiscard]] std::optional<std::uint64_t> disputed() const;
+  /// Of which operation the leaders' operation of that number was a piece, if that is not long ago.
+  [[nodiscard]] std::optional<std::uint64_t> operation_of(std::uint64_t between) const;
+
   [[nodiscard]] bool idle() const noexcept { return line_.empty(); }
   /// Another rank of this host is waited for, and tells nobody that it has come.
   [[nodiscard]] bool waits_here() const noexcept { return up_runs_ || down_runs_; }
@@ -104,7 +109,9 @@ class HostRunner {
   std::uint64_t first_ = 0;  // of line_, counted since the beginning; it is the next to go down
   std::uint64_t next_up_ = 0;
   bool up_runs_ = false, down_runs_ = false;
-  std::uint64_t between_ = 0;  // pieces there
+  std::uint64_t between_ = 0;                    // pieces there
+  std::uint64_t begun_between_ = 0;              // since the beginning
+  std::array<std::uint64_t, 1024> pieces_of_{};  // by number between: the operation
   bool advancing_ = false;
   std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;
   std::array<std::size_t, kAheadMax> scratch_bytes_{};

@@ -17,7 +17,10 @@ using testing::HasSubstr;
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint64_t kRoundsBefore = 10;
 constexpr int kExitError = 3;  // chaos_rank's
-constexpr const char* kTimeoutSeconds = "4";
+/// The ranks' time-out, also for meeting each other: a slow machine needs more.
+std::string timeout_seconds() {
+  return std::to_string(number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", 4));
+}
 
 /// How the ranks go together: each for itself, or as two hosts of two ranks, which are leaders 0 and 2 and one more
 /// each.
@@ -36,7 +39,7 @@ class LostRank : public testing::TestWithParam<Together> {
                           .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--world-only"},
                           .folder = workshop_.folder(),
                           .cluster = cluster_.get(),
-                          .environment = {{"TRIBUTARY_TIMEOUT", kTimeoutSeconds},
+                          .environment = {{"TRIBUTARY_TIMEOUT", timeout_seconds()},
                                           {"TRIBUTARY_LOG", "debug"},
                                           {"TRIBUTARY_HOST_ID", "somewhere"},
                                           // This is about trees and the fallback.

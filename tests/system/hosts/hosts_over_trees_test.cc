@@ -21,7 +21,14 @@ class HostsOverTrees : public testing::Test {
   static constexpr std::uint32_t kHosts = 3;
 
   HostsOverTrees() {
-    cluster_ = workshop_.start_cluster({.ranks = kHosts, .aggregators = 1, .levels = 1}, 1);
+    // With a short lease the aggregator tells often what it has taken.
+    auto cluster = cli::LocalCluster::start({.shape = {.ranks = kHosts, .aggregators = 1, .levels = 1},
+                                             .lanes = 1,
+                                             .folder = workshop_.folder(),
+                                             .manager_settings = "aggregator_lease: 2s\n"},
+                                            workshop_.guardian());
+    if (!cluster) throw std::runtime_error(cluster.error().message);
+    cluster_ = std::move(*cluster);
     token_file_ = cluster_->job_token_file();
     setenv("TRIBUTARY_TOKEN_FILE", token_file_.c_str(), 1);
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 /// Inputs at chosen alignments and the reference's result, against which every target's kernel is run.
 class Trial {
  public:
+  /// How the arrays are gone through, which reduce() chooses by their size.
+  enum class Way { cached, ahead, streamed };
+
   struct Shape {
     std::size_t inputs;
     std::size_t count;
@@ -65,9 +69,9 @@ class Trial {
   }
 
   /// Empty when every target gives the reference's bits and touches nothing beside them.
-  std::string run() {
+  std::string run(std::initializer_list<Way> ways = {Way::cached}) {
     for (const Target target : available_targets()) {
-      for (const Way way : {Way::cached, Way::ahead, Way::streamed}) {
+      for (const Way way : ways) {
         GuardedArray out(bytes_, shape_.misalignment);
         if (const std::string found = run_on(target, out, way); !found.empty()) return found;
       }
@@ -87,9 +91,6 @@ class Trial {
   }
 
  private:
-  /// How the arrays are gone through, which reduce() chooses by their size.
-  enum class Way { cached, ahead, streamed };
-
   std::string run_on(Target target, GuardedArray& out, Way way) {
     const std::vector<const void*> inputs = pointers();
     const ReduceTable& table = reduce_table(target);
@@ -154,7 +155,7 @@ TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsAtEveryLength) {
   for (const std::size_t inputs : {1U, 2U, 3U, 4U, 8U}) {
     for (const std::size_t length : lengths()) {
       Trial trial(GetParam(), {.inputs = inputs, .count = length, .divisor = 3});
-      ASSERT_EQ(trial.run(), "");
+      ASSERT_EQ(trial.run({Trial::Way::cached, Trial::Way::ahead, Trial::Way::streamed}), "");
     }
   }
 }
@@ -163,7 +164,7 @@ TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsAtEveryAlignment) {
   const std::size_t length = 700 / size_of(GetParam().dtype);
   for (std::size_t misalignment = 1; misalignment < 64; ++misalignment) {
     Trial trial(GetParam(), {.inputs = 2, .count = length, .divisor = 2, .misalignment = misalignment});
-    ASSERT_EQ(trial.run(), "");
+    ASSERT_EQ(trial.run({Trial::Way::cached, Trial::Way::streamed}), "");
   }
 }
 

@@ -134,8 +134,18 @@ TEST(Congestion, BeginsGently) {
   net.run([] { return false; }, 12ms);
   EXPECT_LE(net.network().counts().sent, 60U)
       << "ten packets in the first round trip, twenty in the next, and their acknowledgements";
-  net.rates(200ms);
-  EXPECT_GT(sum(net.rates(100ms)), 0.5 * kGoodput) << "and soon what the path carries";
+}
+
+TEST(Congestion, APathThatTakesLongerThanTheTargetIsUsedAllTheSame) {
+  for (const Duration latency : {Duration(400us), Duration(1ms), Duration(3ms)}) {
+    Bottleneck net(16, {.bytes_per_second = kRate, .latency = latency});
+    net.add();
+    net.rates(1500ms);
+    const auto rates = net.rates(500ms);
+    std::printf("%.1f ms there and back: %.0f %% of the port\n", 2e3 * std::chrono::duration<double>(latency).count(),
+                100 * rates[0] / kGoodput);
+    EXPECT_GT(rates[0], 0.4 * kGoodput);
+  }
 }
 
 TEST(Congestion, LossOfTheLinkIsNotTakenForAFullPort) {

@@ -1,0 +1,96 @@
+// The daemon over a device of its own: one device, a queue for each worker, and with several workers one more for the
+// door.
+#include <algorithm>
+#include <charconv>
+#include <ranges>
+
+#include "aggregator/daemon/daemon.h"
+
+namespace tributary::aggregator {
+namespace {
+
+std::vector<std::string> split(std::string_view text, char by) {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(text, by)) {
+    if (!word.empty()) words.emplace_back(word.begin(), word.end());
+  }
+  return words;
+}
+
+transport::DpdkHugePages huge_pages(std::string_view text) {
+  if (text == "require") return transport::DpdkHugePages::require;
+  return text == "never" ? transport::DpdkHugePages::never : transport::DpdkHugePages::prefer;
+}
+
+int core_of(const std::vector<std::string>& cores, std::size_t worker) {
+  int core = -1;
+  if (worker < cores.size()) std::from_chars(cores[worker].data(), cores[worker].data() + cores[worker].size(), core);
+  return core;
+}
+
+}  // namespace
+
+Status Daemon::open_dpdk_device() {
+  if (settings_.dpdk_device.empty() || settings_.dpdk_addresses.empty()) {
+    return fail(Errc::bad_config,
+                "transport is dpdk: dpdk_device and dpdk_addresses must say which device, and what "
+                "this host is called there.");
+  }
+  auto device = transport::DpdkDevice::open(
+      {.device = settings_.dpdk_device,
+       .addresses = split(settings_.dpdk_addresses, ','),
+       .gateways = split(settings_.dpdk_gateways, ','),
+       .vlan = static_cast<std::uint16_t>(settings_.dpdk_vlan),
+       .queues = static_cast<std::uint16_t>(settings_.workers + (needs_dpdk_door() ? 1 : 0)),
+       .descriptors = static_cast<std::uint16_t>(settings_.dpdk_descriptors),
+       .mtu = settings_.dpdk_mtu,
+       .huge_pages = huge_pages(settings_.dpdk_huge_pages),
+       .file_prefix = settings_.dpdk_file_prefix,
+       .arguments = split(settings_.dpdk_arguments, ' ')});
+  if (!device) return fail(Errc::bad_config, "transport is dpdk, but " + device.error().message);
+  dpdk_device_ = std::move(*device);
+  return {};
+}
+
+transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
+  transport::DpdkSettings dpdk;
+  dpdk.queue = static_cast<std::uint16_t>(queue);
+  dpdk.core = core_of(split(settings_.dpdk_cores, ','), queue);
+  dpdk.connections_max = settings_.connections_max;
+  // Its own way of asking is quicker than TCP's, so that these bound it from above.
+  dpdk.keepalive = std::min<transport::Duration>(dpdk.keepalive, settings_.keepalive);
+  if (settings_.user_timeout > Settings::Duration::zero()) {
+    dpdk.peer_timeout = std::min<transport::Duration>(dpdk.peer_timeout, settings_.user_timeout);
+  }
+  dpdk.sleep_max = settings_.dpdk_sleep;
+  return dpdk;
+}
+
+Status Daemon::start_dpdk_workers(const WorkerSettings& worker) {
+  if (auto ok = open_dpdk_device(); !ok) return ok;
+  const Endpoint at{{}, needs_dpdk_door() ? std::uint16_t{0} : settings_.listen.port};
+  for (std::uint32_t i = 0; i < settings_.workers; ++i) {
+    auto thread = WorkerThread::over_dpdk(i, budget_, worker,
+                                          std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk_settings(i)),
+                                          at, [this](std::span<const std::byte> join) { return verify(join); });
+    if (!thread) return fail(Errc::io, thread.error().message);
+    workers_.push_back(std::move(*thread));
+  }
+  return {};
+}
+
+Status Daemon::open_dpdk_door() {
+  if (!needs_dpdk_door()) return {};
+  transport::DpdkSettings dpdk = dpdk_settings(settings_.workers);
+  dpdk.core = -1;
+  dpdk.sleep_max = std::chrono::milliseconds(1);  // who knocks may wait for so long
+  auto transport = std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk);
+  auto listener = transport->listen_for({{}, settings_.listen.port}, [this](const transport::DpdkClaim& claim) {
+    return worker_of(claim.group, claim.lane).port();
+  });
+  if (!listener) return fail(Errc::io, listener.error().message);
+  udp_door_ = UdpDoor::serve(std::move(transport), std::move(*listener));
+  return {};
+}
+
+}  // namespace tributary::aggregator

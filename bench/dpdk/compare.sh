@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# The port with a sum on it, against testpmd, over net_memif on the same two cores, by turns in the same run: the same generator sends
+# datagrams as fast as they are taken, and counts what comes back.
+# Huge pages are used where 512 MiB of them are free.
+#   compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD]
+set -euo pipefail
+build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024}
+bytes=$((payload + 64))  # with the protocol's header
+mac=02:00:00:00:00:51
+folder=$(mktemp -d)
+server=
+trap 'status=$?; ((status == 0)) || tail -n 5 "$folder"/*.log >&2; [[ -z $server ]] || kill "$server" 2>/dev/null || true; rm -rf "$folder"' EXIT
+declare -A rates
+huge=()
+(($(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages) * 2 >= 512)) || huge=(--no-huge -m 256)
+printf 'huge pages: %s; payload %s bytes + 64; %s\n' "$([[ ${#huge[@]} == 0 ]] && echo yes || echo no)" "$payload" "$(uname -r)"
+
+device() { echo "net_memif0,role=$1,socket-abstract=no,socket=$folder/$2.sock,bsize=2048${3:-}"; }
+measure() {  # measure NAME: starts the load against whoever serves
+  local rate wait
+  for ((wait = 0; wait < 100; ++wait)); do
+    if [[ -S $folder/$1.sock ]]; then break; fi
+    sleep 0.1
+  done
+  sleep 0.2
+  rate=$("$build/bench/dpdk/dpdk_load_bench" "$(device client "$1")" 0 "$seconds" "$bytes" 10.9.0.1 10.9.0.2 7471 "$mac")
+  rates[$1]+="$rate "
+  kill -TERM "$server" 2>/dev/null || true
+  wait "$server" 2>/dev/null || true
+  server=
+  rm -f "$folder/$1.sock"
+}
+for ((round = 0; round < rounds; ++round)); do
+  dpdk-testpmd --lcores '0@1,1@1' --in-memory --no-pci --no-telemetry "${huge[@]}" --vdev "$(device server testpmd ",mac=$mac")" -- \
+    --forward-mode=io --port-topology=loop --auto-start --stats-period=3600 --total-num-mbufs=8192 --burst=64 --txd=1024 --rxd=1024 >"$folder/testpmd.log" 2>&1 </dev/null &
+  server=$!
+  measure testpmd
+  for mode in echo sum; do
+    "$build/bench/dpdk/dpdk_sum_bench" "$(device server "$mode" ",mac=$mac")" 10.9.0.2/24 7471 1 "$([[ $mode == echo ]] && echo echo)" \
+      >"$folder/$mode.log" 2>&1 &
+    server=$!
+    measure "$mode"
+    cat "$folder/$mode.log"
+  done
+done
+median() { tr ' ' '\n' <<<"$1" | grep . | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+base=$(median "${rates[testpmd]}")
+for name in testpmd echo sum; do
+  rate=$(median "${rates[$name]}")
+  printf '%-8s median %s Mpackets/s  %s Gbit/s of payload  %s %% of testpmd  (%s)\n' "$name" "$rate" \
+    "$(awk "BEGIN { printf \"%.2f\", $rate * $payload * 8 / 1000 }")" "$(awk "BEGIN { printf \"%.0f\", 100 * $rate / $base }")" "${rates[$name]}"
+done

@@ -1,0 +1,125 @@
+// Sends one datagram over and over, as fast as the device takes it, and counts what comes back: the same for every
+// program at the other end.
+//   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC
+// Prints millions of packets a second that came back, after a second in which they find each other.
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <sched.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "dpdk/device.h"
+#include "ethernet/control_writer.h"
+
+namespace {
+
+using namespace tributary::transport;
+using Steady = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr std::uint16_t kBurst = 64;
+
+std::vector<std::byte> make_frame(const ethernet::UdpFlow& flow, std::size_t bytes) {
+  std::vector<std::byte> payload(bytes);
+  for (std::size_t i = 0; i + sizeof(float) <= bytes; i += sizeof(float)) {
+    const float value = static_cast<float>(i) / 1024;
+    std::memcpy(payload.data() + i, &value, sizeof value);
+  }
+  const ethernet::UdpTemplate headers(flow, {});
+  std::vector<std::byte> frame(headers.bytes() + bytes);
+  std::memcpy(frame.data() + headers.bytes(), payload.data(), bytes);
+  headers.write(frame.data(), bytes, ethernet::partial_sum(payload));
+  return frame;
+}
+
+struct Counts {
+  std::uint64_t sent = 0, back = 0;
+};
+
+/// Whoever answers must know where we are, and go on believing it: it is asked for, and told, as by any host.
+void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
+  const ethernet::Station us{flow.from_mac, flow.from};
+  for (const auto operation : {ethernet::ArpOperation::request, ethernet::ArpOperation::reply}) {
+    rte_mbuf* mbuf = ::rte_pktmbuf_alloc(device.send_pool(0).get());
+    if (mbuf == nullptr) return;
+    auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
+    mbuf->data_len = static_cast<std::uint16_t>(
+        ethernet::write_arp({at, 128}, 0, operation, us, {flow.to_mac, flow.to}, flow.to_mac));
+    mbuf->pkt_len = mbuf->data_len;
+    if (::rte_eth_tx_burst(device.id(), 0, &mbuf, 1) == 0) ::rte_pktmbuf_free(mbuf);
+  }
+}
+
+Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::vector<std::byte>& frame,
+                Steady::duration time) {
+  Counts counts;
+  std::array<rte_mbuf*, kBurst> burst;
+  Steady::time_point told{};
+  for (const auto end = Steady::now() + time; Steady::now() < end;) {
+    if (Steady::now() - told > 100ms) {
+      told = Steady::now();
+      tell_where_we_are(device, flow);
+    }
+    for (int turn = 0; turn < 64; ++turn) {
+      const std::uint16_t got = ::rte_eth_rx_burst(device.id(), 0, burst.data(), kBurst);
+      counts.back += got;
+      ::rte_pktmbuf_free_bulk(burst.data(), got);
+      if (::rte_pktmbuf_alloc_bulk(device.send_pool(0).get(), burst.data(), kBurst) != 0) continue;
+      for (rte_mbuf* const mbuf : burst) {
+        std::memcpy(rte_pktmbuf_mtod(mbuf, void*), frame.data(), frame.size());
+        mbuf->data_len = static_cast<std::uint16_t>(frame.size());
+        mbuf->pkt_len = mbuf->data_len;
+      }
+      const std::uint16_t taken = ::rte_eth_tx_burst(device.id(), 0, burst.data(), kBurst);
+      counts.sent += taken;
+      ::rte_pktmbuf_free_bulk(burst.data() + taken, kBurst - taken);
+    }
+  }
+  return counts;
+}
+
+ethernet::MacAddress parse_mac(const char* text) {
+  rte_ether_addr mac{};
+  ethernet::MacAddress parsed;
+  if (::rte_ether_unformat_addr(text, &mac) == 0) std::memcpy(parsed.bytes.data(), mac.addr_bytes, 6);
+  return parsed;
+}
+
+int run(char** a) {
+  auto eal = dpdk::Eal::start({.memory_bytes = 128U << 20U});
+  if (!eal) return std::fprintf(stderr, "%s\n", eal.error().message.c_str()), 1;
+  const auto ours = ethernet::parse_ip(a[5]).value();
+  auto device = dpdk::Device::open(*eal, {.device = a[1], .addresses = {{ours, 120}}});
+  if (!device) return std::fprintf(stderr, "%s\n", device.error().message.c_str()), 1;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<unsigned>(std::atoi(a[2])), &cores);
+  ::sched_setaffinity(0, sizeof cores, &cores);
+  const ethernet::UdpFlow flow{.from_mac = (*device)->host().settings().mac,
+                               .to_mac = parse_mac(a[8]),
+                               .from = ours,
+                               .to = ethernet::parse_ip(a[6]).value(),
+                               .from_port = 5000,
+                               .to_port = static_cast<std::uint16_t>(std::atoi(a[7]))};
+  const auto frame = make_frame(flow, static_cast<std::size_t>(std::atoi(a[4])));
+  for (int wait = 0; wait < 100 && !(*device)->link_up(); ++wait) std::this_thread::sleep_for(50ms);
+  if (!(*device)->link_up()) return std::fprintf(stderr, "nobody is at the other end\n"), 1;
+  static_cast<void>(exchange(**device, flow, frame, 1s));
+  const auto seconds = std::chrono::duration<double>(std::atof(a[3]));
+  const Counts counts = exchange(**device, flow, frame, std::chrono::duration_cast<Steady::duration>(seconds));
+  std::printf("%.3f\n", static_cast<double>(counts.back) / seconds.count() / 1e6);
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 9) return 64;
+  return run(arguments);
+}

@@ -1,0 +1,191 @@
+#include "dpdk/port.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <numeric>
+#include <thread>
+
+#include "rings.h"
+
+namespace tributary::transport::dpdk::test {
+namespace {
+
+using namespace std::chrono_literals;
+using packet::PacketAddress;
+using packet::ReceivedPacket;
+using ::testing::HasSubstr;
+
+std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 7 + seed);
+  return bytes;
+}
+
+struct Shown {
+  PacketAddress from;
+  std::vector<std::byte> bytes;
+  bool refused = false;
+};
+
+/// Two hosts on one wire, with one port each.
+class DpdkPortTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto names = wired_devices();
+    a_device = Device::open(eal(), device_settings(names[0], "10.7.0.1/24", "fd07::1/64")).value();
+    b_device = Device::open(eal(), device_settings(names[1], "10.7.0.2/24", "fd07::2/64")).value();
+    a = DpdkPort::open(a_device, {.udp_port = 7471}).value();
+    b = DpdkPort::open(b_device, {}).value();
+  }
+  static std::vector<Shown> take(DpdkPort& port) {
+    std::array<ReceivedPacket, 64> into;
+    std::vector<Shown> shown;
+    for (const ReceivedPacket& one : std::span(into).first(port.receive(into))) {
+      shown.push_back({one.from, {one.bytes.begin(), one.bytes.end()}, one.refused});
+    }
+    return shown;
+  }
+  /// Lets both work until `port` shows something.
+  std::vector<Shown> take_soon(DpdkPort& port, std::size_t count = 1) {
+    DpdkPort& other = &port == a.get() ? *b : *a;
+    std::vector<Shown> all;
+    for (const auto end = Clock::now() + 5s; all.size() < count && Clock::now() < end;) {
+      EXPECT_TRUE(take(other).empty());
+      for (Shown& one : take(port)) all.push_back(std::move(one));
+      other.flush();
+      port.flush();
+    }
+    return all;
+  }
+  static PacketAddress at(const char* ip, std::uint16_t port) { return {ethernet::parse_ip(ip).value(), port}; }
+
+  std::shared_ptr<Device> a_device, b_device;
+  std::unique_ptr<DpdkPort> a, b;
+};
+
+TEST_F(DpdkPortTest, CarriesDatagramsOfEveryLengthBothWaysOverBothFamilies) {
+  for (const auto& [a_ip, b_ip] : {std::pair{"10.7.0.1", "10.7.0.2"}, std::pair{"fd07::1", "fd07::2"}}) {
+    const auto to_a = at(a_ip, 7471);
+    const auto to_b = at(b_ip, b->local().port);
+    const std::size_t most = a->datagram_bytes_max(to_b);
+    EXPECT_EQ(most, a_ip[0] == 'f' ? 1452U : 1472U);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{1024}, most - 33}) {
+      const auto header = pattern(33, 1);  // odd, so that the payload's checksum is turned
+      const auto payload = pattern(size, 2);
+      ASSERT_TRUE(b->send(to_a, header, payload));
+      b->flush();
+      const auto there = take_soon(*a);
+      ASSERT_EQ(there.size(), 1U) << size;
+      EXPECT_EQ(there[0].from, to_b);
+      auto whole = header;
+      whole.insert(whole.end(), payload.begin(), payload.end());
+      EXPECT_EQ(there[0].bytes, whole);
+      ASSERT_TRUE(a->send(there[0].from, payload, header));
+      a->flush();
+      const auto back = take_soon(*b);
+      ASSERT_EQ(back.size(), 1U);
+      EXPECT_EQ(back[0].from, to_a);
+    }
+  }
+}
+
+TEST_F(DpdkPortTest, KeepsWhatWaitsForANeighbourAndSendsItInOrder) {
+  for (unsigned i = 0; i < 10; ++i) ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, i), {}));
+  b->flush();
+  const auto shown = take_soon(*a, 10);
+  ASSERT_EQ(shown.size(), 10U);
+  for (unsigned i = 0; i < 10; ++i) EXPECT_EQ(shown[i].bytes, pattern(8, i));
+}
+
+TEST_F(DpdkPortTest, CountsWhatItCannotSend) {
+  ASSERT_TRUE(b->send(at("192.168.9.9", 1), pattern(8, 0), {}));
+  EXPECT_EQ(b->statistics().unsent_no_route, 1U) << "no gateway";
+  ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(1473, 0), {}));
+  EXPECT_EQ(b->statistics().unsent_too_long, 1U);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(b->send(at("10.7.0.77", 1), pattern(8, 0), {}));
+  EXPECT_EQ(b->statistics().unsent_no_neighbour, 100U - 64U) << "so many wait";
+}
+
+TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
+  ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
+  ASSERT_EQ(take_soon(*a).size(), 1U);
+  unsigned sent = 0;  // nobody takes it out of the ring
+  while (sent < 2000 && b->send(at("10.7.0.1", 7471), pattern(8, sent), {})) ++sent;
+  EXPECT_EQ(sent, 255U + 64U) << "the ring and what is staged";
+  EXPECT_EQ(take_soon(*a, sent).size(), sent);
+  EXPECT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
+}
+
+TEST_F(DpdkPortTest, TellsThatNobodyIsAtAPort) {
+  const auto said = pattern(64, 5);
+  ASSERT_TRUE(b->send(at("10.7.0.1", 9), said, {}));
+  b->flush();
+  const auto shown = take_soon(*b);
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_TRUE(shown[0].refused);
+  EXPECT_EQ(shown[0].from, at("10.7.0.1", 9));
+  EXPECT_EQ(shown[0].bytes, said);
+  EXPECT_EQ(a->statistics().dropped_port, 1U);
+}
+
+TEST_F(DpdkPortTest, SleepsUntilItIsWokenIfItMay) {
+  b.reset();
+  b = DpdkPort::open(b_device, {.spin = {}, .sleep_max = 10s}).value();
+  static_cast<void>(take(*b));
+  const TimePoint start = Clock::now();
+  std::jthread other([&] {
+    std::this_thread::sleep_for(20ms);
+    b->wake();
+  });
+  b->wait(10s);
+  EXPECT_LT(Clock::now() - start, 5s);
+  EXPECT_GE(Clock::now() - start, 10ms);
+  other.join();
+  b->wake();
+  b->wait(10s);
+  EXPECT_LT(Clock::now() - start, 5s) << "a wake that came before counts";
+}
+
+TEST_F(DpdkPortTest, HasAPortOfItsOwn) {
+  EXPECT_EQ(a->local().port, 7471);
+  EXPECT_GE(b->local().port, 49152);
+  EXPECT_THAT(DpdkPort::open(a_device, {.udp_port = 7472}).error().message, HasSubstr("queue 0"));
+}
+
+TEST_F(DpdkPortTest, GivesEveryPacketBufferBack) {
+  for (int round = 0; round < 50; ++round) {
+    for (unsigned i = 0; i < 20; ++i) static_cast<void>(b->send(at("10.7.0.1", 7471), pattern(100, i), {}));
+    static_cast<void>(b->send(at("10.7.0.99", 7471), pattern(100, 0), {}));
+    b->flush();
+    static_cast<void>(take_soon(*a));
+  }
+  static_cast<void>(take(*a));
+  while (!take(*a).empty()) continue;
+  static_cast<void>(take(*b));
+  static_cast<void>(take(*a));
+  a.reset();
+  b.reset();
+  EXPECT_EQ(a_device->mbufs_in_use(), 0U);
+  EXPECT_EQ(b_device->mbufs_in_use(), 0U);
+}
+
+TEST(Device, SaysWhatIsWrong) {
+  const auto why = [](DeviceSettings settings) { return Device::open(eal(), settings).error().message; };
+  EXPECT_THAT(why(device_settings("net_nothing9", "10.7.0.1/24", "fd07::1/64")), HasSubstr("net_nothing9"));
+  auto many = device_settings(wired_devices()[0], "10.7.0.1/24", "fd07::1/64");
+  many.queues = 3;
+  EXPECT_THAT(why(many), HasSubstr("queues"));
+  auto wrong = device_settings(wired_devices()[0], "10.7.0.1/24", "fd07::1/64");
+  wrong.gateways = {ethernet::parse_ip("10.8.0.1").value()};
+  EXPECT_THAT(why(wrong), HasSubstr("outside of the network"));
+  auto gpu = device_settings(wired_devices()[0], "10.7.0.1/24", "fd07::1/64");
+  gpu.gpu_memory = true;
+  if (gpus_available() == 0) {
+    EXPECT_THAT(why(gpu), HasSubstr("GPU"));
+  }
+}
+
+}  // namespace
+}  // namespace tributary::transport::dpdk::test

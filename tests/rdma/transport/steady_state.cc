@@ -1,0 +1,111 @@
+// Two transports that answer each other: small payloads and large ones, busy polling. What the system is asked for
+// between the two calls of getppid() is counted by whoever traces this (steady_state_test.py). Prints what the
+// transports count.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "peer.h"
+#include "verbs_world.h"
+
+namespace tributary::transport::test {
+namespace {
+
+constexpr std::size_t kSmallBytes = 64, kLargeBytes = 64U << 10;
+
+/// Answers each frame by one from the other's memory, which is kept registered.
+class Answerer final : public ChannelHandler {
+ public:
+  explicit Answerer(VerbsTransport& transport)
+      : out_(kLargeBytes),
+        in_(kLargeBytes),
+        kept_out_(transport.keep_registered(out_)),
+        kept_in_(transport.keep_registered(in_)) {}
+  Placement on_header(Channel&, const FrameHeader& header) override {
+    return Accept{std::span(in_).first(header.payload_bytes)};
+  }
+  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte>) override {
+    ++frames;
+    if (answers) say(header.sequence + 1);
+  }
+  void on_closed(Channel&, const Error& error) override {
+    std::fprintf(stderr, "%s\n", error.message.c_str());
+    std::exit(1);
+  }
+  /// Small and large by turns.
+  void say(std::uint64_t sequence) {
+    const std::size_t bytes = sequence / 2 % 2 == 0 ? kSmallBytes : kLargeBytes;
+    if (!channel->send(header_of(sequence), std::span(out_).first(bytes), sequence)) std::exit(1);
+  }
+  bool answers = false;
+  std::size_t frames = 0;
+  std::unique_ptr<Channel> channel;
+
+ private:
+  std::vector<std::byte> out_, in_;
+  std::unique_ptr<KeptMemory> kept_out_, kept_in_;
+};
+
+class OneAcceptor final : public Acceptor {
+ public:
+  explicit OneAcceptor(Answerer& to) : to_(to) {}
+  ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
+    to_.channel = std::move(channel);
+    return &to_;
+  }
+
+ private:
+  Answerer& to_;
+};
+
+int run(std::size_t operations) {
+  const auto make = [](const std::string& host) {
+    return VerbsTransport::create({.busy_poll = std::chrono::seconds(10), .bind_address = host}).value();
+  };
+  auto server = make(rdma_hosts().front());
+  auto client = make(rdma_hosts().back());
+  Answerer answerer(*server), asker(*client);
+  answerer.answers = true;
+  OneAcceptor acceptor(answerer);
+  const auto listener = server->listen({rdma_hosts().front(), 0}, acceptor).value();
+  asker.channel = client->connect(listener->local(), asker, std::chrono::seconds(60));
+  std::uint64_t sequence = 0;
+  const auto run_some = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i, sequence += 2) {
+      const std::size_t before = asker.frames;
+      asker.say(sequence);
+      while (asker.frames == before) {
+        client->poll({});
+        server->poll({});
+      }
+    }
+  };
+  run_some(400);  // until every memory window has been used, and every receive
+  const VerbsStatistics before[] = {server->statistics(), client->statistics()};
+  static_cast<void>(::getppid());
+  run_some(operations);
+  static_cast<void>(::getppid());
+  const VerbsStatistics after[] = {server->statistics(), client->statistics()};
+  std::uint64_t posts = 0, sleeps = 0, copied = 0, fetched = 0, registrations = 0;
+  for (int i = 0; i < 2; ++i) {
+    posts += after[i].posts - before[i].posts;
+    sleeps += after[i].sleeps - before[i].sleeps;
+    copied += after[i].bytes_copied - before[i].bytes_copied;
+    fetched += after[i].bytes_fetched - before[i].bytes_fetched;
+    registrations += after[i].registrations - before[i].registrations;
+  }
+  // Each small payload is copied into a ring and out of one; a large one by nobody.
+  std::printf("operations %zu posts %llu sleeps %llu registrations %llu fetched %llu copied %llu small %zu\n",
+              operations, static_cast<unsigned long long>(posts), static_cast<unsigned long long>(sleeps),
+              static_cast<unsigned long long>(registrations), static_cast<unsigned long long>(fetched),
+              static_cast<unsigned long long>(copied), operations / 2 * 2 * 2 * kSmallBytes);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tributary::transport::test
+
+int main(int argc, char** argv) {
+  return tributary::transport::test::run(argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 200);
+}

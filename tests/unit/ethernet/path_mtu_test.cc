@@ -1,0 +1,40 @@
+#include "ethernet/path_mtu.h"
+
+#include <gtest/gtest.h>
+
+#include "frames.h"
+
+namespace tributary::transport::ethernet::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainLater) {
+  PathMtu paths;
+  const TimePoint start{1h};
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start), 9000U);
+  paths.told(ip("10.9.0.1"), 1400, start);
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start), 1400U);
+  EXPECT_EQ(paths.get(ip("10.9.0.2"), 9000, start), 9000U);
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 1200, start), 1200U);
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start + 11min), 9000U);
+}
+
+TEST(PathMtu, IsNeverBelowWhatEveryLinkCarries) {
+  PathMtu paths;
+  paths.told(ip("10.9.0.1"), 68, TimePoint{1h});
+  paths.told(ip("fd09::1"), 68, TimePoint{1h});
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 1500, TimePoint{1h}), 576U);
+  EXPECT_EQ(paths.get(ip("fd09::1"), 1500, TimePoint{1h}), 1280U);
+}
+
+TEST(PathMtu, ForgetsTheOldestWordWhenThereAreTooMany) {
+  PathMtu paths;
+  for (std::uint8_t i = 0; i < 65; ++i) paths.told(mapped({10, 9, 0, i}), 1000, TimePoint{1h + i * 1s});
+  EXPECT_EQ(paths.get(mapped({10, 9, 0, 0}), 1500, TimePoint{1h + 66s}), 1500U);
+  EXPECT_EQ(paths.get(mapped({10, 9, 0, 1}), 1500, TimePoint{1h + 66s}), 1000U);
+  EXPECT_EQ(paths.get(mapped({10, 9, 0, 64}), 1500, TimePoint{1h + 66s}), 1000U);
+}
+
+}  // namespace
+}  // namespace tributary::transport::ethernet::test

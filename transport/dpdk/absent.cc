@@ -1,0 +1,41 @@
+// In the place of all others where libdpdk was not there to build with: no device can be opened, so nothing else is
+// called.
+#include <cstdlib>
+
+#include "packet/packet_transport.h"
+#include "tributary/transport/dpdk.h"
+
+namespace tributary::transport {
+
+Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings&) {
+  return fail(Errc::unsupported, "this build has no DPDK: libdpdk was not found when it was configured.");
+}
+DpdkDevice::DpdkDevice(std::shared_ptr<dpdk::Device> device) : device_(std::move(device)) {}
+DpdkDevice::~DpdkDevice() = default;
+DpdkDeviceStatistics DpdkDevice::statistics() const {
+  return {};
+}
+std::string DpdkDevice::address() const {
+  return {};
+}
+
+DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSettings&) : device_(std::move(device)) {}
+DpdkTransport::~DpdkTransport() = default;
+Result<std::unique_ptr<Listener>> DpdkTransport::listen(const Endpoint&, Acceptor&) {
+  return fail(Errc::unsupported, "this build has no DPDK.");
+}
+Result<std::unique_ptr<Listener>> DpdkTransport::listen_for(const Endpoint&, Route) {
+  return fail(Errc::unsupported, "this build has no DPDK.");
+}
+std::unique_ptr<Channel> DpdkTransport::connect(const Endpoint&, ChannelHandler&, Duration) {
+  std::abort();  // of no device: open() gives none
+}
+std::size_t DpdkTransport::poll(Duration) {
+  return 0;
+}
+void DpdkTransport::post(std::function<void()>) {}
+DpdkStatistics DpdkTransport::statistics() const {
+  return {};
+}
+
+}  // namespace tributary::transport

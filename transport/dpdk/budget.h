@@ -1,0 +1,58 @@
+#pragma once
+// How many packet buffers (mbufs) a queue needs, so that nobody ever waits for one: the sum of all places where one can
+// be at the same time.
+#include <cstddef>
+#include <cstdint>
+
+namespace tributary::transport::dpdk {
+
+inline constexpr std::uint32_t kReceiveBurst = 64;   // taken from the device, or from other queues, in one call
+inline constexpr std::uint32_t kTransmitBurst = 64;  // collected before they are handed to the device
+inline constexpr std::uint32_t kHandOver = 512;      // for another queue's port, in its ring; a power of two
+inline constexpr std::uint32_t kWaiting = 64;        // for the answer of a neighbour
+inline constexpr std::uint32_t kAnswers = 1;         // to a control frame, being written
+inline constexpr std::uint32_t kCache = 256;         // of a pool, for each thread
+
+struct Descriptors {
+  std::uint16_t receive = 0;
+  std::uint16_t transmit = 0;
+};
+
+/// Of one queue's pool, on a device with `queues` of them. The device's own rings are those of net_ring, too: what it
+/// has not taken out of there yet are the sender's transmit descriptors.
+[[nodiscard]] constexpr std::uint32_t mbufs_needed(Descriptors descriptors, std::uint32_t queues) noexcept {
+  const std::uint32_t others = queues - 1;
+  std::uint32_t sum = descriptors.receive;      // the device may fill them
+  sum += descriptors.transmit;                  // the device has not sent them yet, or not said so
+  sum += kReceiveBurst;                         // shown to the protocol until the next receive()
+  sum += kTransmitBurst;                        // taken by send(), not handed over
+  sum += kWaiting;                              //
+  sum += kAnswers;                              //
+  sum += others * (kHandOver + kReceiveBurst);  // came in here for other queues' ports
+  sum += queues * (kCache + kCache / 2);        // DPDK flushes a thread's cache at one and a half times its size
+  return sum;
+}
+static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 1024 + 64 + 64 + 64 + 1 + 384);
+
+/// Room for a frame of the link in one piece: the headroom that drivers want, Ethernet with a tag, the packet; in whole
+/// cache lines, and not less than DPDK's usual size, which some drivers take for granted.
+[[nodiscard]] constexpr std::uint32_t data_room(std::uint32_t mtu) noexcept {
+  constexpr std::uint32_t kHeadroom = 128;
+  constexpr std::uint32_t kUsual = 2048;
+  constexpr std::uint32_t kLine = 64;
+  const std::uint32_t frame = mtu + 14 + 4;
+  const std::uint32_t whole = (frame + kLine - 1) / kLine * kLine;
+  return kHeadroom + (whole < kUsual ? kUsual : whole);
+}
+
+/// What a device takes of DPDK's memory: pools, with an mbuf's own 128 bytes and the pool's 64 for each, and room for
+/// the rings of descriptors and the drivers' own.
+[[nodiscard]] constexpr std::size_t memory_needed(Descriptors descriptors, std::uint32_t queues,
+                                                  std::uint32_t mtu) noexcept {
+  constexpr std::size_t kPerMbuf = 128 + 64 + 64;
+  constexpr std::size_t kDriver = 8U << 20U;
+  const std::size_t pool = std::size_t{mbufs_needed(descriptors, queues)} * (data_room(mtu) + kPerMbuf);
+  return queues * pool + kDriver;
+}
+
+}  // namespace tributary::transport::dpdk

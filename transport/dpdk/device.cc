@@ -1,0 +1,293 @@
+#include "dpdk/device.h"
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "dpdk/driver_log.h"
+#include "dpdk/huge_pages.h"
+
+namespace tributary::transport::dpdk {
+namespace {
+
+constexpr auto kTurn = std::chrono::milliseconds(50);
+constexpr int kAnnouncements = 2;  // RFC 5227, 2.3: two, two seconds apart
+constexpr auto kAnnouncementInterval = std::chrono::seconds(2);
+
+/// "net_memif0" of "net_memif0,role=client,socket=/run/a.sock".
+std::string name_of(const std::string& device) {
+  return device.substr(0, device.find(','));
+}
+
+std::uint64_t random_seed() {
+  std::random_device device;
+  return std::uint64_t{device()} << 32U | device();
+}
+
+}  // namespace
+
+Device::Device(std::shared_ptr<Eal> eal, const DeviceSettings& settings)
+    : eal_(std::move(eal)),
+      settings_(settings),
+      name_(name_of(settings.device)),
+      queue_has_port_(settings.queues),
+      announcements_left_(kAnnouncements) {
+  for (auto& queue : queue_of_) queue.store(kNoQueue, std::memory_order_relaxed);
+}
+
+void Device::RingFree::operator()(rte_ring* ring) const noexcept {
+  ::rte_ring_free(ring);
+}
+
+Device::~Device() {
+  rules_.clear();
+  if (started_) ::rte_eth_dev_stop(id_);
+  rte_eth_dev_info info{};
+  const bool known = attached_ && ::rte_eth_dev_info_get(id_, &info) == 0;
+  if (configured_) ::rte_eth_dev_close(id_);
+  if (known) ::rte_dev_remove(info.device);
+}
+
+Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<Eal> eal, const DeviceSettings& settings) {
+  std::shared_ptr<Device> device(new Device(std::move(eal), settings));
+  if (auto ok = device->attach(); !ok) return std::unexpected(ok.error());
+  rte_eth_dev_info info{};
+  if (const int result = ::rte_eth_dev_info_get(device->id_, &info); result != 0) {
+    return std::unexpected(device->error(Errc::io, "tells nothing of itself", result));
+  }
+  if (auto ok = device->check(info); !ok) return std::unexpected(ok.error());
+  if (auto ok = device->choose_mtu(info); !ok) return std::unexpected(ok.error());
+  if (auto ok = device->make_host(); !ok) return std::unexpected(ok.error());
+  if (auto ok = device->configure(info); !ok) return std::unexpected(ok.error());
+  for (std::uint16_t queue = 0; queue < settings.queues; ++queue) {
+    if (auto ok = device->make_queue(info, queue); !ok) return std::unexpected(ok.error());
+  }
+  if (auto ok = device->start(); !ok) return std::unexpected(ok.error());
+  return device;
+}
+
+Error Device::error(Errc code, const std::string& what, int result) const {
+  const std::string said = take_driver_log();
+  std::string message = "DPDK's device " + name_ + " " + what;
+  if (result != 0) message += std::string(": ") + std::strerror(result < 0 ? -result : result);
+  return {code, message + (said.empty() ? "." : " (" + said + ").")};
+}
+
+Status Device::attach() {
+  if (::rte_eth_dev_get_port_by_name(name_.c_str(), &id_) == 0) return {};
+  static_cast<void>(take_driver_log());
+  if (const int result = ::rte_dev_probe(settings_.device.c_str()); result != 0) {
+    return std::unexpected(error(Errc::unreachable, "cannot be used", result));
+  }
+  attached_ = true;
+  if (::rte_eth_dev_get_port_by_name(name_.c_str(), &id_) == 0) return {};
+  return std::unexpected(error(Errc::unreachable, "is no network device, or its driver found nothing", 0));
+}
+
+Status Device::check(const rte_eth_dev_info& info) {
+  // Seen with DPDK 22.11: it starts, sends, and receives nothing.
+  if (std::string_view(info.driver_name) == "net_af_xdp" && !eal_->huge_pages()) {
+    const std::size_t needed = memory_needed(settings_.descriptors, settings_.queues, settings_.mtu);
+    return std::unexpected(error(Errc::exhausted,
+                                 "receives nothing into ordinary memory: " +
+                                     missing_pages_text(read_huge_pages(), needed) + " Or use net_af_packet",
+                                 0));
+  }
+  const std::uint32_t most = std::min<std::uint32_t>({info.max_rx_queues, info.max_tx_queues, kQueuesMax});
+  if (settings_.queues == 0 || settings_.queues > most) {
+    return std::unexpected(error(Errc::bad_config,
+                                 "has at most " + std::to_string(most) + " queues, and " +
+                                     std::to_string(settings_.queues) + " are asked for: one for each worker",
+                                 0));
+  }
+  return {};
+}
+
+Status Device::choose_mtu(const rte_eth_dev_info& info) {
+  std::uint16_t mtu = 0;
+  if (::rte_eth_dev_get_mtu(id_, &mtu) != 0 || mtu == 0) mtu = RTE_ETHER_MTU;
+  mtu_ = settings_.mtu != 0 ? settings_.mtu : std::max<std::uint32_t>(mtu, 1280);
+  if (mtu_ < 1280 || mtu_ > 65535 - 18 || (info.max_mtu != 0 && mtu_ > info.max_mtu)) {
+    return std::unexpected(
+        error(Errc::bad_config,
+              "takes an MTU of 1280 to " + std::to_string(info.max_mtu) + ", and not " + std::to_string(mtu_), 0));
+  }
+  return {};
+}
+
+Status Device::make_host() {
+  rte_ether_addr mac{};
+  if (const int result = ::rte_eth_macaddr_get(id_, &mac); result != 0) {
+    return std::unexpected(error(Errc::io, "has no MAC address", result));
+  }
+  ethernet::HostSettings host{.vlan = settings_.vlan,
+                              .addresses = settings_.addresses,
+                              .gateways = settings_.gateways,
+                              .mtu = mtu_,
+                              .neighbours = {.hash_seed = random_seed()}};
+  // Rings have none: one that is administered locally, drawn at random, as for any virtual interface.
+  if (rte_is_zero_ether_addr(&mac)) ::rte_eth_random_addr(mac.addr_bytes);
+  std::ranges::copy(mac.addr_bytes, host.mac.bytes.begin());
+  if (auto ok = ethernet::Host::check(host); !ok) {
+    return fail(Errc::bad_config,
+                "the addresses of DPDK's device " + name_ + " are wrong: " + ok.error().message + ".");
+  }
+  host_ = std::make_unique<ethernet::Host>(host);
+  return {};
+}
+
+Status Device::configure(const rte_eth_dev_info& info) {
+  constexpr std::uint64_t kReceive = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+  rte_eth_conf conf{};
+  conf.rxmode.mtu = mtu_;
+  // Drivers of virtual devices that say nothing of an MTU take frames of any length that fits their buffers, but must
+  // not be asked for more than they name.
+  constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+  if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < mtu_ + kAround) conf.rxmode.mtu = info.max_rx_pktlen - kAround;
+  conf.rxmode.offloads = info.rx_offload_capa & kReceive;
+  // The UDP checksum covers what IPv4's does not, so one alone would need both ways of writing headers; drivers offer
+  // both or none.
+  constexpr std::uint64_t kSums = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+  if ((info.tx_offload_capa & kSums) == kSums) {
+    conf.txmode.offloads |= kSums;
+    sends_ = {.ip = true, .udp = true};
+  }
+  // Every buffer of a queue is of one pool, in one piece, and held by nobody else; but with several queues, what other
+  // queues' ports send was never here, so this holds there, too.
+  conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  if (settings_.queues > 1) spread_over_queues(info, conf);
+  const int result = ::rte_eth_dev_configure(id_, settings_.queues, settings_.queues, &conf);
+  if (result != 0) return std::unexpected(error(Errc::io, "cannot be configured", result));
+  configured_ = true;
+  Descriptors& wanted = settings_.descriptors;
+  if (const int adjusted = ::rte_eth_dev_adjust_nb_rx_tx_desc(id_, &wanted.receive, &wanted.transmit); adjusted != 0) {
+    return std::unexpected(error(Errc::bad_config, "takes no such number of descriptors", adjusted));
+  }
+  return {};
+}
+
+Status Device::make_pools(const rte_eth_dev_info& info, const std::string& name) {
+  PoolSettings settings{.name = name,
+                        .mbufs = mbufs_needed(settings_.descriptors, settings_.queues),
+                        .data_room = data_room(mtu_),
+                        .node = ::rte_eth_dev_socket_id(id_)};
+  if (settings_.gpu_memory) {
+    auto receive = PacketPool::make_on_gpu(settings, info.device);
+    if (!receive)
+      return std::unexpected(error(receive.error().code, "cannot use GPU memory: " + receive.error().message, 0));
+    receive_pools_.push_back(std::move(*receive));
+    settings.name += "s";
+  }
+  auto pool = PacketPool::make(settings);
+  if (!pool) return std::unexpected(error(Errc::exhausted, "gets no packet buffers: " + pool.error().message, 0));
+  (settings_.gpu_memory ? send_pools_ : receive_pools_).push_back(std::move(*pool));
+  return {};
+}
+
+Status Device::make_queue(const rte_eth_dev_info& info, std::uint16_t queue) {
+  const std::string name = "tributary_" + std::to_string(id_) + "_" + std::to_string(queue);
+  if (auto ok = make_pools(info, name); !ok) return ok;
+  const int node = ::rte_eth_dev_socket_id(id_);
+  rings_.emplace_back();
+  if (settings_.queues > 1) {
+    rings_.back().reset(::rte_ring_create(name.c_str(), kHandOver, node, RING_F_SC_DEQ));
+    if (!rings_.back()) return std::unexpected(error(Errc::exhausted, "gets no ring", rte_errno));
+  }
+  const auto socket = static_cast<unsigned>(node);
+  const Descriptors& descriptors = settings_.descriptors;
+  int result = ::rte_eth_rx_queue_setup(id_, queue, descriptors.receive, socket, nullptr, receive_pool(queue).get());
+  if (result != 0) return std::unexpected(error(Errc::io, "gives no queue to receive from", result));
+  result = ::rte_eth_tx_queue_setup(id_, queue, descriptors.transmit, socket, nullptr);
+  if (result != 0) return std::unexpected(error(Errc::io, "gives no queue to send to", result));
+  return {};
+}
+
+Status Device::start() {
+  if (const int result = ::rte_eth_dev_start(id_); result != 0) {
+    return std::unexpected(error(Errc::io, "does not start", result));
+  }
+  started_ = true;
+  // Neighbour solicitations go to groups. A driver that cannot choose some takes all, or all frames there are.
+  std::vector<rte_ether_addr> groups;
+  for (const ethernet::MacAddress& mac : host_->multicast_groups()) {
+    rte_ether_addr group{};
+    std::ranges::copy(mac.bytes, group.addr_bytes);
+    groups.push_back(group);
+  }
+  const auto count = static_cast<std::uint32_t>(groups.size());
+  if (count > 0 && ::rte_eth_dev_set_mc_addr_list(id_, groups.data(), count) != 0 &&
+      ::rte_eth_allmulticast_enable(id_) != 0) {
+    static_cast<void>(::rte_eth_promiscuous_enable(id_));
+  }
+  static_cast<void>(take_driver_log());
+  return {};
+}
+
+Result<std::uint16_t> Device::bind(std::uint16_t udp_port, std::uint16_t queue) {
+  constexpr std::uint32_t kEphemeral = 49152;  // RFC 6335, 6
+  const std::lock_guard lock(bind_mutex_);
+  if (queue >= settings_.queues || queue_has_port_[queue]) {
+    return fail(Errc::io, "queue " + std::to_string(queue) + " of DPDK's device " + name_ + " is not free.");
+  }
+  if (udp_port == 0) {
+    constexpr std::uint32_t kSpan = 65536 - kEphemeral;
+    const auto first = static_cast<std::uint32_t>(random_seed() % kSpan);
+    for (std::uint32_t i = 0; i < kSpan && udp_port == 0; ++i) {
+      const auto candidate = static_cast<std::uint16_t>(kEphemeral + (first + i) % kSpan);
+      if (queue_of(candidate) == kNoQueue) udp_port = candidate;
+    }
+  }
+  if (udp_port == 0 || queue_of(udp_port) != kNoQueue) {
+    return fail(Errc::io, "UDP port " + std::to_string(udp_port) + " of DPDK's device " + name_ + " is in use.");
+  }
+  queue_has_port_[queue] = true;
+  queue_of_[udp_port].store(static_cast<std::uint8_t>(queue), std::memory_order_release);
+  if (settings_.queues > 1) rules_.emplace(udp_port, std::make_unique<Steering>(id_, udp_port, queue));
+  return udp_port;
+}
+
+void Device::release(std::uint16_t udp_port, std::uint16_t queue) noexcept {
+  const std::lock_guard lock(bind_mutex_);
+  queue_has_port_[queue] = false;
+  queue_of_[udp_port].store(kNoQueue, std::memory_order_release);
+  rules_.erase(udp_port);
+}
+
+bool Device::claim_turn(ethernet::TimePoint now) noexcept {
+  auto due = next_turn_.load(std::memory_order_relaxed);
+  if (now.time_since_epoch() < due) return false;
+  return next_turn_.compare_exchange_strong(due, now.time_since_epoch() + kTurn, std::memory_order_relaxed);
+}
+
+bool Device::claim_announcement(ethernet::TimePoint now) noexcept {
+  auto due = next_announcement_.load(std::memory_order_relaxed);
+  if (announcements_left_.load(std::memory_order_relaxed) <= 0 || now.time_since_epoch() < due || !link_up())
+    return false;
+  const auto next = now.time_since_epoch() + kAnnouncementInterval;
+  return next_announcement_.compare_exchange_strong(due, next, std::memory_order_relaxed) &&
+         announcements_left_.fetch_sub(1, std::memory_order_relaxed) > 0;
+}
+
+bool Device::link_up() const {
+  rte_eth_link link{};
+  return ::rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+DeviceCounters Device::counters() const {
+  return read_counters(id_);
+}
+
+std::size_t Device::mbufs_in_use() const {
+  std::size_t count = 0;
+  for (const auto& pool : receive_pools_) count += ::rte_mempool_in_use_count(pool->get());
+  for (const auto& pool : send_pools_) count += ::rte_mempool_in_use_count(pool->get());
+  return count;
+}
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,121 @@
+#pragma once
+// One Ethernet device that DPDK drives: configured at the start, and shared by the ports of its queues. It holds what
+// they have in common: the host that it is in its network, the pools, and which queue serves which UDP port.
+#include <array>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dpdk/budget.h"
+#include "dpdk/device_statistics.h"
+#include "dpdk/eal.h"
+#include "dpdk/packet_pool.h"
+#include "dpdk/steering.h"
+#include "ethernet/host.h"
+#include "ethernet/udp_template.h"
+
+struct rte_ring;
+struct rte_eth_dev_info;
+
+namespace tributary::transport::dpdk {
+
+struct DeviceSettings {
+  std::string device;  // "net_memif0,role=client,socket=/run/a.sock", "0000:3b:00.0", or the name of a port there is
+  std::vector<ethernet::Prefix> addresses;
+  std::vector<ethernet::IpAddress> gateways;
+  std::uint16_t vlan = 0;
+  std::uint16_t queues = 1;  // each is served by one port, on one thread
+  Descriptors descriptors{1024, 1024};
+  std::uint32_t mtu = 0;    // 0: as the device has it
+  bool gpu_memory = false;  // receive into the memory of a GPU that this processor can read
+};
+
+class Device {
+ public:
+  /// Opens, configures and starts it. Errors: unreachable (no such device, with what DPDK says), bad_config (addresses,
+  /// queues, MTU), exhausted (memory).
+  [[nodiscard]] static Result<std::shared_ptr<Device>> open(std::shared_ptr<Eal> eal, const DeviceSettings& settings);
+  /// Stops it; its ports must be gone.
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] const Eal& eal() const noexcept { return *eal_; }
+  [[nodiscard]] std::uint16_t id() const noexcept { return id_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const DeviceSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] ethernet::Host& host() noexcept { return *host_; }
+  [[nodiscard]] std::uint32_t mtu() const noexcept { return mtu_; }
+  /// The same one, unless packets come into a GPU's memory.
+  [[nodiscard]] const PacketPool& receive_pool(std::uint16_t queue) const noexcept { return *receive_pools_[queue]; }
+  [[nodiscard]] const PacketPool& send_pool(std::uint16_t queue) const noexcept {
+    return send_pools_.empty() ? *receive_pools_[queue] : *send_pools_[queue];
+  }
+  /// Where other queues put what is for this one's port; nullptr for a device of one queue.
+  [[nodiscard]] rte_ring* handed_over(std::uint16_t queue) const noexcept { return rings_[queue].get(); }
+  [[nodiscard]] ethernet::ChecksumsByDevice sends_checksums() const noexcept { return sends_; }
+
+  /// A UDP port for a queue, and where the device can, a rule that brings its datagrams to it. 0 chooses one.
+  /// Errc::io: it is taken. A queue has one port.
+  [[nodiscard]] Result<std::uint16_t> bind(std::uint16_t udp_port, std::uint16_t queue);
+  void release(std::uint16_t udp_port, std::uint16_t queue) noexcept;
+  /// The queue that serves it, or kNoQueue. Any thread.
+  [[nodiscard]] std::uint8_t queue_of(std::uint16_t udp_port) const noexcept {
+    return queue_of_[udp_port].load(std::memory_order_acquire);
+  }
+  static constexpr std::uint8_t kNoQueue = 0xFF;
+  static constexpr std::uint16_t kQueuesMax = 64;
+
+  /// For one caller among all threads, and not too often: true when it is time to look after the neighbours.
+  [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
+  /// The same, while the host has not yet announced itself often enough since the link came up.
+  [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;
+
+  /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
+  [[nodiscard]] DeviceCounters counters() const;
+  [[nodiscard]] bool link_up() const;
+  /// Packet buffers that are in use now, of all pools; after the ports are gone none but the device's own.
+  [[nodiscard]] std::size_t mbufs_in_use() const;
+
+ private:
+  Device(std::shared_ptr<Eal> eal, const DeviceSettings& settings);
+  [[nodiscard]] Status attach();
+  [[nodiscard]] Status check(const rte_eth_dev_info& info);
+  [[nodiscard]] Status choose_mtu(const rte_eth_dev_info& info);
+  [[nodiscard]] Status configure(const rte_eth_dev_info& info);
+  [[nodiscard]] Status make_queue(const rte_eth_dev_info& info, std::uint16_t queue);
+  [[nodiscard]] Status make_pools(const rte_eth_dev_info& info, const std::string& name);
+  [[nodiscard]] Status make_host();
+  [[nodiscard]] Status start();
+  [[nodiscard]] Error error(Errc code, const std::string& what, int result) const;
+
+  const std::shared_ptr<Eal> eal_;
+  DeviceSettings settings_;
+  std::string name_;
+  std::uint16_t id_ = 0;
+  bool attached_ = false;  // by us
+  bool configured_ = false;
+  bool started_ = false;
+  std::uint32_t mtu_ = 0;
+  ethernet::ChecksumsByDevice sends_;
+  std::vector<std::unique_ptr<PacketPool>> receive_pools_;
+  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: the same
+  struct RingFree {
+    void operator()(rte_ring* ring) const noexcept;
+  };
+  std::vector<std::unique_ptr<rte_ring, RingFree>> rings_;
+  std::unique_ptr<ethernet::Host> host_;
+  std::array<std::atomic<std::uint8_t>, 65536> queue_of_;
+  std::mutex bind_mutex_;
+  std::vector<bool> queue_has_port_;
+  std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // by UDP port
+  std::atomic<ethernet::Clock::duration> next_turn_{};
+  std::atomic<ethernet::Clock::duration> next_announcement_{};
+  std::atomic<int> announcements_left_;
+};
+
+}  // namespace tributary::transport::dpdk

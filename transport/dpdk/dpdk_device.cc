@@ -1,0 +1,102 @@
+#include "dpdk/device.h"
+#include "tributary/transport/dpdk.h"
+
+#include <algorithm>
+
+namespace tributary::transport {
+namespace {
+
+dpdk::HugePages huge_pages(DpdkHugePages wanted) {
+  switch (wanted) {
+    case DpdkHugePages::prefer:
+      return dpdk::HugePages::prefer;
+    case DpdkHugePages::require:
+      return dpdk::HugePages::require;
+    case DpdkHugePages::never:
+      break;
+  }
+  return dpdk::HugePages::never;
+}
+
+std::unexpected<Error> wrong(const Error& error) {
+  return fail(Errc::bad_config, error.message + ".");
+}
+
+Result<dpdk::DeviceSettings> device_settings(const DpdkDeviceSettings& settings) {
+  dpdk::DeviceSettings device{.device = settings.device,
+                              .vlan = settings.vlan,
+                              .queues = settings.queues,
+                              .descriptors = {settings.descriptors, settings.descriptors},
+                              .mtu = settings.mtu,
+                              .gpu_memory = settings.gpu_memory};
+  for (const std::string& text : settings.addresses) {
+    const auto prefix = ethernet::parse_prefix(text);
+    if (!prefix) return wrong(prefix.error());
+    device.addresses.push_back(*prefix);
+  }
+  for (const std::string& text : settings.gateways) {
+    const auto gateway = ethernet::parse_ip(text);
+    if (!gateway) return wrong(gateway.error());
+    device.gateways.push_back(*gateway);
+  }
+  return device;
+}
+
+/// PCI addresses: "3b:00.0", "0000:3b:00.0"; virtual devices begin with a letter, and some drivers' names hold digits.
+bool is_pci(const std::string& device) {
+  return device.find(':') != std::string::npos && device.find('_') == std::string::npos;
+}
+
+}  // namespace
+
+DpdkDevice::DpdkDevice(std::shared_ptr<dpdk::Device> device) : device_(std::move(device)) {}
+DpdkDevice::~DpdkDevice() = default;
+
+Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& settings) {
+  auto wanted = device_settings(settings);
+  if (!wanted) return std::unexpected(wanted.error());
+  constexpr std::uint32_t kJumbo = 9000;  // what an unknown device may turn out to carry
+  dpdk::EalSettings eal_settings{.huge_pages = huge_pages(settings.huge_pages),
+                                 .memory_bytes = dpdk::memory_needed(wanted->descriptors, settings.queues,
+                                                                     settings.mtu != 0 ? settings.mtu : kJumbo),
+                                 .file_prefix = settings.file_prefix,
+                                 .more = settings.arguments};
+  if (is_pci(settings.device)) eal_settings.pci_devices.push_back(settings.device);
+  auto eal = dpdk::Eal::start(eal_settings);
+  if (!eal) return std::unexpected(eal.error());
+  auto device = dpdk::Device::open(std::move(*eal), *wanted);
+  if (!device) return std::unexpected(device.error());
+  return std::shared_ptr<DpdkDevice>(new DpdkDevice(std::move(*device)));
+}
+
+std::string DpdkDevice::address() const {
+  return ethernet::to_string(device_->settings().addresses.front().address);
+}
+
+DpdkDeviceStatistics DpdkDevice::statistics() const {
+  dpdk::DeviceCounters driver = device_->counters();
+  const ethernet::HostCounts host = device_->host().counts();
+  return {.received_packets = driver.received_packets,
+          .received_bytes = driver.received_bytes,
+          .sent_packets = driver.sent_packets,
+          .sent_bytes = driver.sent_bytes,
+          .receive_missed = driver.receive_missed,
+          .receive_errors = driver.receive_errors,
+          .receive_no_buffer = driver.receive_no_buffer,
+          .send_errors = driver.send_errors,
+          .others = std::move(driver.others),
+          .arp_answered = host.arp_answered,
+          .ndp_answered = host.ndp_answered,
+          .echoes_answered = host.echoes_answered,
+          .refusals_sent = host.refusals_sent,
+          .answers_limited = host.answers_limited,
+          .control_ignored = host.control_ignored,
+          .address_conflicts = host.address_conflicts,
+          .neighbours = host.neighbours.entries,
+          .neighbours_failed = host.neighbours.failed,
+          .buffers_in_use = device_->mbufs_in_use(),
+          .link_up = device_->link_up(),
+          .huge_pages = device_->eal().huge_pages()};
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,140 @@
+#include "dpdk/port.h"
+#include "packet/faulty_port.h"
+#include "packet/packet_transport.h"
+#include "tributary/transport/dpdk.h"
+
+#include <cstdlib>
+
+namespace tributary::transport {
+namespace {
+
+constexpr std::size_t kWindowsMin = 1U << 20;
+
+packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk::Device& device) {
+  packet::PacketSettings packets;
+  packets.frames_queued_max = settings.frames_queued_max;
+  packets.connections_max = settings.connections_max;
+  packets.half_open_max = settings.half_open_max;
+  // What all peers together may send ahead must fit the device's queue, full frames taken for granted.
+  const std::size_t queue = std::size_t{device.settings().descriptors.receive} * device.mtu();
+  packets.window_bytes_total = std::max(queue, kWindowsMin);
+  packets.window_bytes = std::min(settings.window_bytes, packets.window_bytes_total);
+  packets.keepalive = settings.keepalive;
+  packets.peer_timeout = settings.peer_timeout;
+  packets.congestion.target = settings.delay_target;
+  if (settings.sleep_max <= Duration::zero()) packets.busy_poll = Duration::max() / 4;
+  return packets;
+}
+
+/// For tests of whole processes, on networks that lose nothing.
+Result<std::unique_ptr<packet::PacketPort>> with_faults(std::unique_ptr<packet::PacketPort> port) {
+  const char* const told = std::getenv("TRIBUTARY_TEST_PACKET_FAULTS");
+  if (told == nullptr || *told == '\0') return port;
+  const auto faults = packet::parse_port_faults(told);
+  if (!faults) return std::unexpected(faults.error());
+  return packet::make_faulty(std::move(port), *faults);
+}
+
+}  // namespace
+
+DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSettings& settings)
+    : device_(std::move(device)) {
+  const dpdk::PortSettings port{.queue = settings.queue,
+                                .core = settings.core,
+                                .dscp = settings.dscp,
+                                .spin = settings.spin,
+                                .sleep_max = settings.sleep_max};
+  const auto open = [this, port](const Endpoint& at) -> Result<std::unique_ptr<packet::PacketPort>> {
+    dpdk::PortSettings there = port;
+    there.udp_port = at.port;
+    auto opened = dpdk::DpdkPort::open(device_->device_, there);
+    if (!opened) return std::unexpected(opened.error());
+    port_ = opened->get();
+    return with_faults(std::move(*opened));
+  };
+  packets_ = std::make_unique<packet::PacketTransport>(open, packet_settings(settings, *device_->device_));
+}
+
+DpdkTransport::~DpdkTransport() = default;
+
+Status DpdkTransport::check(const Endpoint& at) const {
+  if (at.host.empty()) return {};
+  const auto ip = ethernet::parse_ip(at.host);
+  if (ip && (ethernet::is_unspecified(*ip) || device_->device_->host().has(*ip))) return {};
+  return fail(Errc::io, to_string(at) + " is no address of DPDK's device " + device_->device_->name() + ".");
+}
+
+/// Where peers can be told to connect to: all addresses serve, but a listener names one.
+class DpdkListener final : public Listener {
+ public:
+  DpdkListener(std::unique_ptr<Listener> inner, std::string host) : inner_(std::move(inner)), host_(std::move(host)) {}
+  Endpoint local() const override { return {host_, inner_->local().port}; }
+
+ private:
+  const std::unique_ptr<Listener> inner_;
+  const std::string host_;
+};
+
+Result<std::unique_ptr<Listener>> DpdkTransport::listen(const Endpoint& at, Acceptor& acceptor) {
+  if (auto ok = check(at); !ok) return std::unexpected(ok.error());
+  auto listener = packets_->listen({named_host(at), at.port}, acceptor);
+  if (!listener) return listener;
+  return std::make_unique<DpdkListener>(std::move(*listener), named_host(at));
+}
+
+Result<std::unique_ptr<Listener>> DpdkTransport::listen_for(const Endpoint& at, Route route) {
+  if (auto ok = check(at); !ok) return std::unexpected(ok.error());
+  auto listener =
+      packets_->listen_for({named_host(at), at.port}, [route = std::move(route)](const packet::Claim& claim) {
+        return route({.group = claim.group, .lane = claim.lane});
+      });
+  if (!listener) return listener;
+  return std::make_unique<DpdkListener>(std::move(*listener), named_host(at));
+}
+
+std::string DpdkTransport::named_host(const Endpoint& at) const {
+  const auto ip = ethernet::parse_ip(at.host);
+  return ip && !ethernet::is_unspecified(*ip) ? at.host : device_->address();
+}
+
+std::unique_ptr<Channel> DpdkTransport::connect(const Endpoint& to, ChannelHandler& handler, Duration limit) {
+  return packets_->connect(to, handler, limit);
+}
+std::size_t DpdkTransport::poll(Duration wait) {
+  return packets_->poll(wait);
+}
+void DpdkTransport::post(std::function<void()> call) {
+  packets_->post(std::move(call));
+}
+
+DpdkStatistics DpdkTransport::statistics() const {
+  const packet::PacketStatistics from = packets_->statistics();
+  DpdkStatistics to{.frames_sent = from.frames_sent,
+                    .frames_received = from.frames_received,
+                    .packets_sent = from.packets_sent,
+                    .packets_received = from.packets_received,
+                    .bytes_sent = from.bytes_sent,
+                    .bytes_received = from.bytes_received,
+                    .packets_sent_again = from.packets_sent_again,
+                    .packets_came_late = from.packets_came_late,
+                    .repeats = from.repeats,
+                    .marked = from.marked,
+                    .timeouts = from.timeouts,
+                    .stray = from.unknown_connection + from.senseless,
+                    .no_room = from.no_room,
+                    .peers_silent = from.peers_silent,
+                    .accepted = from.accepted,
+                    .refused_full = from.refused_full,
+                    .connections = from.connections};
+  for (const std::uint64_t count : from.rejects) to.rejected += count;
+  if (port_ == nullptr) return to;
+  const dpdk::PortStatistics port = port_->statistics();
+  for (const std::uint64_t count : port.dropped) to.frames_malformed += count;
+  to.frames_malformed += port.dropped_scattered;
+  to.frames_foreign = port.dropped_foreign + port.dropped_port;
+  to.frames_handed_over = port.handed_over;
+  to.unsent = port.unsent_full + port.unsent_no_route + port.unsent_no_neighbour + port.unsent_too_long;
+  return to;
+}
+
+}  // namespace tributary::transport

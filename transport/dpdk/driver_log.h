@@ -1,0 +1,14 @@
+#pragma once
+// What DPDK and its drivers print: the last lines are kept for our own error messages, instead of standing in the
+// program's output without their connection.
+#include <cstdio>
+#include <string>
+
+namespace tributary::transport::dpdk {
+
+/// From now on. Once in a process; never undone, because drivers print until the end.
+void capture_driver_log();
+/// The last lines since the last call, joined; for the end of an error message.
+[[nodiscard]] std::string take_driver_log();
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,52 @@
+#pragma once
+// DPDK's environment: memory, drivers, cores. There is one in a process, it starts once, and when it has ended it can
+// not start again: that is DPDK's rule.
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::transport::dpdk {
+
+enum class HugePages : std::uint8_t {
+  prefer,   // ordinary memory where they do not suffice
+  require,  // an error says how many are missing
+  never,
+};
+
+struct EalSettings {
+  HugePages huge_pages = HugePages::prefer;
+  std::size_t memory_bytes = 64U << 20U;  // all that devices will take: Device::memory_needed(), summed up
+  std::vector<std::string> pci_devices;   // the only ones that are touched; none: PCI is left alone
+  std::string file_prefix;                // empty: no file is made at all; else of DPDK's files, for its own tools
+  std::vector<std::string> more;          // arguments for DPDK, as they are
+};
+
+class Eal {
+ public:
+  /// The one of this process: started with `settings`, or as it was started before, while somebody holds it. Errors:
+  /// exhausted (huge pages), denied, bad_config (DPDK does not understand it), unsupported (ended before).
+  [[nodiscard]] static Result<std::shared_ptr<Eal>> start(const EalSettings& settings);
+  ~Eal();
+  Eal(const Eal&) = delete;
+  Eal& operator=(const Eal&) = delete;
+
+  [[nodiscard]] bool huge_pages() const noexcept { return huge_pages_; }
+
+  /// Gives the calling thread a number among DPDK's, by which pools keep a cache for it; until the thread ends. Cheap
+  /// when it has one already.
+  static void adopt_thread();
+
+ private:
+  explicit Eal(bool huge_pages) : huge_pages_(huge_pages) {}
+  const bool huge_pages_;
+};
+
+/// The arguments for rte_eal_init(), without the program's name. A pure function, for tests. `cores`: those that this
+/// process may run on.
+[[nodiscard]] std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pages,
+                                                     const std::vector<unsigned>& cores);
+
+}  // namespace tributary::transport::dpdk

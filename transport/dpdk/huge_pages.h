@@ -1,0 +1,23 @@
+#pragma once
+// What the kernel has of huge pages, and what to do where that is too little.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tributary::transport::dpdk {
+
+struct HugePagePool {
+  std::size_t page_bytes = 0;
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+
+/// From the kernel's list, which tests put elsewhere. Largest pages first.
+[[nodiscard]] std::vector<HugePagePool> read_huge_pages(const std::string& folder = "/sys/kernel/mm/hugepages");
+[[nodiscard]] std::size_t free_bytes(const std::vector<HugePagePool>& pools) noexcept;
+/// A whole sentence: how much is needed, how much there is, and the command that makes up for it.
+[[nodiscard]] std::string missing_pages_text(const std::vector<HugePagePool>& pools, std::size_t needed_bytes);
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,45 @@
+#include "dpdk/packet_pool.h"
+
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+#include "dpdk/budget.h"
+#include "dpdk/gpu_memory.h"
+
+namespace tributary::transport::dpdk {
+
+PacketPool::PacketPool(rte_mempool* pool, std::unique_ptr<GpuMemory> memory, std::ptrdiff_t seen_at)
+    : pool_(pool), memory_(std::move(memory)), seen_at_(seen_at) {}
+
+PacketPool::~PacketPool() {
+  ::rte_mempool_free(pool_);
+}
+
+Result<std::unique_ptr<PacketPool>> PacketPool::make(const PoolSettings& settings) {
+  rte_mempool* const pool = ::rte_pktmbuf_pool_create(settings.name.c_str(), settings.mbufs, kCache, 0,
+                                                      static_cast<std::uint16_t>(settings.data_room), settings.node);
+  if (pool == nullptr) {
+    return fail(Errc::exhausted, std::to_string(settings.mbufs) + " buffers of " + std::to_string(settings.data_room) +
+                                     " bytes (" + std::strerror(rte_errno) + ")");
+  }
+  return std::unique_ptr<PacketPool>(new PacketPool(pool, nullptr, 0));
+}
+
+Result<std::unique_ptr<PacketPool>> PacketPool::make_on_gpu(const PoolSettings& settings, rte_device* device) {
+  auto memory = GpuMemory::allocate(std::size_t{settings.mbufs} * settings.data_room, device);
+  if (!memory) return std::unexpected(memory.error());
+  const rte_pktmbuf_extmem extent{.buf_ptr = (*memory)->of_device(),
+                                  .buf_iova = RTE_BAD_IOVA,
+                                  .buf_len = (*memory)->bytes(),
+                                  .elt_size = static_cast<std::uint16_t>(settings.data_room)};
+  rte_mempool* const pool =
+      ::rte_pktmbuf_pool_create_extbuf(settings.name.c_str(), settings.mbufs, kCache, 0,
+                                       static_cast<std::uint16_t>(settings.data_room), settings.node, &extent, 1);
+  if (pool == nullptr) return fail(Errc::exhausted, std::string("a pool over GPU memory: ") + std::strerror(rte_errno));
+  const std::ptrdiff_t seen_at = (*memory)->of_processor() - static_cast<std::byte*>((*memory)->of_device());
+  return std::unique_ptr<PacketPool>(new PacketPool(pool, std::move(*memory), seen_at));
+}
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,102 @@
+#include "dpdk/port.h"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+
+namespace tributary::transport::dpdk {
+namespace {
+
+constexpr std::size_t kProbesPerTurn = 16;
+constexpr std::uint64_t kTurnsPerSecond = 1000;
+
+}  // namespace
+
+Result<std::unique_ptr<DpdkPort>> DpdkPort::open(std::shared_ptr<Device> device, const PortSettings& settings) {
+  auto bell = WakeBell::make();
+  if (!bell) return std::unexpected(bell.error());
+  const auto udp_port = device->bind(settings.udp_port, settings.queue);
+  if (!udp_port) return std::unexpected(udp_port.error());
+  return std::unique_ptr<DpdkPort>(new DpdkPort(std::move(device), settings, *udp_port, std::move(*bell)));
+}
+
+DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, std::uint16_t udp_port,
+                   std::unique_ptr<WakeBell> bell)
+    : device_(std::move(device)),
+      settings_(settings),
+      id_(device_->id()),
+      udp_port_(udp_port),
+      bell_(std::move(bell)),
+      seen_at_(device_->receive_pool(settings.queue).seen_at()),
+      turn_cycles_(::rte_get_tsc_hz() / kTurnsPerSecond),
+      routes_(std::make_unique<std::array<Route, kRoutes>>()) {}
+
+DpdkPort::~DpdkPort() {
+  transmit();
+  give_back_shown();
+  ::rte_pktmbuf_free_bulk(staged_.data(), static_cast<unsigned>(staged_count_));
+  for (const Waiting& one : std::span(waiting_).first(waiting_count_)) ::rte_pktmbuf_free(one.mbuf);
+  device_->release(udp_port_, settings_.queue);
+}
+
+packet::PacketAddress DpdkPort::local() const {
+  const auto& addresses = device_->settings().addresses;
+  return {addresses.size() == 1 ? addresses.front().address : ethernet::IpAddress{}, udp_port_};
+}
+
+std::size_t DpdkPort::datagram_bytes_max(const packet::PacketAddress& to) {
+  const std::size_t ip_bytes = ethernet::is_ipv4(to.ip) ? ethernet::kIpv4Bytes : ethernet::kIpv6Bytes;
+  return device_->host().path_mtu(to.ip, Clock::now()) - ip_bytes - ethernet::kUdpBytes;
+}
+
+void DpdkPort::wait(Duration limit) {
+  const Duration sleep = std::min(limit, settings_.sleep_max);
+  if (bell_->take() || sleep <= Duration::zero()) return;
+  const auto idle = std::chrono::duration<double>(static_cast<double>(::rte_rdtsc() - last_arrival_) /
+                                                  static_cast<double>(::rte_get_tsc_hz()));
+  if (idle < settings_.spin) return;
+  bell_->sleep(sleep);
+}
+
+void DpdkPort::wake() noexcept {
+  bell_->ring();
+}
+
+/// Once a millisecond: what follows from time alone.
+void DpdkPort::look_after(TimePoint now) {
+  now_ = now;
+  second_ =
+      static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+  retry_waiting(now);
+  if (!device_->claim_turn(now)) return;
+  ethernet::Host& host = device_->host();
+  std::array<ethernet::NeighbourProbe, kProbesPerTurn> probes;
+  const std::size_t due = host.neighbours().due(now, probes);
+  for (const auto& probe : std::span(probes).first(due)) {
+    send_control([&](std::span<std::byte> out) { return host.write_probe(probe, out); });
+  }
+  if (!device_->claim_announcement(now)) return;
+  for (std::size_t i = 0; i < host.addresses_count(); ++i) {
+    send_control([&](std::span<std::byte> out) { return host.write_announcement(i, out); });
+  }
+}
+
+/// `write` returns how much it has written; 0: nothing is to be sent.
+void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte> out)>& write) {
+  rte_mbuf* const mbuf = has_room() ? ::rte_pktmbuf_alloc(device_->send_pool(settings_.queue).get()) : nullptr;
+  if (mbuf == nullptr) return;  // asked again, or not so important
+  auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
+  const std::size_t bytes = write({at, std::min<std::size_t>(rte_pktmbuf_tailroom(mbuf), device_->mtu() + 18U)});
+  if (bytes == 0) {
+    ::rte_pktmbuf_free(mbuf);
+    return;
+  }
+  mbuf->data_len = static_cast<std::uint16_t>(bytes);
+  mbuf->pkt_len = static_cast<std::uint32_t>(bytes);
+  stage(mbuf);
+  answers_staged_ = true;
+}
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,133 @@
+#pragma once
+// One queue of a device as a port for the packet protocol: run to completion on its thread. receive() takes a burst
+// from the device, answers what the network asks of a host, and shows the datagrams; send() writes into packet buffers;
+// flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken.
+//
+// Payloads are copied into the packet buffer, in the same pass that sums them where the device does not. The other way,
+// a second segment that borrows the payload, would have to keep flush() until the device has sent it: port.h lends it
+// no longer.
+#include <array>
+#include <functional>
+#include <memory>
+
+#include "dpdk/device.h"
+#include "dpdk/port_statistics.h"
+#include "dpdk/wake_bell.h"
+#include "ethernet/udp_template.h"
+#include "packet/port.h"
+
+struct rte_mbuf;
+
+namespace tributary::transport::dpdk {
+
+struct PortSettings {
+  std::uint16_t udp_port = 0;  // 0 chooses one
+  std::uint16_t queue = 0;
+  int core = -1;  // the thread that receives is put there; -1: it stays where it is
+  std::uint8_t dscp = 0;
+  // wait() returns at once for so long after something came, and then sleeps, at most so long at a time. A device has
+  // no bell: what comes meanwhile waits. 0: never sleeps; the usual choice for a core of its own.
+  Duration spin = std::chrono::microseconds(200);
+  Duration sleep_max{};
+};
+
+class DpdkPort final : public packet::PacketPort {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<DpdkPort>> open(std::shared_ptr<Device> device,
+                                                              const PortSettings& settings);
+  ~DpdkPort() override;
+  DpdkPort(const DpdkPort&) = delete;
+  DpdkPort& operator=(const DpdkPort&) = delete;
+
+  [[nodiscard]] std::size_t receive(std::span<packet::ReceivedPacket> into) override;
+  [[nodiscard]] bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
+                          std::span<const std::byte> payload) override;
+  void flush() override;
+  void wait(Duration limit) override;
+  void wake() noexcept override;
+  [[nodiscard]] std::size_t datagram_bytes_max(const packet::PacketAddress& to) override;
+  [[nodiscard]] packet::PacketAddress local() const override;
+
+  [[nodiscard]] PortStatistics statistics() const { return statistics_; }
+  [[nodiscard]] Device& device() noexcept { return *device_; }
+
+ private:
+  DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, std::uint16_t udp_port,
+           std::unique_ptr<WakeBell> bell);
+
+  /// All datagrams to one address begin alike. Found by a hash of the address; who shares a place displaces the other.
+  struct Route {
+    packet::PacketAddress to;
+    bool valid = false;
+    bool resolved = false;         // the neighbour's MAC address is in `headers`
+    std::uint32_t generation = 0;  // of the neighbours, and
+    std::uint32_t second = 0;      // of time, as it was then: the neighbour must see that it is in use
+    std::size_t bytes_max = 0;     // of a datagram's payload
+    ethernet::IpAddress next_hop{};
+    ethernet::UdpTemplate headers;
+  };
+  /// A datagram whose neighbour has not answered yet.
+  struct Waiting {
+    rte_mbuf* mbuf = nullptr;
+    ethernet::IpAddress next_hop{};
+    TimePoint since;
+  };
+  static constexpr std::size_t kRoutes = 256;
+
+  // port_receive.cc
+  void adopt_thread();
+  void give_back_shown() noexcept;
+  [[nodiscard]] std::size_t take_burst(std::span<rte_mbuf*> burst) noexcept;
+  [[nodiscard]] bool show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept;
+  [[nodiscard]] bool is_for_us(const ethernet::Frame& frame) const noexcept;
+  [[nodiscard]] bool take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                                   packet::ReceivedPacket& as) noexcept;
+  [[nodiscard]] bool take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                                  packet::ReceivedPacket& as) noexcept;
+  void hand_over(rte_mbuf* mbuf, std::uint8_t queue) noexcept;
+  void take_control(const ethernet::Frame& frame, std::span<const std::byte> bytes);
+  void drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept;
+
+  // port_send.cc
+  [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
+  [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
+  void fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
+            std::span<const std::byte> payload) const noexcept;
+  /// False: the device takes no more now.
+  [[nodiscard]] bool has_room() noexcept;
+  void stage(rte_mbuf* mbuf) noexcept;
+  void transmit() noexcept;
+  void drop_if_stuck();
+  void keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop);
+  void retry_waiting(TimePoint now);
+
+  // port.cc
+  void look_after(TimePoint now);
+  void send_control(const std::function<std::size_t(std::span<std::byte> out)>& write);
+
+  const std::shared_ptr<Device> device_;
+  const PortSettings settings_;
+  const std::uint16_t id_;
+  const std::uint16_t udp_port_;
+  const std::unique_ptr<WakeBell> bell_;
+  const std::ptrdiff_t seen_at_;     // of received packets: PacketPool::seen_at()
+  const std::uint64_t turn_cycles_;  // between looks at the clock: a millisecond
+  std::uint64_t next_turn_ = 0;
+  TimePoint now_;  // not older than that
+  std::uint32_t second_ = 0;
+
+  std::array<rte_mbuf*, kReceiveBurst> shown_{};
+  std::size_t shown_count_ = 0;
+  std::array<rte_mbuf*, kTransmitBurst> staged_{};
+  std::size_t staged_count_ = 0;
+  TimePoint stuck_since_;  // the device has taken nothing since
+  std::array<Waiting, kWaiting> waiting_{};
+  std::size_t waiting_count_ = 0;
+  std::unique_ptr<std::array<Route, kRoutes>> routes_;
+  std::uint64_t last_arrival_ = 0;  // in cycles
+  bool answers_staged_ = false;
+  bool thread_adopted_ = false;
+  PortStatistics statistics_;
+};
+
+}  // namespace tributary::transport::dpdk

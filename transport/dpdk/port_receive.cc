@@ -1,0 +1,176 @@
+// What a port does with what comes.
+#include <pthread.h>
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+#include <sched.h>
+
+#include <algorithm>
+
+#include "dpdk/port.h"
+#include "ethernet/quotation.h"
+
+namespace tributary::transport::dpdk {
+namespace {
+
+constexpr std::size_t kAhead = 4;  // packets whose headers are fetched while one is looked at
+
+constexpr std::uint64_t kIpGood = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
+constexpr std::uint64_t kUdpGood = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
+
+ethernet::CheckedByDevice checked(const rte_mbuf& mbuf) noexcept {
+  return {.ip = (mbuf.ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == kIpGood,
+          .udp = (mbuf.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == kUdpGood};
+}
+
+void prefetch(const rte_mbuf* mbuf) noexcept {
+  rte_prefetch0(rte_pktmbuf_mtod(mbuf, const void*));
+}
+
+}  // namespace
+
+std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
+  if (!thread_adopted_) adopt_thread();
+  give_back_shown();
+  const std::uint64_t cycles = ::rte_rdtsc();
+  if (cycles >= next_turn_) {
+    next_turn_ = cycles + turn_cycles_;
+    look_after(Clock::now());
+  }
+  std::array<rte_mbuf*, kReceiveBurst> burst;
+  const std::size_t count = take_burst(std::span(burst).first(std::min(into.size(), burst.size())));
+  if (count > 0) last_arrival_ = cycles;
+  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i]);
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) prefetch(burst[i + kAhead]);
+    if (show(burst[i], into[shown])) ++shown;
+  }
+  if (answers_staged_) transmit();
+  return shown;
+}
+
+/// At the first call: a port belongs to the thread that receives.
+void DpdkPort::adopt_thread() {
+  thread_adopted_ = true;
+  Eal::adopt_thread();
+  if (settings_.core < 0) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(static_cast<unsigned>(settings_.core), &cores);
+  // Where this core may not be had it runs where it is: slower, and no reason to stop.
+  static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof cores, &cores));
+}
+
+void DpdkPort::give_back_shown() noexcept {
+  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));
+  shown_count_ = 0;
+}
+
+std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
+  std::size_t count = 0;
+  if (rte_ring* const ring = device_->handed_over(settings_.queue)) {
+    count = ::rte_ring_dequeue_burst(ring, reinterpret_cast<void**>(burst.data()),
+                                     static_cast<unsigned>(burst.size() / 2), nullptr);
+  }
+  return count + ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count,
+                                    static_cast<std::uint16_t>(burst.size() - count));
+}
+
+void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
+  ++counter;
+  ::rte_pktmbuf_free(mbuf);
+}
+
+/// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
+bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
+  if (mbuf->nb_segs > 1 && ::rte_pktmbuf_linearize(mbuf) != 0) {
+    drop(mbuf, statistics_.dropped_scattered);
+    return false;
+  }
+  const std::span<std::byte> bytes(rte_pktmbuf_mtod(mbuf, std::byte*) + seen_at_, mbuf->data_len);
+  const ethernet::Frame frame = ethernet::parse_frame(bytes, checked(*mbuf));
+  if (frame.from_mac == device_->host().settings().mac) {  // sockets see what the kernel sends from the same interface
+    drop(mbuf, statistics_.dropped_foreign);
+    return false;
+  }
+  if (frame.kind == ethernet::FrameKind::udp) return take_datagram(mbuf, frame, bytes, as);
+  if (frame.kind == ethernet::FrameKind::dropped) {
+    drop(mbuf, statistics_.dropped[static_cast<std::size_t>(frame.drop)]);
+    return false;
+  }
+  if (take_refusal(mbuf, frame, bytes, as)) return true;
+  take_control(frame, bytes);
+  ::rte_pktmbuf_free(mbuf);
+  return false;
+}
+
+/// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.
+bool DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                            packet::ReceivedPacket& as) noexcept {
+  const auto quotation = ethernet::parse_quotation(frame, bytes);
+  if (!quotation || !quotation->port_unreachable || !is_for_us(frame) || quotation->from_port != udp_port_)
+    return false;
+  as = {.from = {quotation->to, quotation->to_port},
+        .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
+        .refused = true};
+  ++statistics_.control;
+  shown_[shown_count_++] = mbuf;
+  return true;
+}
+
+bool DpdkPort::is_for_us(const ethernet::Frame& frame) const noexcept {
+  const ethernet::HostSettings& host = device_->host().settings();
+  return frame.to_mac == host.mac && frame.vlan == host.vlan && device_->host().has(frame.to);
+}
+
+bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                             packet::ReceivedPacket& as) noexcept {
+  if (!is_for_us(frame)) {
+    drop(mbuf, statistics_.dropped_foreign);
+    return false;
+  }
+  if (frame.to_port != udp_port_) {
+    const std::uint8_t queue = device_->queue_of(frame.to_port);
+    if (queue == Device::kNoQueue || queue == settings_.queue) {
+      send_control([&](std::span<std::byte> out) { return device_->host().refuse(frame, bytes, now_, out); });
+      drop(mbuf, statistics_.dropped_port);
+    } else {
+      hand_over(mbuf, queue);
+    }
+    return false;
+  }
+  as = {.from = {frame.from, frame.from_port},
+        .bytes = bytes.subspan(frame.body_offset, frame.body_bytes),
+        .congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced};
+  ++statistics_.received;
+  statistics_.received_bytes += frame.body_bytes;
+  statistics_.marked += as.congestion_experienced ? 1 : 0;
+  shown_[shown_count_++] = mbuf;
+  return true;
+}
+
+/// Its checksums need not be looked at again.
+void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t queue) noexcept {
+  mbuf->ol_flags |= kIpGood | kUdpGood;
+  if (::rte_ring_enqueue(device_->handed_over(queue), mbuf) != 0) {
+    drop(mbuf, statistics_.dropped_handed_over);
+  } else {
+    ++statistics_.handed_over;
+  }
+}
+
+void DpdkPort::take_control(const ethernet::Frame& frame, std::span<const std::byte> bytes) {
+  ethernet::Host& host = device_->host();
+  if (frame.to_mac != host.settings().mac && !frame.to_mac.is_group()) {
+    ++statistics_.dropped_foreign;
+    return;
+  }
+  ++statistics_.control;
+  const std::uint32_t before = host.neighbours().generation();
+  send_control([&](std::span<std::byte> out) { return host.answer(frame, bytes, now_, out); });
+  if (waiting_count_ > 0 && host.neighbours().generation() != before) retry_waiting(now_);
+}
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,171 @@
+// What a port does with what it is given to send.
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "dpdk/port.h"
+
+namespace tributary::transport::dpdk {
+namespace {
+
+constexpr auto kStuckAfter = std::chrono::milliseconds(100);
+constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // as long as a neighbour is asked
+
+std::size_t place_of(const packet::PacketAddress& to) noexcept {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  std::memcpy(&low, to.ip.data(), sizeof low);
+  std::memcpy(&high, to.ip.data() + sizeof low, sizeof high);
+  const std::uint64_t mixed = (low ^ (high * 0x9E3779B97F4A7C15ULL) ^ to.port) * 0xC2B2AE3D27D4EB4FULL;
+  return static_cast<std::size_t>(mixed >> 32U);
+}
+
+}  // namespace
+
+bool DpdkPort::make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation) {
+  ethernet::Host& host = device_->host();
+  const auto source = host.source_for(to.ip);
+  const auto next_hop = host.next_hop(to.ip);
+  route = {.to = to};
+  if (!source || !next_hop) return false;
+  ethernet::UdpFlow flow{.from_mac = host.settings().mac,
+                         .vlan = host.settings().vlan,
+                         .from = *source,
+                         .to = to.ip,
+                         .from_port = udp_port_,
+                         .to_port = to.port,
+                         .dscp = settings_.dscp};
+  route.resolved = host.neighbours().find(*next_hop, flow.to_mac);
+  if (!route.resolved) host.neighbours().want(*next_hop, Clock::now());
+  route.next_hop = *next_hop;
+  route.headers = ethernet::UdpTemplate(flow, device_->sends_checksums());
+  route.bytes_max = datagram_bytes_max(to);
+  route.generation = generation;
+  route.second = second_;
+  route.valid = true;
+  return true;
+}
+
+/// Makes it where it is new, or may have changed: with the neighbours, and once a second.
+DpdkPort::Route* DpdkPort::route_to(const packet::PacketAddress& to) {
+  Route& route = (*routes_)[place_of(to) % kRoutes];
+  const std::uint32_t generation = device_->host().neighbours().generation();
+  const bool fresh = route.valid && route.generation == generation && route.second == second_ && route.to == to;
+  return fresh || make_route(route, to, generation) ? &route : nullptr;
+}
+
+bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
+                    std::span<const std::byte> payload) {
+  if (!has_room()) return false;
+  const Route* const route = route_to(to);
+  if (route == nullptr) {
+    ++statistics_.unsent_no_route;
+    return true;
+  }
+  const std::size_t bytes = header.size() + payload.size();
+  if (bytes > route->bytes_max) {
+    ++statistics_.unsent_too_long;
+    return true;
+  }
+  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(device_->send_pool(settings_.queue).get());
+  if (mbuf == nullptr) {
+    ++statistics_.unsent_no_buffer;
+    return false;
+  }
+  fill(mbuf, *route, header, payload);
+  ++statistics_.sent;
+  statistics_.sent_bytes += bytes;
+  route->resolved ? stage(mbuf) : keep_waiting(mbuf, route->next_hop);
+  return true;
+}
+
+void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
+                    std::span<const std::byte> payload) const noexcept {
+  const std::size_t before = route.headers.bytes();
+  const std::size_t bytes = header.size() + payload.size();
+  auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
+  std::byte* const body = at + before;
+  mbuf->data_len = static_cast<std::uint16_t>(before + bytes);
+  mbuf->pkt_len = mbuf->data_len;
+  if (device_->sends_checksums().udp) {
+    std::memcpy(body, header.data(), header.size());
+    if (!payload.empty()) std::memcpy(body + header.size(), payload.data(), payload.size());
+    route.headers.write(at, bytes, 0);
+    mbuf->ol_flags = (route.headers.ipv4() ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6) |
+                     RTE_MBUF_F_TX_UDP_CKSUM;
+    mbuf->l2_len = (before - route.headers.ip_bytes() - ethernet::kUdpBytes) & 0x7FU;
+    mbuf->l3_len = route.headers.ip_bytes() & 0x1FFU;
+    return;
+  }
+  const ethernet::PartialSum of_header = ethernet::copy_and_sum(body, header);
+  const ethernet::PartialSum of_payload = ethernet::copy_and_sum(body + header.size(), payload);
+  const bool odd = header.size() % 2 != 0;
+  route.headers.write(at, bytes, of_header + (odd ? ethernet::at_odd_place(of_payload) : of_payload));
+}
+
+bool DpdkPort::has_room() noexcept {
+  if (staged_count_ == kTransmitBurst) transmit();
+  return staged_count_ < kTransmitBurst;
+}
+
+/// There is room.
+void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
+  staged_[staged_count_++] = mbuf;
+}
+
+void DpdkPort::transmit() noexcept {
+  answers_staged_ = false;
+  if (staged_count_ == 0) return;
+  auto count = static_cast<std::uint16_t>(staged_count_);
+  if (device_->sends_checksums().udp) count = ::rte_eth_tx_prepare(id_, settings_.queue, staged_.data(), count);
+  const std::size_t taken = count > 0 ? ::rte_eth_tx_burst(id_, settings_.queue, staged_.data(), count) : 0;
+  if (taken > 0) stuck_since_ = {};
+  staged_count_ -= taken;
+  std::memmove(staged_.data(), staged_.data() + taken, staged_count_ * sizeof(rte_mbuf*));
+}
+
+void DpdkPort::flush() {
+  transmit();
+  if (staged_count_ > 0) drop_if_stuck();
+}
+
+/// A device takes nothing while its link is down. What it has not taken is kept for the next flush(), but not so long
+/// that the network gets what nobody wants any more.
+void DpdkPort::drop_if_stuck() {
+  const TimePoint now = Clock::now();
+  if (stuck_since_ == TimePoint{}) stuck_since_ = now;
+  if (now - stuck_since_ < kStuckAfter) return;
+  statistics_.unsent_full += staged_count_;
+  ::rte_pktmbuf_free_bulk(staged_.data(), static_cast<unsigned>(staged_count_));
+  staged_count_ = 0;
+}
+
+void DpdkPort::keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop) {
+  if (waiting_count_ == kWaiting) {
+    drop(mbuf, statistics_.unsent_no_neighbour);
+    return;
+  }
+  waiting_[waiting_count_++] = {mbuf, next_hop, Clock::now()};
+}
+
+/// Sends what waits for neighbours that are known now; the others go on waiting, in their order, but not for ever.
+void DpdkPort::retry_waiting(TimePoint now) {
+  std::size_t left = 0;
+  for (Waiting& one : std::span(waiting_).first(waiting_count_)) {
+    ethernet::MacAddress mac;
+    if (has_room() && device_->host().neighbours().find(one.next_hop, mac)) {
+      std::memcpy(rte_pktmbuf_mtod(one.mbuf, std::byte*), mac.bytes.data(), mac.bytes.size());
+      stage(one.mbuf);
+      answers_staged_ = true;
+    } else if (now - one.since > kWaitsAtMost) {
+      drop(one.mbuf, statistics_.unsent_no_neighbour);
+    } else {
+      waiting_[left++] = one;
+    }
+  }
+  waiting_count_ = left;
+}
+
+}  // namespace tributary::transport::dpdk

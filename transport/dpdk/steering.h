@@ -1,0 +1,30 @@
+#pragma once
+// Which queue gets which frames, where a device can choose: by rules that send a UDP port's datagrams to the queue of
+// the thread that serves it, else by spreading. What comes to the wrong queue all the same is handed over in software
+// (port_receive.cc).
+#include <array>
+#include <cstdint>
+
+struct rte_eth_dev_info;
+struct rte_eth_conf;
+struct rte_flow;
+
+namespace tributary::transport::dpdk {
+
+/// Asks for receive-side scaling over UDP and IP, as far as the device has it.
+void spread_over_queues(const rte_eth_dev_info& info, rte_eth_conf& conf) noexcept;
+
+/// The device's rules for one UDP port, over IPv4 and IPv6: as many of them as it can have, which may be none.
+class Steering {
+ public:
+  Steering(std::uint16_t device, std::uint16_t udp_port, std::uint16_t queue);
+  ~Steering();
+  Steering(const Steering&) = delete;
+  Steering& operator=(const Steering&) = delete;
+
+ private:
+  const std::uint16_t device_;
+  std::array<rte_flow*, 2> rules_;
+};
+
+}  // namespace tributary::transport::dpdk

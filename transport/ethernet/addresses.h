@@ -1,0 +1,58 @@
+#pragma once
+// Hardware and IP addresses, and what follows from them. An IPv4 address is kept as IPv6's ::ffff:a.b.c.d.
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::transport::ethernet {
+
+struct MacAddress {
+  std::array<std::uint8_t, 6> bytes{};
+  friend auto operator<=>(const MacAddress&, const MacAddress&) = default;
+  /// Of a group of stations; the broadcast address is one, too.
+  [[nodiscard]] bool is_group() const noexcept { return (bytes[0] & 1U) != 0; }
+};
+inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
+
+using IpAddress = std::array<std::uint8_t, 16>;
+
+/// ::ffff:0:0/96, or IPv6 otherwise.
+[[nodiscard]] bool is_ipv4(const IpAddress& ip) noexcept;
+[[nodiscard]] IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept;
+[[nodiscard]] std::array<std::uint8_t, 4> ipv4_of(const IpAddress& ip) noexcept;
+/// :: and 0.0.0.0.
+[[nodiscard]] bool is_unspecified(const IpAddress& ip) noexcept;
+/// Of a group of hosts, or of all (255.255.255.255).
+[[nodiscard]] bool is_multicast(const IpAddress& ip) noexcept;
+/// 127.0.0.0/8 and ::1, which never appear in a network.
+[[nodiscard]] bool is_loopback(const IpAddress& ip) noexcept;
+/// fe80::/10.
+[[nodiscard]] bool is_link_local(const IpAddress& ip) noexcept;
+
+/// fe80:: with the modified EUI-64 of `mac` (RFC 4291, appendix A).
+[[nodiscard]] IpAddress link_local_of(const MacAddress& mac) noexcept;
+/// ff02::1:ffXX:XXXX, where a neighbour solicitation for `ip` goes to (RFC 4291, 2.7.1).
+[[nodiscard]] IpAddress solicited_node_of(const IpAddress& ip) noexcept;
+/// ff02::1.
+[[nodiscard]] IpAddress all_nodes() noexcept;
+/// The group of stations that an IPv6 multicast address goes to (RFC 2464, 7).
+[[nodiscard]] MacAddress multicast_mac_of(const IpAddress& ip) noexcept;
+
+/// An address and how many of its leading bits the network shares; of IPv4 the bits of the mapped address: 96 to 128.
+struct Prefix {
+  IpAddress address{};
+  unsigned bits = 0;
+  [[nodiscard]] bool contains(const IpAddress& ip) const noexcept;
+};
+
+[[nodiscard]] Result<IpAddress> parse_ip(std::string_view text);
+/// "10.0.0.1/24", "fd00::1/64". Errc::bad_argument says what is wrong.
+[[nodiscard]] Result<Prefix> parse_prefix(std::string_view text);
+[[nodiscard]] std::string to_string(const IpAddress& ip);
+[[nodiscard]] std::string to_string(const MacAddress& mac);
+
+}  // namespace tributary::transport::ethernet

@@ -1,0 +1,34 @@
+#pragma once
+// The checksum of IP, ICMP and UDP: one's complement sum of 16-bit words (RFC 1071). Partial sums are kept in the
+// processor's byte order, which RFC 1071 (2B) shows to be free, and added up in any order as long as each piece but the
+// last is of even length.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "ethernet/addresses.h"
+
+namespace tributary::transport::ethernet {
+
+/// Not folded; room for the sum of 4 GiB.
+using PartialSum = std::uint64_t;
+
+[[nodiscard]] PartialSum partial_sum(std::span<const std::byte> bytes) noexcept;
+/// The same while copying `from` to `to`: one pass over memory instead of two.
+[[nodiscard]] PartialSum copy_and_sum(std::byte* to, std::span<const std::byte> from) noexcept;
+/// `sum` as that of bytes which stand at an odd place.
+[[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
+/// What UDP and ICMPv6 cover besides their own bytes.
+[[nodiscard]] PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
+                                           std::uint32_t bytes) noexcept;
+/// In the processor's order: to be stored as it is, by memcpy. 0 for bytes that hold their own right checksum.
+[[nodiscard]] std::uint16_t finish(PartialSum sum) noexcept;
+/// What finish() gave, to its place in a header.
+inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
+  std::memcpy(at, &checksum, sizeof checksum);
+}
+/// finish() that is never 0, which in UDP would mean "no checksum".
+[[nodiscard]] std::uint16_t finish_udp(PartialSum sum) noexcept;
+
+}  // namespace tributary::transport::ethernet

@@ -1,0 +1,37 @@
+#pragma once
+// Whole ARP, neighbour discovery and ICMP frames. Each returns its length, or 0 where `out` is too small for it.
+#include <optional>
+#include <span>
+
+#include "ethernet/addresses.h"
+#include "ethernet/frame.h"
+
+namespace tributary::transport::ethernet {
+
+struct IcmpKind {
+  std::uint8_t type = 0;
+  std::uint8_t code = 0;
+};
+
+struct Station {
+  MacAddress mac;
+  IpAddress ip{};
+};
+
+enum class ArpOperation : std::uint16_t { request = 1, reply = 2 };
+/// `target.mac` is what the message holds; `to` is the station that the frame goes to.
+[[nodiscard]] std::size_t write_arp(std::span<std::byte> out, std::uint16_t vlan, ArpOperation operation,
+                                    const Station& sender, const Station& target, const MacAddress& to);
+
+/// For `target`; to the station `at`, or to all that may have it.
+[[nodiscard]] std::size_t write_solicitation(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
+                                             const IpAddress& target, const std::optional<MacAddress>& at);
+/// `target` is ours. `solicited`: an answer to one station.
+[[nodiscard]] std::size_t write_advertisement(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
+                                              const Station& to, bool solicited);
+/// An ICMP or ICMPv6 message, whose bytes after the checksum are `rest`.
+[[nodiscard]] std::size_t write_icmp(std::span<std::byte> out, std::uint16_t vlan, const Station& from,
+                                     const Station& to, IcmpKind kind, std::uint8_t hop_limit,
+                                     std::span<const std::byte> rest);
+
+}  // namespace tributary::transport::ethernet

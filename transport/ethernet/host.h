@@ -1,0 +1,108 @@
+#pragma once
+// A well-behaved host on an Ethernet, without its data: it answers ARP, neighbour solicitations and pings, finds its
+// neighbours, believes its routers about path MTUs, and leaves all else alone. No I/O: frames come in by answer(), and
+// what must be sent is written to where the caller wants it.
+//
+// next_hop(), find() and has() may be called from any thread and take no lock; the rest is rare and takes one.
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ethernet/neighbour_table.h"
+#include "ethernet/parser.h"
+#include "ethernet/path_mtu.h"
+#include "ethernet/rate_limit.h"
+
+namespace tributary::transport::ethernet {
+
+struct HostSettings {
+  MacAddress mac;
+  std::uint16_t vlan = 0;           // 0: untagged
+  std::vector<Prefix> addresses;    // at most one of IPv4 and one of IPv6; IPv6 brings its link-local address along
+  std::vector<IpAddress> gateways;  // the same; must be on the link
+  std::uint32_t mtu = 1500;         // IP packets on the link
+  NeighbourSettings neighbours;
+  std::uint32_t answers_per_second = 1000;  // to ARP requests and neighbour solicitations
+  std::uint32_t echoes_per_second = 100;
+  std::uint32_t refusals_per_second = 100;
+};
+
+/// Since the start.
+struct HostCounts {
+  std::uint64_t arp_answered = 0, ndp_answered = 0, echoes_answered = 0;
+  std::uint64_t answers_limited = 0;    // more than the settings allow
+  std::uint64_t control_ignored = 0;    // ARP, ICMP and neighbour discovery that is malformed or asks nothing of us
+  std::uint64_t address_conflicts = 0;  // another station says that it has our address
+  std::uint64_t path_mtu_told = 0;
+  std::uint64_t refusals_sent = 0;
+  NeighbourCounts neighbours;
+};
+
+class Host {
+ public:
+  /// Errc::bad_argument says which address is wrong.
+  [[nodiscard]] static Status check(const HostSettings& settings);
+  /// `settings` have passed check().
+  explicit Host(const HostSettings& settings);
+
+  [[nodiscard]] bool has(const IpAddress& to) const noexcept;
+  /// The address from which we speak to `to`; none of that family: nullopt.
+  [[nodiscard]] std::optional<IpAddress> source_for(const IpAddress& to) const noexcept;
+  /// `to` where it is on the link, or its gateway; nullopt where there is no way.
+  [[nodiscard]] std::optional<IpAddress> next_hop(const IpAddress& to) const noexcept;
+  [[nodiscard]] NeighbourTable& neighbours() noexcept { return neighbours_; }
+  /// Longest IP packet to `to`.
+  [[nodiscard]] std::uint32_t path_mtu(const IpAddress& to, TimePoint now) const {
+    return path_mtu_.get(to, settings_.mtu, now);
+  }
+  [[nodiscard]] const HostSettings& settings() const noexcept { return settings_; }
+  /// The groups whose frames the device must take: those of IPv6's solicitations.
+  [[nodiscard]] std::vector<MacAddress> multicast_groups() const;
+
+  /// Takes an ARP, ICMP or ICMPv6 frame. Returns the length of the answer that was written to `out`, which overlaps
+  /// nothing; 0: there is none.
+  [[nodiscard]] std::size_t answer(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
+                                   std::span<std::byte> out);
+  /// For a datagram to a port where nobody is: that this is so (ICMP's port unreachable). 0: not said, for its rate.
+  [[nodiscard]] std::size_t refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
+                                   std::span<std::byte> out);
+  /// A question that must be asked.
+  [[nodiscard]] std::size_t write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const;
+  [[nodiscard]] std::size_t addresses_count() const noexcept { return own_.size(); }
+  /// Says whose our `number`th address is, so that who remembers another station forgets it (RFC 5227, 2.3; RFC 4861,
+  /// 7.2.6); 0: there are no more.
+  [[nodiscard]] std::size_t write_announcement(std::size_t number, std::span<std::byte> out) const;
+  [[nodiscard]] HostCounts counts() const;
+
+ private:
+  [[nodiscard]] std::size_t answer_arp(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
+                                       std::span<std::byte> out);
+  [[nodiscard]] std::size_t answer_icmp(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
+                                        std::span<std::byte> out);
+  [[nodiscard]] std::size_t answer_icmp6(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
+                                         std::span<std::byte> out);
+  [[nodiscard]] std::size_t answer_solicitation(const Frame& frame, std::span<const std::byte> message, TimePoint now,
+                                                std::span<std::byte> out);
+  void hear_advertisement(const Frame& frame, std::span<const std::byte> message, TimePoint now);
+  [[nodiscard]] std::size_t answer_echo(const Frame& frame, std::span<const std::byte> message, TimePoint now,
+                                        std::span<std::byte> out);
+  void hear_too_big(const Frame& frame, std::span<const std::byte> bytes, TimePoint now);
+  [[nodiscard]] bool on_link(const IpAddress& ip) const noexcept;
+  [[nodiscard]] bool may_answer(RateLimit& limit, TimePoint now);
+  std::size_t ignore() noexcept;
+
+  const HostSettings settings_;
+  std::vector<Prefix> own_;  // with the link-local one
+  NeighbourTable neighbours_;
+  PathMtu path_mtu_;
+  mutable std::mutex mutex_;  // the limits and the counts
+  RateLimit answers_;
+  RateLimit echoes_;
+  RateLimit refusals_;
+  HostCounts counts_;
+};
+
+}  // namespace tributary::transport::ethernet

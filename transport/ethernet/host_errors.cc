@@ -1,0 +1,45 @@
+// What a host says of datagrams that reach nobody, and believes of what others say of its own.
+#include <algorithm>
+#include <cstring>
+
+#include "ethernet/control_writer.h"
+#include "ethernet/host.h"
+#include "ethernet/icmp.h"
+#include "ethernet/quotation.h"
+
+namespace tributary::transport::ethernet {
+
+/// Only routers can know: whoever is on the link gets whatever the link carries.
+void Host::hear_too_big(const Frame& frame, std::span<const std::byte> bytes, TimePoint now) {
+  const auto quotation = parse_quotation(frame, bytes);
+  if (!quotation || !quotation->mtu || !has(quotation->from) || frame.to != quotation->from || on_link(quotation->to)) {
+    ignore();
+    return;
+  }
+  path_mtu_.told(quotation->to, *quotation->mtu, now);
+  const std::lock_guard lock(mutex_);
+  ++counts_.path_mtu_told;
+}
+
+std::size_t Host::refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
+                         std::span<std::byte> out) {
+  constexpr std::size_t kQuotedMax = 528;  // so that IPv4's packet has at most 576 bytes (RFC 1812, 4.3.2.3)
+  constexpr std::size_t kUnused = 4;
+  if (!may_answer(refusals_, now)) return 0;
+  const bool ipv4 = is_ipv4(datagram.to);
+  const std::size_t ip_at = datagram.body_offset - kUdpBytes - (ipv4 ? kIpv4Bytes : kIpv6Bytes);
+  const std::size_t end = std::size_t{datagram.body_offset} + datagram.body_bytes;
+  std::array<std::byte, kUnused + kQuotedMax> rest{};
+  const std::size_t quoted = std::min(kQuotedMax, end - ip_at);
+  std::memcpy(rest.data() + kUnused, bytes.data() + ip_at, quoted);
+  const IcmpKind kind =
+      ipv4 ? IcmpKind{kIcmpUnreachable, kIcmpPortUnreachable} : IcmpKind{kIcmp6Unreachable, kIcmp6PortUnreachable};
+  const std::size_t written =
+      write_icmp(out, settings_.vlan, {settings_.mac, datagram.to}, {datagram.from_mac, datagram.from}, kind, kHopLimit,
+                 std::span(rest).first(kUnused + quoted));
+  const std::lock_guard lock(mutex_);
+  ++counts_.refusals_sent;
+  return written;
+}
+
+}  // namespace tributary::transport::ethernet

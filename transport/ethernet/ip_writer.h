@@ -1,0 +1,20 @@
+#pragma once
+// Ethernet's and IP's headers. Each function writes one and returns where the next one begins; the room was checked.
+#include <cstddef>
+#include <cstdint>
+
+#include "ethernet/addresses.h"
+#include "ethernet/frame.h"
+
+namespace tributary::transport::ethernet {
+
+/// `vlan` 0: untagged.
+std::byte* write_ethernet(std::byte* at, const MacAddress& to, const MacAddress& from, std::uint16_t vlan,
+                          EtherType type) noexcept;
+/// Asks not to be fragmented; the identification is 0, which RFC 6864 (4.1) allows for such.
+std::byte* write_ipv4(std::byte* at, const IpAddress& from, const IpAddress& to, IpProtocol protocol,
+                      std::uint8_t traffic_class, std::size_t body_bytes) noexcept;
+std::byte* write_ipv6(std::byte* at, const IpAddress& from, const IpAddress& to, IpProtocol protocol,
+                      std::uint8_t traffic_class, std::uint8_t hop_limit, std::size_t body_bytes) noexcept;
+
+}  // namespace tributary::transport::ethernet

@@ -1,0 +1,62 @@
+#pragma once
+// What a frame is. A pure function of its bytes: no state, nothing is written, every length is checked before use.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "ethernet/addresses.h"
+#include "ethernet/frame.h"
+
+namespace tributary::transport::ethernet {
+
+enum class FrameKind : std::uint8_t { dropped, udp, arp, icmp, icmp6 };
+
+/// Why a frame is not looked at further. All are counted.
+enum class Drop : std::uint8_t {
+  none,
+  runt,           // too short for what its headers say
+  group_source,   // from a group address, which no station has
+  vlan,           // tagged twice
+  ether_type,     // neither IP nor ARP
+  ip_version,     // the IP header is of another version than Ethernet says
+  ip_options,     // IPv4 options, IPv6 extension headers
+  ip_fragment,    // of a larger datagram: this protocol sends none
+  ip_length,      // the IP header's lengths do not fit the frame
+  ip_checksum,    // IPv4's header
+  ip_source,      // a source that no host can have: multicast, loopback, unspecified
+  protocol,       // neither UDP nor ICMP
+  udp_length,     // UDP's length is not that of the IP datagram
+  udp_port,       // from port 0
+  udp_checksum,   // wrong, or missing where IPv6 asks for one
+  icmp_checksum,  // ICMP's or ICMPv6's
+  arp_format,     // not of IPv4 over Ethernet
+};
+inline constexpr std::size_t kDrops = 17;
+[[nodiscard]] std::string_view to_string(Drop drop) noexcept;
+
+/// What a device has checked already.
+struct CheckedByDevice {
+  bool ip = false;
+  bool udp = false;
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::dropped;
+  Drop drop = Drop::none;
+  Ecn ecn = Ecn::not_capable;
+  std::uint8_t hop_limit = 0;
+  std::uint16_t vlan = 0;  // 0: untagged, or tagged for its priority alone
+  std::uint16_t from_port = 0;
+  std::uint16_t to_port = 0;
+  std::uint32_t body_offset = 0;  // in the frame: UDP's payload, the ICMP message with its header, the ARP message
+  std::uint32_t body_bytes = 0;   // without Ethernet's padding
+  MacAddress from_mac;
+  MacAddress to_mac;
+  IpAddress from{};  // of IP frames
+  IpAddress to{};
+};
+
+[[nodiscard]] Frame parse_frame(std::span<const std::byte> bytes, CheckedByDevice checked = {}) noexcept;
+
+}  // namespace tributary::transport::ethernet

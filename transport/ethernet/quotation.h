@@ -1,0 +1,26 @@
+#pragma once
+// The datagram of ours that an ICMP error is about: routers and hosts quote its beginning (RFC 792, RFC 4443 2.4).
+// Whoever invents one must guess what we have sent.
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ethernet/parser.h"
+
+namespace tributary::transport::ethernet {
+
+struct Quotation {
+  IpAddress from{};
+  IpAddress to{};
+  std::uint16_t from_port = 0;
+  std::uint16_t to_port = 0;
+  std::uint32_t payload_offset = 0;  // in the frame; may be less than was sent, or nothing
+  std::uint32_t payload_bytes = 0;
+  bool port_unreachable = false;     // nobody is at `to` and `to_port`
+  std::optional<std::uint32_t> mtu;  // it was too long; this would not have been
+};
+
+/// Of a frame that parse_frame() calls ICMP or ICMPv6; nullopt where it is no such error, or not about a UDP datagram.
+[[nodiscard]] std::optional<Quotation> parse_quotation(const Frame& frame, std::span<const std::byte> bytes) noexcept;
+
+}  // namespace tributary::transport::ethernet

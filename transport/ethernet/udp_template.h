@@ -1,0 +1,55 @@
+#pragma once
+// The headers of all datagrams from one port to another, made once: what differs from datagram to datagram is two
+// lengths and two checksums.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "ethernet/addresses.h"
+#include "ethernet/checksum.h"
+#include "ethernet/frame.h"
+
+namespace tributary::transport::ethernet {
+
+struct UdpFlow {
+  MacAddress from_mac;
+  MacAddress to_mac;
+  std::uint16_t vlan = 0;  // 0: untagged
+  IpAddress from{};        // both of one family
+  IpAddress to{};
+  std::uint16_t from_port = 0;
+  std::uint16_t to_port = 0;
+  std::uint8_t dscp = 0;
+  Ecn ecn = Ecn::capable_0;
+};
+
+/// Which checksums the device fills in. It wants UDP's to hold the sum of the pseudo header, and IPv4's to be 0.
+struct ChecksumsByDevice {
+  bool ip = false;
+  bool udp = false;
+};
+
+class UdpTemplate {
+ public:
+  UdpTemplate() = default;
+  UdpTemplate(const UdpFlow& flow, ChecksumsByDevice device) noexcept;
+
+  /// Of all headers.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t ip_bytes() const noexcept { return ipv4_ ? kIpv4Bytes : kIpv6Bytes; }
+  [[nodiscard]] bool ipv4() const noexcept { return ipv4_; }
+  /// Writes bytes() to `at`. `payload_sum` is read only where the device does not sum.
+  void write(std::byte* at, std::size_t payload_bytes, PartialSum payload_sum) const noexcept;
+
+ private:
+  std::array<std::byte, kUdpHeadersBytesMax> headers_{};
+  std::uint8_t bytes_ = 0;
+  std::uint8_t ip_at_ = 0;
+  bool ipv4_ = false;
+  ChecksumsByDevice device_;
+  PartialSum ip_sum_ = 0;   // of IPv4's header without its length
+  PartialSum udp_sum_ = 0;  // of the pseudo header and UDP's, without lengths
+};
+
+}  // namespace tributary::transport::ethernet

@@ -1,0 +1,166 @@
+#pragma once
+// Frames over UDP by a network device that DPDK drives, without the kernel: the packet protocol (docs/protocol.md), run
+// to completion on the threads that poll. What the kernel does for sockets is done here: ARP, neighbour discovery and
+// pings are answered, neighbours found, checksums made and verified.
+//
+// A device is opened once and has a queue for each transport. Everything of DPDK's is in the process once, so the first
+// device that is opened decides about huge pages; it cannot be started again after the last one has gone.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tributary/transport/channel.h"
+
+namespace tributary::transport {
+
+namespace dpdk {
+class Device;
+class DpdkPort;
+}  // namespace dpdk
+namespace packet {
+class PacketTransport;
+}
+
+enum class DpdkHugePages : std::uint8_t {
+  prefer,   // ordinary memory where there are not enough
+  require,  // an error says how many are missing, and how to make them
+  never,
+};
+
+struct DpdkDeviceSettings {
+  std::string device;  // "net_af_packet0,iface=eth1", "net_memif0,role=server,socket=/run/x.sock", "0000:3b:00.0"
+  std::vector<std::string> addresses;  // with prefix length: "10.0.0.1/24"; at most one of IPv4 and one of IPv6
+  std::vector<std::string> gateways;   // for what is not on the link
+  std::uint16_t vlan = 0;              // 0: untagged
+  std::uint16_t queues = 1;            // transports that can be made of it
+  std::uint16_t descriptors = 1024;    // of each queue, each way
+  std::uint32_t mtu = 0;               // 0: as the device has it
+  DpdkHugePages huge_pages = DpdkHugePages::prefer;
+  std::string file_prefix;             // of DPDK's files, for its tools; empty: it makes none
+  std::vector<std::string> arguments;  // for DPDK, as they are
+  bool gpu_memory = false;             // receive into a GPU's memory (builds with TRIBUTARY_DPDK_GPU)
+};
+
+/// Since the start.
+struct DpdkDeviceStatistics {
+  // as the driver counts
+  std::uint64_t received_packets = 0, received_bytes = 0, sent_packets = 0, sent_bytes = 0;
+  std::uint64_t receive_missed = 0;     // the queue was full
+  std::uint64_t receive_errors = 0;     // damaged on the wire
+  std::uint64_t receive_no_buffer = 0;  // the pool was empty
+  std::uint64_t send_errors = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own that tell of loss, if not 0
+  // as a host in its network
+  std::uint64_t arp_answered = 0, ndp_answered = 0, echoes_answered = 0, refusals_sent = 0;
+  std::uint64_t answers_limited = 0;    // more than a host should say
+  std::uint64_t control_ignored = 0;    // ARP, ICMP, neighbour discovery: malformed, or none of ours
+  std::uint64_t address_conflicts = 0;  // another station says that it has our address
+  std::uint64_t neighbours = 0;         // now
+  std::uint64_t neighbours_failed = 0;  // did not answer
+  // now
+  std::size_t buffers_in_use = 0;
+  bool link_up = false;
+  bool huge_pages = false;
+};
+
+class DpdkDevice {
+ public:
+  /// Errc::unsupported where this build has no DPDK; bad_config, exhausted, denied, unreachable with a sentence that
+  /// says what to do.
+  [[nodiscard]] static Result<std::shared_ptr<DpdkDevice>> open(const DpdkDeviceSettings& settings);
+  /// Its transports have gone.
+  ~DpdkDevice();
+  DpdkDevice(const DpdkDevice&) = delete;
+  DpdkDevice& operator=(const DpdkDevice&) = delete;
+  /// Any thread, a few times a second.
+  [[nodiscard]] DpdkDeviceStatistics statistics() const;
+  [[nodiscard]] std::string address() const;  // the first of the settings', without the prefix length
+
+ private:
+  friend class DpdkTransport;
+  explicit DpdkDevice(std::shared_ptr<dpdk::Device> device);
+  const std::shared_ptr<dpdk::Device> device_;
+};
+
+struct DpdkSettings {
+  std::uint16_t queue = 0;                          // of the device; of no other transport
+  int core = -1;                                    // the thread that polls is put there; -1: it stays where it is
+  std::uint32_t frames_queued_max = 1024;           // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;            // open at once; more are refused, so that the peer can fall back
+  std::uint32_t half_open_max = 1024;               // of them, those whose first packet is awaited
+  std::size_t window_bytes = 1U << 20;              // per connection: what a peer may send ahead of our reading
+  Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
+  Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
+  Duration delay_target = std::chrono::microseconds(500);  // in the network, there and back: above it, less is sent
+  std::uint8_t dscp = 0;                                   // of what is sent
+  // A device has no bell: a poll() that waits spins, or, where this is not 0, sleeps for at most so long at a time
+  // after `spin` without a packet.
+  Duration sleep_max{};
+  Duration spin = std::chrono::microseconds(200);
+};
+
+/// Counts since the start. Read on the transport's thread.
+struct DpdkStatistics {
+  std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
+  std::uint64_t packets_sent_again = 0;
+  std::uint64_t packets_came_late = 0;  // were sent again for nothing
+  std::uint64_t repeats = 0;            // came twice
+  std::uint64_t marked = 0;             // came with the congestion mark
+  std::uint64_t timeouts = 0;
+  std::uint64_t rejected = 0;      // datagrams that were no packets
+  std::uint64_t stray = 0;         // packets that fit no connection
+  std::uint64_t no_room = 0;       // came, and no memory was left for them
+  std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_full = 0;
+  std::size_t connections = 0;  // open now
+  // of its queue
+  std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
+  std::uint64_t frames_foreign = 0;      // for another station, address, VLAN or port: dropped
+  std::uint64_t frames_handed_over = 0;  // came here, for another queue
+  std::uint64_t unsent = 0;              // no route, no neighbour, or a device that took nothing for long
+};
+
+/// What a connection claims before it is accepted: taken from the first frame that was queued on it.
+struct DpdkClaim {
+  std::uint64_t group = 0;
+  std::uint32_t lane = 0;
+};
+
+class DpdkTransport final : public Transport {
+ public:
+  DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSettings& settings = {});
+  /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
+  ~DpdkTransport() override;
+  DpdkTransport(const DpdkTransport&) = delete;
+  DpdkTransport& operator=(const DpdkTransport&) = delete;
+
+  /// One listener at a time, at all of the device's addresses; `at` names one of them or none.
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
+  /// Listens for several transports of this device: `route` says at which port the one listens that serves a
+  /// connection, and the other side is sent there. 0 refuses it.
+  using Route = std::function<std::uint16_t(const DpdkClaim& claim)>;
+  [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
+  [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
+  std::size_t poll(Duration wait) override;
+  [[nodiscard]] TimePoint now() const override { return Clock::now(); }
+  void post(std::function<void()> call) override;
+
+  [[nodiscard]] DpdkStatistics statistics() const;
+
+ private:
+  [[nodiscard]] Status check(const Endpoint& at) const;
+  [[nodiscard]] std::string named_host(const Endpoint& at) const;
+  const std::shared_ptr<DpdkDevice> device_;
+  dpdk::DpdkPort* port_ = nullptr;  // once it is open; packets_ owns it
+  std::unique_ptr<packet::PacketTransport> packets_;
+};
+
+}  // namespace tributary::transport
