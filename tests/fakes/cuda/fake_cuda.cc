@@ -173,6 +173,7 @@ void reset() {
   const Counts before = s.counts;
   s.counts = {};
   s.counts.contexts = before.contexts;
+  s.counts.pushed = before.pushed;
   s.counts.streams = before.streams;
   s.counts.events = before.events;
   s.counts.host_blocks = before.host_blocks;

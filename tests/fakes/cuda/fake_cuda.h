@@ -15,7 +15,7 @@ namespace fake_cuda {
 
 inline constexpr int kOutOfMemory = 2, kNotSupported = 801, kIllegalAddress = 700, kLaunchFailed = 719;
 
-/// As before the first use: one device, no failures. Not while anything lives.
+/// As before the first use: one device, no failures. What lives goes on, and is still counted.
 void reset();
 
 struct Settings {
