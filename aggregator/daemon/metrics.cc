@@ -222,11 +222,10 @@ Labels of_worker(std::size_t index) {
 }
 
 void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
-  if (workers.empty() || !workers.front().verbs) return;
   const auto add = [&](MetricType type, const auto& figure) {
     page.begin(type, figure.name, figure.help);
     for (std::size_t i = 0; i < workers.size(); ++i) {
-      if (workers[i].verbs) page.add((*workers[i].verbs).*figure.value, of_worker(i));
+      page.add(workers[i].verbs ? (*workers[i].verbs).*figure.value : 0, of_worker(i));
     }
   };
   for (const auto& counter : kVerbsCounters) add(MetricType::Counter, counter);

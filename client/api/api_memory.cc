@@ -1,5 +1,8 @@
 // tributary.h: registered memory.
+#include <optional>
+
 #include "client/api/guard.h"
+#include "client/gpu/memory_kind.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
 using namespace tributary::client;  // NOLINT(google-build-using-namespace)
@@ -16,15 +19,34 @@ Status check_range(const void* ptr, std::size_t bytes) {
   return {};
 }
 
-Status check_kind(tributary_mem_kind kind) {
-  switch (kind) {
-    case TRIBUTARY_MEM_HOST:
-      return {};
-    case TRIBUTARY_MEM_CUDA:
-      return fail(Errc::unsupported, "this libtributary is built without CUDA: copy to host memory first");
+/// That it is what the caller says. A range of a GPU lies in one allocation.
+Status check_kind(tributary_mem_kind kind, const void* ptr, std::size_t bytes, std::optional<int>& device) {
+  if (kind != TRIBUTARY_MEM_HOST && kind != TRIBUTARY_MEM_CUDA) {
+    return fail(Errc::bad_argument, "kind is " + std::to_string(static_cast<int>(kind)) +
+                                        "; allowed is TRIBUTARY_MEM_HOST (0) and TRIBUTARY_MEM_CUDA (1)");
   }
-  return fail(Errc::bad_argument, "kind is " + std::to_string(static_cast<int>(kind)) +
-                                      "; allowed is TRIBUTARY_MEM_HOST (0) and TRIBUTARY_MEM_CUDA (1)");
+  auto found = gpu::device_of(ptr);
+  if (!found) return std::unexpected(found.error());
+  device = *found;
+  if (kind == TRIBUTARY_MEM_HOST) {
+    return device ? fail(Errc::bad_argument,
+                         "ptr is memory of GPU " + std::to_string(*device) + "; its kind is TRIBUTARY_MEM_CUDA (1)")
+                  : Status{};
+  }
+  const auto driver = kernels::cuda::cuda_driver_of_process();
+  if (!driver) return std::unexpected(driver.error());
+  if (*driver == nullptr)
+    return fail(Errc::unsupported, "this process has no CUDA driver (libcuda.so.1) loaded, so it has no GPU memory");
+  if (!device) return fail(Errc::bad_argument, "ptr is no GPU memory; its kind is TRIBUTARY_MEM_HOST (0)");
+  kernels::cuda::DeviceAddress begin = 0;
+  std::size_t length = 0;
+  const auto address = reinterpret_cast<kernels::cuda::DeviceAddress>(ptr);
+  const auto result = (*driver)->address_range(begin, length, address);
+  if (result != kernels::cuda::CudaResult::success)
+    return std::unexpected(cuda_error(**driver, result, "asking for the allocation that ptr lies in"));
+  if (bytes <= begin + length - address) return {};
+  return fail(Errc::bad_argument, "bytes is " + std::to_string(bytes) + ", but the allocation ends " +
+                                      std::to_string(begin + length - address) + " bytes after ptr");
 }
 
 template <class Body>
@@ -42,13 +64,18 @@ tributary_status with_comm(const char* function, tributary_comm* handle, Body bo
 
 tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes, tributary_mem_kind kind,
                                         tributary_mem** mem) {
-  return with_comm("tributary_mem_register", comm, [&](const Comm& c) -> Status {
+  return with_comm("tributary_mem_register", comm, [&](Comm& c) -> Status {
     if (mem == nullptr) return fail(Errc::bad_argument, "mem is NULL");
     *mem = nullptr;
     if (auto ok = check_range(ptr, bytes); !ok) return ok;
-    if (auto ok = check_kind(kind); !ok) return ok;
+    std::optional<int> device;
+    if (auto ok = check_kind(kind, ptr, bytes, device); !ok) return ok;
     auto memory = std::make_shared<RegisteredMemory>(c.errors().id(), ptr, bytes);
-    memory->kept = c.keep_registered({static_cast<const std::byte*>(ptr), bytes});
+    if (device) {
+      if (auto ok = c.prepare_gpu(*device); !ok) return ok;
+    } else {
+      memory->kept = c.keep_registered({static_cast<const std::byte*>(ptr), bytes});
+    }
     *mem = memories().insert(std::move(memory));
     if (*mem == nullptr) return fail(Errc::exhausted, "too many ranges are registered at once");
     return {};
@@ -60,7 +87,9 @@ tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void*, size
   return with_comm("tributary_mem_register_dmabuf", comm, [&](const Comm&) -> Status {
     if (mem == nullptr) return fail(Errc::bad_argument, "mem is NULL");
     *mem = nullptr;
-    return fail(Errc::unsupported, "no transport of this libtributary takes a dma-buf: copy to host memory first");
+    return fail(Errc::unsupported,
+                "no transport of this libtributary takes a dma-buf: register GPU memory by its address, as "
+                "TRIBUTARY_MEM_CUDA; its data goes by way of pinned host memory");
   });
 }
 

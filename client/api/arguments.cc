@@ -141,7 +141,9 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
                                    .count = call.count},
                      .send = part.send > 0 ? static_cast<const std::byte*>(call.send) : nullptr,
                      .recv = part.recv > 0 ? static_cast<std::byte*>(call.recv) : nullptr,
-                     .in_place = *in_place};
+                     .in_place = *in_place,
+                     .send_bytes = part.send * size_of(*dtype),
+                     .recv_bytes = part.recv * size_of(*dtype)};
 }
 
 std::unique_ptr<Operation> make_operation(const CheckedCall& call) {

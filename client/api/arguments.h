@@ -29,6 +29,7 @@ struct CheckedCall {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   bool in_place = false;
+  std::size_t send_bytes = 0, recv_bytes = 0;  // that this rank reads and writes
 
   [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
 };

@@ -5,7 +5,9 @@
 #include "client/api/fork_guard.h"
 #include "client/api/http_group_service.h"
 #include "client/api/interfaces.h"
+#include "client/api/log.h"
 #include "client/api/transports.h"
+#include "client/gpu/path_choice.h"
 
 namespace tributary::client {
 namespace {
@@ -133,7 +135,9 @@ MemoryTable& memories() {
 Comm::Comm(std::uint32_t nranks, std::uint32_t rank)
     : nranks_(nranks), rank_(rank), process_(fork_generation()), errors_(std::make_shared<CommErrors>()) {}
 
-Comm::~Comm() = default;
+Comm::~Comm() {
+  if (thread_) thread_->stop();  // its last event waits for the stager's copies
+}
 
 bool Comm::of_this_process() const noexcept {
   return process_ == fork_generation();
@@ -151,8 +155,11 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
     *group = local;
     met->complete(status);
   };
-  events.over = [met, id = comm->errors_->id()](const Error& why) {
+  comm->transport_name_ = parts->transport_name;
+  comm->stager_ = std::make_unique<gpu::Stager>(comm->stager_hooks());
+  events.over = [met, id = comm->errors_->id(), stager = comm->stager_.get()](const Error& why) {
     met->complete(std::unexpected(why));
+    stager->drain();  // no request is done while a copy touches its buffers
     end_requests(id, why);
   };
   comm->thread_ = std::make_unique<ProgressThread>(std::move(*parts), std::move(events));
@@ -172,29 +179,116 @@ Status Comm::may_start() const {
   return fail(Errc::bad_argument, "the communicator is finalized: nothing can be started on it any more");
 }
 
+gpu::Stager::Hooks Comm::stager_hooks() {
+  return {
+      .call = {.arrived =
+                   [this] {
+                     static_cast<void>(thread_->submit([](Communicator& c) { c.staged_input_arrived(); }, Next::large));
+                   },
+               .failed = [this](const Error& why) { abort_all(why); }},
+      .keep = [this](std::span<const std::byte> memory) { return thread_->keep_registered(memory); },
+      .first_use = [this](gpu::CudaDriver& driver, int device) { tell_gpu_path(driver, device); }};
+}
+
+void Comm::tell_gpu_path(gpu::CudaDriver& driver, int device) const {
+  if (!logs(LogLevel::info)) return;
+  const auto choice = gpu::choose_path({.gpu = gpu::gpu_facts(driver, device),
+                                        .host = gpu::host_facts(),
+                                        .transport = {.name = local_ ? "shared memory" : transport_name_,
+                                                      .rdma = !local_ && transport_name_ == "verbs"}});
+  log(LogLevel::info,
+      "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) + ": " + choice.sentence);
+}
+
+/// The other ranks wait for what will not come.
+void Comm::abort_all(const Error& why) {
+  log(LogLevel::error, "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) +
+                           ": the communicator ends: " + why.message);
+  static_cast<void>(thread_->submit([text = why.message](Communicator& c) { c.abort(text); }, Next::large));
+}
+
+Result<std::shared_ptr<gpu::StagedCall>> Comm::stage(const CheckedCall& call) {
+  return stager_->stage({.send = call.send,
+                         .send_bytes = call.send_bytes,
+                         .recv = call.recv,
+                         .recv_bytes = call.recv_bytes,
+                         .in_place = call.in_place});
+}
+
+std::function<void(const Status&)> Comm::complete_from_outside(const std::shared_ptr<Request>& request) {
+  return [request, thread = thread_.get()](const Status& status) {
+    request->complete(status);
+    static_cast<void>(thread->submit([](Communicator&) {}, Next::large));
+  };
+}
+
+namespace {
+
+CheckedCall on_host(CheckedCall call, const gpu::StagedCall& staged) {
+  call.send = staged.host().send;
+  call.recv = staged.host().recv;
+  return call;
+}
+
+}  // namespace
+
 Status Comm::run(const CheckedCall& call) {
   if (auto ok = may_start(); !ok) return ok;
-  return local_->queue.run(local_call(call));
+  const auto staged = stage(call);
+  if (!staged) return std::unexpected(staged.error());
+  if (*staged == nullptr) return local_->queue.run(local_call(call));
+  if (auto ok = (*staged)->download(); !ok) return ok;
+  return (*staged)->finish(local_->queue.run(local_call(on_host(call, **staged))));
 }
 
 Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
+  auto made = stage(call);
+  if (!made) return std::unexpected(made.error());
+  const std::shared_ptr<gpu::StagedCall> staged = std::move(*made);
+  const CheckedCall hosted = staged ? on_host(call, *staged) : call;
   if (local_) {
     using Begin = local::CallQueue::Begin;
+    if (staged) {
+      if (auto ok = staged->download(); !ok) return ok;
+    }
     local_->queue.post(
-        local_call(call), [request](const Status& status) { request->complete(status); },
+        local_call(hosted),
+        [request, staged](const Status& status) { request->complete(staged ? staged->finish(status) : status); },
         next == Next::large ? Begin::later : Begin::now);
     return {};
   }
-  auto operation = make_operation(call);
+  auto operation = make_operation(hosted);
   operation->on_done = [request](const Status& status) { request->complete(status); };
-  if (thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); }, next)) return {};
-  return fail(Errc::aborted, "the communicator is over");
+  if (staged) {
+    operation->staged = staged;
+    operation->on_done = [staged, done = complete_from_outside(request)](const Status& status) {
+      staged->finish(status, done);
+    };
+  }
+  if (!thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); }, next))
+    return fail(Errc::aborted, "the communicator is over");
+  if (staged) staged->begin();
+  return {};
 }
 
 Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
+  const std::size_t bytes = message.count * size_of(message.dtype);
+  auto made = stager_->stage({.send = message.send,
+                              .send_bytes = message.sends ? bytes : 0,
+                              .recv = message.recv,
+                              .recv_bytes = message.sends ? 0 : bytes});
+  if (!made) return std::unexpected(made.error());
   message.on_done = [request](const Status& status) { request->complete(status); };
+  if (const std::shared_ptr<gpu::StagedCall> staged = std::move(*made)) {
+    if (auto ok = staged->download(); !ok) return ok;
+    message.send = staged->host().send;
+    message.recv = staged->host().recv;
+    message.on_done = [staged, done = complete_from_outside(request)](const Status& status) {
+      staged->finish(status, done);
+    };
+  }
   const bool queued = thread_->submit(
       [peer, m = std::move(message)](Communicator& c) mutable {
         if (m.sends) return c.send_message(peer, std::move(m));
@@ -248,6 +342,7 @@ Status Comm::finalize(bool unless_failed) {
     if (unless_failed && failed) return done({});
     c.finalize(std::move(done));
   });
+  stager_->drain();
   phase_.store(Phase::finalized);
   return status;
 }

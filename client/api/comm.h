@@ -9,10 +9,12 @@
 #include "client/api/progress_thread.h"
 #include "client/api/request.h"
 #include "client/api/settings.h"
+#include "client/gpu/stager.h"
 
 namespace tributary::client {
 
-/// Memory that the caller has announced. On tcp nothing has to be done with it: the handle only counts.
+/// Memory that the caller has announced. On tcp nothing has to be done with it: the handle only counts. For memory of a
+/// GPU what calls with it need was made ready.
 struct RegisteredMemory {
   std::uint64_t comm_id = 0;
   const void* address = nullptr;
@@ -57,6 +59,9 @@ class Comm {
   /// Of this communicator's transport; nullptr: it registers nothing, or is over.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
 
+  /// Makes ready what calls with memory of this GPU need.
+  [[nodiscard]] Status prepare_gpu(int device) { return stager_->prepare(device); }
+
   /// Waits until every rank has called it; bounded by the time-out.
   [[nodiscard]] Status finalize() { return finalize(false); }
   /// Finalizes unless that was done or the communicator has failed, then stops. The error is that of finalizing.
@@ -67,6 +72,12 @@ class Comm {
  private:
   enum class Phase : std::uint8_t { open, finalizing, finalized };
   [[nodiscard]] Status may_start() const;
+  [[nodiscard]] gpu::Stager::Hooks stager_hooks();
+  [[nodiscard]] Result<std::shared_ptr<gpu::StagedCall>> stage(const CheckedCall& call);
+  void tell_gpu_path(gpu::CudaDriver& driver, int device) const;
+  void abort_all(const Error& why);
+  /// For the end of a staged call, which comes on a thread of its own: whoever drives looks up.
+  [[nodiscard]] std::function<void(const Status&)> complete_from_outside(const std::shared_ptr<Request>& request);
   [[nodiscard]] Status finalize(bool unless_failed);
   using Done = std::function<void(const Status&)>;
   /// Runs `ask` on the progress thread and waits until its `done` was called, or the communicator is over.
@@ -80,7 +91,9 @@ class Comm {
   const std::shared_ptr<CommErrors> errors_;
   std::atomic<Phase> phase_{Phase::open};
   std::shared_ptr<local::GroupCalls> local_;  // set while it is made
+  std::string transport_name_;                // set while it is made
   std::unique_ptr<ProgressThread> thread_;
+  std::unique_ptr<gpu::Stager> stager_;  // after the thread, of which its copies' ends make use
 };
 
 // The live handles of the process. Never destroyed: threads may still use them while the process ends.

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "client/cli/cluster/cluster_layout.h"
+#include "client/cli/doctor/doctor_command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/manager/listings.h"
 #include "client/cli/perf/byte_size.h"
@@ -189,6 +190,14 @@ void describe_listing_of(CLI::App& app, const char* name, const char* help, cons
   sub->callback([=, &action] { action = [=] { return list(*options, *which); }; });
 }
 
+void describe_doctor(CLI::App& app, Action& action) {
+  auto* sub = app.add_subcommand("doctor", "Say what this host can do, and what to do where it cannot");
+  sub->footer("Looks at network, RDMA, memory and GPUs of this host, and, where a manager is named, at the service.");
+  const auto options = add_manager_options(*sub);
+  sub->add_flag("--json", options->json, "As --output json");
+  sub->callback([=, &action] { action = [=] { return examine_host(*options); }; });
+}
+
 void describe_drain(CLI::App& app, Action& action) {
   auto* sub = app.add_subcommand("drain", "Take an aggregator out of use without disturbing anybody");
   sub->footer("Needs the aggregator token: --token-file, aggregator.token in the manager's state directory.");
@@ -235,6 +244,7 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_run(app, command, action);
   describe_perf(app, action);
   describe_explain(app, action);
+  describe_doctor(app, action);
   describe_listing(app, "status", "Whether the service works, and how much of it is used", status, action);
   describe_listing_of(app, "aggregators", "The aggregators, or one of them", "name", "Its name", aggregators, action);
   describe_listing_of(app, "groups", "The groups, or one of them with its trees", "group", "Its number", groups,

@@ -104,8 +104,26 @@ bool Communicator::goes_in_network(const Operation& o) const {
 
 bool Communicator::may_start(const Operation& o) const {
   if (!ready_ || holding_ || error_ || !remainders_.empty()) return false;
-  if (goes_by_hosts(o)) return fallback_unfinished_ == 0;
-  return goes_in_network(o) ? fallback_unfinished_ == 0 : unfinished_ == 0;
+  if (goes_by_hosts(o)) return fallback_unfinished_ == 0 && o.input_whole();
+  if (!goes_in_network(o)) return unfinished_ == 0 && o.input_whole();
+  return fallback_unfinished_ == 0 && (!copies_own_part(o) || o.input_whole());
+}
+
+/// What the tree does not bring back is copied when the operation starts.
+bool Communicator::copies_own_part(const Operation& o) const noexcept {
+  return !o.in_place && o.signature.count > 0 &&
+         (o.signature.collective == Collective::all_gather ||
+          (o.signature.collective == Collective::broadcast && o.signature.root == settings_.rank));
+}
+
+void Communicator::staged_input_arrived() {
+  if (error_) return;
+  now_ = progress_at_ = transport_.now();
+  if (trees_ && !frozen_) {
+    for (auto& lane : trees_->lanes) lane->pump();
+  }
+  if (remainders_.empty()) return advance();
+  next_remainder();
 }
 
 // An operation may end within start_operation(), and its end advances again: the loop takes care of that, not the
@@ -130,9 +148,7 @@ void Communicator::start_operation(Operation& o) {
   if (goes_in_network(o)) {
     o.state = Operation::State::in_network;
     o.segments = Segmentation(o.signature, settings_.nranks, trees_->descriptor.lanes[0].segment_bytes).segments();
-    const bool owner = o.signature.collective == Collective::all_gather ||
-                       (o.signature.collective == Collective::broadcast && o.signature.root == settings_.rank);
-    if (owner && !o.in_place && o.signature.count > 0) {  // what the tree does not bring back
+    if (copies_own_part(o)) {
       const std::size_t bytes = o.signature.count * o.element_bytes();
       std::memcpy(o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0), o.send,
                   bytes);

@@ -105,6 +105,8 @@ class Communicator final : public transport::Acceptor,
   void start(std::function<void(const Status&)> on_ready);
   /// Queues a collective; `operation.on_done` is called once. number and state are set here.
   void submit(std::unique_ptr<Operation> operation);
+  /// More of the input of operations with StagedMemory is there.
+  void staged_input_arrived();
   void send_message(std::uint32_t peer, Message message);
   void receive_message(std::uint32_t peer, Message message);
   /// `on_done` when every rank has called it and every operation everywhere has ended.
@@ -221,6 +223,7 @@ class Communicator final : public transport::Acceptor,
   void finalize_when_idle();
   [[nodiscard]] bool goes_in_network(const Operation& operation) const;
   [[nodiscard]] bool may_start(const Operation& operation) const;
+  [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
   void next_remainder();
   void start_operation(Operation& operation);
   void run_fallback(Operation& operation, std::vector<Piece> pieces);

@@ -242,7 +242,7 @@ std::vector<Piece> Communicator::remainder(const Operation& o, std::uint64_t& se
 }
 
 void Communicator::next_remainder() {
-  while (!remainders_.empty() && !runner_->busy() && !error_) {
+  while (!remainders_.empty() && !runner_->busy() && !error_ && remainders_.front().operation->input_whole()) {
     Remainder next = std::move(remainders_.front());
     remainders_.pop_front();
     run_fallback(*next.operation, std::move(next.pieces));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client/collectives/in_network/segmentation.h"
+#include "client/core/staged_memory.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
 
@@ -24,6 +25,7 @@ struct Operation {
   std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of, which decides on the path; 0: of none
   std::function<void(const Status&)> on_done;  // once, on the communicator's thread
   transport::TimePoint called_at{};
+  std::shared_ptr<StagedMemory> staged;  // send or recv stand for other memory; nullptr: they are the caller's own
 
   State state = State::queued;
   std::uint64_t segments = 0;  // in-network: how many, and how many have their result
@@ -39,6 +41,7 @@ struct Operation {
     kept_recv.reset();
   }
 
+  [[nodiscard]] bool input_whole() const noexcept { return staged == nullptr || staged->input_whole(); }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
   /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at
   /// that chunk.

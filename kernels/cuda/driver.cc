@@ -1,7 +1,10 @@
 // The real driver: every call by its symbol in libcuda.so.1.
 #include <dlfcn.h>
+#include <link.h>
 
+#include <atomic>
 #include <cassert>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -19,6 +22,7 @@ struct Calls {
   Code (*device_count)(int*);
   Code (*device_name)(char*, int, int);
   Code (*device_attribute)(int*, int, int);
+  Code (*device_bus_id)(char*, int, int);
   Code (*primary_context_retain)(ContextHandle*, int);
   Code (*primary_context_release)(int);
   Code (*context_push)(ContextHandle);
@@ -35,18 +39,28 @@ struct Calls {
   Code (*host_free)(void*);
   Code (*host_device_address)(DeviceAddress*, void*, unsigned);
   Code (*copy)(DeviceAddress, DeviceAddress, std::size_t, StreamHandle);
+  Code (*pointer_attributes)(unsigned, int*, void**, DeviceAddress);
+  Code (*address_range)(DeviceAddress*, std::size_t*, DeviceAddress);
+  Code (*dma_buf)(void*, DeviceAddress, std::size_t, int, unsigned long long);  // may be null
+  Code (*flush_gpudirect_writes)(int, int);                                     // may be null
   Code (*stream_create)(StreamHandle*, unsigned);
   Code (*stream_destroy)(StreamHandle);
   Code (*stream_synchronize)(StreamHandle);
   Code (*event_create)(EventHandle*, unsigned);
   Code (*event_destroy)(EventHandle);
   Code (*event_record)(EventHandle, StreamHandle);
+  Code (*event_query)(EventHandle);
+  Code (*event_synchronize)(EventHandle);
   Code (*event_milliseconds)(float*, EventHandle, EventHandle);
   Code (*error_name)(Code, const char**);
 };
 
 constexpr unsigned kHostPortableAndMapped = 1 | 2;
 constexpr unsigned kStreamNonBlocking = 1;
+constexpr unsigned kEventBlockingSyncAndUntimed = 1 | 2;
+constexpr int kPointerMemoryType = 2, kPointerIsManaged = 8, kPointerDevice = 9;
+constexpr int kHandleIsDmaBuf = 1;
+constexpr int kFlushCurrentContext = 0, kFlushToOwner = 100;
 
 class BoundDriver final : public CudaDriver {
  public:
@@ -61,6 +75,9 @@ class BoundDriver final : public CudaDriver {
   }
   CudaResult device_attribute(int& value, DeviceAttribute attribute, int device) override {
     return result(calls_.device_attribute(&value, static_cast<int>(attribute), device));
+  }
+  CudaResult device_bus_id(char* id, int bytes, int device) override {
+    return result(calls_.device_bus_id(id, bytes, device));
   }
   CudaResult primary_context_retain(ContextHandle& context, int device) override {
     return result(calls_.primary_context_retain(&context, device));
@@ -99,16 +116,41 @@ class BoundDriver final : public CudaDriver {
   CudaResult copy(DeviceAddress to, DeviceAddress from, std::size_t bytes, StreamHandle stream) override {
     return result(calls_.copy(to, from, bytes, stream));
   }
+  CudaResult pointer_attributes(PointerAttributes& attributes, DeviceAddress address) override {
+    unsigned memory = 0, managed = 0;
+    int device = -1;
+    int wanted[] = {kPointerMemoryType, kPointerIsManaged, kPointerDevice};
+    void* answers[] = {&memory, &managed, &device};
+    const CudaResult outcome = result(calls_.pointer_attributes(3, wanted, answers, address));
+    attributes = {static_cast<PointerAttributes::Memory>(memory), device, managed != 0};
+    return outcome;
+  }
+  CudaResult address_range(DeviceAddress& begin, std::size_t& bytes, DeviceAddress within) override {
+    return result(calls_.address_range(&begin, &bytes, within));
+  }
+  CudaResult dma_buf(int& descriptor, DeviceAddress begin, std::size_t bytes) override {
+    if (calls_.dma_buf == nullptr) return CudaResult::not_supported;
+    return result(calls_.dma_buf(&descriptor, begin, bytes, kHandleIsDmaBuf, 0));
+  }
+  CudaResult flush_gpudirect_writes() override {
+    if (calls_.flush_gpudirect_writes == nullptr) return CudaResult::not_supported;
+    return result(calls_.flush_gpudirect_writes(kFlushCurrentContext, kFlushToOwner));
+  }
   CudaResult stream_create(StreamHandle& stream) override {
     return result(calls_.stream_create(&stream, kStreamNonBlocking));
   }
   CudaResult stream_destroy(StreamHandle stream) override { return result(calls_.stream_destroy(stream)); }
   CudaResult stream_synchronize(StreamHandle stream) override { return result(calls_.stream_synchronize(stream)); }
   CudaResult event_create(EventHandle& event) override { return result(calls_.event_create(&event, 0)); }
+  CudaResult event_create_untimed(EventHandle& event) override {
+    return result(calls_.event_create(&event, kEventBlockingSyncAndUntimed));
+  }
   CudaResult event_destroy(EventHandle event) override { return result(calls_.event_destroy(event)); }
   CudaResult event_record(EventHandle event, StreamHandle stream) override {
     return result(calls_.event_record(event, stream));
   }
+  CudaResult event_query(EventHandle event) override { return result(calls_.event_query(event)); }
+  CudaResult event_synchronize(EventHandle event) override { return result(calls_.event_synchronize(event)); }
   CudaResult event_milliseconds(float& milliseconds, EventHandle from, EventHandle to) override {
     return result(calls_.event_milliseconds(&milliseconds, from, to));
   }
@@ -134,6 +176,11 @@ class Binder {
     call = reinterpret_cast<Function*>(symbols_.find(name));
     if (call == nullptr && missing_ == nullptr) missing_ = name;
     return *this;
+  }
+  /// One that older drivers lack, and that can be done without.
+  template <class Function>
+  void optional(Function*& call, const char* name) {
+    call = reinterpret_cast<Function*>(symbols_.find(name));
   }
   [[nodiscard]] const char* missing() const { return missing_; }
 
@@ -163,6 +210,7 @@ Result<std::unique_ptr<CudaDriver>> bind_cuda_driver(std::unique_ptr<SymbolSourc
   Binder bind(*symbols);
   bind(calls.init, "cuInit")(calls.driver_version, "cuDriverGetVersion")(calls.device_count, "cuDeviceGetCount");
   bind(calls.device_name, "cuDeviceGetName")(calls.device_attribute, "cuDeviceGetAttribute");
+  bind(calls.device_bus_id, "cuDeviceGetPCIBusId");
   bind(calls.primary_context_retain, "cuDevicePrimaryCtxRetain")(calls.primary_context_release,
                                                                  "cuDevicePrimaryCtxRelease_v2");
   bind(calls.context_push, "cuCtxPushCurrent_v2")(calls.context_pop, "cuCtxPopCurrent_v2");
@@ -177,6 +225,10 @@ Result<std::unique_ptr<CudaDriver>> bind_cuda_driver(std::unique_ptr<SymbolSourc
                                                                                              "cuEventDestroy_v2");
   bind(calls.event_record, "cuEventRecord")(calls.event_milliseconds, "cuEventElapsedTime")(calls.error_name,
                                                                                             "cuGetErrorName");
+  bind(calls.pointer_attributes, "cuPointerGetAttributes")(calls.address_range, "cuMemGetAddressRange_v2");
+  bind(calls.event_query, "cuEventQuery")(calls.event_synchronize, "cuEventSynchronize");
+  bind.optional(calls.dma_buf, "cuMemGetHandleForAddressRange");
+  bind.optional(calls.flush_gpudirect_writes, "cuFlushGPUDirectRDMAWrites");
   if (bind.missing() != nullptr) {
     return fail(Errc::unsupported, std::string("the CUDA driver library has no ") + bind.missing() +
                                        ": install an NVIDIA driver for CUDA 13 (580) or later");
@@ -199,6 +251,33 @@ Result<std::unique_ptr<CudaDriver>> open_cuda_driver() {
                                        (*driver)->error_name(result) + "); see whether nvidia-smi lists a device");
   }
   return driver;
+}
+
+Result<CudaDriver*> cuda_driver_of_process() {
+  static std::atomic<CudaDriver*> found{nullptr};
+  static std::atomic<unsigned long long> loads_seen{0};
+  if (CudaDriver* const driver = found.load(std::memory_order_acquire)) return driver;
+  unsigned long long loads = 0;  // since the process began
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* out) {
+        *static_cast<unsigned long long*>(out) = info->dlpi_adds;
+        return 1;
+      },
+      &loads);
+  if (loads == loads_seen.load(std::memory_order_acquire)) return nullptr;
+
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (CudaDriver* const driver = found.load(std::memory_order_acquire)) return driver;
+  void* const handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) {
+    loads_seen.store(loads, std::memory_order_release);
+    return nullptr;
+  }
+  auto driver = bind_cuda_driver(std::make_unique<SharedLibrary>(handle));
+  if (!driver) return std::unexpected(driver.error());
+  found.store(driver->get(), std::memory_order_release);
+  return driver->release();  // for the life of the process: its threads may use it to the end
 }
 
 Error cuda_error(CudaDriver& driver, CudaResult result, std::string what) {

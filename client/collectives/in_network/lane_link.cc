@@ -104,11 +104,22 @@ std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64
   return first_segment(operation.number);
 }
 
+/// Of the segment at the cursor. What has no data of ours needs no input.
+bool LaneLink::input_there(const Operation& operation) const {
+  if (operation.input_whole()) return true;
+  const SequenceEntry e{
+      .signature = operation.signature,
+      .segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_)};
+  return !has_data(e) ||
+         operation.staged->input_ready(operation.input_of(e.segment) + e.segment.count * operation.element_bytes());
+}
+
 bool LaneLink::contribute_one() {
   if (contributed_ >= prefix_ + descriptor_.window) return false;
   Operation* const next = advance_cursor();
   if (next == nullptr) return false;
   Operation& operation = *next;
+  if (!input_there(operation)) return false;
   SequenceEntry& e = entry_slot(contributed_);
   e.sequence = contributed_;
   e.operation = &operation;
@@ -195,6 +206,8 @@ void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
   if (!payload.empty() && payload.data() == staging_.data())
     std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
   Operation& operation = *e.operation;
+  if (operation.staged && !payload.empty())
+    operation.staged->result_landed({operation.result_of(e.segment), payload.size()});
   user_.lane_progress();
   ++prefix_;
   if (++operation.segments_done == operation.segments) user_.segments_finished(operation);

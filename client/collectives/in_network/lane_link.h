@@ -109,6 +109,7 @@ class LaneLink final : public transport::ChannelHandler {
  private:
   [[nodiscard]] std::uint64_t first_segment(std::uint64_t operation) const noexcept;
   [[nodiscard]] Operation* advance_cursor();
+  [[nodiscard]] bool input_there(const Operation& operation) const;
   [[nodiscard]] bool contribute_one();
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
   void take_result(const FrameHeader& header, std::span<std::byte> payload);

@@ -139,6 +139,8 @@ void Life::build() {
     for (auto& r : ranks) {
       r->outstanding_max = static_cast<std::uint32_t>(1 + below(6));
       if (below(3) == 0) r->think_max = within(3ms);
+      // Not drawn from the life's numbers, which are those of the same seeds before there was GPU memory.
+      if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 0) r->arriving_bytes_max = 1 + seed * 37 % 2000;
     }
   }
   attacker = std::make_unique<Attacker>(*cluster, "attacker");

@@ -275,8 +275,22 @@ void SimRank::pump() {
     });
   }
   TimePoint wake = now + kTick;
+  if (!slow_.empty()) {
+    let_input_arrive();
+    wake = std::min(wake, now + 1us + Duration(static_cast<std::int64_t>(random_() % 100'000)));
+  }
   if (next_call_at_ > now) wake = std::min(wake, next_call_at_);
   cluster_.network().wake_at(host_, wake);
+}
+
+void SimRank::let_input_arrive() {
+  std::vector<std::shared_ptr<SlowMemory>> under_way;
+  for (const auto& [index, slow] : slow_) under_way.push_back(slow);
+  for (const auto& slow : under_way) {
+    if (slow->input_whole()) continue;
+    slow->arrive(1 + random_() % arriving_bytes_max);
+    communicator_->staged_input_arrived();
+  }
 }
 
 void SimRank::call_next() {
@@ -303,6 +317,11 @@ void SimRank::call_next() {
         operation->recv = b.recv.data() + chunk;
     }
   }
+  if (arriving_bytes_max > 0) {
+    const std::size_t bytes = input_elements(call, rank_, nranks_) * size_of(s.dtype);
+    slow_[index] = std::make_shared<SlowMemory>(std::span(const_cast<std::byte*>(operation->send), bytes));
+    operation->staged = slow_[index];
+  }
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
   ++under_way_;
   if (think_max.count() > 0)
@@ -312,6 +331,7 @@ void SimRank::call_next() {
 
 void SimRank::on_result(std::size_t index, const Status& status) {
   --under_way_;
+  const auto slow = slow_.extract(index);
   if (!status) {
     if (!failed_) failed_ = status.error();
     return;
@@ -323,6 +343,9 @@ void SimRank::on_result(std::size_t index, const Status& status) {
     cluster_.violation(host_ + ": operation " + std::to_string(index) + " (" + to_string(call.signature) +
                        (call.in_place ? ", in place" : "") + "): " + wrong);
   }
+  if (const auto wrong = slow ? slow.mapped()->check() : std::string(); !wrong.empty())
+    cluster_.violation(host_ + ": operation " + std::to_string(index) + " (" + to_string(call.signature) +
+                       "): " + wrong);
   ++completed_;
   // The buffers are the caller's again: whoever still reads or writes them is found out.
   for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv})

@@ -12,6 +12,7 @@
 
 #include "aggregator/worker/worker.h"
 #include "client/core/communicator.h"
+#include "slow_memory.h"
 #include "tributary/transport/sim_network.h"
 #include "workload.h"
 
@@ -86,6 +87,8 @@ class SimRank {
   /// At most this many calls under way; 0 stops calling.
   std::uint32_t outstanding_max = 4;
   transport::Duration think_max{};
+  /// Of each of its calls' buffers so many bytes at most come at once, as from a GPU; 0: they are there.
+  std::size_t arriving_bytes_max = 0;
   /// Replaces what this rank calls as its n-th operation.
   std::map<std::size_t, Call> other_calls;
 
@@ -93,6 +96,7 @@ class SimRank {
   class Service;
   void pump();
   void call_next();
+  void let_input_arrive();
   void on_result(std::size_t index, const Status& status);
   Cluster& cluster_;
   const std::uint32_t group_, rank_, nranks_;
@@ -103,6 +107,7 @@ class SimRank {
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<client::Communicator> communicator_;
   std::vector<std::unique_ptr<Buffers>> buffers_;
+  std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // by call, those under way
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t completed_ = 0;

@@ -185,6 +185,10 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
   return b;
 }
 
+std::uint64_t input_elements(const Call& call, std::uint32_t rank, std::uint32_t nranks) {
+  return shape_of(call.signature, rank, nranks).send;
+}
+
 std::string check(const Call& call, const Buffers& b, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks) {
   const Signature& s = call.signature;
   const Shape shape = shape_of(s, rank, nranks);

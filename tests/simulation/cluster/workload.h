@@ -35,6 +35,8 @@ struct Buffers {
 };
 
 [[nodiscard]] Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
+/// Of this rank's input.
+[[nodiscard]] std::uint64_t input_elements(const Call& call, std::uint32_t rank, std::uint32_t nranks);
 /// Empty if `buffers` hold what they must after the call; else what is wrong.
 [[nodiscard]] std::string check(const Call& call, const Buffers& buffers, std::uint64_t salt, std::uint32_t rank,
                                 std::uint32_t nranks);

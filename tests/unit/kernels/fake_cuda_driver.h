@@ -65,8 +65,16 @@ class FakeCudaDriver final : public cuda::CudaDriver {
       case cuda::DeviceAttribute::multiprocessors:
         value = multiprocessors;
         break;
+      default:
+        value = 0;
+        break;
     }
     return outcome("device_attribute");
+  }
+
+  Result device_bus_id(char* id, int bytes, int) override {
+    std::strncpy(id, "0000:01:00.0", static_cast<std::size_t>(bytes));
+    return outcome("device_bus_id");
   }
 
   Result primary_context_retain(cuda::ContextHandle& context, int) override {
@@ -117,6 +125,17 @@ class FakeCudaDriver final : public cuda::CudaDriver {
   Result copy(cuda::DeviceAddress, cuda::DeviceAddress, std::size_t, cuda::StreamHandle) override {
     return outcome("copy");
   }
+  Result pointer_attributes(cuda::PointerAttributes& attributes, cuda::DeviceAddress) override {
+    attributes = {};
+    return outcome("pointer_attributes");
+  }
+  Result address_range(cuda::DeviceAddress& begin, std::size_t& bytes, cuda::DeviceAddress within) override {
+    begin = within;
+    bytes = 0;
+    return outcome("address_range");
+  }
+  Result dma_buf(int&, cuda::DeviceAddress, std::size_t) override { return Result::not_supported; }
+  Result flush_gpudirect_writes() override { return Result::not_supported; }
   Result stream_create(cuda::StreamHandle& stream) override {
     stream = nullptr;
     return outcome("stream_create");
@@ -127,8 +146,11 @@ class FakeCudaDriver final : public cuda::CudaDriver {
     event = nullptr;
     return outcome("event_create");
   }
+  Result event_create_untimed(cuda::EventHandle& event) override { return event_create(event); }
   Result event_destroy(cuda::EventHandle) override { return outcome("event_destroy"); }
   Result event_record(cuda::EventHandle, cuda::StreamHandle) override { return outcome("event_record"); }
+  Result event_query(cuda::EventHandle) override { return outcome("event_query"); }
+  Result event_synchronize(cuda::EventHandle) override { return outcome("event_synchronize"); }
   Result event_milliseconds(float& milliseconds, cuda::EventHandle, cuda::EventHandle) override {
     milliseconds = 0;
     return outcome("event_milliseconds");

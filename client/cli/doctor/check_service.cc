@@ -1,0 +1,51 @@
+// The manager and its aggregators.
+#include <algorithm>
+
+#include "client/cli/doctor/checks.h"
+
+namespace tributary::cli::doctor {
+
+Findings check_service(const ServiceReport& report) {
+  if (report.url.empty()) {
+    return {{.part = "service",
+             .what = "manager",
+             .level = Level::note,
+             .says = "none is configured: collectives run between the ranks",
+             .advice = "set TRIBUTARY_MANAGER=http://HOST:7470 to use aggregators"}};
+  }
+  if (!report.trouble.empty()) {
+    return {{.part = "service",
+             .what = "manager",
+             .level = Level::mend,
+             .says = report.trouble,
+             .advice = "see whether tributary-manager runs there, and whether a firewall is between"}};
+  }
+  Findings findings{
+      {.part = "service", .what = "manager", .says = report.url + ", version " + report.version, .advice = {}}};
+  for (const auto& a : report.aggregators) {
+    if (a.state == "expired") {
+      findings.push_back({.part = "service",
+                          .what = "aggregator " + a.name,
+                          .level = Level::note,
+                          .says = "its lease has ended",
+                          .advice = "start it again if it is still wanted"});
+      continue;
+    }
+    findings.push_back({.part = "service",
+                        .what = "aggregator " + a.name,
+                        .level = a.trouble.empty() ? Level::good : Level::mend,
+                        .says = a.trouble.empty() ? a.state + ", " + a.data + " answers" : a.trouble,
+                        .advice = a.trouble.empty() ? "" : "see its log, the route, and firewalls between"});
+  }
+  const bool usable = std::ranges::any_of(report.aggregators, [](const auto& a) { return a.state == "active"; });
+  if (!usable) {
+    findings.push_back({.part = "service",
+                        .what = "aggregators",
+                        .level = Level::mend,
+                        .says = "the manager has none that is active: every group runs on the fallback",
+                        .advice = "start tributary-aggregator with this manager, or take its drain back"});
+  }
+  return findings;
+}
+
+}  // namespace tributary::cli::doctor

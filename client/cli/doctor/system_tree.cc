@@ -1,0 +1,54 @@
+#include "client/cli/doctor/system_tree.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace tributary::cli::doctor {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> SystemTree::read(const std::string& path) const {
+  std::ifstream in(root_ + path);
+  if (!in) return std::nullopt;
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (in.bad()) return std::nullopt;  // sysfs answers so for what a driver does not know
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+std::optional<std::int64_t> SystemTree::number(const std::string& path) const {
+  const auto text = read(path);
+  if (!text) return std::nullopt;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
+  return value;
+}
+
+bool SystemTree::exists(const std::string& path) const {
+  std::error_code ignored;
+  return fs::exists(root_ + path, ignored);
+}
+
+std::vector<std::string> SystemTree::list(const std::string& path) const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(root_ + path, error), end; !error && at != end; at.increment(error))
+    names.push_back(at->path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string SystemTree::resolved(const std::string& path) const {
+  std::error_code error;
+  const std::string whole = fs::canonical(root_ + path, error);
+  if (error) return {};
+  if (root_.empty()) return whole;
+  const std::string root = fs::canonical(root_, error);
+  return whole.starts_with(root) ? whole.substr(root.size()) : whole;
+}
+
+}  // namespace tributary::cli::doctor

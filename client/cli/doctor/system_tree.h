@@ -1,0 +1,27 @@
+#pragma once
+// /sys and /proc of this host, or a tree that a test has made.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tributary::cli::doctor {
+
+class SystemTree {
+ public:
+  /// `root`: in front of every path; "" is this host.
+  explicit SystemTree(std::string root = "") : root_(std::move(root)) {}
+  /// A file's text without the last line's end; nothing where it cannot be read.
+  [[nodiscard]] std::optional<std::string> read(const std::string& path) const;
+  [[nodiscard]] std::optional<std::int64_t> number(const std::string& path) const;
+  [[nodiscard]] bool exists(const std::string& path) const;
+  /// Names in a folder, sorted; none where there is no such folder.
+  [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
+  /// Where a link leads in the end, without the root; "" where it leads nowhere.
+  [[nodiscard]] std::string resolved(const std::string& path) const;
+
+ private:
+  std::string root_;
+};
+
+}  // namespace tributary::cli::doctor

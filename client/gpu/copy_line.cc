@@ -1,0 +1,151 @@
+#include "client/gpu/copy_line.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <chrono>
+#include <utility>
+
+namespace tributary::client::gpu {
+namespace {
+
+// A copy of a small operation is over sooner than a thread is put to sleep and woken.
+constexpr auto kSpin = std::chrono::microseconds(30);
+
+}  // namespace
+
+Result<std::unique_ptr<CopyLine>> CopyLine::open(std::shared_ptr<Context> context, const char* name) {
+  std::unique_ptr<CopyLine> line(new CopyLine(std::move(context)));
+  if (auto ok = line->prepare(); !ok) return std::unexpected(ok.error());
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the process's signals are its own threads' business
+  line->thread_ = std::thread([raw = line.get()] { raw->run(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(line->thread_.native_handle(), name);
+  return line;
+}
+
+Status CopyLine::prepare() {
+  CudaDriver& driver = context_->driver();
+  const Context::Current current(*context_);
+  const auto failed = [&](CudaResult result, const char* what) {
+    return std::unexpected(cuda_error(driver, result, what + std::to_string(context_->device())));
+  };
+  if (current.result() != CudaResult::success) return failed(current.result(), "using the context of GPU ");
+  if (const CudaResult result = driver.stream_create(stream_); result != CudaResult::success) {
+    stream_ = nullptr;
+    return failed(result, "making a stream on GPU ");
+  }
+  for (auto& event : events_) {
+    if (const CudaResult result = driver.event_create_untimed(event); result != CudaResult::success) {
+      event = nullptr;
+      return failed(result, "making an event on GPU ");
+    }
+    free_.push_back(event);
+  }
+  return {};
+}
+
+CopyLine::~CopyLine() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  CudaDriver& driver = context_->driver();
+  const Context::Current current(*context_);
+  if (current.result() != CudaResult::success) return;  // lost, and all of it with it
+  for (const auto event : events_) {
+    if (event != nullptr) driver.event_destroy(event);
+  }
+  if (stream_ != nullptr) driver.stream_destroy(stream_);
+}
+
+void CopyLine::submit(Copy copy) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(copy));
+    ++unfinished_;
+  }
+  changed_.notify_all();
+}
+
+void CopyLine::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return unfinished_ == 0; });
+}
+
+void CopyLine::run() {
+  const Context::Current current(*context_);
+  current_ = current.result();
+  for (;;) {
+    Copy copy;
+    while (flying_.size() < kInFlight && take(copy, flying_.empty())) launch(std::move(copy));
+    if (flying_.empty()) return;  // closing
+    Flying oldest = std::move(flying_.front());
+    flying_.pop_front();
+    land(std::move(oldest));
+  }
+}
+
+/// False: there is none now, or, if it may wait, none any more.
+bool CopyLine::take(Copy& copy, bool may_wait) {
+  std::unique_lock lock(mutex_);
+  if (may_wait) changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
+  if (waiting_.empty()) return false;
+  copy = std::move(waiting_.front());
+  waiting_.pop_front();
+  return true;
+}
+
+// What cannot be launched ends like the others, in its turn: after those that were launched before it.
+void CopyLine::launch(Copy copy) {
+  CudaDriver& driver = context_->driver();
+  CudaResult result = current_;
+  if (result == CudaResult::success) result = driver.copy(copy.to, copy.from, copy.bytes, stream_);
+  if (result == CudaResult::success) {
+    result = driver.event_record(free_.front(), stream_);
+    if (result == CudaResult::success) {
+      flying_.push_back({std::move(copy), free_.front()});
+      free_.pop_front();
+      return;
+    }
+    driver.stream_synchronize(stream_);  // it is under way, and its end must be known before anything is told
+  }
+  while (!flying_.empty()) {
+    Flying oldest = std::move(flying_.front());
+    flying_.pop_front();
+    land(std::move(oldest));
+  }
+  end(copy, result);
+}
+
+void CopyLine::land(Flying flying) {
+  const CudaResult result = wait_for(flying.event);
+  free_.push_back(flying.event);
+  end(flying.copy, result);
+}
+
+CudaResult CopyLine::wait_for(kernels::cuda::EventHandle event) {
+  CudaDriver& driver = context_->driver();
+  const auto until = std::chrono::steady_clock::now() + kSpin;
+  do {
+    const CudaResult result = driver.event_query(event);
+    if (result != CudaResult::not_ready) return result;
+  } while (std::chrono::steady_clock::now() < until);
+  return driver.event_synchronize(event);
+}
+
+void CopyLine::end(const Copy& copy, CudaResult result) {
+  copy.done(result == CudaResult::success ? Status{}
+                                          : std::unexpected(cuda_error(context_->driver(), result, copy.what)));
+  {
+    const std::lock_guard lock(mutex_);
+    --unfinished_;
+  }
+  changed_.notify_all();
+}
+
+}  // namespace tributary::client::gpu

@@ -1,0 +1,74 @@
+#pragma once
+// Copies in one direction between a GPU and the host, one after the other: a stream of our own, and a thread that feeds
+// it and waits for its events. The stream is never empty while there is something to copy, and nothing waits for the
+// whole device.
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "client/gpu/context.h"
+
+namespace tributary::client::gpu {
+
+class CopyLine {
+ public:
+  struct Copy {
+    DeviceAddress to = 0;
+    DeviceAddress from = 0;
+    std::size_t bytes = 0;
+    std::string what;  // for messages: "copying a result to GPU 0"
+    /// On the line's thread, in the order of the copies: it has ended, and with an error nothing of it goes on.
+    std::function<void(const Status&)> done;
+  };
+
+  /// `name`: of the thread.
+  [[nodiscard]] static Result<std::unique_ptr<CopyLine>> open(std::shared_ptr<Context> context, const char* name);
+  CopyLine(const CopyLine&) = delete;
+  CopyLine& operator=(const CopyLine&) = delete;
+  /// After all that was submitted.
+  ~CopyLine();
+
+  /// Any thread.
+  void submit(Copy copy);
+  /// Until all that was submitted before has ended. Not on the line's thread.
+  void drain();
+
+ private:
+  static constexpr std::size_t kInFlight = 4;
+  struct Flying {
+    Copy copy;
+    kernels::cuda::EventHandle event;
+  };
+
+  explicit CopyLine(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  [[nodiscard]] Status prepare();
+  void run();
+  [[nodiscard]] bool take(Copy& copy, bool may_wait);
+  void launch(Copy copy);
+  void land(Flying flying);
+  [[nodiscard]] CudaResult wait_for(kernels::cuda::EventHandle event);
+  void end(const Copy& copy, CudaResult result);
+
+  const std::shared_ptr<Context> context_;
+  kernels::cuda::StreamHandle stream_ = nullptr;
+  std::array<kernels::cuda::EventHandle, kInFlight> events_{};
+  // the thread's own
+  CudaResult current_ = CudaResult::success;  // whether the context is current on it
+  std::deque<Flying> flying_;
+  std::deque<kernels::cuda::EventHandle> free_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Copy> waiting_;      // under mutex_
+  std::uint64_t unfinished_ = 0;  // under mutex_: submitted, and done has not returned
+  bool closing_ = false;          // under mutex_
+  std::thread thread_;            // last: it uses the others
+};
+
+}  // namespace tributary::client::gpu

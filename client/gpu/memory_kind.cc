@@ -1,0 +1,20 @@
+#include "client/gpu/memory_kind.h"
+
+namespace tributary::client::gpu {
+
+using kernels::cuda::CudaResult;
+using kernels::cuda::PointerAttributes;
+
+Result<std::optional<int>> device_of(const void* pointer) {
+  auto driver = kernels::cuda::cuda_driver_of_process();
+  if (!driver) return std::unexpected(driver.error());
+  if (*driver == nullptr) return std::nullopt;
+  PointerAttributes attributes;
+  const auto address = reinterpret_cast<kernels::cuda::DeviceAddress>(pointer);
+  // An error: not initialised, so that nobody has device memory; or none of CUDA's pointers.
+  if ((*driver)->pointer_attributes(attributes, address) != CudaResult::success) return std::nullopt;
+  if (attributes.memory != PointerAttributes::Memory::device || attributes.managed) return std::nullopt;
+  return attributes.device;
+}
+
+}  // namespace tributary::client::gpu

@@ -1,0 +1,98 @@
+#include "client/gpu/path_choice.h"
+
+#include <array>
+#include <filesystem>
+
+namespace tributary::client::gpu {
+namespace {
+
+using kernels::cuda::CudaDriver;
+using kernels::cuda::CudaResult;
+using kernels::cuda::DeviceAttribute;
+
+constexpr int kWritesOrderedForOwner = 100;
+
+int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
+  int value = 0;
+  return driver.device_attribute(value, which, device) == CudaResult::success ? value : 0;
+}
+
+/// Why a device of the network cannot get at the GPU's memory, whichever the way; empty: it can.
+std::string obstacle(const PathFacts& facts) {
+  if (!facts.transport.rdma) return "the transport " + facts.transport.name + " has the processor move payloads";
+  if (!facts.transport.device_memory)
+    return "the transport " + facts.transport.name +
+           " lets the processor touch small payloads and those of the fallback";
+  if (!facts.gpu.gpudirect) return "the driver says that this GPU has no GPUDirect RDMA";
+  if (!facts.gpu.can_flush && facts.gpu.write_ordering < kWritesOrderedForOwner)
+    return "the GPU does not order what others write, and the driver cannot wait for it";
+  return {};
+}
+
+std::string dma_buf_obstacle(const PathFacts& facts) {
+  if (auto why = obstacle(facts); !why.empty()) return why;
+  return facts.gpu.dma_buf ? "" : "the driver gives no dma-buf of this GPU's memory (it takes the open kernel modules)";
+}
+
+std::string peer_memory_obstacle(const PathFacts& facts) {
+  if (auto why = obstacle(facts); !why.empty()) return why;
+  return facts.host.peer_memory_module ? "" : "the kernel module nvidia_peermem is not loaded";
+}
+
+}  // namespace
+
+const char* to_string(Path path) noexcept {
+  switch (path) {
+    case Path::dma_buf:
+      return "dma-buf";
+    case Path::peer_memory:
+      return "peer memory";
+    case Path::staging:
+      return "staging";
+  }
+  return "?";
+}
+
+PathChoice choose_path(const PathFacts& facts) {
+  const std::string gpu = "GPU " + std::to_string(facts.gpu.device) + " (" + facts.gpu.name + ")";
+  const bool flush = facts.gpu.write_ordering < kWritesOrderedForOwner;
+  const std::string flushed = flush ? ", with a flush after each arrival" : "";
+  const std::string no_dma_buf = dma_buf_obstacle(facts);
+  if (no_dma_buf.empty()) {
+    return {Path::dma_buf, flush, gpu + ": the network reads and writes its memory, as a dma-buf" + flushed};
+  }
+  const std::string no_peer_memory = peer_memory_obstacle(facts);
+  if (no_peer_memory.empty()) {
+    return {Path::peer_memory, flush,
+            gpu + ": the network reads and writes its memory by nvidia_peermem" + flushed +
+                "; not as a dma-buf: " + no_dma_buf};
+  }
+  const std::string why = no_dma_buf == no_peer_memory
+                              ? "neither as a dma-buf nor by nvidia_peermem: " + no_dma_buf
+                              : "not as a dma-buf: " + no_dma_buf + "; not by nvidia_peermem: " + no_peer_memory;
+  return {Path::staging, false, gpu + ": data goes by way of pinned host memory; " + why};
+}
+
+GpuFacts gpu_facts(CudaDriver& driver, int device) {
+  std::array<char, 256> name{}, bus_id{};
+  GpuFacts facts{.device = device};
+  if (driver.device_name(name.data(), static_cast<int>(name.size() - 1), device) == CudaResult::success)
+    facts.name = name.data();
+  if (driver.device_bus_id(bus_id.data(), static_cast<int>(bus_id.size() - 1), device) == CudaResult::success)
+    facts.bus_id = bus_id.data();
+  facts.gpudirect = attribute(driver, DeviceAttribute::gpudirect_rdma, device) != 0;
+  facts.dma_buf = attribute(driver, DeviceAttribute::dma_buf, device) != 0;
+  facts.can_flush = (attribute(driver, DeviceAttribute::gpudirect_flush_options, device) & 1) != 0;
+  facts.write_ordering = attribute(driver, DeviceAttribute::gpudirect_write_ordering, device);
+  return facts;
+}
+
+HostFacts host_facts(const std::string& root) {
+  std::error_code ignored;
+  const auto loaded = [&](const char* module) {
+    return std::filesystem::exists(root + "/sys/module/" + module, ignored);
+  };
+  return {.peer_memory_module = loaded("nvidia_peermem") || loaded("nv_peer_mem")};
+}
+
+}  // namespace tributary::client::gpu

@@ -1,0 +1,65 @@
+#pragma once
+// Pinned host memory in blocks that are used again: pinning costs the kernel milliseconds. A block is never given to a
+// second user while a copy may still touch it: whoever copies holds it.
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "client/gpu/context.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client::gpu {
+
+class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
+ public:
+  /// Idle blocks beyond so many bytes are given back to the system.
+  static constexpr std::size_t kIdleBytesMax = std::size_t{256} << 20;
+  /// Registers a block with the communicator's transport for as long as the block exists; may give nullptr.
+  using Keep = std::function<std::unique_ptr<transport::KeptMemory>(std::span<const std::byte>)>;
+
+  PinnedPool(std::shared_ptr<Context> context, Keep keep) : context_(std::move(context)), keep_(std::move(keep)) {}
+  PinnedPool(const PinnedPool&) = delete;
+  PinnedPool& operator=(const PinnedPool&) = delete;
+  ~PinnedPool();
+
+  class Block {
+   public:
+    Block(std::shared_ptr<PinnedPool> pool, std::byte* data, std::size_t capacity)
+        : pool_(std::move(pool)), data_(data), capacity_(capacity) {}
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    ~Block() { pool_->take_back(data_, capacity_); }
+    [[nodiscard]] std::byte* data() const noexcept { return data_; }
+
+   private:
+    std::shared_ptr<PinnedPool> pool_;
+    std::byte* data_;
+    std::size_t capacity_;
+  };
+
+  /// At least so many bytes, at a multiple of the page. Errc::exhausted: the system pins no more.
+  [[nodiscard]] Result<std::shared_ptr<Block>> take(std::size_t bytes);
+  [[nodiscard]] std::size_t idle_bytes() const;
+
+ private:
+  struct Idle {
+    std::byte* data;
+    std::size_t capacity;
+  };
+  void take_back(std::byte* data, std::size_t capacity);
+  void free(std::byte* data);
+  [[nodiscard]] Result<std::byte*> allocate(std::size_t capacity);
+
+  const std::shared_ptr<Context> context_;
+  const Keep keep_;
+  mutable std::mutex mutex_;
+  std::vector<Idle> idle_;  // oldest first
+  std::size_t idle_bytes_ = 0;
+  std::map<std::byte*, std::unique_ptr<transport::KeptMemory>> kept_;
+};
+
+}  // namespace tributary::client::gpu

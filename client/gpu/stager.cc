@@ -1,0 +1,102 @@
+#include "client/gpu/stager.h"
+
+#include <algorithm>
+
+#include "client/gpu/memory_kind.h"
+
+namespace tributary::client::gpu {
+
+Result<Stager::Gpu> Stager::open(int device) const {
+  auto driver = kernels::cuda::cuda_driver_of_process();
+  if (!driver) return std::unexpected(driver.error());
+  if (*driver == nullptr) return fail(Errc::unsupported, "this process has no CUDA driver loaded");
+  if (hooks_.first_use) hooks_.first_use(**driver, device);
+  auto context = Context::retain(**driver, device);
+  if (!context) return std::unexpected(context.error());
+  auto down = CopyLine::open(*context, "tributary-down");
+  if (!down) return std::unexpected(down.error());
+  auto up = CopyLine::open(*context, "tributary-up");
+  if (!up) return std::unexpected(up.error());
+  auto pool = std::make_shared<PinnedPool>(*context, hooks_.keep);
+  return Gpu{std::move(*context), std::move(pool), std::move(*down), std::move(*up)};
+}
+
+Result<Stager::Gpu*> Stager::gpu(int device) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = gpus_.find(device); known != gpus_.end()) return &known->second;
+  auto made = open(device);
+  if (!made) return std::unexpected(made.error());
+  return &gpus_.emplace(device, std::move(*made)).first->second;
+}
+
+Status Stager::prepare(int device) {
+  const auto ready = gpu(device);
+  return ready ? Status{} : std::unexpected(ready.error());
+}
+
+namespace {
+
+Result<std::optional<int>> device_of_buffer(const std::byte* buffer, std::size_t bytes) {
+  if (bytes == 0) return std::nullopt;
+  return device_of(buffer);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
+  const auto from = device_of_buffer(buffers.send, buffers.send_bytes);
+  if (!from) return std::unexpected(from.error());
+  const auto to = device_of_buffer(buffers.recv, buffers.recv_bytes);
+  if (!to) return std::unexpected(to.error());
+  if (!*from && !*to) return nullptr;
+
+  std::optional<CopyLines> down, up;
+  CallBuffers host = buffers;
+  StagedCall::Blocks blocks;
+  const auto use = [&](int device, std::size_t bytes, std::optional<CopyLines>& lines) -> Result<std::byte*> {
+    auto ready = gpu(device);
+    if (!ready) return std::unexpected(ready.error());
+    lines = lines_of(**ready);
+    if (bytes == 0) return nullptr;
+    auto block = (*ready)->pool->take(bytes);
+    if (!block) return std::unexpected(block.error());
+    blocks.push_back(std::move(*block));
+    return blocks.back()->data();
+  };
+  if (buffers.in_place) {  // one block for both, so that it is in place there, too
+    const std::byte* const begin = std::min<const std::byte*>(buffers.send, buffers.recv);
+    const std::byte* const end =
+        std::max<const std::byte*>(buffers.send + buffers.send_bytes, buffers.recv + buffers.recv_bytes);
+    auto block = use(from->value_or(to->value_or(0)), static_cast<std::size_t>(end - begin), down);
+    if (!block) return std::unexpected(block.error());
+    up = down;
+    host.send = *block + (buffers.send - begin);
+    host.recv = *block + (buffers.recv - begin);
+  } else {
+    if (*from) {
+      auto block = use(**from, buffers.send_bytes, down);
+      if (!block) return std::unexpected(block.error());
+      host.send = *block;
+    }
+    if (*to) {
+      auto block = use(**to, buffers.recv_bytes, up);
+      if (!block) return std::unexpected(block.error());
+      host.recv = *block;
+    }
+  }
+  return std::make_shared<StagedCall>(buffers, host, down, up, std::move(blocks), hooks_.call);
+}
+
+void Stager::drain() {
+  std::vector<CopyLine*> lines;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [device, gpu] : gpus_) {
+      lines.push_back(gpu.down.get());
+      lines.push_back(gpu.up.get());
+    }
+  }
+  for (CopyLine* line : lines) line->drain();
+}
+
+}  // namespace tributary::client::gpu

@@ -1,0 +1,67 @@
+// tributary doctor, on this host and against a real manager.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "client/cli/cluster/guardian.h"
+#include "client/cli/cluster/local_cluster.h"
+#include "client/cli/cluster/machine.h"
+#include "tests/system/cli/command.h"
+
+namespace tributary::cli_test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json findings_of(const Outcome& outcome, const std::string& part) {
+  const json all = json::parse(outcome.output, nullptr, false);
+  EXPECT_FALSE(all.is_discarded()) << outcome.output << outcome.error;
+  json found = json::array();
+  for (const json& one : all.value("findings", json::array())) {
+    if (one.at("part") == part) found.push_back(one);
+  }
+  return found;
+}
+
+TEST(Doctor, SaysOfEveryPartWhatIsThere) {
+  const Workplace work;
+  const Outcome outcome = work.tributary({"doctor", "--json"});
+  EXPECT_THAT(outcome.code, testing::AnyOf(0, 1)) << outcome.error;
+  const json all = json::parse(outcome.output, nullptr, false);
+  ASSERT_FALSE(all.is_discarded()) << outcome.output;
+  EXPECT_EQ(all.at("good"), outcome.code == 0);
+  for (const char* part : {"network", "rdma", "memory", "gpu", "service"})
+    EXPECT_FALSE(findings_of(outcome, part).empty()) << part;
+  const Outcome text = work.tributary({"doctor"});
+  EXPECT_EQ(text.code, outcome.code);
+  EXPECT_THAT(text.output, HasSubstr("to mend."));
+}
+
+TEST(Doctor, AManagerThatDoesNotAnswerIsToBeMended) {
+  Workplace work;
+  work.variables["TRIBUTARY_MANAGER"] = "http://127.0.0.1:9";
+  const Outcome outcome = work.tributary({"doctor", "--output", "json"});
+  EXPECT_EQ(outcome.code, 1);
+  const json service = findings_of(outcome, "service");
+  ASSERT_EQ(service.size(), 1U);
+  EXPECT_EQ(service[0].at("level"), "mend");
+  EXPECT_THAT(service[0].at("says").get<std::string>(), HasSubstr("127.0.0.1"));
+}
+
+TEST(Doctor, ReachesTheManagerAndEachAggregator) {
+  const std::string folder = cli::make_private_folder().value();
+  cli::Guardian guardian = cli::Guardian::start(folder).value();
+  auto cluster =
+      cli::LocalCluster::start({.shape = {.ranks = 2, .aggregators = 2, .levels = 1}, .folder = folder}, &guardian);
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  Workplace work;
+  work.variables["TRIBUTARY_MANAGER"] = (*cluster)->manager_url();
+  const json service = findings_of(work.tributary({"doctor", "--json"}), "service");
+  ASSERT_EQ(service.size(), 3U) << service.dump(2);
+  for (const json& one : service) EXPECT_EQ(one.at("level"), "good") << one.dump(2);
+  EXPECT_THAT(service[1].at("says").get<std::string>(), HasSubstr("answers"));
+}
+
+}  // namespace
+}  // namespace tributary::cli_test

@@ -1,0 +1,307 @@
+// Calls with GPU memory, by a driver that is a fake (tests/fakes/cuda/fake_cuda.h): the same bits as with host memory,
+// whoever has which; errors of the driver; nothing left behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "fake_cuda.h"
+#include "group.h"
+#include "tensors.h"
+
+namespace tributary::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Bytes in host memory or in a GPU's.
+class Memory {
+ public:
+  Memory(bool on_gpu, const Bytes& content) : on_gpu_(on_gpu), host_(on_gpu ? 0 : content.size()) {
+    bytes_ = content.size();
+    if (on_gpu) address_ = fake_cuda::allocate(bytes_);
+    write(content);
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() {
+    if (on_gpu_) fake_cuda::free(address_);
+  }
+  [[nodiscard]] std::byte* data() {
+    return on_gpu_ ? reinterpret_cast<std::byte*>(address_) : host_.data();  // NOLINT(performance-no-int-to-ptr)
+  }
+  void write(const Bytes& content) {
+    if (on_gpu_) {
+      fake_cuda::write(address_, content.data(), content.size());
+    } else {
+      host_ = content;
+    }
+  }
+  [[nodiscard]] Bytes content() const {
+    if (!on_gpu_) return host_;
+    Bytes bytes(bytes_);
+    fake_cuda::read(address_, bytes.data(), bytes_);
+    return bytes;
+  }
+
+ private:
+  bool on_gpu_;
+  std::size_t bytes_ = 0;
+  std::uint64_t address_ = 0;
+  Bytes host_;
+};
+
+class Gpu : public testing::Test {
+ protected:
+  void SetUp() override { fake_cuda::reset(); }
+  void TearDown() override {
+    const fake_cuda::Counts left = fake_cuda::counts();
+    EXPECT_EQ(left.contexts, 0);
+    EXPECT_EQ(left.pushed, 0);
+    EXPECT_EQ(left.streams, 0);
+    EXPECT_EQ(left.events, 0);
+    EXPECT_EQ(left.host_blocks, 0);
+    EXPECT_EQ(left.device_blocks, 0);
+    EXPECT_EQ(left.misuses, 0U) << fake_cuda::misuse();
+  }
+};
+
+struct Case {
+  Collective collective;
+  bool in_place;
+};
+
+bool sends_all_parts(Collective c) {
+  return c == Collective::reduce_scatter || c == Collective::all_to_all || c == Collective::scatter;
+}
+bool receives_all_parts(Collective c) {
+  return c == Collective::all_gather || c == Collective::all_to_all || c == Collective::gather;
+}
+
+tributary_status call(const Case& c, const void* send, void* recv, std::size_t count, tributary_comm* comm,
+                      tributary_request** request) {
+  constexpr int kRoot = 1;
+  switch (c.collective) {
+    case Collective::all_reduce:
+      return tributary_all_reduce(send, recv, count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, request);
+    case Collective::reduce:
+      return tributary_reduce(send, recv, count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, kRoot, comm, request);
+    case Collective::reduce_scatter:
+      return tributary_reduce_scatter(send, recv, count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, request);
+    case Collective::broadcast:
+      return tributary_broadcast(send, recv, count, TRIBUTARY_FLOAT32, kRoot, comm, request);
+    case Collective::all_gather:
+      return tributary_all_gather(send, recv, count, TRIBUTARY_FLOAT32, comm, request);
+    case Collective::all_to_all:
+      return tributary_all_to_all(send, recv, count, TRIBUTARY_FLOAT32, comm, request);
+    case Collective::gather:
+      return tributary_gather(send, recv, count, TRIBUTARY_FLOAT32, kRoot, comm, request);
+    case Collective::scatter:
+      return tributary_scatter(send, recv, count, TRIBUTARY_FLOAT32, kRoot, comm, request);
+    case Collective::barrier:
+      return tributary_barrier(comm, request);
+  }
+  return TRIBUTARY_ERROR_INTERNAL;
+}
+
+/// What both buffers hold after the call, with the buffers of `send_on_gpu` and `recv_on_gpu` there.
+std::pair<Bytes, Bytes> outcome(const Case& c, std::size_t count, int rank, int nranks, bool send_on_gpu,
+                                bool recv_on_gpu, bool blocking, tributary_comm* comm) {
+  const auto ranks = static_cast<std::size_t>(nranks), own = static_cast<std::size_t>(rank);
+  const std::size_t bytes = count * sizeof(float);
+  const std::size_t sent = bytes * (sends_all_parts(c.collective) ? ranks : 1);
+  const std::size_t received = bytes * (receives_all_parts(c.collective) ? ranks : 1);
+  const Bytes input = reducible(DType::float32, ReduceOp::sum, sent / sizeof(float), rank);
+  tributary_request* request = nullptr;
+  tributary_request** const out = blocking ? nullptr : &request;
+  Bytes whole(std::max(sent, received), std::byte{7});
+  Memory send(send_on_gpu, input), recv(recv_on_gpu, Bytes(received, std::byte{7}));
+  Memory both(recv_on_gpu, whole);
+  const void* from = send.data();
+  void* to = recv.data();
+  if (c.in_place) {
+    const std::size_t at = received > sent ? own * bytes : 0;
+    std::memcpy(whole.data() + at, input.data(), sent);
+    both.write(whole);
+    from = both.data() + at;
+    to = both.data() + (sent > received ? own * bytes : 0);
+  }
+  EXPECT_EQ(call(c, from, to, count, comm, out), TRIBUTARY_OK) << last_error();
+  if (request != nullptr) {
+    EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << last_error();
+  }
+  if (c.in_place) return {both.content(), {}};
+  return {send.content(), recv.content()};
+}
+
+class GpuCollectives : public Gpu, public testing::WithParamInterface<Case> {};
+
+TEST_P(GpuCollectives, GiveTheBitsOfHostMemory) {
+  constexpr int kRanks = 3;
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{700'001}}) {
+    // who has GPU memory: all; one of them; and one for its input alone
+    run_ranks(kRanks, [&](tributary_comm* comm, int rank) {
+      const auto with = [&](bool send, bool recv, bool blocking) {
+        return outcome(GetParam(), count, rank, kRanks, send, recv, blocking, comm);
+      };
+      const auto expected = with(false, false, true);
+      const auto same = [&](const std::pair<Bytes, Bytes>& got, const char* what) {
+        EXPECT_EQ(difference(expected.first, got.first), "") << what << ", rank " << rank << ", " << count;
+        EXPECT_EQ(difference(expected.second, got.second), "") << what << ", rank " << rank << ", " << count;
+      };
+      same(with(true, true, true), "all on the GPU");
+      same(with(true, true, false), "all on the GPU, waited for later");
+      same(with(rank == 1, rank == 1, true), "one rank on the GPU");
+      if (!GetParam().in_place) same(with(rank == 0, rank == 2, false), "sides apart");
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuCollectives,
+                         testing::Values(Case{Collective::all_reduce, false}, Case{Collective::all_reduce, true},
+                                         Case{Collective::reduce, false}, Case{Collective::reduce, true},
+                                         Case{Collective::reduce_scatter, false},
+                                         Case{Collective::reduce_scatter, true}, Case{Collective::broadcast, false},
+                                         Case{Collective::broadcast, true}, Case{Collective::all_gather, false},
+                                         Case{Collective::all_gather, true}, Case{Collective::all_to_all, false},
+                                         Case{Collective::gather, false}, Case{Collective::gather, true},
+                                         Case{Collective::scatter, false}, Case{Collective::scatter, true},
+                                         Case{Collective::barrier, false}),
+                         [](const auto& one) {
+                           return std::string(to_string(one.param.collective)) +
+                                  (one.param.in_place ? "_in_place" : "");
+                         });
+
+TEST_F(Gpu, MessagesGoBetweenGpuAndHostMemory) {
+  const Bytes content = any_bytes(3'000'000, 0);
+  run_ranks(2, [&](tributary_comm* comm, int rank) {
+    for (const bool sender_on_gpu : {true, false}) {
+      Memory memory((rank == 0) == sender_on_gpu, rank == 0 ? content : Bytes(content.size()));
+      if (rank == 0) {
+        EXPECT_EQ(tributary_send(memory.data(), content.size(), TRIBUTARY_UINT8, 1, comm, nullptr), TRIBUTARY_OK);
+      } else {
+        EXPECT_EQ(tributary_recv(memory.data(), content.size(), TRIBUTARY_UINT8, 0, comm, nullptr), TRIBUTARY_OK);
+        EXPECT_EQ(difference(content, memory.content()), "");
+      }
+    }
+  });
+}
+
+TEST_F(Gpu, ManyCallsAtOnceEndInAnyOrderWithTheirOwnBits) {
+  constexpr int kRanks = 2, kCalls = 20;
+  run_ranks(kRanks, [&](tributary_comm* comm, int rank) {
+    std::vector<std::unique_ptr<Memory>> memory;
+    std::vector<tributary_request*> requests(kCalls);
+    for (int i = 0; i < kCalls; ++i) {
+      const auto count = static_cast<std::size_t>(1 + i * 40'000);
+      memory.push_back(std::make_unique<Memory>(i % 3 != 2, reducible(DType::int32, ReduceOp::sum, count, rank + i)));
+      ASSERT_EQ(tributary_all_reduce(memory.back()->data(), memory.back()->data(), count, TRIBUTARY_INT32,
+                                     TRIBUTARY_SUM, comm, &requests[static_cast<std::size_t>(i)]),
+                TRIBUTARY_OK)
+          << last_error();
+    }
+    for (int i = kCalls - 1; i >= 0; --i)
+      EXPECT_EQ(tributary_wait(requests[static_cast<std::size_t>(i)], -1), TRIBUTARY_OK) << last_error();
+    for (int i = 0; i < kCalls; ++i) {
+      const auto count = static_cast<std::size_t>(1 + i * 40'000);
+      const Bytes expected = reduced(
+          DType::int32, ReduceOp::sum,
+          {reducible(DType::int32, ReduceOp::sum, count, i), reducible(DType::int32, ReduceOp::sum, count, i + 1)});
+      EXPECT_EQ(difference(expected, memory[static_cast<std::size_t>(i)]->content()), "") << i;
+    }
+  });
+}
+
+TEST_F(Gpu, RegisteringSaysWhatTheMemoryIs) {
+  run_ranks(1, [](tributary_comm* comm, int) {
+    Memory gpu(true, Bytes(8192)), host(false, Bytes(8192));
+    tributary_mem* mem = nullptr;
+    ASSERT_EQ(tributary_mem_register(comm, gpu.data(), 8192, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_OK) << last_error();
+    EXPECT_EQ(fake_cuda::counts().streams, 2);  // made ready
+    EXPECT_EQ(tributary_mem_deregister(comm, mem), TRIBUTARY_OK);
+    EXPECT_EQ(tributary_mem_register(comm, gpu.data(), 8192, TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_THAT(last_error(), HasSubstr("ptr is memory of GPU 0"));
+    EXPECT_EQ(tributary_mem_register(comm, host.data(), 8192, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_THAT(last_error(), HasSubstr("ptr is no GPU memory"));
+    EXPECT_EQ(tributary_mem_register(comm, gpu.data() + 100, 8192, TRIBUTARY_MEM_CUDA, &mem),
+              TRIBUTARY_ERROR_BAD_ARGUMENT);
+    EXPECT_THAT(last_error(), HasSubstr("ends 8092 bytes after ptr"));
+  });
+}
+
+// ---- Errors of the driver
+
+TEST_F(Gpu, NoPinnedMemoryIsAnErrorOfTheCallAlone) {
+  fake_cuda::settings().host_bytes_max = 1 << 20;
+  run_ranks(2, [](tributary_comm* comm, int) {
+    Memory large(true, Bytes(2 << 20)), small(true, Bytes(4));
+    EXPECT_EQ(tributary_all_reduce(large.data(), large.data(), 2 << 20, TRIBUTARY_UINT8, TRIBUTARY_SUM, comm, nullptr),
+              TRIBUTARY_ERROR_EXHAUSTED);
+    EXPECT_THAT(last_error(), HasSubstr("pinning 2097152 bytes of host memory for data of GPU 0"));
+    // Nothing was called, and every rank knows it: the communicator goes on.
+    EXPECT_EQ(tributary_all_reduce(small.data(), small.data(), 1, TRIBUTARY_INT32, TRIBUTARY_SUM, comm, nullptr),
+              TRIBUTARY_OK)
+        << last_error();
+  });
+}
+
+TEST_F(Gpu, AnInputThatCannotBeReadFailsTheCallOnEveryRank) {
+  for (const bool broken : {false, true}) {
+    fake_cuda::reset();
+    run_ranks_without_end(2,
+                          [&](tributary_comm* comm, int rank) {
+                            EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK);
+                            Memory memory(rank == 1, Bytes(5 << 20));
+                            if (rank == 1) {
+                              if (broken) {
+                                fake_cuda::break_context_in_copy(fake_cuda::kIllegalAddress, 2);
+                              } else {
+                                fake_cuda::fail("cuMemcpyAsync", fake_cuda::kLaunchFailed, 2);
+                              }
+                            }
+                            const auto status = tributary_all_reduce(memory.data(), memory.data(), 5 << 20,
+                                                                     TRIBUTARY_UINT8, TRIBUTARY_SUM, comm, nullptr);
+                            EXPECT_NE(status, TRIBUTARY_OK);
+                            EXPECT_THAT(last_error(),
+                                        HasSubstr("copying a call's input from GPU 0 failed: CUDA_ERROR_"));
+                            static_cast<void>(tributary_comm_destroy(comm));
+                          },
+                          {.timeout = patience(Milliseconds(20'000))});
+  }
+}
+
+TEST_F(Gpu, AResultThatCannotBeDeliveredFailsTheCallThereAlone) {
+  run_ranks_without_end(2, [&](tributary_comm* comm, int rank) {
+    Memory send(false, reducible(DType::int32, ReduceOp::sum, 1000, rank)), recv(rank == 1, Bytes(4000));
+    if (rank == 1) fake_cuda::fail("cuMemcpyAsync", fake_cuda::kLaunchFailed);
+    const auto status =
+        tributary_all_reduce(send.data(), recv.data(), 1000, TRIBUTARY_INT32, TRIBUTARY_SUM, comm, nullptr);
+    if (rank == 0) {
+      EXPECT_EQ(status, TRIBUTARY_OK) << last_error();
+    } else {
+      EXPECT_EQ(status, TRIBUTARY_ERROR_SYSTEM);
+      EXPECT_THAT(last_error(), HasSubstr("copying a call's result to GPU 0 failed: CUDA_ERROR_LAUNCH_FAILED"));
+    }
+    static_cast<void>(tributary_comm_destroy(comm));
+  });
+}
+
+TEST_F(Gpu, AbortingWhileCopiesAreUnderWayTouchesNothingAfterwards) {
+  run_ranks_without_end(2, [&](tributary_comm* comm, int) {
+    Memory memory(true, Bytes(8 << 20));
+    tributary_request* request = nullptr;
+    if (shares_memory()) {  // there the call itself waits for the copy
+      EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK);
+      return;
+    }
+    EXPECT_EQ(
+        tributary_all_reduce(memory.data(), memory.data(), 8 << 20, TRIBUTARY_UINT8, TRIBUTARY_SUM, comm, &request),
+        TRIBUTARY_OK);
+    EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK);
+  });
+}
+
+}  // namespace
+}  // namespace tributary::test

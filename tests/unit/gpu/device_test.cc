@@ -1,0 +1,168 @@
+// Staging between a real GPU and the host: bits, and how fast. Skipped, with the reason, where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "client/gpu/memory_kind.h"
+#include "client/gpu/path_choice.h"
+#include "client/gpu/stager.h"
+
+namespace tributary::client::gpu {
+namespace {
+
+CudaDriver* driver = nullptr;  // set by main
+using Bytes = std::vector<std::byte>;
+
+void require(CudaResult result, const char* what) {
+  if (result != CudaResult::success) throw std::runtime_error(cuda_error(*driver, result, what).message);
+}
+
+/// Device memory for as long as it lives; written and read by copies that are waited for.
+class DeviceBytes {
+ public:
+  DeviceBytes(std::shared_ptr<Context> context, std::size_t bytes) : context_(std::move(context)), bytes_(bytes) {
+    const Context::Current current(*context_);
+    require(driver->memory_allocate(address_, bytes), "allocating");
+    require(driver->stream_create(stream_), "making a stream");
+  }
+  DeviceBytes(const DeviceBytes&) = delete;
+  DeviceBytes& operator=(const DeviceBytes&) = delete;
+  ~DeviceBytes() {
+    const Context::Current current(*context_);
+    driver->stream_destroy(stream_);
+    driver->memory_free(address_);
+  }
+  [[nodiscard]] std::byte* pointer() const { return reinterpret_cast<std::byte*>(address_); }
+  void write(const Bytes& content) { move(address_, reinterpret_cast<DeviceAddress>(content.data()), content.size()); }
+  [[nodiscard]] Bytes content() {
+    Bytes bytes(bytes_);
+    move(reinterpret_cast<DeviceAddress>(bytes.data()), address_, bytes_);
+    return bytes;
+  }
+
+ private:
+  void move(DeviceAddress to, DeviceAddress from, std::size_t bytes) {
+    const Context::Current current(*context_);
+    require(driver->copy(to, from, bytes, stream_), "copying");
+    require(driver->stream_synchronize(stream_), "waiting");
+  }
+  std::shared_ptr<Context> context_;
+  std::size_t bytes_;
+  DeviceAddress address_ = 0;
+  kernels::cuda::StreamHandle stream_ = nullptr;
+};
+
+std::shared_ptr<Context> context() {
+  auto made = Context::retain(*driver, 0);
+  if (!made) throw std::runtime_error(made.error().message);
+  return *made;
+}
+
+Bytes random_bytes(std::size_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Bytes bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+TEST(GpuDevice, KnowsWhoseMemoryAPointerIs) {
+  const auto used = context();
+  const DeviceBytes device(used, 4096);
+  const auto pool = std::make_shared<PinnedPool>(used, nullptr);
+  const auto pinned = pool->take(4096);
+  ASSERT_TRUE(pinned);
+  const Bytes host(4096);
+  EXPECT_EQ(*device_of(device.pointer() + 100), std::optional(0));
+  EXPECT_EQ(*device_of((*pinned)->data()), std::nullopt);
+  EXPECT_EQ(*device_of(host.data()), std::nullopt);
+}
+
+TEST(GpuDevice, SaysWhichWayItsDataTakes) {
+  const PathChoice choice =
+      choose_path({.gpu = gpu_facts(*driver, 0), .host = host_facts(), .transport = {.name = "tcp"}});
+  std::printf("%s\n", choice.sentence.c_str());
+  EXPECT_EQ(choice.path, Path::staging);
+}
+
+TEST(GpuDevice, StagesTheBitsDownAndUp) {
+  const auto used = context();
+  Stager stager({});
+  for (const std::size_t bytes :
+       {std::size_t{1}, std::size_t{65536}, (std::size_t{1} << 20) + 1, std::size_t{50'000'001}}) {
+    const Bytes input = random_bytes(bytes, bytes);
+    Bytes inverted = input;
+    for (std::byte& byte : inverted) byte ^= std::byte{0xFF};
+    DeviceBytes send(used, bytes), recv(used, bytes);
+    send.write(input);
+    auto call =
+        stager.stage({.send = send.pointer(), .send_bytes = bytes, .recv = recv.pointer(), .recv_bytes = bytes});
+    ASSERT_TRUE(call) << call.error().message;
+    (*call)->begin();
+    // As a lane would: what has arrived is used at once, and its result goes up.
+    constexpr std::size_t kSegment = 65536;
+    for (std::size_t at = 0; at < bytes; at += kSegment) {
+      const std::size_t here = std::min(kSegment, bytes - at);
+      while (!(*call)->input_ready((*call)->host().send + at + here)) std::this_thread::yield();
+      for (std::size_t i = at; i < at + here; ++i) (*call)->host().recv[i] = (*call)->host().send[i] ^ std::byte{0xFF};
+      (*call)->result_landed({(*call)->host().recv + at, here});
+    }
+    ASSERT_TRUE((*call)->finish(Status{}));
+    EXPECT_EQ(recv.content(), inverted) << bytes;
+    EXPECT_EQ(send.content(), input) << bytes;
+  }
+}
+
+TEST(GpuDevice, HowFast) {
+  const auto used = context();
+  Stager stager({});
+  for (const std::size_t bytes : {std::size_t{4096}, std::size_t{1} << 20, std::size_t{256} << 20}) {
+    const DeviceBytes send(used, bytes), recv(used, bytes);
+    std::vector<double> seconds;
+    for (int i = 0; i < 7; ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      auto call =
+          stager.stage({.send = send.pointer(), .send_bytes = bytes, .recv = recv.pointer(), .recv_bytes = bytes});
+      ASSERT_TRUE(call) << call.error().message;
+      (*call)->begin();
+      for (std::size_t at = 0; at < bytes; at += StagedCall::kChunkBytes) {
+        const std::size_t here = std::min(StagedCall::kChunkBytes, bytes - at);
+        while (!(*call)->input_ready((*call)->host().send + at + here)) std::this_thread::yield();
+        (*call)->result_landed({(*call)->host().recv + at, here});
+      }
+      ASSERT_TRUE((*call)->finish(Status{}));
+      seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    std::ranges::sort(seconds);
+    std::printf("%10zu bytes down and up at once: %9.1f us, %6.2f GB/s each way (median of 7; %.1f to %.1f us)\n",
+                bytes, seconds[3] * 1e6, static_cast<double>(bytes) / seconds[3] * 1e-9, seconds[0] * 1e6,
+                seconds[6] * 1e6);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::client::gpu
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  constexpr int kSkipped = 77;
+  auto driver = tributary::kernels::cuda::open_cuda_driver();
+  if (!driver) {
+    std::printf("skipped: %s\n", driver.error().message.c_str());
+    return kSkipped;
+  }
+  int count = 0;
+  (*driver)->device_count(count);
+  if (count == 0) {
+    std::printf("skipped: the CUDA driver sees no GPU\n");
+    return kSkipped;
+  }
+  tributary::client::gpu::driver = driver->get();
+  return RUN_ALL_TESTS();
+}
