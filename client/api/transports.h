@@ -11,9 +11,9 @@ namespace tributary::client {
 
 /// The first of `wanted` that is built, or the library's choice for an empty list; Errc::unsupported if there is none.
 [[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted);
-/// One of that name: "tcp", "udp", or "verbs" for RDMA. `own_address`, numeric, is where it listens; over UDP it is also
-/// the source of its connections, and over RDMA it says which device's connections it makes. `shared_memory`: "tcp"
-/// talks to processes of this host through memory.
+/// One of that name: "tcp", "udp", or "verbs" for RDMA. `own_address`, numeric, is where it listens; over UDP it is
+/// also the source of its connections, and over RDMA it says which device's connections it makes. `shared_memory`:
+/// "tcp" talks to processes of this host through memory.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name,
                                                                            const std::string& own_address,
                                                                            bool shared_memory);

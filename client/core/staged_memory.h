@@ -10,8 +10,8 @@ namespace tributary::client {
 class StagedMemory {
  public:
   virtual ~StagedMemory() = default;
-  /// The input from its beginning up to `end` is there, and stays. Communicator::staged_input_arrived() says when to ask
-  /// again.
+  /// The input from its beginning up to `end` is there, and stays. Communicator::staged_input_arrived() says when to
+  /// ask again.
   [[nodiscard]] virtual bool input_ready(const std::byte* end) const noexcept = 0;
   [[nodiscard]] virtual bool input_whole() const noexcept = 0;
   /// This part of the result is whole and final, told once for each.

@@ -6,12 +6,6 @@
 #include "tributary/kernels/convert.h"
 
 HWY_BEFORE_NAMESPACE();
-#if TRIBUTARY_BF16_INSTRUCTIONS
-#pragma GCC target("avx512bf16")
-#endif
-#if TRIBUTARY_FP16_INSTRUCTIONS
-#pragma GCC target("avx512fp16")
-#endif
 namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;

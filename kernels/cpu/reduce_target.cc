@@ -1,16 +1,13 @@
 // reduce for one target; compiled once per target, see target-inl.h.
+#include <limits>
+#include <type_traits>
+
 #include "cpu/target-inl.h"
 //
 #include "cpu/kernel_table.h"
 #include "tributary/kernels/convert.h"
 
 HWY_BEFORE_NAMESPACE();
-#if TRIBUTARY_BF16_INSTRUCTIONS
-#pragma GCC target("avx512bf16")
-#endif
-#if TRIBUTARY_FP16_INSTRUCTIONS
-#pragma GCC target("avx512fp16")
-#endif
 namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -61,32 +58,45 @@ struct Maximum {
 };
 
 #if HWY_TARGET == HWY_AVX3
-// VRANGEPS orders the zeros, but of a number and a NaN it answers with the number: those lanes are added instead, which
-// gives a quiet NaN.
+// VRANGEPS orders the zeros, but of a number and a NaN it answers with the number. So NaNs are found beside it, two
+// inputs in one comparison, and put in at the end: were they put in at every step, each step would wait for two
+// instructions instead of one.
+template <class T>
+using NanLanes = std::conditional_t<sizeof(T) == 4, __mmask16, __mmask8>;
+HWY_INLINE __mmask16 nan_in_either(Vec<float> a, Vec<float> b) {
+  return _mm512_cmp_ps_mask(a.raw, b.raw, _CMP_UNORD_Q);
+}
+HWY_INLINE __mmask8 nan_in_either(Vec<double> a, Vec<double> b) {
+  return _mm512_cmp_pd_mask(a.raw, b.raw, _CMP_UNORD_Q);
+}
+HWY_INLINE Vec<float> with_nans(Vec<float> v, __mmask16 lanes) {
+  return {_mm512_mask_mov_ps(v.raw, lanes, _mm512_set1_ps(std::numeric_limits<float>::quiet_NaN()))};
+}
+HWY_INLINE Vec<double> with_nans(Vec<double> v, __mmask8 lanes) {
+  return {_mm512_mask_mov_pd(v.raw, lanes, _mm512_set1_pd(std::numeric_limits<double>::quiet_NaN()))};
+}
 inline constexpr int kSmaller = 0x4;
 inline constexpr int kLarger = 0x5;
 
-template <int kWhich>
-HWY_INLINE Vec<float> range_or_nan(Vec<float> a, Vec<float> b) {
-  const __mmask16 nan = _mm512_cmp_ps_mask(a.raw, b.raw, _CMP_UNORD_Q);
-  return {_mm512_mask_add_ps(_mm512_range_ps(a.raw, b.raw, kWhich), nan, a.raw, b.raw)};
-}
-template <int kWhich>
-HWY_INLINE Vec<double> range_or_nan(Vec<double> a, Vec<double> b) {
-  const __mmask8 nan = _mm512_cmp_pd_mask(a.raw, b.raw, _CMP_UNORD_Q);
-  return {_mm512_mask_add_pd(_mm512_range_pd(a.raw, b.raw, kWhich), nan, a.raw, b.raw)};
-}
-
-template <class T>
-struct Least : Minimum<T> {
-  explicit HWY_INLINE Least(std::uint32_t divisor) : Minimum<T>(divisor) {}
-  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return range_or_nan<kSmaller>(a, b); }
+template <class T, int kWhich>
+struct RangeOp {
+  static constexpr bool kNansApart = true;
+  explicit HWY_INLINE RangeOp(std::uint32_t) {}
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) {
+    if constexpr (sizeof(T) == 4) {
+      return {_mm512_range_ps(a.raw, b.raw, kWhich)};
+    } else {
+      return {_mm512_range_pd(a.raw, b.raw, kWhich)};
+    }
+  }
 };
-
 template <class T>
-struct Greatest : Maximum<T> {
-  explicit HWY_INLINE Greatest(std::uint32_t divisor) : Maximum<T>(divisor) {}
-  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return range_or_nan<kLarger>(a, b); }
+struct Least : RangeOp<T, kSmaller> {
+  explicit HWY_INLINE Least(std::uint32_t divisor) : RangeOp<T, kSmaller>(divisor) {}
+};
+template <class T>
+struct Greatest : RangeOp<T, kLarger> {
+  explicit HWY_INLINE Greatest(std::uint32_t divisor) : RangeOp<T, kLarger>(divisor) {}
 };
 #elif HWY_ARCH_X86
 // Before AVX-512 x86 has no minimum that propagates NaN and orders the zeros: MINPS answers with its second operand
@@ -119,6 +129,9 @@ HWY_INLINE std::size_t group_bytes() {
 }
 inline constexpr std::size_t kGroupBytesMax = 4 * HWY_MAX_BYTES;
 
+template <class Op>
+concept NansApart = Op::kNansApart;
+
 /// Combines the groups that locate(0) to locate(inputs_count - 1) point at, in this order, and stores the result. `out`
 /// may be one of them: nothing is stored before all are read.
 template <class Element, bool kStream, class Op, class Locate>
@@ -136,6 +149,47 @@ HWY_INLINE void reduce_group(std::size_t inputs_count, const Op& op, Locate loca
   }
   Element::template store<kStream>(op.finish(a), op.finish(b), op.finish(c), op.finish(d), out);
 }
+
+#if HWY_TARGET == HWY_AVX3
+template <class Element, bool kStream, NansApart Op, class Locate>
+HWY_INLINE void reduce_group(std::size_t inputs_count, const Op&, Locate locate, std::uint8_t* out) {
+  using T = typename Element::Lane;
+  Vec<T> a, b, c, d, x, y, z, w;
+  Element::load(locate(0), a, b, c, d);
+  // An even number of inputs is compared in pairs from the first on; of an odd one the first is compared with itself.
+  const bool odd = inputs_count % 2 != 0;
+  NanLanes<T> in_a = 0, in_b = 0, in_c = 0, in_d = 0;
+  const auto mark = [&](Vec<T> p, Vec<T> q, Vec<T> r, Vec<T> s) HWY_ATTR {
+    in_a |= nan_in_either(p, x);
+    in_b |= nan_in_either(q, y);
+    in_c |= nan_in_either(r, z);
+    in_d |= nan_in_either(s, w);
+  };
+  const auto combine = [&]() HWY_ATTR {
+    a = Op::combine(a, x);
+    b = Op::combine(b, y);
+    c = Op::combine(c, z);
+    d = Op::combine(d, w);
+  };
+  std::size_t input = 1;
+  if (odd) {
+    x = a, y = b, z = c, w = d;
+  } else {
+    Element::load(locate(input++), x, y, z, w);
+  }
+  mark(a, b, c, d);
+  combine();
+  while (input < inputs_count) {
+    Element::load(locate(input++), x, y, z, w);
+    combine();
+    const Vec<T> p = x, q = y, r = z, s = w;
+    Element::load(locate(input++), x, y, z, w);
+    mark(p, q, r, s);
+    combine();
+  }
+  Element::template store<kStream>(with_nans(a, in_a), with_nans(b, in_b), with_nans(c, in_c), with_nans(d, in_d), out);
+}
+#endif
 
 // ---- A whole call.
 

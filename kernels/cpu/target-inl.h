@@ -23,6 +23,16 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
+// What Highway's target has no instructions for is added to it, in the one way that both compilers understand.
+#if TRIBUTARY_BF16_INSTRUCTIONS
+#undef HWY_TARGET_STR
+#if TRIBUTARY_FP16_INSTRUCTIONS
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512bf16,avx512fp16"
+#else
+#define HWY_TARGET_STR HWY_TARGET_STR_AVX3 ",avx512bf16"
+#endif
+#endif
+
 // How float16 is widened, by what the target has:
 //   halves     the lower half of a vector and the upper half (x86 F16C, AVX-512, NEON)
 //   even_odd   the even lanes and the odd lanes, by instructions that look at 32-bit containers (SVE)

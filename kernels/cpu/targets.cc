@@ -7,14 +7,21 @@
 #include "cpu/kernel_table.h"
 #include "cpu/scalar_tables.h"
 
-#if defined(__aarch64__)
+// Without vector kernels (TRIBUTARY_VECTOR_KERNELS=OFF) only the scalar ones are there.
+#if !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__x86_64__)
+#define TRIBUTARY_X86_KERNELS 1
+#elif !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__aarch64__)
+#define TRIBUTARY_ARM_KERNELS 1
+#endif
+
+#if TRIBUTARY_ARM_KERNELS
 #include <sys/auxv.h>
 #include <sys/prctl.h>
 #endif
 
 namespace tributary::kernels {
 
-#if defined(__x86_64__)
+#if TRIBUTARY_X86_KERNELS
 namespace sse4 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
@@ -35,7 +42,7 @@ namespace avx3_fp16 {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
 }  // namespace avx3_fp16
-#elif defined(__aarch64__)
+#elif TRIBUTARY_ARM_KERNELS
 namespace neon {
 extern const ReduceTable kReduceTable;
 extern const ConvertTable kConvertTable;
@@ -60,7 +67,7 @@ struct TargetList {
   }
 };
 
-#if defined(__x86_64__)
+#if TRIBUTARY_X86_KERNELS
 // The compiler's check covers what the operating system saves of the registers, too.
 TargetList detect() noexcept {
   TargetList list;
@@ -76,7 +83,7 @@ TargetList detect() noexcept {
   list.add(Target::avx3_fp16, bf16 && __builtin_cpu_supports("avx512fp16"));
   return list;
 }
-#elif defined(__aarch64__)
+#elif TRIBUTARY_ARM_KERNELS
 constexpr unsigned long kNeonBytes = 16;
 
 TargetList detect() noexcept {
@@ -133,7 +140,7 @@ Target active_target() noexcept {
 
 const ReduceTable& reduce_table(Target target) noexcept {
   switch (target) {
-#if defined(__x86_64__)
+#if TRIBUTARY_X86_KERNELS
     case Target::sse4:
       return sse4::kReduceTable;
     case Target::avx2:
@@ -144,7 +151,7 @@ const ReduceTable& reduce_table(Target target) noexcept {
       return avx3_bf16::kReduceTable;
     case Target::avx3_fp16:
       return avx3_fp16::kReduceTable;
-#elif defined(__aarch64__)
+#elif TRIBUTARY_ARM_KERNELS
     case Target::neon:
       return neon::kReduceTable;
     case Target::sve:
@@ -157,7 +164,7 @@ const ReduceTable& reduce_table(Target target) noexcept {
 
 const ConvertTable& convert_table(Target target) noexcept {
   switch (target) {
-#if defined(__x86_64__)
+#if TRIBUTARY_X86_KERNELS
     case Target::sse4:
       return sse4::kConvertTable;
     case Target::avx2:
@@ -168,7 +175,7 @@ const ConvertTable& convert_table(Target target) noexcept {
       return avx3_bf16::kConvertTable;
     case Target::avx3_fp16:
       return avx3_fp16::kConvertTable;
-#elif defined(__aarch64__)
+#elif TRIBUTARY_ARM_KERNELS
     case Target::neon:
       return neon::kConvertTable;
     case Target::sve:

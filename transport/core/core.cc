@@ -7,7 +7,7 @@ namespace {
 
 constexpr Duration kWaitMax = std::chrono::hours(1);             // so that "for ever" does not overflow the clock
 constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // likewise
-constexpr std::size_t kTurnsUnaskedMax = 8;  // turns with work from memory alone
+constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns with work from memory alone
 constexpr int kLooksPerQuestion = 16;
 
 /// A core spends this on a turn of a loop that waits for another one.

@@ -12,9 +12,9 @@
  *   - In-place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank *
  * sendcount; gather and scatter likewise at the root). Any other overlap is TRIBUTARY_ERROR_BAD_ARGUMENT.
  *   - Counts are elements, not bytes; 0 is allowed. Buffers may be NULL only where they hold no element.
- *   - Buffers lie in host memory or in that of CUDA GPUs (device pointers); each rank, and each of its two buffers, as it
- * likes. There is no stream argument: a GPU's input must be written before the call (synchronize with the stream that
- * writes it), and its result may be read, on any stream, once the request is done.
+ *   - Buffers lie in host memory or in that of CUDA GPUs (device pointers); each rank, and each of its two buffers, as
+ * it likes. There is no stream argument: a GPU's input must be written before the call (synchronize with the stream
+ * that writes it), and its result may be read, on any stream, once the request is done.
  *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but their
  * order is the caller's to fix. tributary_test and tributary_wait of different requests may run at the same time.
  *   - Handles (comm, request, mem) are checked: one that was freed, or never was one, is TRIBUTARY_ERROR_BAD_ARGUMENT.
@@ -179,8 +179,8 @@ TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
 
-/* Memory that calls will use again and again: registered once. kind says where it is, and is checked. For memory of a GPU
- * the streams that its copies need are made, and the log says which way its data takes. */
+/* Memory that calls will use again and again: registered once. kind says where it is, and is checked. For memory of a
+ * GPU the streams that its copies need are made, and the log says which way its data takes. */
 TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes,
                                                       tributary_mem_kind kind, tributary_mem** mem);
 TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void* ptr, size_t bytes,

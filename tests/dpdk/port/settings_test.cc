@@ -24,7 +24,8 @@ TEST(EalArguments, LeaveNoFilesTouchNoPciAndKeepTheThreadWhereItWas) {
 }
 
 TEST(EalArguments, SayHowMuchMemoryWhereThereAreNoHugePages) {
-  EXPECT_THAT(eal_arguments({.memory_bytes = (100U << 20U) + 1}, false, {0}), IsSupersetOf({"--no-huge", "-m", "101", "--no-shconf"}));
+  EXPECT_THAT(eal_arguments({.memory_bytes = (100U << 20U) + 1}, false, {0}),
+              IsSupersetOf({"--no-huge", "-m", "101", "--no-shconf"}));
 }
 
 TEST(EalArguments, AllowThePciDevicesThatAreNamedAndPassOnWhatIsTold) {

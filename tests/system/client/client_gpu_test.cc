@@ -169,9 +169,9 @@ INSTANTIATE_TEST_SUITE_P(All, GpuCollectives,
                                          Case{Collective::gather, false}, Case{Collective::gather, true},
                                          Case{Collective::scatter, false}, Case{Collective::scatter, true},
                                          Case{Collective::barrier, false}),
-                         [](const auto& info) {
-                           return std::string(to_string(info.param.collective)) +
-                                  (info.param.in_place ? "_in_place" : "");
+                         [](const auto& one) {
+                           return std::string(to_string(one.param.collective)) +
+                                  (one.param.in_place ? "_in_place" : "");
                          });
 
 TEST_F(Gpu, MessagesGoBetweenGpuAndHostMemory) {

@@ -1,10 +1,13 @@
 // Staging between a real GPU and the host: bits, and how fast. Skipped, with the reason, where there is no GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <random>
+#include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "client/gpu/memory_kind.h"

@@ -1,0 +1,72 @@
+// The header of every packet: what decodes must encode to the same bytes, what was sealed with a right checksum must be
+// believed, and what differs from it in any one byte must not.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "packet/wire.h"
+
+using namespace tributary::transport::packet;
+
+namespace {
+
+void decoded_is_encoded_again(std::span<const std::byte> datagram) {
+  const auto header = decode_packet(datagram);
+  if (!header) {
+    if (to_string(header.error()) == "unknown") std::abort();
+    return;
+  }
+  std::array<std::byte, kPacketHeaderBytes> out{};
+  encode(*header, out, datagram.subspan(kPacketHeaderBytes), {});
+  if (!std::ranges::equal(out, datagram.first(kPacketHeaderBytes))) std::abort();
+}
+
+void one_byte_is_noticed(std::vector<std::byte> datagram, std::size_t where, std::byte by) {
+  if (by == std::byte{0}) return;
+  datagram[where % datagram.size()] ^= by;
+  if (decode_packet(datagram)) std::abort();
+}
+
+/// The input with its length and checksum set right, its payload in two parts.
+void made_right_is_believed(std::span<const std::byte> bytes) {
+  const auto header = decode_quoted(bytes);
+  if (!header || bytes.size() - kPacketHeaderBytes > UINT16_MAX) return;
+  const auto payload = bytes.subspan(kPacketHeaderBytes);
+  const std::size_t cut = payload.size() * (header->number & 0xFFU) / 256;
+  std::vector<std::byte> datagram(bytes.begin(), bytes.end());
+  encode(*header, std::span(datagram).first<kPacketHeaderBytes>(), payload.first(cut), payload.subspan(cut));
+  const auto again = decode_packet(datagram);
+  if (!again || again->payload_bytes != payload.size() || again->type != header->type ||
+      again->flags != header->flags || again->connection != header->connection || again->number != header->number ||
+      again->bitmap != header->bitmap || again->credit != header->credit) {
+    std::abort();
+  }
+  one_byte_is_noticed(std::move(datagram), header->connection, static_cast<std::byte>(header->bitmap));
+}
+
+void expanding_is_near(std::uint32_t low, std::uint64_t near) {
+  const std::uint64_t full = expand(low, near);
+  const auto away = static_cast<std::int64_t>(full - near);
+  if (static_cast<std::uint32_t>(full) != low || away > INT32_MAX || away < INT32_MIN) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  decoded_is_encoded_again(bytes);
+  made_right_is_believed(bytes);
+  if (size >= 12) {
+    std::uint32_t low = 0;
+    std::uint64_t near = 0;
+    std::memcpy(&low, data, sizeof low);
+    std::memcpy(&near, data + sizeof low, sizeof near);
+    expanding_is_near(low, near);
+  }
+  const auto handshake = decode_handshake(bytes.first(std::min(bytes.size(), kHandshakeBytes)));
+  if (handshake.has_value() != (size >= kHandshakeBytes)) std::abort();
+  if (handshake && std::memcmp(&*handshake, data, kHandshakeBytes) != 0) std::abort();
+  return 0;
+}

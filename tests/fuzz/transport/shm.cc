@@ -1,0 +1,303 @@
+// A process that has been let in to shared memory and writes there what it likes, at any time between two turns of the
+// victim: positions, headers, payloads, and what only the victim may write. The victim must neither crash nor hang, and
+// an honest process's frames must come back right to the end.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "script.h"
+#include "shm_stranger.h"
+#include "tributary/transport/shm.h"
+
+using namespace tributary;
+using namespace tributary::transport;
+using tributary::fuzz::Script;
+using tributary::transport::test::ShmStranger;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint32_t kRingBytes = 32768;  // of which half is room for a payload that is taken in place
+constexpr std::uint64_t kHonestGroup = 1, kHostileGroup = 2;
+
+FrameHeader header_of(std::uint64_t group, std::uint64_t sequence) {
+  FrameHeader header;
+  header.type = FrameType::contribution;
+  header.group = group;
+  header.sequence = sequence;
+  return header;
+}
+
+/// Frames of the honest group go back as they are; of all others their numbers say what is done with them.
+class Victim : public ChannelHandler {
+ public:
+  Placement on_header(Channel& from, const FrameHeader& header) override {
+    if (closed_) std::abort();
+    if (header.group != kHonestGroup) {
+      if (header.sequence % 8 == 3 && !std::exchange(stopped_, true)) return NotYet{};
+      if (header.sequence % 8 == 5) return Reject{{Errc::corrupt, "not wanted"}};
+      if (header.sequence % 8 == 7) {
+        from.close();
+        return NotYet{};
+      }
+    }
+    place_ = std::make_unique<std::byte[]>(header.payload_bytes);
+    return Accept{{place_.get(), header.payload_bytes}};
+  }
+  bool takes_in_place(Channel&, const FrameHeader& header) override {
+    taken_ = header.group != kHonestGroup && header.sequence % 2 == 0;
+    return taken_;
+  }
+  void on_frame(Channel& from, const FrameHeader& header, std::span<std::byte> payload) override {
+    if (closed_ || payload.size() != header.payload_bytes) std::abort();
+    stopped_ = false;
+    if (header.group == kHonestGroup) return from.send_copy(header, payload);
+    unsigned sum = 0;
+    for (const std::byte byte : payload) sum += std::to_integer<unsigned>(byte);  // all of it can be read
+    read_ = sum;
+    from.send_copy(header_of(header.group, header.sequence), payload.first(std::min<std::size_t>(payload.size(), 512)));
+    if (!std::exchange(taken_, false)) return;
+    if (header.sequence % 8 == 2) return from.give_back(payload);
+    kept_.push_back(payload);
+  }
+  void on_closed(Channel&, const Error&) override {
+    if (std::exchange(closed_, true)) std::abort();
+  }
+  void go_on() {
+    if (channel && !channel->closed() && stopped_) channel->resume();
+  }
+  void give_back(std::size_t number) {
+    if (!channel || kept_.empty()) return;
+    const auto at = kept_.begin() + static_cast<std::ptrdiff_t>(number % kept_.size());
+    channel->give_back(*at);
+    kept_.erase(at);
+  }
+  std::unique_ptr<Channel> channel;
+
+ private:
+  std::unique_ptr<std::byte[]> place_;
+  std::vector<std::span<const std::byte>> kept_;
+  volatile unsigned read_ = 0;
+  bool stopped_ = false;
+  bool taken_ = false;
+  bool closed_ = false;
+};
+
+class Accepting : public Acceptor {
+ public:
+  ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
+    ends.push_back(std::make_unique<Victim>());
+    ends.back()->channel = std::move(channel);
+    return ends.back().get();
+  }
+  std::vector<std::unique_ptr<Victim>> ends;
+};
+
+class Asking : public ChannelHandler {
+ public:
+  Placement on_header(Channel&, const FrameHeader& header) override {
+    if (header.sequence != answers || header.payload_bytes != payload_.size()) std::abort();
+    return Accept{place_};
+  }
+  void on_frame(Channel&, const FrameHeader&, std::span<std::byte> payload) override {
+    if (!std::ranges::equal(payload, payload_)) std::abort();
+    ++answers;
+  }
+  void on_closed(Channel&, const Error&) override { std::abort(); }
+  void ask() {
+    payload_.fill(static_cast<std::byte>(answers + 1));
+    place_.fill(std::byte{0});
+    channel->send_copy(header_of(kHonestGroup, answers), payload_);
+  }
+  std::uint64_t answers = 0;
+  std::unique_ptr<Channel> channel;
+
+ private:
+  std::array<std::byte, 700> payload_{}, place_{};
+};
+
+/// The victim and an honest process live through all inputs; each input is a stranger.
+class World {
+ public:
+  World() {
+    listener_ = victim_.listen({"fuzz-" + std::to_string(::getpid()), 0}, accepting_).value();
+    asking_.channel = honest_.connect(listener_->local(), asking_, 5s);
+    ask();
+  }
+  void ask() {
+    const std::uint64_t before = asking_.answers;
+    asking_.ask();
+    run_until([&] { return asking_.answers > before; });
+  }
+  std::unique_ptr<ShmStranger> let_in() {
+    auto stranger = std::make_unique<ShmStranger>(to_string(listener_->local()));
+    if (!stranger->socket.is_open()) std::abort();
+    run_until([&] { return stranger->take_offer(); });
+    return stranger;
+  }
+  void turn() { victim_.poll({}); }
+  Victim& newest() { return *accepting_.ends.back(); }
+  /// Only the honest one is left.
+  void forget() {
+    if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
+    if (victim_.statistics().connections > 8) std::abort();
+  }
+
+ private:
+  void run_until(const auto& done) {
+    for (const TimePoint end = Clock::now() + 8s; !done();) {
+      if (Clock::now() > end) std::abort();
+      victim_.poll({});
+      honest_.poll({});
+    }
+  }
+
+  ShmTransport victim_{{.ring_bytes = kRingBytes, .huge_pages = false}};
+  ShmTransport honest_;
+  Accepting accepting_;
+  Asking asking_;
+  std::unique_ptr<Listener> listener_;
+};
+
+/// The other side's writes, at the places that a script says.
+class Scribbler {
+ public:
+  Scribbler(ShmStranger& stranger, Script& script) : stranger_(stranger), script_(script) {}
+  void frame() {
+    FrameHeader header = header_of(kHostileGroup, script_.byte());
+    const std::uint8_t length = script_.byte();
+    header.payload_bytes = length < 128 ? length : (length - 127U) * 128U;
+    if (script_.byte() % 4 == 0) header.payload_bytes = static_cast<std::uint32_t>(script_.number(3));
+    FrameBytes bytes{};
+    encode(header, bytes);
+    if (const std::uint8_t how = script_.byte(); how % 8 == 0) bytes[how / 4] ^= static_cast<std::byte>(script_.byte());
+    put(written_, bytes);
+    put(written_ + bytes.size(), script_.take(16));
+    written_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
+    mine().written.store(written_);
+  }
+  /// A part of what frame() has told already is taken back, or more is told.
+  void position() {
+    const std::uint64_t by = script_.number(2);
+    switch (script_.byte() % 4) {
+      case 0:
+        mine().written.store(written_ - by / kLineBytes * kLineBytes);
+        break;
+      case 1:
+        mine().written.store(written_ + by);
+        break;
+      case 2:
+        mine().written.store(script_.number(8));
+        break;
+      default:
+        mine().written.store(written_);
+    }
+  }
+  void reading() {
+    switch (script_.byte() % 4) {
+      case 0:
+        mine().read.store(theirs().written.load());
+        break;
+      case 1:
+        mine().read.store(script_.number(8));
+        break;
+      case 2:
+        mine().room_at.store(script_.number(8));
+        break;
+      default:
+        mine().asleep.store(static_cast<std::uint32_t>(script_.number(4)));
+        mine().finished.store(script_.byte());
+    }
+  }
+  void into_theirs() {
+    switch (script_.byte() % 4) {
+      case 0:
+        theirs().written.store(script_.number(8));
+        break;
+      case 1:
+        theirs().read.store(script_.number(8));
+        break;
+      case 2:
+        theirs().room_at.store(script_.number(8));
+        break;
+      default:
+        theirs().asleep.store(static_cast<std::uint32_t>(script_.number(4)));
+    }
+  }
+  void bytes() { put(script_.number(2), script_.take(script_.byte())); }
+
+ private:
+  Side& mine() { return stranger_.memory->mine(); }
+  Side& theirs() { return stranger_.their_side(); }
+  void put(std::uint64_t at, std::span<const std::byte> from) {
+    copy_in(stranger_.memory->outgoing(), kRingBytes, at, from);
+  }
+
+  ShmStranger& stranger_;
+  Script& script_;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static World world;
+  Script script({data, size});
+  auto stranger = world.let_in();
+  if (const std::uint8_t greeting = script.byte(); greeting % 16 == 15) {
+    stranger->say(static_cast<std::uint32_t>(script.number(4)));
+    if (greeting >= 128) stranger.reset();
+    world.turn();
+  } else {
+    stranger->say_mapped();
+    for (int turns = 0; turns < 1000 && !stranger->hear_go(); ++turns) world.turn();
+  }
+  if (stranger) {
+    Scribbler scribbler(*stranger, script);
+    for (int steps = 0; !script.over() && steps < 256; ++steps) {
+      switch (script.byte() % 12) {
+        case 0:
+        case 1:
+        case 2:
+          scribbler.frame();
+          break;
+        case 3:
+          scribbler.position();
+          break;
+        case 4:
+          scribbler.reading();
+          break;
+        case 5:
+          scribbler.into_theirs();
+          break;
+        case 6:
+          scribbler.bytes();
+          break;
+        case 7:
+          world.newest().go_on();
+          break;
+        case 8:
+          world.newest().give_back(script.byte());
+          break;
+        case 9:
+          stranger->ring();
+          break;
+        default:
+          world.turn();
+      }
+    }
+    world.turn();
+    if (size % 2 == 0) stranger.reset();  // it dies, before what the victim keeps of it is given back
+    world.turn();
+  }
+  world.ask();
+  world.forget();
+  stranger.reset();
+  world.turn();
+  return 0;
+}
