@@ -216,6 +216,7 @@ class Running:
                 environment,
                 self._stage.aggregator_settings,
                 self._stage.manager_settings,
+                self._stage.setting.link_bits_per_second,
             )
             self._service.start()
         except service.ServiceError as error:

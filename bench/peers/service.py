@@ -34,13 +34,14 @@ def hosts_of(levels: int) -> list[str]:
     return [f"tree{levels}-root", *(f"tree{levels}-leaf-{leaf}" for leaf in range(2 if levels == 2 else 0))]
 
 
-def topology(ranks: int, levels: int) -> str:
-    """YAML for the manager."""
+def topology(ranks: int, levels: int, bits_per_second: float | None = None) -> str:
+    """YAML for the manager, with the rate of the ranks' links, which says how much is in flight."""
+    rank_rate = f"{bits_per_second / 1e6:.0f}Mbit/s" if bits_per_second else _RANK_RATE
     root, *leaves = hosts_of(levels)
     at_rank = [f"switch-{leaf}" for leaf in range(len(leaves))] or ["switch-root"]
     switches = [f"{{name: switch-root, level: {levels}}}"] + [f"{{name: {it}, level: 1}}" for it in at_rank if leaves]
     hosts = [worker(rank) for rank in range(ranks)] + [root, *leaves]
-    links = [(worker(rank), at_rank[rank * len(at_rank) // ranks], _RANK_RATE) for rank in range(ranks)]
+    links = [(worker(rank), at_rank[rank * len(at_rank) // ranks], rank_rate) for rank in range(ranks)]
     links += [(root, "switch-root", _AGGREGATOR_RATE)]
     links += [(leaf, at, _AGGREGATOR_RATE) for leaf, at in zip(leaves, at_rank, strict=False)]
     links += [(at, "switch-root", _RANK_RATE) for at in at_rank if leaves]
@@ -53,14 +54,14 @@ def topology(ranks: int, levels: int) -> str:
 class Service:
     def __init__(
         self, place: Place, ranks: int, levels: int, build: Path, folder: Path, environment: dict[str, str],
-        aggregator_settings: list[str], manager_settings: list[str],
+        aggregator_settings: list[str], manager_settings: list[str], bits_per_second: float | None,
     ) -> None:  # fmt: skip
         self._place, self._build, self._folder, self._environment = place, build, folder, environment
         self._hosts = hosts_of(levels)
         self._aggregator_settings, self._manager_settings = aggregator_settings, manager_settings
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self.url = ""
-        (folder / "topology.yaml").write_text(topology(ranks, levels))
+        (folder / "topology.yaml").write_text(topology(ranks, levels, bits_per_second))
 
     def start(self) -> None:
         self._start_manager()
