@@ -1,0 +1,22 @@
+#pragma once
+// What NCCL holds of either end of a connection, and registers memory with.
+#include <memory>
+
+#include "client/plugins/nccl/p2p/engine.h"
+
+namespace tributary::nccl {
+
+/// The calls that NCCL makes for one connection come with a pointer to this.
+class NetComm : public transport::ChannelHandler {
+ public:
+  [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
+  [[nodiscard]] const std::shared_ptr<Engine>& shared_engine() const noexcept { return engine_; }
+
+ protected:
+  explicit NetComm(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+
+ private:
+  const std::shared_ptr<Engine> engine_;
+};
+
+}  // namespace tributary::nccl
