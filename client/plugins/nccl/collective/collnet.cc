@@ -56,13 +56,14 @@ bool covers_all(const GroupComm& comm, std::size_t bytes_per_rank, std::size_t o
 
 }  // namespace
 
-abi::Result init(void** context, abi::Logger logger) {
+abi::Result init(int version, void** context, abi::Logger logger) {
   return guarded("CollNet init", [&] {
     set_logger(logger);
     if (context != nullptr) *context = nullptr;
     if (!service_is_there()) return system_error;
-    info("CollNet is on: sums go through the network; libtributary " + std::to_string(TRIBUTARY_VERSION_MAJOR) + "." +
-         std::to_string(TRIBUTARY_VERSION_MINOR) + "." + std::to_string(TRIBUTARY_VERSION_PATCH));
+    info("CollNet v" + std::to_string(version) + " is on: sums go through the network; libtributary " +
+         std::to_string(TRIBUTARY_VERSION_MAJOR) + "." + std::to_string(TRIBUTARY_VERSION_MINOR) + "." +
+         std::to_string(TRIBUTARY_VERSION_PATCH));
     return success;
   });
 }

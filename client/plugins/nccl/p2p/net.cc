@@ -49,7 +49,7 @@ void hand_out(NetComm* comm, void** to) {
 
 }  // namespace
 
-abi::Result init(void** context, abi::Logger logger) {
+abi::Result init(int version, void** context, abi::Logger logger) {
   return guarded("net init", [&] {
     set_logger(logger);
     if (context != nullptr) *context = nullptr;
@@ -58,7 +58,8 @@ abi::Result init(void** context, abi::Logger logger) {
       return invalid_usage;
     }
     if (context != nullptr) *context = std::make_unique<NetContext>().release();  // finalize() deletes it
-    info("point-to-point over " + std::string(to_string(*wire())) + "; devices: " + list_devices());
+    info("net v" + std::to_string(version) + ": point-to-point over " + std::string(to_string(*wire())) +
+         "; devices: " + list_devices());
     return success;
   });
 }
