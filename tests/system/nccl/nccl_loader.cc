@@ -30,8 +30,10 @@ constexpr const char* kTunerLoad = "_Z19ncclTunerPluginLoadP8ncclComm";    // fr
 
 class Nccl {
  public:
-  explicit Nccl(const char* path) : path_(path), handle_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+  explicit Nccl(const char* path) : handle_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ != nullptr) version_ = dlsym(handle_, "ncclGetVersion");
+    Dl_info where{};
+    if (version_ != nullptr && dladdr(version_, &where) != 0) path_ = where.dli_fname;
   }
   [[nodiscard]] bool loaded() const { return version_ != nullptr; }
   [[nodiscard]] int version() const {
@@ -45,7 +47,7 @@ class Nccl {
   }
 
  private:
-  const std::string path_;
+  std::string path_;
   void* const handle_;  // for good: NCCL has threads of its own
   void* version_ = nullptr;
 };

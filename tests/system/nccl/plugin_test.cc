@@ -69,16 +69,20 @@ TEST(NcclPlugin, FinishesWhatWasUnderWayWhenAnAggregatorIsKilled) {
   EXPECT_EQ(counters.find("tributary_nccl_failovers_total 0\n"), std::string::npos) << counters;
 }
 
+std::string lost_rank_timeout() {
+  return std::to_string(chaos::number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", 20));
+}
+
 // NCCL cannot be told of a lost node but by an error, and must be told by one: it would wait for ever.
 TEST(NcclPlugin, FailsWhatWaitsForANodeThatDied) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 3, .aggregators = 1, .levels = 1}, 1);
   CheckRanks ranks(3, {"--communicators", "2", "--rounds", "1000000", "--connections", "1"}, workshop.folder(),
-                   cluster.get(), {{"TRIBUTARY_TIMEOUT", "20"}});
+                   cluster.get(), {{"TRIBUTARY_TIMEOUT", lost_rank_timeout()}});
   ASSERT_TRUE(ranks.wait_for("round 1\n", kLimit)) << ranks.output();
   ranks.kill_while_others_wait(2, seconds(2));
   for (const std::uint32_t rank : {0U, 1U}) {
-    const auto end = ranks.end_of(rank, seconds(90));
+    const auto end = ranks.end_of(rank, kLimit);
     ASSERT_TRUE(end) << "rank " << rank << " waits for ever\n" << ranks.output();
     EXPECT_EQ(end->code, 1) << ranks.output_of(rank);
     EXPECT_EQ(count(ranks.output_of(rank), "FAILED: test returned ncclRemoteError"), 1U) << ranks.output_of(rank);
