@@ -24,9 +24,10 @@ using OfNobody = int (*)();
 
 /// As C++ names them.
 constexpr const char* kNetInit = "_Z11ncclNetInitP8ncclComm";
-constexpr const char* kNetPluginInit = "_Z17ncclNetPluginInitv";           // to 2.18, for the process
-constexpr const char* kNetPluginLoad = "_Z17ncclNetPluginLoadP8ncclComm";  // 2.19 to 2.26
-constexpr const char* kTunerLoad = "_Z19ncclTunerPluginLoadP8ncclComm";    // from 2.21 on
+constexpr const char* kNetPluginInit = "_Z17ncclNetPluginInitv";                    // to 2.18, for the process
+constexpr const char* kNetPluginLoad = "_Z17ncclNetPluginLoadP8ncclComm";           // 2.19 to 2.26
+constexpr const char* kTunerLoad = "_Z19ncclTunerPluginLoadP8ncclComm";             // from 2.22 on
+constexpr const char* kTunerLoadOld = "_Z19ncclTunerPluginLoadPP14ncclTuner_v2_t";  // 2.21
 
 class Nccl {
  public:
@@ -61,8 +62,9 @@ int load_plugins(const Nccl& nccl, OfComm net_init, void* comm) {
     if (const int result = load(comm); result != 0) return result;
   }
   if (const int result = net_init(comm); result != 0) return result;
-  const auto tuner = nccl.find<OfComm>(kTunerLoad);
-  return tuner != nullptr ? tuner(comm) : 0;
+  if (const auto tuner = nccl.find<OfComm>(kTunerLoad); tuner != nullptr) return tuner(comm);
+  const auto old = nccl.find<OfComm>(kTunerLoadOld);
+  return old != nullptr ? old(comm) : 0;  // it takes a place for the table's address: any will do
 }
 
 }  // namespace
