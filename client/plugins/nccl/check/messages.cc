@@ -165,7 +165,7 @@ void check_messages(Session& session) {
       std::this_thread::yield();
     }
   });
-  session.bootstrap().barrier();
+  // Each rank closes when it has done its own part, as NCCL's do: what is still on its way must arrive.
   const std::size_t messages =
       links.size() * kSizes.size() * static_cast<std::size_t>(session.options().message_rounds);
   session.service().run([&] { streams.clear(); });

@@ -28,7 +28,7 @@ tributary::Result<std::unique_ptr<transport::Transport>> make_transport(const Ne
 tributary::Result<std::shared_ptr<Engine>> Engine::open(const NetDevice& device) {
   auto transport = make_transport(device);
   if (!transport) return std::unexpected(transport.error());
-  return std::shared_ptr<Engine>(new Engine(std::move(*transport)));
+  return std::shared_ptr<Engine>(new Engine(std::move(*transport), *wire() == Wire::verbs));
 }
 
 std::shared_ptr<Engine> NetContext::engine(int device) {

@@ -21,10 +21,15 @@ class Engine {
   // ---- with the lock
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   void poll() { transport_->poll({}); }
+  /// A channel's last words may be lost when it is closed: what is sent leaves this process only later. False for
+  /// sockets, whose system sees to it.
+  [[nodiscard]] bool loses_last_words() const noexcept { return loses_last_words_; }
 
  private:
-  explicit Engine(std::unique_ptr<transport::Transport> transport) : transport_(std::move(transport)) {}
+  Engine(std::unique_ptr<transport::Transport> transport, bool loses_last_words)
+      : loses_last_words_(loses_last_words), transport_(std::move(transport)) {}
 
+  const bool loses_last_words_;
   std::mutex mutex_;
   const std::unique_ptr<transport::Transport> transport_;
 };

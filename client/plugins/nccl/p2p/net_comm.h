@@ -14,6 +14,9 @@ class NetComm : public transport::ChannelHandler {
 
  protected:
   explicit NetComm(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  /// Closes the connection. `in_order`: nothing is under way here any more, but the other side may not have heard of
+  /// all of it: a message that was sent, or that one was taken. That is waited for, though not for long.
+  void end(std::unique_ptr<transport::Channel> channel, bool in_order) const;
 
  private:
   const std::shared_ptr<Engine> engine_;

@@ -23,9 +23,7 @@ ReceiveComm::ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::
 }
 
 ReceiveComm::~ReceiveComm() {
-  if (!channel_) return;
-  const auto lock = engine().lock();
-  channel_.reset();
+  if (channel_) end(std::move(channel_), greeted_ && !failed_ && free_.size() == buffers_.size());
 }
 
 abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::Request** request) {

@@ -32,8 +32,7 @@ SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to) : NetComm(st
 }
 
 SendComm::~SendComm() {
-  const auto lock = engine().lock();
-  channel_.reset();
+  end(std::move(channel_), open_ && !failed_ && free_.size() == messages_.size());
 }
 
 SendComm::Opening SendComm::opening() {
