@@ -58,6 +58,7 @@ CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& argu
     environment["MASTER_ADDR"] = "127.0.0.1";
     environment["MASTER_PORT"] = std::to_string(*port);
     environment["NCCL_DEBUG"] = "INFO";
+    environment["TSAN_OPTIONS"] += " suppressions=" TRIBUTARY_NCCL_SUPPRESSIONS;
     // Where hosts are simulated each rank has a device of its own.
     if (const auto hosts = environment.find("RDMA_HOSTS"); hosts != environment.end()) {
       environment["TRIBUTARY_IFNAME"] = interface_of(hosts->second, rank);
