@@ -160,6 +160,10 @@ TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_uniqu
  * tributary_last_error(NULL) has the reason. No communicator needs this: it is for callers who would rather do without
  * one than run on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
+/* The name of the transport that a communicator would run on here: of those that TRIBUTARY_TRANSPORT lists (or the
+ * configuration file, or `config`) the first that is built and works on this host; a constant of the library's.
+ * TRIBUTARY_ERROR_UNSUPPORTED where none does. For callers who send messages of their own beside the library's. */
+TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
 /* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
  * ranks. */
 TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks,
