@@ -101,7 +101,7 @@ class Vector {
     }
     auto range = transport::find_shared({memory_, count * sizeof(float)});
     if (!range) require(std::unexpected(range.error()));
-    const auto added = group_.regions().add(memory_, std::move(*range));
+    const auto added = group_.regions()->add(memory_, std::move(*range));
     if (!added) require(std::unexpected(added.error()));
   }
   float* data() { return own_.empty() ? reinterpret_cast<float*>(memory_) : own_.data(); }

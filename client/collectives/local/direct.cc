@@ -12,8 +12,11 @@ namespace {
 
 /// Results of calls from this size on go past the caches, unless they lie where an input was just read.
 constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
-/// An attached copy of less costs more by the system call than lanes do by copying twice.
+/// Of less an attached copy costs more by its system calls than lanes do by copying twice; of more it costs more by the
+/// reads of results' lines that lanes go past. Two ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB
+/// to 16 MiB, even at 256 KiB and from 32 MiB on; with more ranks than cores slower everywhere.
 constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
+constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
@@ -26,12 +29,12 @@ bool is_reduction(Collective collective) noexcept {
 
 }  // namespace
 
-Direct::Direct(const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes,
-               std::span<const FileDescriptor> processes, bool attaches)
+Direct::Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
+               Inboxes inboxes, std::span<const FileDescriptor> processes, bool attaches)
     : places_(places),
       rank_(rank),
       ranks_(ranks),
-      regions_(places, rank, ranks, std::move(inboxes)),
+      regions_(std::make_shared<Regions>(std::move(arena), places, rank, ranks, std::move(inboxes))),
       attachment_(places, rank, ranks, processes, attaches),
       reached_(ranks) {}
 
@@ -67,7 +70,7 @@ std::size_t Direct::bytes_of_recv(std::uint32_t rank) const noexcept {
 
 Buffer Direct::place_of(const std::byte* memory, std::size_t bytes) noexcept {
   if (memory == nullptr || bytes == 0) return {.way = Way::unneeded};
-  if (const auto place = regions_.find(memory, bytes)) {
+  if (const auto place = regions_->find(memory, bytes)) {
     return {.at = place->offset,
             .generation = place->generation,
             .index = static_cast<std::uint16_t>(place->index),
@@ -84,13 +87,14 @@ bool Direct::offer(const Call& call, const Movement& movement, std::byte* note) 
   call_ = call;
   element_ = size_of(call.signature.dtype);
   reduces_ = is_reduction(call.signature.collective);
-  regions_.attend();
+  regions_->attend();
   Reach reach{.send = place_of(call.send, movement.offers() ? bytes_of_send(rank_) : 0),
               .recv = place_of(call.recv, movement.wants() ? bytes_of_recv(rank_) : 0)};
   reach.send.in_place = reach.recv.in_place = call.in_place ? 1 : 0;
   const bool attaches = reach.send.way == Way::attach || reach.recv.way == Way::attach;
-  const bool possible = ranks_ <= kernels::kReduceInputsMax && reach.send.way != Way::none &&
-                        reach.recv.way != Way::none && (!attaches || movement.offered_bytes() >= kAttachBytesMin);
+  const bool possible =
+      ranks_ <= kernels::kReduceInputsMax && reach.send.way != Way::none && reach.recv.way != Way::none &&
+      (!attaches || (movement.offered_bytes() >= kAttachBytesMin && movement.offered_bytes() <= kAttachBytesMax));
   if (!possible) reach = {};
   if (possible && attaches && !scratch_) scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
   std::memcpy(note, &reach, sizeof reach);
@@ -127,7 +131,7 @@ bool Direct::resolve(std::uint32_t rank, const Reach& reach) noexcept {
   }
   const auto find = [&](const Buffer& buffer, std::size_t bytes) -> std::byte* {
     if (buffer.way == Way::region)
-      return regions_.at(rank, {.index = buffer.index, .generation = buffer.generation, .offset = buffer.at}, bytes);
+      return regions_->at(rank, {.index = buffer.index, .generation = buffer.generation, .offset = buffer.at}, bytes);
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(buffer.at));
   };
   r.send = find(reach.send, bytes_of_send(rank));

@@ -50,13 +50,12 @@ static_assert(sizeof(Reach) <= sizeof(Note::few));
 
 class Direct {
  public:
-  Direct(const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes,
+  Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes,
          std::span<const FileDescriptor> processes, bool attaches);
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
 
-  [[nodiscard]] Regions& regions() noexcept { return regions_; }
-  [[nodiscard]] const Regions& regions() const noexcept { return regions_; }
+  [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return regions_; }
   [[nodiscard]] Attachment& attachment() noexcept { return attachment_; }
 
   /// For the call's note. False: this rank's buffers cannot be reached by all, so the call will not be direct.
@@ -106,7 +105,7 @@ class Direct {
 
   const Places places_;
   const std::uint32_t rank_, ranks_;
-  Regions regions_;
+  const std::shared_ptr<Regions> regions_;
   Attachment attachment_;
   std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made when attaching works
   std::vector<Reached> reached_;

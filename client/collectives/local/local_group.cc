@@ -39,11 +39,13 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       processes_(std::move(processes)),
       places_(arena_->bytes().data(), layout_of(settings_)),
       bell_(places_.header()),
-      direct_(places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_, settings_.attach) {
+      direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
+              settings_.attach && !settings_.crowded) {
   assert(places_.layout().bytes() <= arena_->bytes().size());
 }
 
 LocalGroup::~LocalGroup() {
+  direct_.regions()->close();
   bell_.publish(places_.progress(settings_.rank).gone, std::uint32_t{1});
 }
 
@@ -166,7 +168,7 @@ std::optional<bool> LocalGroup::advance_direct() noexcept {
     mode_ = *agreed ? Mode::direct : Mode::chunks;
     if (mode_ == Mode::chunks) return std::nullopt;
     end_chunk_ = first_chunk_;
-    ++direct_calls_;
+    direct_calls_.store(direct_calls() + 1, std::memory_order_relaxed);
   }
   const std::uint64_t moved = direct_.moved();
   const auto over = direct_.advance(bell_);

@@ -60,16 +60,16 @@ class LocalGroup {
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
 
   /// Buffers that the others map, so that long calls with them need no copies. Any thread.
-  [[nodiscard]] Regions& regions() noexcept { return direct_.regions(); }
+  [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return direct_.regions(); }
   /// Between calls, now and then: maps what the others have announced, and drops what they have taken back.
   void attend() noexcept {
-    if (!running_) direct_.regions().attend();
+    if (!running_) direct_.regions()->attend();
   }
   /// After a failure: waits until no other rank uses this one's buffers, which takes a moment. For who does not
   /// advance() to the end of a call that has failed.
   void withdraw() noexcept;
   /// Calls that needed no copies, and why cross-memory attach is not in use (empty: it is, or was not tried yet).
-  [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_; }
+  [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] const std::string& attach_refusal() noexcept { return direct_.attachment().why_not(); }
 
   /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group
@@ -113,7 +113,7 @@ class LocalGroup {
   const Places places_;
   Bell bell_;
   Direct direct_;
-  std::uint64_t direct_calls_ = 0;
+  std::atomic<std::uint64_t> direct_calls_{0};  // written by whoever drives
 
   // the present call
   enum class Mode : std::uint8_t { chunks, undecided, direct };

@@ -62,8 +62,10 @@ Result<std::pair<FileDescriptor, FileDescriptor>> make_inbox() {
   return std::pair{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
-Regions::Regions(const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes) noexcept
-    : places_(places),
+Regions::Regions(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
+                 Inboxes inboxes) noexcept
+    : arena_(std::move(arena)),
+      places_(places),
       rank_(rank),
       ranks_(ranks),
       inboxes_(std::move(inboxes)),
@@ -193,6 +195,13 @@ std::byte* Regions::at(std::uint32_t rank, const RegionPlace& place, std::size_t
   const auto whole = here.mapping.bytes();
   if (place.offset > whole.size() || bytes > whole.size() - place.offset) return nullptr;
   return whole.data() + place.offset;
+}
+
+Result<AnnouncedRange> AnnouncedRange::announce(std::shared_ptr<Regions> regions, const void* address,
+                                                transport::SharedRange range) {
+  const auto generation = regions->add(address, std::move(range));
+  if (!generation) return std::unexpected(generation.error());
+  return AnnouncedRange(std::move(regions), *generation);
 }
 
 std::size_t Regions::mapped() const noexcept {

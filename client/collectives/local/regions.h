@@ -12,6 +12,7 @@
 //
 // What is trusted: processes of the same user, which have proved the group's secret, write only where a call's results
 // belong. They could do more to each other with the debugger's calls anyway. Lengths are checked all the same.
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -38,7 +39,8 @@ struct Inboxes {
 
 class Regions {
  public:
-  Regions(const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes) noexcept;
+  Regions(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
+          Inboxes inboxes) noexcept;
 
   // Any thread.
   /// Announces the range to the others. The number is for remove(). Errc::exhausted: kRegionsMax are announced.
@@ -53,6 +55,8 @@ class Regions {
   void attend() noexcept;
   /// Another rank's bytes here; nullptr: this rank has no such memory.
   [[nodiscard]] std::byte* at(std::uint32_t rank, const RegionPlace& place, std::size_t bytes) const noexcept;
+  /// The group is over: nothing of other ranks stays mapped.
+  void close() noexcept { foreign_.clear(); }
   /// Of other ranks, for people and tests.
   [[nodiscard]] std::size_t mapped() const noexcept;
 
@@ -76,6 +80,7 @@ class Regions {
     return foreign_[std::size_t{rank} * kRegionsMax + index];
   }
 
+  const std::shared_ptr<Arena> arena_;  // a range may be removed after the group's end
   const Places places_;
   const std::uint32_t rank_, ranks_;
   const Inboxes inboxes_;
@@ -85,6 +90,24 @@ class Regions {
   std::vector<Own> own_;          // under mutex_
   std::uint32_t generation_ = 0;  // under mutex_: the last that was given
   bool unsent_ = false;           // under mutex_
+};
+
+/// A range that is announced as long as this is there. Any thread.
+class AnnouncedRange {
+ public:
+  [[nodiscard]] static Result<AnnouncedRange> announce(std::shared_ptr<Regions> regions, const void* address,
+                                                       transport::SharedRange range);
+  AnnouncedRange(AnnouncedRange&&) noexcept = default;
+  AnnouncedRange& operator=(AnnouncedRange&&) = delete;
+  ~AnnouncedRange() {
+    if (regions_) regions_->remove(generation_);
+  }
+
+ private:
+  AnnouncedRange(std::shared_ptr<Regions> regions, std::uint32_t generation) noexcept
+      : regions_(std::move(regions)), generation_(generation) {}
+  std::shared_ptr<Regions> regions_;
+  std::uint32_t generation_;
 };
 
 }  // namespace tributary::client::local
