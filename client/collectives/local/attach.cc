@@ -1,5 +1,6 @@
 #include "client/collectives/local/attach.h"
 
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -29,7 +30,11 @@ void* address(std::uint64_t at) noexcept {
 
 Attachment::Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks,
                        std::span<const FileDescriptor> processes, bool allowed)
-    : places_(places), rank_(rank), ranks_(ranks), possible_(allowed && processes.size() == ranks) {
+    : places_(places),
+      rank_(rank),
+      ranks_(ranks),
+      processes_(processes),
+      possible_(allowed && processes.size() == ranks) {
   if (!allowed) why_not_ = "it is turned off";
   if (!possible_) return;
   for (std::uint32_t r = 0; r < ranks; ++r) pids_.push_back(r == rank ? getpid() : pid_of(processes[r]));
@@ -72,7 +77,13 @@ bool Attachment::can_copy(const std::byte* memory, std::size_t bytes) noexcept {
   return process_vm_readv(getpid(), &here, 1, ends.data(), ends.size(), 0) == static_cast<ssize_t>(seen.size());
 }
 
+bool Attachment::has_ended(std::uint32_t rank) const noexcept {
+  pollfd process{.fd = processes_[rank].number(), .events = POLLIN, .revents = 0};
+  return poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0;
+}
+
 int Attachment::read(std::uint32_t rank, std::byte* to, std::uint64_t from, std::size_t bytes) const noexcept {
+  if (has_ended(rank)) return ESRCH;
   while (bytes > 0) {
     const iovec here{.iov_base = to, .iov_len = bytes}, there{.iov_base = address(from), .iov_len = bytes};
     const ssize_t n = process_vm_readv(pids_[rank], &here, 1, &there, 1, 0);
@@ -84,6 +95,7 @@ int Attachment::read(std::uint32_t rank, std::byte* to, std::uint64_t from, std:
 }
 
 int Attachment::write(std::uint32_t rank, std::uint64_t to, const std::byte* from, std::size_t bytes) const noexcept {
+  if (has_ended(rank)) return ESRCH;
   while (bytes > 0) {
     const iovec here{.iov_base = const_cast<std::byte*>(from), .iov_len = bytes};
     const iovec there{.iov_base = address(to), .iov_len = bytes};

@@ -15,8 +15,8 @@ namespace tributary::client::local {
 
 class Attachment {
  public:
-  /// `processes`: as LocalGroup's; without them, or not `allowed`, nothing is ever reached. Tells the others by what
-  /// they can try it.
+  /// `processes`: as LocalGroup's, whose they stay; without them, or not `allowed`, nothing is ever reached. Tells the
+  /// others by what they can try it.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
              bool allowed);
   Attachment(const Attachment&) = delete;
@@ -29,16 +29,19 @@ class Attachment {
   /// The system can copy this: no device's memory. Looks at its first and its last byte.
   [[nodiscard]] static bool can_copy(const std::byte* memory, std::size_t bytes) noexcept;
 
-  // errno, 0 if all was copied.
+  // errno, 0 if all was copied; ESRCH: the process has ended. Its number is looked at right before it is used: numbers
+  // are given again only after all others have been.
   [[nodiscard]] int read(std::uint32_t rank, std::byte* to, std::uint64_t from, std::size_t bytes) const noexcept;
   [[nodiscard]] int write(std::uint32_t rank, std::uint64_t to, const std::byte* from,
                           std::size_t bytes) const noexcept;
 
  private:
+  [[nodiscard]] bool has_ended(std::uint32_t rank) const noexcept;
   [[nodiscard]] bool tried(std::uint32_t rank) noexcept;
 
   const Places places_;
   const std::uint32_t rank_, ranks_;
+  const std::span<const FileDescriptor> processes_;
   std::vector<pid_t> pids_;
   std::uint64_t probe_ = 0;  // what the others try to read
   std::uint32_t tried_ = 0;  // ranks that have been

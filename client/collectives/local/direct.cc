@@ -96,7 +96,6 @@ bool Direct::offer(const Call& call, const Movement& movement, std::byte* note) 
       ranks_ <= kernels::kReduceInputsMax && reach.send.way != Way::none && reach.recv.way != Way::none &&
       (!attaches || (movement.offered_bytes() >= kAttachBytesMin && movement.offered_bytes() <= kAttachBytesMax));
   if (!possible) reach = {};
-  if (possible && attaches && !scratch_) scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
   std::memcpy(note, &reach, sizeof reach);
   return possible;
 }
@@ -115,8 +114,10 @@ Result<bool> Direct::agree(std::uint64_t sequence) noexcept {
                                      " says that its buffers lie where this rank has none of its memory mapped");
     }
   }
-  if (all) cut();
-  return all;
+  if (!all) return false;
+  if (attaches_ && !scratch_) scratch_ = std::make_unique_for_overwrite<std::byte[]>(kScratchBytes);
+  cut();
+  return true;
 }
 
 bool Direct::resolve(std::uint32_t rank, const Reach& reach) noexcept {

@@ -107,7 +107,7 @@ class Direct {
   const std::uint32_t rank_, ranks_;
   const std::shared_ptr<Regions> regions_;
   Attachment attachment_;
-  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made when attaching works
+  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made when it is first needed
   std::vector<Reached> reached_;
 
   // the present call
