@@ -85,6 +85,11 @@ bool set_shared_memory(ClientSettings& s, std::string_view value) {
   return s.shared_memory || value == "off";
 }
 
+bool set_attach(ClientSettings& s, std::string_view value) {
+  s.attach = value == "auto";
+  return s.attach || value == "off";
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -118,7 +123,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 13> kSettings{{
+constexpr std::array<Setting, 14> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -137,6 +142,11 @@ constexpr std::array<Setting, 13> kSettings{{
       "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
       "through memory that they share."},
      set_shared_memory},
+    {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
+      "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
+      "kernel "
+      "allows it and it is the faster way."},
+     set_attach},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},

@@ -92,6 +92,8 @@ class Channel {
   /// Since close() or on_closed; after close_after_flush() not before it has ended, so that its owner knows when to
   /// destroy the channel.
   [[nodiscard]] virtual bool closed() const noexcept = 0;
+  /// Its bytes go through memory that both sides share; once it is open.
+  [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
   /// For messages: the other side's address.
   [[nodiscard]] virtual std::string peer() const = 0;
 };
