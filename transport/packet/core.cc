@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "packet/address.h"
@@ -18,6 +19,8 @@ constexpr Duration kYieldedMax = std::chrono::microseconds(10);
 constexpr Duration kAbsence = std::chrono::seconds(1);
 // What a connection may promise at least, however many there are: two datagrams of the longest kind.
 constexpr std::size_t kWindowMin = 32768;
+// Some bursts of the longest datagrams.
+constexpr std::size_t kSealedRoom = 1U << 20;
 
 class Flagged {
  public:
@@ -260,7 +263,30 @@ void PacketCore::transmit() {
   }
   dirty_now_.clear();
   control_sent_ = false;
+  flush();
+}
+
+void PacketCore::flush() {
   port_->flush();
+  sealed_used_ = 0;
+}
+
+std::span<std::byte> PacketCore::sealed_room(std::size_t bytes) {
+  if (sealed_.empty()) sealed_.resize(kSealedRoom);
+  if (sealed_used_ + bytes > sealed_.size()) flush();
+  const auto room = std::span(sealed_).subspan(sealed_used_, bytes);
+  sealed_used_ += (bytes + 63) / 64 * 64;
+  sealed_used_ = std::min(sealed_used_, sealed_.size());
+  return room;
+}
+
+SealRandom PacketCore::random() noexcept {
+  SealRandom random;
+  if (settings_.seed == 0 && random_bytes(random)) return random;
+  const std::array<std::uint64_t, 2> numbers{ids_.next(),
+                                             ids_.next()};  // keyed by the system's randomness, or a test's
+  std::memcpy(random.data(), numbers.data(), sizeof random);
+  return random;
 }
 
 /// What was sent is no system's to bring over after our end, as with TCP: so it is brought over before.
@@ -296,7 +322,7 @@ void PacketCore::shut_down() {
   }
   due_.clear();
   dirty_.clear();
-  if (port_) port_->flush();
+  if (port_) flush();
   resolver_.stop();
   std::vector<std::function<void()>> forgotten;
   const std::lock_guard lock(posted_mutex_);

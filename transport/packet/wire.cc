@@ -35,12 +35,22 @@ std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byt
     return std::unexpected(PacketReject::type);
   }
   if ((header.flags & ~packet_flags::kAll) != 0) return std::unexpected(PacketReject::flags);
+  const bool can_be_sealed = header.type == PacketType::open || header.type == PacketType::accept ||
+                             header.type == PacketType::data || header.type == PacketType::close;
+  if ((header.flags & packet_flags::kSealed) != 0 && !can_be_sealed) return std::unexpected(PacketReject::flags);
   return header;
 }
 
 std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept {
   const auto header = decode_quoted(datagram);
   if (!header) return header;
+  if ((header->flags & packet_flags::kSealed) != 0) {
+    if (datagram.size() != kPacketHeaderBytes + kSealTagBytes + header->payload_bytes) {
+      return std::unexpected(PacketReject::length);
+    }
+    if (header->checksum != 0) return std::unexpected(PacketReject::checksum);
+    return header;
+  }
   const auto payload = datagram.subspan(kPacketHeaderBytes);
   if (payload.size() != header->payload_bytes) return std::unexpected(PacketReject::length);
   if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header->checksum) {
