@@ -221,10 +221,20 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
                        kClaimsBytes) != 1) {
     return fail(Errc::denied, "the credential is not signed by this cluster's manager");
   }
-  ClaimsWire wire;
-  std::memcpy(&wire, token.data(), sizeof wire);
   // From here on the bytes are the manager's own; what can still be wrong is their age, or a manager of another
   // version.
+  auto claims = read_claims(token);
+  if (!claims) return claims;
+  if (now_s >= claims->expires_at) {
+    return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims->expires_at) +
+                                  " s ago; ask the manager for a new one (are the clocks set?)");
+  }
+  return claims;
+}
+
+Result<TokenClaims> read_claims(const Token& token) {
+  ClaimsWire wire;
+  std::memcpy(&wire, token.data(), sizeof wire);
   if (wire.magic != kTokenMagic || wire.version != kProtocolVersion)
     return fail(Errc::corrupt, "the credential is of another protocol version");
   if ((wire.kind & 15U) > static_cast<std::uint8_t>(ChildKind::aggregator))
@@ -233,10 +243,6 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
     return fail(Errc::corrupt, "the credential asks for a security of packets that is not known here");
   TokenClaims claims = from_wire(wire);
   if (auto ok = check_bounds(claims); !ok) return fail(Errc::corrupt, ok.error().message);
-  if (now_s >= claims.expires_at) {
-    return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims.expires_at) +
-                                  " s ago; ask the manager for a new one (are the clocks set?)");
-  }
   return claims;
 }
 

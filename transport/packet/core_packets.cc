@@ -134,6 +134,8 @@ void PacketCore::send_sealed_control(const PacketAddress& to, PacketHeader heade
   const SealTag tag = make_tag(std::span(bytes).first(kPacketHeaderBytes),
                                std::span(bytes).subspan(kPacketHeaderBytes + kSealTagBytes, payload));
   std::memcpy(bytes.data() + kPacketHeaderBytes, tag.data(), tag.size());
+  const std::uint32_t checksum = sealed_checksum(std::span(bytes).first(kPacketHeaderBytes + kSealTagBytes + payload));
+  std::memcpy(bytes.data() + offsetof(PacketHeader, checksum), &checksum, sizeof checksum);
   put_control(to, std::span(bytes).first(kPacketHeaderBytes + kSealTagBytes + payload));
 }
 

@@ -29,7 +29,8 @@ SealTag tag_of(std::span<const std::byte> key, std::span<const std::byte> header
                std::span<const std::byte> payload) noexcept {
   std::array<std::byte, kPacketHeaderBytes + kHandshakeBytes> message;
   const std::size_t more = std::min(payload.size(), kHandshakeBytes);
-  std::memcpy(message.data(), header.data(), kPacketHeaderBytes);
+  std::memcpy(message.data(), header.data(), offsetof(PacketHeader, checksum));
+  std::memset(message.data() + offsetof(PacketHeader, checksum), 0, sizeof(PacketHeader::checksum));
   if (more > 0) std::memcpy(message.data() + kPacketHeaderBytes, payload.data(), more);
   const Digest digest = hmac_sha256(key, std::span(message).first(kPacketHeaderBytes + more));
   SealTag tag;

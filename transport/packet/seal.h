@@ -24,7 +24,7 @@ namespace tributary::transport::packet {
 using SealTag = std::array<std::byte, kSealTagBytes>;
 using SealRandom = std::array<std::byte, kHandshakeRandomBytes>;
 
-/// Of an open, which comes before there are keys of a connection.
+/// Of an open, which comes before there are keys of a connection. Covers the header but for its checksum.
 [[nodiscard]] SealTag open_tag(const LinkSecret& secret, std::span<const std::byte> header,
                                std::span<const std::byte> payload) noexcept;
 

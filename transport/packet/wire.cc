@@ -24,6 +24,10 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
   std::memcpy(out.data() + kChecksummedBytes, &checksum, sizeof checksum);
 }
 
+std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept {
+  return crc32c(datagram.subspan(kPacketHeaderBytes), crc32c(datagram.first(kChecksummedBytes)));
+}
+
 std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < kPacketHeaderBytes) return std::unexpected(PacketReject::length);
   PacketHeader header;
@@ -48,7 +52,8 @@ std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byt
     if (datagram.size() != kPacketHeaderBytes + kSealTagBytes + header->payload_bytes) {
       return std::unexpected(PacketReject::length);
     }
-    if (header->checksum != 0) return std::unexpected(PacketReject::checksum);
+    const std::uint32_t right = header->type == PacketType::data ? 0 : sealed_checksum(datagram);
+    if (header->checksum != right) return std::unexpected(PacketReject::checksum);
     return header;
   }
   const auto payload = datagram.subspan(kPacketHeaderBytes);

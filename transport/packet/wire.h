@@ -49,7 +49,7 @@ struct PacketHeader {
   std::uint32_t ack_delay_us = 0;  // since that came
   std::uint32_t marked = 0;        // packets that have come with the congestion mark, ever
   std::uint32_t reason = 0;        // refuse: RefuseReason; otherwise 0
-  std::uint32_t checksum = 0;  // CRC32C over the bytes before and the payload; 0 in a sealed packet, which has better
+  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data, which has better
 };
 inline constexpr std::size_t kPacketHeaderBytes = 64;
 inline constexpr std::size_t kSealTagBytes = 16;
@@ -102,7 +102,10 @@ inline constexpr std::size_t kPacketRejects = 6;
 /// Writes the header with the checksum over it and the two parts of the payload that follow it.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept;
-/// The header of a whole datagram whose length, enumerators, flags and checksum are right. A sealed one has no
+/// Of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken for a secret
+/// that is not known.
+[[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
+/// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no
 /// checksum: whether it is what was sent, its authenticator tells.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept;
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.

@@ -19,8 +19,9 @@ void decoded_is_encoded_again(std::span<const std::byte> datagram) {
     if (to_string(header.error()) == "unknown") std::abort();
     return;
   }
-  if ((header->flags & packet_flags::kSealed) != 0) {  // no checksum: seal.h judges it
-    if (header->checksum != 0 || datagram.size() != kPacketHeaderBytes + kSealTagBytes + header->payload_bytes) {
+  if ((header->flags & packet_flags::kSealed) != 0) {  // seal.h judges it
+    const std::uint32_t right = header->type == PacketType::data ? 0 : sealed_checksum(datagram);
+    if (header->checksum != right || datagram.size() != kPacketHeaderBytes + kSealTagBytes + header->payload_bytes) {
       std::abort();
     }
     return;

@@ -186,6 +186,8 @@ TEST_P(Hostile, PacketsInClearForASealedConnectionAreCountedAndDropped) {
     header.checksum = 0;
     bytes.assign(kPacketHeaderBytes + kSealTagBytes, std::byte{});
     std::memcpy(bytes.data(), &header, sizeof header);
+    if (type != PacketType::data) header.checksum = sealed_checksum(bytes);
+    std::memcpy(bytes.data(), &header, sizeof header);
     inject(bytes);
   }
   goes_on(source);
@@ -264,6 +266,8 @@ TEST_P(Hostile, AnOpenThatIsMadeWeakerOnTheWayOpensNothing) {
     handshake.security = static_cast<std::uint32_t>(PacketSecurity::authenticate);
     if (GetParam() == PacketSecurity::authenticate) handshake.random[0] ^= std::byte{1};
     std::memcpy(bytes.data() + kPacketHeaderBytes + kSealTagBytes, &handshake, sizeof handshake);
+    const std::uint32_t checksum = sealed_checksum(bytes);
+    std::memcpy(bytes.data() + offsetof(PacketHeader, checksum), &checksum, sizeof checksum);
   };
   Source source(1000);
   connect(source);

@@ -95,6 +95,9 @@ class TokenVerifier {
   std::unique_ptr<Impl> impl_;
 };
 
+/// What a token says, whoever made it: for its holder, who got it from the manager. Errc::corrupt if it is none.
+[[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
+
 [[nodiscard]] std::vector<std::byte> encode(const TokenChain& chain);
 /// Errc::corrupt unless `bytes` is a whole number of tokens between 1 and kTreeLevelsMax.
 [[nodiscard]] Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes);
