@@ -14,7 +14,6 @@ namespace {
 
 constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 // sched_yield() takes less than a microsecond while nobody else wants the core.
-constexpr Duration kYieldedMax = std::chrono::microseconds(10);
 // A thread that was away for so long cannot tell a silent peer from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 // What a connection may promise at least, however many there are: two datagrams of the longest kind.
@@ -191,27 +190,26 @@ void PacketCore::wait_for_work(Duration wait) {
   const TimePoint started = time_();
   const TimePoint deadline = started + wait;
   const bool adaptive = settings_.busy_poll <= Duration::zero();
-  TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : settings_.busy_poll);
-  bool core_wanted = false;
-  Duration waited = Duration::max();  // in vain
+  spin_estimate_.begin(started);
   for (TimePoint now = started;;) {
     turn();
     now = time_();
-    if (callbacks_ != 0) {
-      waited = now - started;
-      break;
+    if (callbacks_ != 0 || shut_ || now >= deadline) {
+      if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
+      return;
     }
-    if (shut_ || now >= deadline) break;
     if (!idle()) continue;
-    if (now >= spin_until) {
+    if (adaptive ? spin_estimate_.stays_awake(now) : now - started < settings_.busy_poll) {
+      if (adaptive) {
+        ::sched_yield();
+        const TimePoint back = time_();
+        spin_estimate_.was_away(back - now, back);
+      }
+    } else {
+      spin_estimate_.sleeps();
       sleep(std::min(deadline, deadlines_.first()) - now);
-    } else if (adaptive) {
-      ::sched_yield();
-      core_wanted = time_() - now > kYieldedMax;
-      if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
     }
   }
-  if (adaptive) spin_estimate_.waited(waited, core_wanted);
 }
 
 void PacketCore::sleep(Duration limit) {
