@@ -3,15 +3,16 @@
 // from the device, answers what the network asks of a host, and shows the datagrams; send() writes into packet buffers;
 // flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken.
 //
-// Payloads are copied into the packet buffer, in the same pass that sums them where the device does not. The other way,
-// a second segment that borrows the payload, would have to keep flush() until the device has sent it: port.h lends it
-// no longer.
+// Payloads are copied into a packet buffer, in the same pass that sums them where the device does not; one that goes to
+// several destinations only once (shared_payloads.h). The other way, a second segment that borrows the payload where it
+// lies, would have to keep flush() until the device has sent it: port.h lends it no longer.
 #include <array>
 #include <functional>
 #include <memory>
 
 #include "dpdk/device.h"
 #include "dpdk/port_statistics.h"
+#include "dpdk/shared_payloads.h"
 #include "dpdk/wake_bell.h"
 #include "ethernet/udp_template.h"
 #include "packet/port.h"
@@ -92,7 +93,7 @@ class DpdkPort final : public packet::PacketPort {
   [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
   void fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
-            std::span<const std::byte> payload) const noexcept;
+            std::span<const std::byte> payload) noexcept;
   /// False: the device takes no more now.
   [[nodiscard]] bool has_room() noexcept;
   void stage(rte_mbuf* mbuf) noexcept;
@@ -120,6 +121,7 @@ class DpdkPort final : public packet::PacketPort {
   std::size_t shown_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
+  SharedPayloads shared_;
   TimePoint stuck_since_;  // the device has taken nothing since
   std::array<Waiting, kWaiting> waiting_{};
   std::size_t waiting_count_ = 0;
