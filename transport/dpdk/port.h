@@ -92,6 +92,8 @@ class DpdkPort final : public packet::PacketPort {
   // port_send.cc
   [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
+  /// nullptr: the pool is empty.
+  [[nodiscard]] rte_mbuf* blank() noexcept;
   void fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
             std::span<const std::byte> payload) noexcept;
   /// False: the device takes no more now.
@@ -121,6 +123,8 @@ class DpdkPort final : public packet::PacketPort {
   std::size_t shown_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
+  std::array<rte_mbuf*, kBlank> blank_{};
+  std::size_t blank_count_ = 0;
   SharedPayloads shared_;
   TimePoint stuck_since_;  // the device has taken nothing since
   std::array<Waiting, kWaiting> waiting_{};

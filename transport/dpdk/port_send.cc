@@ -69,7 +69,7 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
     ++statistics_.unsent_too_long;
     return true;
   }
-  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(device_->send_pool(settings_.queue).get());
+  rte_mbuf* const mbuf = blank();
   if (mbuf == nullptr) {
     ++statistics_.unsent_no_buffer;
     return false;
@@ -79,6 +79,14 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
   statistics_.sent_bytes += bytes;
   route->resolved ? stage(mbuf) : keep_waiting(mbuf, route->next_hop);
   return true;
+}
+
+rte_mbuf* DpdkPort::blank() noexcept {
+  if (blank_count_ > 0) return blank_[--blank_count_];
+  rte_mempool* const pool = device_->send_pool(settings_.queue).get();
+  if (::rte_pktmbuf_alloc_bulk(pool, blank_.data(), kBlank) != 0) return ::rte_pktmbuf_alloc(pool);
+  blank_count_ = kBlank - 1;
+  return blank_[blank_count_];
 }
 
 void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,

@@ -133,18 +133,4 @@ PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::ui
   return address(from) + address(to) + __builtin_bswap16(protocol) + __builtin_bswap32(bytes);
 }
 
-std::uint16_t finish(PartialSum sum) noexcept {
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  return static_cast<std::uint16_t>(~sum);
-}
-
-std::uint16_t finish_udp(PartialSum sum) noexcept {
-  const std::uint16_t checksum = finish(sum);
-  return checksum == 0 ? 0xFFFF : checksum;
-}
-
 }  // namespace tributary::transport::ethernet
