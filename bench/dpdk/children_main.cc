@@ -196,9 +196,9 @@ class Children {
     }
     if (child.came++ == 0 || header.number > child.largest) child.largest = header.number;
     if (header.payload_bytes == 0) return;
-    if (header.payload_bytes != kFrameHeaderBytes + payload_.size() ||
-        header.offset != static_cast<std::uint32_t>(child.received)) {
-      wrong_ = true;
+    const std::uint64_t offset = expand(header.offset, child.received);
+    if (header.payload_bytes != kFrameHeaderBytes + payload_.size() || offset != child.received) {
+      wrong_ |= offset >= child.received;  // else it was sent again for nothing
       return;
     }
     child.received += header.payload_bytes;

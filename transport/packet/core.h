@@ -100,7 +100,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     ConnectionPtr connection;
     std::uint64_t id = 0;
   };
-  static constexpr std::size_t kBurst = 64;
+  static constexpr std::size_t kBurst = 32;
   static constexpr std::uint64_t kPlaceBits = 24;
 
   const PacketTransport::OpenPort open_;

@@ -179,6 +179,9 @@ TRIBUTARY_FOLD_TARGET std::uint32_t by_folding(const std::byte* at, std::size_t 
   for (std::size_t i = 1; i < 4; ++i) rest = fold(rest, _mm_load_si128(lane(i)));
   const auto low = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 0));
   const auto high = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 1));
+  // Else the code that follows, which knows only the lower 128 bits of registers, would wait for the rest of them; the
+  // compiler leaves it out before a call at a function's end.
+  _mm256_zeroupper();
   return by_instruction(at, bytes, TRIBUTARY_CRC_8(TRIBUTARY_CRC_8(0, low), high));
 }
 

@@ -1,6 +1,7 @@
 #include "packet/wire.h"
 
 #include <cstring>
+#include <optional>
 
 #include "packet/crc32c.h"
 
@@ -24,28 +25,42 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
   std::memcpy(out.data() + kChecksummedBytes, &checksum, sizeof checksum);
 }
 
-std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() < kPacketHeaderBytes) return std::unexpected(PacketReject::length);
-  PacketHeader header;
+namespace {
+
+/// Fills `header`; or says why it is none. A header is written once, where the caller has it: copied as part of a
+/// larger object it would be read back while its pieces are still being stored.
+std::optional<PacketReject> read_header(std::span<const std::byte> bytes, PacketHeader& header) noexcept {
+  if (bytes.size() < kPacketHeaderBytes) return PacketReject::length;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
-  if (header.magic != kPacketMagic) return std::unexpected(PacketReject::magic);
-  if (header.version != kPacketVersion) return std::unexpected(PacketReject::version);
+  if (header.magic != kPacketMagic) return PacketReject::magic;
+  if (header.version != kPacketVersion) return PacketReject::version;
   const auto type = static_cast<std::uint8_t>(header.type);
   if (type < static_cast<std::uint8_t>(PacketType::open) || type > static_cast<std::uint8_t>(PacketType::reset)) {
-    return std::unexpected(PacketReject::type);
+    return PacketReject::type;
   }
-  if ((header.flags & ~packet_flags::kAll) != 0) return std::unexpected(PacketReject::flags);
+  if ((header.flags & ~packet_flags::kAll) != 0) return PacketReject::flags;
+  return std::nullopt;
+}
+
+std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, PacketHeader& header) noexcept {
+  if (const auto reject = read_header(datagram, header)) return reject;
+  const auto payload = datagram.subspan(kPacketHeaderBytes);
+  if (payload.size() != header.payload_bytes) return PacketReject::length;
+  if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header.checksum) return PacketReject::checksum;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
+  std::expected<PacketHeader, PacketReject> header;
+  if (const auto reject = read_header(bytes, *header)) header = std::unexpected(*reject);
   return header;
 }
 
 std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept {
-  const auto header = decode_quoted(datagram);
-  if (!header) return header;
-  const auto payload = datagram.subspan(kPacketHeaderBytes);
-  if (payload.size() != header->payload_bytes) return std::unexpected(PacketReject::length);
-  if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header->checksum) {
-    return std::unexpected(PacketReject::checksum);
-  }
+  std::expected<PacketHeader, PacketReject> header;
+  if (const auto reject = read_packet(datagram, *header)) header = std::unexpected(*reject);
   return header;
 }
 
