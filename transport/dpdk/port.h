@@ -41,6 +41,8 @@ class DpdkPort final : public packet::PacketPort {
   DpdkPort& operator=(const DpdkPort&) = delete;
 
   [[nodiscard]] std::size_t receive(std::span<packet::ReceivedPacket> into) override;
+  [[nodiscard]] bool keep(void* buffer) noexcept override;
+  void give_back(void* buffer) noexcept override;
   [[nodiscard]] bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
                           std::span<const std::byte> payload) override;
   void flush() override;
@@ -121,6 +123,7 @@ class DpdkPort final : public packet::PacketPort {
 
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
   std::size_t shown_count_ = 0;
+  std::uint32_t kept_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
   std::array<rte_mbuf*, kBlank> blank_{};

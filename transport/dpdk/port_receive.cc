@@ -73,6 +73,18 @@ void DpdkPort::give_back_shown() noexcept {
   shown_count_ = 0;
 }
 
+bool DpdkPort::keep(void* buffer) noexcept {
+  if (kept_count_ == kKept) return false;
+  ++kept_count_;
+  rte_mbuf_refcnt_update(static_cast<rte_mbuf*>(buffer), 1);
+  return true;
+}
+
+void DpdkPort::give_back(void* buffer) noexcept {
+  --kept_count_;
+  ::rte_pktmbuf_free(static_cast<rte_mbuf*>(buffer));
+}
+
 std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
   std::size_t count = 0;
   if (rte_ring* const ring = device_->handed_over(settings_.queue)) {
@@ -148,7 +160,8 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
   }
   as = {.from = {frame.from, frame.from_port},
         .bytes = bytes.subspan(frame.body_offset, frame.body_bytes),
-        .congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced};
+        .congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced,
+        .buffer = mbuf};
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;

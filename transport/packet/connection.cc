@@ -83,6 +83,8 @@ void PacketConnection::close_after_flush(Duration limit) {
 /// Also ends a flush, unless nothing of the user's memory is needed for it any more.
 void PacketConnection::channel_destroyed() {
   channel_ = nullptr;
+  for (const Kept& kept : kept_) core_.port().give_back(kept.buffer);
+  kept_.clear();
   if (state_ == State::flushing && !flow_.frames().needs_borrowed()) return;
   close();
 }
@@ -92,7 +94,12 @@ void PacketConnection::channel_destroyed() {
 bool PacketConnection::send_packet(const PacketHeader& header, std::span<std::byte> head,
                                    std::span<const std::byte> rest) {
   // An authenticator would be made here, and checked in PacketCore::take_packet(), each in place.
-  encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+  if (rest.empty()) {
+    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+  } else {
+    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), core_.suffix_of(rest),
+           rest.size());
+  }
   if (!core_.port().send(address_, head, rest)) return false;
   ++core_.statistics.packets_sent;
   core_.statistics.bytes_sent += head.size() + rest.size();

@@ -99,6 +99,7 @@ constexpr std::uint32_t shifted(const std::array<Table, 4>& shift, std::uint32_t
 #if defined(__x86_64__)
 #define TRIBUTARY_CRC_TARGET __attribute__((target("sse4.2")))
 #define TRIBUTARY_CRC_8(crc, word) static_cast<std::uint32_t>(_mm_crc32_u64(crc, word))
+#define TRIBUTARY_CRC_4(crc, word) _mm_crc32_u32(crc, word)
 #define TRIBUTARY_CRC_1(crc, byte) _mm_crc32_u8(crc, byte)
 bool has_instruction() noexcept {
   return __builtin_cpu_supports("sse4.2") != 0;
@@ -106,6 +107,7 @@ bool has_instruction() noexcept {
 #else
 #define TRIBUTARY_CRC_TARGET __attribute__((target("+crc")))
 #define TRIBUTARY_CRC_8(crc, word) __crc32cd(crc, word)
+#define TRIBUTARY_CRC_4(crc, word) __crc32cw(crc, word)
 #define TRIBUTARY_CRC_1(crc, byte) __crc32cb(crc, byte)
 bool has_instruction() noexcept {
   return (::getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
@@ -124,6 +126,13 @@ TRIBUTARY_CRC_TARGET std::uint32_t by_instruction(const std::byte* at, std::size
     crc = shifted(kShiftTwo, crc) ^ shifted(kShiftOne, second) ^ third;
   }
   for (; bytes >= 8; at += 8, bytes -= 8) crc = TRIBUTARY_CRC_8(crc, load(at));
+  if (bytes >= 4) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    crc = TRIBUTARY_CRC_4(crc, word);
+    at += 4;
+    bytes -= 4;
+  }
   for (; bytes > 0; ++at, --bytes) crc = TRIBUTARY_CRC_1(crc, static_cast<std::uint8_t>(*at));
   return crc;
 }
@@ -215,6 +224,7 @@ constexpr auto times = multiply;
 #endif
 #undef TRIBUTARY_CRC_TARGET
 #undef TRIBUTARY_CRC_8
+#undef TRIBUTARY_CRC_4
 #undef TRIBUTARY_CRC_1
 #else
 bool has_instruction() noexcept {

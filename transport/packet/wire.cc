@@ -15,14 +15,29 @@ std::string_view to_string(PacketReject reject) noexcept {
   return index < kPacketRejects ? names[index] : std::string_view{"unknown"};
 }
 
+namespace {
+
+std::uint32_t begin_encoding(PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out,
+                             std::span<const std::byte> copied, std::size_t borrowed_bytes) noexcept {
+  header.payload_bytes = static_cast<std::uint16_t>(copied.size() + borrowed_bytes);
+  std::memcpy(out.data(), &header, kChecksummedBytes);
+  return crc32c(copied, crc32c(out.first(kChecksummedBytes)));
+}
+
+void end_encoding(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) noexcept {
+  std::memcpy(out.data() + kChecksummedBytes, &checksum, sizeof checksum);
+}
+
+}  // namespace
+
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept {
-  header.payload_bytes = static_cast<std::uint16_t>(copied.size() + borrowed.size());
-  std::memcpy(out.data(), &header, kChecksummedBytes);
-  std::uint32_t checksum = crc32c(out.first(kChecksummedBytes));
-  checksum = crc32c(copied, checksum);
-  checksum = crc32c(borrowed, checksum);
-  std::memcpy(out.data() + kChecksummedBytes, &checksum, sizeof checksum);
+  end_encoding(out, crc32c(borrowed, begin_encoding(header, out, copied, borrowed.size())));
+}
+
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept {
+  end_encoding(out, borrowed.behind(begin_encoding(header, out, copied, borrowed_bytes)));
 }
 
 namespace {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "packet/crc32c.h"
+
 namespace tributary::transport::packet {
 
 inline constexpr std::uint16_t kPacketMagic = 0x5054;  // "TP"
@@ -89,6 +91,9 @@ inline constexpr std::size_t kPacketRejects = 6;
 /// Writes the header with the checksum over it and the two parts of the payload that follow it.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept;
+/// The same for a part that is sent to several, whose checksum is known.
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
 /// The header of a whole datagram whose length, enumerators, flags and checksum are right. The payload follows it.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept;
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
