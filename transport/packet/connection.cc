@@ -85,6 +85,8 @@ void PacketConnection::close_after_flush(Duration limit) {
 /// Also ends a flush, unless nothing of the user's memory is needed for it any more.
 void PacketConnection::channel_destroyed() {
   channel_ = nullptr;
+  for (const Kept& kept : kept_) core_.port().give_back(kept.buffer);
+  kept_.clear();
   if (state_ == State::flushing && !flow_.frames().needs_borrowed()) return;
   close();
 }
@@ -102,8 +104,11 @@ bool PacketConnection::send_packet(const PacketHeader& header, std::span<std::by
     if (seal_->encrypts() && !rest.empty()) room = core_.sealed_room(rest.size());
     if (!seal_->seal(header.number, head, rest, room)) return false;
     if (!room.empty()) rest = room;
-  } else {
+  } else if (rest.empty()) {
     encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+  } else {
+    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), core_.suffix_of(rest),
+           rest.size());
   }
   if (!core_.port().send(address_, head, rest)) return false;
   ++core_.statistics.packets_sent;

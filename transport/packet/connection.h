@@ -32,6 +32,7 @@ class PacketConnection final : public StreamReader,
   // ---- the user's calls: no callback, no blocking
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
+  void give_back(std::span<const std::byte> payload);
   void resume();
   void close();
   void close_after_flush(Duration limit);
@@ -98,7 +99,8 @@ class PacketConnection final : public StreamReader,
   void schedule_open();
 
   // connection_frames.cc
-  bool place_next();
+  bool place_next(std::span<const std::byte> behind);
+  bool keep_in_place(const FrameHeader& header, std::span<const std::byte> behind);
   void deliver();
   void tell_sent();
 
@@ -139,10 +141,16 @@ class PacketConnection final : public StreamReader,
   bool stalled_ = false;  // the handler said NotYet
   bool resumed_ = false;  // resume() came while on_header ran
   bool in_frame_ = false;
+  bool in_place_ = false;  // and its payload stays in the packet
   FrameHeader header_;
   FrameBytes header_bytes_;
   std::size_t header_landed_ = 0;
   std::span<std::byte> destination_;
+  struct Kept {
+    const std::byte* payload;
+    void* buffer;
+  };
+  std::vector<Kept> kept_;  // payloads that the handler has where they came; in the order in which they came
   std::size_t landed_ = 0;
 
   // opening and ending
@@ -173,6 +181,7 @@ class PacketChannel final : public Channel {
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
     connection_->send_copy(header, payload);
   }
+  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }

@@ -127,6 +127,16 @@ PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
   return at != by_peer_.end() ? find(at->second) : nullptr;
 }
 
+const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> payload) noexcept {
+  // Neighbouring segments fall on different places.
+  const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(payload.data()) >> 6U) * 0x9E3779B97F4A7C15ULL;
+  KnownSuffix& known = suffixes_[hash >> (64U - kSuffixBits)];
+  if (known.data != payload.data() || known.bytes != payload.size() || known.turn != transmits_) {
+    known = {payload.data(), payload.size(), transmits_, Crc32cSuffix::of(payload)};
+  }
+  return known.suffix;
+}
+
 std::size_t PacketCore::window_share() const noexcept {
   const std::size_t share = settings_.window_bytes_total / std::max<std::size_t>(statistics.connections, 1);
   return std::min(std::max(share, kWindowMin), settings_.window_bytes);
@@ -254,6 +264,7 @@ void PacketCore::run_due() {
 /// No callback runs between a packet's send and the flush: the payload is borrowed until then.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
+  ++transmits_;
   dirty_now_.swap(dirty_);
   for (const ConnectionPtr& connection : dirty_now_) {
     connection->dirty = false;

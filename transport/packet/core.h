@@ -1,6 +1,7 @@
 #pragma once
 // The turn of a PacketTransport: what has come, what is due, what is to be sent. Connections have numbered places; a
 // connection id is its place and 40 bits that nobody can guess.
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -42,6 +43,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
+  /// The checksum of a payload that is sent in this turn, which a result's other receivers need, too.
+  [[nodiscard]] const Crc32cSuffix& suffix_of(std::span<const std::byte> payload) noexcept;
+  /// The packet that is being read now; nullptr: none.
+  [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
   [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
@@ -115,7 +120,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     ConnectionPtr connection;
     std::uint64_t id = 0;
   };
-  static constexpr std::size_t kBurst = 64;
+  static constexpr std::size_t kBurst = 32;
   static constexpr std::uint64_t kPlaceBits = 24;
 
   const PacketTransport::OpenPort open_;
@@ -137,6 +142,16 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<ReceivedPacket> burst_;
   std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
   std::size_t sealed_used_ = 0;
+  const ReceivedPacket* being_read_ = nullptr;
+  struct KnownSuffix {
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
+    Crc32cSuffix suffix;
+  };
+  static constexpr unsigned kSuffixBits = 6;
+  std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};
+  std::uint64_t transmits_ = 0;
   TimePoint now_;
   TimePoint attended_{};  // this thread was here last
   TimePoint resets_from_{};

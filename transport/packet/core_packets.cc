@@ -22,9 +22,11 @@ bool PacketCore::receive_packets() {
     if (burst_[i].refused) {
       take_refusal(burst_[i]);
     } else {
+      being_read_ = &burst_[i];
       take_packet(burst_[i]);
     }
   }
+  being_read_ = nullptr;
   return count == burst_.size();
 }
 

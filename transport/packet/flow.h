@@ -94,6 +94,7 @@ class Flow {
   // flow_receive.cc
   [[nodiscard]] bool sensible(const PacketHeader& header) const noexcept;
   void take_acknowledgement(const Arrival& arrival, TimePoint now);
+  void acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap);
   void acknowledge_number(std::uint64_t number);
   void acknowledge_below(std::uint64_t received);
   void find_lost(TimePoint now);
@@ -141,6 +142,8 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // of what was never sent
   std::uint64_t credit_ = 0;       // sending may go so far
   std::uint64_t largest_acknowledged_ = 0;
+  std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,
+  std::uint64_t bitmap_told_ = 0;             // and the bits
   std::uint32_t peer_marked_ = 0;
   std::uint32_t reorder_packets_ = 3;
   std::uint32_t reorder_share_ = 1;  // eighths of a round trip

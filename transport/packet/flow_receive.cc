@@ -88,11 +88,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
       round_trip_.sample(now - packet->at);
       fresh_delay_ = std::max(arrival.at - packet->at - std::chrono::microseconds(header.ack_delay_us), Duration(0));
     }
-    acknowledge_number(largest);
-    for (std::uint64_t bits = header.bitmap; bits != 0; bits &= bits - 1) {
-      const auto back = static_cast<std::uint64_t>(std::countr_zero(bits)) + 1;
-      if (back <= largest) acknowledge_number(largest - back);
-    }
+    acknowledge_numbers(largest, header.bitmap);
     acknowledge_below(received);
     find_lost(now);
   }
@@ -111,6 +107,24 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
                              round_trip_.smoothed());
   }
   if (fresh_lost_ > 0) congestion_.lost(fresh_lost_, now, round_trip_.smoothed());
+}
+
+/// Most of what an acknowledgement tells was in the one before it, and is not looked at again.
+void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
+  std::uint64_t news = bitmap;
+  if (latest_told_ && largest >= *latest_told_ && largest - *latest_told_ < 64) {
+    const std::uint64_t ahead = largest - *latest_told_;
+    news &= ~(ahead == 0 ? bitmap_told_ : bitmap_told_ << ahead | std::uint64_t{1} << (ahead - 1));
+  }
+  if (!latest_told_ || largest >= *latest_told_) {
+    latest_told_ = largest;
+    bitmap_told_ = bitmap;
+  }
+  acknowledge_number(largest);
+  for (; news != 0; news &= news - 1) {
+    const auto back = static_cast<std::uint64_t>(std::countr_zero(news)) + 1;
+    if (back <= largest) acknowledge_number(largest - back);
+  }
 }
 
 void Flow::acknowledge_number(std::uint64_t number) {

@@ -1,5 +1,7 @@
 #include "packet/seal.h"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -64,7 +66,11 @@ Seal::Seal(const LinkSecret& secret, const SealContext& context, bool client) : 
   }
 }
 
-Seal::~Seal() = default;
+Seal::~Seal() {
+  for (Digest* const secret : {&master_, &control_ours_, &control_theirs_}) {
+    OPENSSL_cleanse(secret->data(), secret->size());
+  }
+}
 
 Digest Seal::derive(std::string_view label, bool from_client, std::uint64_t phase) const noexcept {
   struct {

@@ -43,6 +43,7 @@ struct PacketSettings {
 /// Counts since the start. Read on the transport's thread.
 struct PacketStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t frames_in_place = 0;  // of those received: taken where they lay
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
   std::uint64_t packets_given_up = 0;                // taken for lost

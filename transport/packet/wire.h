@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "packet/crc32c.h"
+
 namespace tributary::transport::packet {
 
 inline constexpr std::uint16_t kPacketMagic = 0x5054;  // "TP"
@@ -102,6 +104,9 @@ inline constexpr std::size_t kPacketRejects = 6;
 /// Writes the header with the checksum over it and the two parts of the payload that follow it.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept;
+/// The same for a part that is sent to several, whose checksum is known.
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
 /// Of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken for a secret
 /// that is not known.
 [[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
