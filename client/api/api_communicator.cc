@@ -31,7 +31,7 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto address = *transport == "verbs" ? rdma_address(settings->interface_name, environment)
                                        : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, settings->shared_memory);
+  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

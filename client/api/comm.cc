@@ -54,6 +54,7 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
         "or before a fork, was used already, or " +
             std::to_string(kMeetingsMax) + " newer ones have been made since");
   }
+  parts.settings.link_keys = parts.meeting->keys();
   if (wants_manager(settings, parts.settings.nranks)) {
     auto service = HttpGroupService::create({settings.manager, std::move(token)}, parts.meeting->transport());
     if (!service) return std::unexpected(service.error());
@@ -74,7 +75,11 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     address = parts.settings.advertised_host = std::move(*chosen);
   }
   parts.settings.listen = {address, 0};
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory);
+  auto keys = make_link_keys(parts.transport_name, settings.packet_security);
+  if (!keys) return std::unexpected(keys.error());
+  (*keys)->set_peers(link_secret_of_peers(id.secret));
+  parts.settings.link_keys = *keys;
+  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys));
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};

@@ -96,6 +96,12 @@ bool set_transports(ClientSettings& s, std::string_view value) {
       s.transports, [](const std::string& name) { return std::ranges::find(kTransports, name) != kTransports.end(); });
 }
 
+bool set_packet_security(ClientSettings& s, std::string_view value) {
+  const auto security = parse_packet_security(value);
+  s.packet_security = security.value_or(PacketSecurity::encrypt);
+  return security.has_value();
+}
+
 bool set_lanes(ClientSettings& s, std::string_view value) {
   const auto lanes = to_number<std::uint32_t>(value);
   if (!lanes || *lanes < 1 || *lanes > kLanesMax) return false;
@@ -150,6 +156,10 @@ constexpr std::array<Setting, 14> kSettings{{
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},
+    {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
+      "Where transport is udp: authenticate lets nobody else make, change or repeat a packet; encrypt hides payloads, "
+      "too. The same on every rank."},
+     set_packet_security},
     {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
       "Independent trees that share a group's traffic, each with its own connections."},
      set_lanes},

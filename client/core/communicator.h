@@ -63,6 +63,7 @@ struct CommunicatorSettings {
   bool attach = true;  // ranks of one host copy from each other's memory by the kernel, where it allows that
   std::function<void()> local_left_alone{};  // CallQueue's
   bool manager_configured = false;
+  std::shared_ptr<transport::LinkKeys> link_keys{};  // the transport's, where it seals packets
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
       suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
@@ -208,6 +209,7 @@ class Communicator final : public transport::Acceptor,
 
   // trees coming and going (communicator_trees.cc)
   void on_descriptor(const ControlMessage& message);
+  [[nodiscard]] Status take_link_secrets(const GroupDescriptor& descriptor);
   void on_propose(const ControlMessage& message);
   void on_commit(const ControlMessage& message);
   void on_freeze(const ControlMessage& message);
@@ -259,6 +261,7 @@ class Communicator final : public transport::Acceptor,
   transport::Transport& transport_;
   GroupService* const service_;
   const CommunicatorSettings settings_;
+  std::vector<LinkName> sealed_links_;  // of the newest trees, in settings_.link_keys
   transport::TimePoint now_{};
 
   // membership

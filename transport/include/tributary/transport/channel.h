@@ -13,6 +13,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -21,6 +22,7 @@
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/transport/link_keys.h"
 
 namespace tributary::transport {
 
@@ -96,6 +98,9 @@ class Channel {
   [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
   /// For messages: the other side's address.
   [[nodiscard]] virtual std::string peer() const = 0;
+  /// For whom, and how, what goes over it is sealed: the other side has shown that it has that link's secret. None: in
+  /// clear.
+  [[nodiscard]] virtual std::optional<SealedLink> sealed() const { return std::nullopt; }
 };
 
 /// Gets each accepted connection. The handler must be set before the call returns: return it.
