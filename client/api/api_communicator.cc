@@ -82,6 +82,7 @@ tributary_info to_c(const CommunicatorInfo& from) {
   info.direct = from.direct;
   info.lanes_shared = from.lanes_shared;
   info.links = from.links;
+  from.attach_refusal.copy(info.attach_refusal, sizeof info.attach_refusal - 1);
   info.links_shared = from.links_shared;
   from.transport.copy(info.transport, sizeof info.transport - 1);
   return info;

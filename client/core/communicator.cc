@@ -511,8 +511,12 @@ CommunicatorInfo Communicator::info() const {
     info.operations += local_->queue.ended();
     info.bytes_local = local_->queue.bytes();
     info.direct = local_->group->direct_calls();
+    info.attach_refusal = local_->group->attach_refusal();
   }
-  if (host_level_) info.direct = host_level_->direct_pieces();
+  if (host_level_) {
+    info.direct = host_level_->direct_pieces();
+    info.attach_refusal = host_level_->attach_refusal();
+  }
   if (trees_ && !frozen_)
     info.lanes_shared = static_cast<std::uint32_t>(
         std::ranges::count_if(trees_->lanes, [](const auto& lane) { return lane->shares_memory(); }));

@@ -85,7 +85,8 @@ struct CommunicatorInfo {
   std::uint64_t bytes_in_network = 0;
   std::uint64_t bytes_fallback = 0;
   std::uint64_t bytes_local = 0;
-  std::uint64_t direct = 0;  // of the collectives, or their pieces, in shared memory: without copies
+  std::uint64_t direct = 0;    // of the collectives, or their pieces, in shared memory: without copies
+  std::string attach_refusal;  // why ranks of this host do not copy from each other's memory by the kernel
   std::uint32_t lanes_shared = 0, links = 0, links_shared = 0;  // see tributary_info
   std::uint32_t hosts = 0;  // whose ranks reduce among themselves first; 0: all ranks are alike
   std::uint64_t failovers = 0;

@@ -69,6 +69,7 @@ class HostLevel {
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const {
     return runner_ ? runner_->regions() : std::vector<std::shared_ptr<local::Regions>>{};
   }
+  [[nodiscard]] std::string attach_refusal() const { return runner_ ? runner_->attach_refusal() : std::string(); }
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept { return runner_ ? runner_->direct_pieces() : 0; }
   [[nodiscard]] std::string waits_for() const { return runner_ ? runner_->waits_for() : "nothing"; }
   [[nodiscard]] const hosts::HostMap& map() const noexcept { return parts_.map; }

@@ -84,7 +84,7 @@ nlohmann::json to_json(const tributary_info& info) {
           {"window", info.window},       {"segment_bytes", info.segment_bytes},
           {"transport", info.transport}, {"lanes_shared", info.lanes_shared},
           {"links", info.links},         {"links_shared", info.links_shared},
-          {"direct", info.direct}};
+          {"direct", info.direct},       {"attach_refusal", info.attach_refusal}};
 }
 
 nlohmann::json row_json(const BenchRow& row) {
@@ -151,6 +151,12 @@ std::string footer_text(const PerfReport& report) {
   text += fmt::format("# Avg bus bandwidth    : {:.4g}\n", average_bus_bandwidth(report));
   text += fmt::format("# Bytes by path        : in-network {} ({:.1f} %), fallback {}{}\n", in_network, share, fallback,
                       local == 0 ? "" : fmt::format(", shared memory {}", local));
+  if (local != 0 || report.at_end.hosts != 0) {
+    const std::string refusal = report.at_end.attach_refusal;
+    text += fmt::format("# Shared memory        : {} {} without copies{}\n", report.at_end.direct,
+                        report.at_end.hosts == 0 ? "operations" : "pieces",
+                        refusal.empty() ? "" : "; no cross-memory attach: " + refusal);
+  }
   if (report.at_end.failovers != 0) {
     text += fmt::format("# Failovers            : {}, returns {}, longest pause {:.1f} ms; path now {}\n",
                         report.at_end.failovers, report.at_end.returns,

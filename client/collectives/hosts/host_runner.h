@@ -71,6 +71,8 @@ class HostRunner {
   void attend();
   /// Long pieces on this host that needed no copies.
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
+  /// Why those of this host do not copy from each other's memory by the kernel.
+  [[nodiscard]] std::string attach_refusal() const { return alone() ? "" : parts_.up->attach_refusal(); }
   /// Sleeps until another rank of this host has done something, or for `limit`; where waits_here().
   void sleep(std::chrono::nanoseconds limit) noexcept;
   /// For people: where the oldest operation stands.

@@ -29,13 +29,13 @@ void* address(std::uint64_t at) noexcept {
 }  // namespace
 
 Attachment::Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks,
-                       std::span<const FileDescriptor> processes, bool allowed)
+                       std::span<const FileDescriptor> processes, const char* forbidden)
     : places_(places),
       rank_(rank),
       ranks_(ranks),
       processes_(processes),
-      possible_(allowed && processes.size() == ranks) {
-  if (!allowed) why_not_ = "it is turned off";
+      possible_(forbidden == nullptr && processes.size() == ranks) {
+  if (forbidden != nullptr) why_not_ = forbidden;
   if (!possible_) return;
   for (std::uint32_t r = 0; r < ranks; ++r) pids_.push_back(r == rank ? getpid() : pid_of(processes[r]));
   while (probe_ == 0) {
@@ -63,8 +63,8 @@ bool Attachment::tried(std::uint32_t rank) noexcept {
   if (error == 0 && value == line.probe_value) return true;
   possible_ = false;
   why_not_ = error == EPERM ? "the kernel forbids it (ptrace scope, or a sandbox)"
-             : error != 0   ? std::strerror(error)
-                            : "another process answers to its number";
+             : error != 0   ? "the kernel does not offer it, or not to these processes"
+                            : "another process answers to a rank's number";
   return false;
 }
 

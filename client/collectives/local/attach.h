@@ -3,9 +3,9 @@
 // process to process, for memory that nobody has announced. Where the kernel forbids it, which is found out by one
 // trial, the ranks do without.
 #include <sys/types.h>
+#include <atomic>
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <span>
 #include <vector>
 
 #include "client/collectives/local/arena.h"
@@ -15,17 +15,17 @@ namespace tributary::client::local {
 
 class Attachment {
  public:
-  /// `processes`: as LocalGroup's, whose they stay; without them, or not `allowed`, nothing is ever reached. Tells the
-  /// others by what they can try it.
+  /// `processes`: as LocalGroup's, whose they stay; without them nothing is ever reached. `forbidden`: why this shall
+  /// not be used, a literal; nullptr: it may. Tells the others by what they can try it.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
-             bool allowed);
+             const char* forbidden);
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
   /// This rank reaches all others; false, too, as long as they are not all there to be tried.
   [[nodiscard]] bool works() noexcept;
-  /// Why not, for people; empty where it works or has not been tried.
-  [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
+  /// Any thread: why not, for people; empty where it works or has not been tried.
+  [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
   /// The system can copy this: no device's memory. Looks at its first and its last byte.
   [[nodiscard]] static bool can_copy(const std::byte* memory, std::size_t bytes) noexcept;
 
@@ -46,7 +46,7 @@ class Attachment {
   std::uint64_t probe_ = 0;  // what the others try to read
   std::uint32_t tried_ = 0;  // ranks that have been
   bool possible_;
-  std::string why_not_;
+  std::atomic<const char*> why_not_{""};
 };
 
 }  // namespace tributary::client::local

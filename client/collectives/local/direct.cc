@@ -30,12 +30,12 @@ bool is_reduction(Collective collective) noexcept {
 }  // namespace
 
 Direct::Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
-               Inboxes inboxes, std::span<const FileDescriptor> processes, bool attaches)
+               Inboxes inboxes, std::span<const FileDescriptor> processes, const char* attach_forbidden)
     : places_(places),
       rank_(rank),
       ranks_(ranks),
       regions_(std::make_shared<Regions>(std::move(arena), places, rank, ranks, std::move(inboxes))),
-      attachment_(places, rank, ranks, processes, attaches),
+      attachment_(places, rank, ranks, processes, attach_forbidden),
       reached_(ranks) {}
 
 std::size_t Direct::bytes_of_send(std::uint32_t rank) const noexcept {

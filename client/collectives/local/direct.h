@@ -51,12 +51,12 @@ static_assert(sizeof(Reach) <= sizeof(Note::few));
 class Direct {
  public:
   Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes,
-         std::span<const FileDescriptor> processes, bool attaches);
+         std::span<const FileDescriptor> processes, const char* attach_forbidden);
   Direct(const Direct&) = delete;
   Direct& operator=(const Direct&) = delete;
 
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return regions_; }
-  [[nodiscard]] Attachment& attachment() noexcept { return attachment_; }
+  [[nodiscard]] const Attachment& attachment() const noexcept { return attachment_; }
 
   /// For the call's note. False: this rank's buffers cannot be reached by all, so the call will not be direct.
   [[nodiscard]] bool offer(const Call& call, const Movement& movement, std::byte* note) noexcept;

@@ -10,6 +10,13 @@
 namespace tributary::client::local {
 
 namespace {
+
+/// Where ranks wait for each other's cores, lanes are faster.
+const char* why_not_attach(const GroupSettings& settings) noexcept {
+  if (!settings.attach) return "TRIBUTARY_CMA=off";
+  return settings.crowded ? "there are more ranks than cores" : nullptr;
+}
+
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
 }  // namespace
@@ -40,7 +47,7 @@ LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std
       places_(arena_->bytes().data(), layout_of(settings_)),
       bell_(places_.header()),
       direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
-              settings_.attach && !settings_.crowded) {
+              why_not_attach(settings_)) {
   assert(places_.layout().bytes() <= arena_->bytes().size());
 }
 

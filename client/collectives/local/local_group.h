@@ -70,7 +70,7 @@ class LocalGroup {
   void withdraw() noexcept;
   /// Calls that needed no copies, and why cross-memory attach is not in use (empty: it is, or was not tried yet).
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
-  [[nodiscard]] const std::string& attach_refusal() noexcept { return direct_.attachment().why_not(); }
+  [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
 
   /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group
   /// stands.

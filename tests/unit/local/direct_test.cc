@@ -225,6 +225,7 @@ TEST(LocalDirect, MoreRangesThanPlacesAreRefusedInWords) {
     auto refused = AnnouncedRange::announce(group.regions(), one, std::move(*transport::find_shared({one, 100})));
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, HasSubstr("at most 32 ranges"));
+    EXPECT_TRUE(transport::free_shared(one));
     let_all_map(group);
     EXPECT_EQ(group.regions()->mapped(), kRegionsMax);
   });
