@@ -46,6 +46,8 @@ class PacketConnection final : public StreamReader,
   void take_accept(const Handshake& handshake);
   void take_redirect(const Handshake& handshake, const PacketAddress& from);
   void take_data(const Arrival& arrival);
+  /// After anything that may have moved the flow.
+  void after_packets();
   void take_close();
   /// The other side, or its host, says that the connection is not there. `nobody`: nor is anybody else.
   void take_reset(bool nobody);
@@ -62,6 +64,7 @@ class PacketConnection final : public StreamReader,
   [[nodiscard]] const PacketAddress& address() const noexcept { return address_; }
 
   bool due = false;                        // in the core's lists
+  bool touched = false;                    //
   bool dirty = false;                      //
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 
@@ -96,7 +99,6 @@ class PacketConnection final : public StreamReader,
   void tell_sent();
 
   // connection.cc
-  void after_packets();
   void look_at_deadline();
   void tell_closed(Error error);
   void abandon();
