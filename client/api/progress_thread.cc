@@ -19,8 +19,11 @@ constexpr transport::Duration kTickBusy = 4ms;
 constexpr transport::Duration kTickIdle = 25ms;
 // For the last words to other ranks: they are a few bytes each, so only a peer that does not read costs so long.
 constexpr transport::Duration kFlushLimit = 200ms;
-// A parked thread looks so often whether callers still drive: the longest that something waits for which nobody waits.
-constexpr transport::Duration kParkPeriod = 250us;
+// A parked thread looks so often whether callers still drive. Where they leave something behind for which nobody waits,
+// it waits no longer than the first; as long as they do not, the thread looks twice as seldom each time, because with
+// more ranks than cores each look takes the core from a rank that works.
+constexpr transport::Duration kParkPeriodMin = 250us;
+constexpr transport::Duration kParkPeriodMax = 4ms;
 // So long after the last caller it believes that another one comes. Meanwhile what the other ranks send lies in the
 // sockets, which only control messages mind.
 constexpr transport::Duration kLinger = 10ms;
@@ -58,30 +61,37 @@ ProgressThread::~ProgressThread() {
 
 // What goes wrong in a caller's turn ends the communicator on its own thread, as if it had driven.
 template <class Work>
-void ProgressThread::as_caller(Work work) {
+void ProgressThread::as_caller(Work work, bool comes_back) {
   try {
     work();
   } catch (...) {
     broken_ = std::current_exception();
   }
-  leave_seat();
+  leave_seat(comes_back);
 }
 
-void ProgressThread::leave_seat() {
+void ProgressThread::leave_seat(bool comes_back) {
   const bool broken = broken_ != nullptr;
-  unfinished_.store(communicator_ && !communicator_->idle(), std::memory_order_relaxed);
+  const bool unfinished = !comes_back && communicator_ && !communicator_->idle();
+  unfinished_.store(unfinished);
   seat_.leave();
-  if (broken || sleepers_.load() > 0) recall();
+  if (broken || sleepers_.load() > 0) {
+    recall();
+  } else if (unfinished) {
+    hurry();
+  }
 }
 
 bool ProgressThread::submit(Call call, Next next) {
   if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
-    as_caller([&] {
-      if (broken_) return;  // the end that is coming answers it, as everything that is outstanding
-      run_calls();          // those that were submitted before
-      call(*communicator_);
-      if (next == Next::leave) turn(transport_->now());  // sends what it has queued
-    });
+    as_caller(
+        [&] {
+          if (broken_) return;  // the end that is coming answers it, as everything that is outstanding
+          run_calls();          // those that were submitted before
+          call(*communicator_);
+          if (next == Next::leave) turn(transport_->now());  // sends what it has queued
+        },
+        next == Next::wait);
     return true;
   }
   {
@@ -102,7 +112,7 @@ bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> 
     callers_.fetch_add(1);
     const Driver driver = seat_.try_take(Driver::caller);
     if (driver == Driver::nobody) {
-      as_caller([&] { drive_for(request, deadline); });
+      as_caller([&] { drive_for(request, deadline); }, false);
       callers_.fetch_sub(1);
       break;
     }
@@ -124,15 +134,19 @@ bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> 
 
 void ProgressThread::drive_for(Request& request, const std::optional<transport::TimePoint>& deadline) {
   const transport::TimePoint until = deadline.value_or(transport::TimePoint::max());
-  while (!broken_ && !request.done() && !stopping_.load(std::memory_order_relaxed) && transport_->now() < until)
+  while (!broken_ && !request.done() && !stopping_.load(std::memory_order_relaxed)) {
+    if (deadline && transport_->now() >= until) break;
     turn(until);
+  }
 }
 
 void ProgressThread::help() {
   if (seat_.try_take(Driver::caller) == Driver::nobody)
-    as_caller([this] {
-      if (!broken_) turn(transport_->now());
-    });
+    as_caller(
+        [this] {
+          if (!broken_) turn(transport_->now());
+        },
+        false);
 }
 
 void ProgressThread::wake_driver() {
@@ -142,7 +156,19 @@ void ProgressThread::wake_driver() {
 
 // A parked thread looks by itself, soon enough.
 void ProgressThread::attend_to_local() {
-  if (!local_care_.attends()) wake_driver();
+  if (local_care_.attends()) return;
+  wake_driver();
+  hurry();
+}
+
+/// A thread that is parked for long looks soon.
+void ProgressThread::hurry() {
+  if (!patient_.load()) return;
+  {
+    const std::lock_guard lock(park_mutex_);
+    hurried_ = true;
+  }
+  park_changed_.notify_one();
 }
 
 void ProgressThread::recall() {
@@ -232,6 +258,7 @@ void ProgressThread::turn(transport::TimePoint until) {
 }
 
 void ProgressThread::let_callers_drive() {
+  park_period_ = kParkPeriodMin;
   seat_.leave();
   do {
     park();
@@ -241,7 +268,15 @@ void ProgressThread::let_callers_drive() {
 void ProgressThread::park() {
   std::unique_lock lock(park_mutex_);
   parked_.store(true);
-  park_changed_.wait_for(lock, kParkPeriod, [this] { return recalled_; });
+  // Sequentially consistent, as what leave_seat() and whoever posts a local call store and look at: one of both sees
+  // the other.
+  patient_.store(park_period_ > kParkPeriodMin);
+  if (unfinished_.load() || local_care_.neglected()) park_period_ = kParkPeriodMin;
+  if (park_changed_.wait_for(lock, park_period_, [this] { return recalled_ || hurried_; })) {
+    park_period_ = kParkPeriodMin;
+  }
+  hurried_ = false;
+  patient_.store(false);
   parked_.store(false);
 }
 
@@ -257,6 +292,7 @@ bool ProgressThread::take_over() {
   if (turns != turns_seen_) {
     turns_seen_ = turns;
     driven_at_ = now;
+    park_period_ = std::min(park_period_ * 2, kParkPeriodMax);
     if (!must) return false;
   }
   if (callers_.load() > 0 && !stopping_.load()) return false;  // who drives now takes the calls, too

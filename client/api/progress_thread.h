@@ -79,14 +79,15 @@ class ProgressThread {
   // whoever drives
   void turn(transport::TimePoint until);
   void run_calls();
-  void leave_seat();
+  void leave_seat(bool comes_back);
   // callers
   void drive_for(Request& request, const std::optional<transport::TimePoint>& deadline);
   template <class Work>
-  void as_caller(Work work);
+  void as_caller(Work work, bool comes_back);
   void wake_driver();
   void attend_to_local();
   void recall();
+  void hurry();
   void tell_path(const std::string& line) const;
   void tell_failure();
   void flush();
@@ -112,8 +113,11 @@ class ProgressThread {
   transport::TimePoint driven_at_{};
   std::mutex park_mutex_;
   std::condition_variable park_changed_;
-  bool recalled_ = false;  // under park_mutex_
+  bool recalled_ = false;              // under park_mutex_
+  bool hurried_ = false;               // under park_mutex_
+  transport::Duration park_period_{};  // the thread's own
   std::atomic<bool> parked_{false};
+  std::atomic<bool> patient_{false};  // parked for longer than is good for what nobody waits for
 
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

@@ -16,6 +16,7 @@
 #include "packet/deadline_heap.h"
 #include "packet/packet_transport.h"
 #include "packet/receive_stream.h"
+#include "packet/seal.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
 #include "tcp/resolver.h"
@@ -69,6 +70,14 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] std::size_t window_share() const noexcept;
   /// A packet outside any flow.
   void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
+  /// The same, with an authenticator: made of the header and the payload as they go.
+  using MakeTag = std::function<SealTag(std::span<const std::byte> header, std::span<const std::byte> payload)>;
+  void send_sealed_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake,
+                           const MakeTag& make_tag);
+  /// Room for a payload that is to be sent encrypted; good until the port is flushed.
+  [[nodiscard]] std::span<std::byte> sealed_room(std::size_t bytes);
+  [[nodiscard]] SealRandom random() noexcept;
+  [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   void count_half_open(int more) noexcept { half_open_ += more; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
@@ -84,8 +93,14 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void take_packet(const ReceivedPacket& packet);
   void take_refusal(const ReceivedPacket& packet);
   void take_reset(const PacketHeader& header);
+  void take_close(const ReceivedPacket& packet, const PacketHeader& header);
   void take_open(const ReceivedPacket& packet, const PacketHeader& header);
-  void accept(const PacketAddress& from, const Handshake& handshake);
+  /// The secret that a sealed open is sealed with, in `link`; or why it is refused.
+  [[nodiscard]] RefuseReason check_seal(const ReceivedPacket& packet, const PacketHeader& header,
+                                        const Handshake& handshake, std::optional<LinkKeys::Link>& link);
+  void accept(const PacketAddress& from, const Handshake& handshake, const std::optional<LinkKeys::Link>& link);
+  void put_control(const PacketAddress& to, std::span<const std::byte> bytes);
+  void flush();
   void send_reset(const ReceivedPacket& packet, const PacketHeader& header);
   [[nodiscard]] std::uint64_t cookie_for(const PacketAddress& from, const Handshake& handshake,
                                          std::uint64_t epoch) const;
@@ -129,6 +144,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<ConnectionPtr> due_, due_now_;
   std::vector<ConnectionPtr> dirty_, dirty_now_;
   std::vector<ReceivedPacket> burst_;
+  std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
+  std::size_t sealed_used_ = 0;
   const ReceivedPacket* being_read_ = nullptr;
   struct KnownSuffix {
     const std::byte* data = nullptr;

@@ -47,7 +47,9 @@ class Flow {
   Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics);
 
   /// What the handshake has told: bytes of stream that the other side takes, and of a datagram that goes there.
-  void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, TimePoint now);
+  /// `reserved_bytes`: room that the sink wants behind each header.
+  void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, std::size_t reserved_bytes,
+            TimePoint now);
   [[nodiscard]] std::uint64_t peer_connection() const noexcept { return peer_connection_; }
 
   [[nodiscard]] SendStream& frames() noexcept { return frames_; }
@@ -108,7 +110,7 @@ class Flow {
   Sent send_one(PacketSink& sink, TimePoint now);
   [[nodiscard]] PacketHeader header(std::uint16_t flags, TimePoint now);
   void sent(const SentPacket& packet, TimePoint now);
-  [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - kPacketHeaderBytes; }
+  [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - head_bytes_; }
   [[nodiscard]] bool window_open(TimePoint now) const noexcept;
   [[nodiscard]] bool has_new() const noexcept;
   [[nodiscard]] bool credit_blocked() const noexcept { return next_offset_ < frames_.end() && next_offset_ >= credit_; }
@@ -122,6 +124,7 @@ class Flow {
   PacketStatistics& statistics_;
   std::uint64_t peer_connection_ = 0;
   std::size_t datagram_bytes_ = kDatagramBytesMin;  // now
+  std::size_t head_bytes_ = kPacketHeaderBytes;     // of a packet, before its payload
   bool open_ = false;
 
   // sending

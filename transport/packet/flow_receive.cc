@@ -137,7 +137,7 @@ void Flow::acknowledge_number(std::uint64_t number) {
   } else {
     ++fresh_packets_;
   }
-  if (packet->bytes + kPacketHeaderBytes > kDatagramBytesMin) {
+  if (packet->bytes + head_bytes_ > kDatagramBytesMin) {
     large_silent_ = 0;
   } else if (backoff_ >= kSmallProbesAfter && ++large_silent_ >= kLargeSilentMax) {
     datagram_bytes_ = kDatagramBytesMin;

@@ -40,6 +40,10 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
   end_encoding(out, borrowed.behind(begin_encoding(header, out, copied, borrowed_bytes)));
 }
 
+std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept {
+  return crc32c(datagram.subspan(kPacketHeaderBytes), crc32c(datagram.first(kChecksummedBytes)));
+}
+
 namespace {
 
 /// Fills `header`; or says why it is none. A header is written once, where the caller has it: copied as part of a
@@ -54,11 +58,19 @@ std::optional<PacketReject> read_header(std::span<const std::byte> bytes, Packet
     return PacketReject::type;
   }
   if ((header.flags & ~packet_flags::kAll) != 0) return PacketReject::flags;
+  const bool can_be_sealed = header.type == PacketType::open || header.type == PacketType::accept ||
+                             header.type == PacketType::data || header.type == PacketType::close;
+  if ((header.flags & packet_flags::kSealed) != 0 && !can_be_sealed) return PacketReject::flags;
   return std::nullopt;
 }
 
 std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, PacketHeader& header) noexcept {
   if (const auto reject = read_header(datagram, header)) return reject;
+  if ((header.flags & packet_flags::kSealed) != 0) {
+    if (datagram.size() != kPacketHeaderBytes + kSealTagBytes + header.payload_bytes) return PacketReject::length;
+    const std::uint32_t right = header.type == PacketType::data ? 0 : sealed_checksum(datagram);
+    return header.checksum == right ? std::nullopt : std::optional(PacketReject::checksum);
+  }
   const auto payload = datagram.subspan(kPacketHeaderBytes);
   if (payload.size() != header.payload_bytes) return PacketReject::length;
   if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header.checksum) return PacketReject::checksum;

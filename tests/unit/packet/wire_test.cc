@@ -90,7 +90,7 @@ TEST(Wire, BringsEveryField) {
   header.largest = 4;
   header.ack_delay_us = 5;
   header.marked = 6;
-  header.key = 7;
+  header.reason = 7;
   const auto payload = random_bytes(777, 2);
   const auto bytes = packet_with(header, payload);
   const auto got = decode_packet(bytes);
