@@ -45,7 +45,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
 
 LaneNode::~LaneNode() {
   --worker_.metrics_.lanes_active;
-  worker_.budget_.give_back(memory_bytes_);
+  worker_.budget_.give_back(memory_bytes_ + room_bytes_);
   if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
 }
 
@@ -86,8 +86,19 @@ Status LaneNode::add(Session& session, const TokenClaims& claims) {
   children_[claims.child] = &session;
   ++joined_;
   session.joined(shared_from_this(), claims.child, claims.rank);
+  make_room(session);
   become_ready_when_complete();
   return {};
+}
+
+/// For a window of contributions, which are summed from there. What one child alone sends is not summed but goes on as
+/// it is, and must be in a buffer of the lane's.
+void LaneNode::make_room(Session& session) {
+  if (claims_.children < 2) return;
+  const std::uint64_t bytes = worker_.transport_.room_bytes(claims_.window, claims_.segment_bytes);
+  if (bytes == 0 || !worker_.budget_.reserve_spare(bytes)) return;
+  room_bytes_ += bytes;
+  session.channel().make_room(claims_.window, claims_.segment_bytes);
 }
 
 void LaneNode::become_ready_when_complete() {
@@ -123,8 +134,19 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
 }
 
 void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
+  if (h.wants_result() && !h.bare()) expect_result(h, payload.size());
   // At most a window of contributions is outstanding, and the channel's queue is longer than any window.
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
+}
+
+/// Of a contribution with data the result is as long. It comes to where the contribution is sent from, but not before
+/// the parent has all of that.
+void LaneNode::expect_result(const FrameHeader& contribution, std::size_t bytes) {
+  FrameHeader result = contribution;
+  result.type = FrameType::result;
+  result.flags = 0;
+  result.payload_bytes = static_cast<std::uint32_t>(bytes);
+  if (const auto place = lane_.result_begins(result)) parent_->expect(result, *place);
 }
 
 void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<const std::byte> payload) {

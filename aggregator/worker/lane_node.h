@@ -55,6 +55,8 @@ class LaneNode final : public engine::LaneOutput,
 
  private:
   void connect_parent(const TokenChain& tokens);
+  void make_room(Session& session);
+  void expect_result(const FrameHeader& contribution, std::size_t bytes);
   void become_ready_when_complete();
   void close_parent(FrameType type, std::string_view reason);
   /// Keeps the first report; false: it is malformed, or not the first.
@@ -66,6 +68,7 @@ class LaneNode final : public engine::LaneOutput,
   Worker& worker_;
   const TokenClaims claims_;  // of the first child: the lane's shape and place
   const std::uint64_t memory_bytes_;
+  std::uint64_t room_bytes_ = 0;  // reserved besides, for what children may write before it is asked for
   engine::Lane lane_;
   std::unique_ptr<transport::KeptMemory> kept_lane_;
   std::vector<Session*> children_;

@@ -15,9 +15,13 @@ constexpr std::size_t kOverRemembered = 4096;
 }  // namespace
 
 bool MemoryBudget::reserve(std::uint64_t bytes) noexcept {
+  return reserve_up_to(bytes, bytes_max_);
+}
+
+bool MemoryBudget::reserve_up_to(std::uint64_t bytes, std::uint64_t limit) noexcept {
   std::uint64_t in_use = in_use_.load(std::memory_order_relaxed);
   do {
-    if (bytes > bytes_max_ || in_use > bytes_max_ - bytes) return false;
+    if (bytes > limit || in_use > limit - bytes) return false;
   } while (!in_use_.compare_exchange_weak(in_use, in_use + bytes, std::memory_order_relaxed));
   return true;
 }

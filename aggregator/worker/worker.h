@@ -34,11 +34,15 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
   [[nodiscard]] bool reserve(std::uint64_t bytes) noexcept;
+  /// For what can be done without: half of all stays for lanes.
+  [[nodiscard]] bool reserve_spare(std::uint64_t bytes) noexcept { return reserve_up_to(bytes, bytes_max_ / 2); }
   void give_back(std::uint64_t bytes) noexcept { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
 
  private:
+  [[nodiscard]] bool reserve_up_to(std::uint64_t bytes, std::uint64_t limit) noexcept;
+
   const std::uint64_t bytes_max_;
   std::atomic<std::uint64_t> in_use_{0};
 };

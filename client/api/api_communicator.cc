@@ -79,6 +79,11 @@ tributary_info to_c(const CommunicatorInfo& from) {
   from.reason.copy(info.reason, sizeof info.reason - 1);
   info.bytes_local = from.bytes_local;
   info.hosts = from.hosts;
+  info.direct = from.direct;
+  info.lanes_shared = from.lanes_shared;
+  info.links = from.links;
+  info.links_shared = from.links_shared;
+  from.transport.copy(info.transport, sizeof info.transport - 1);
   return info;
 }
 

@@ -85,6 +85,11 @@ bool set_shared_memory(ClientSettings& s, std::string_view value) {
   return s.shared_memory || value == "off";
 }
 
+bool set_attach(ClientSettings& s, std::string_view value) {
+  s.attach = value == "auto";
+  return s.attach || value == "off";
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -143,6 +148,11 @@ constexpr std::array<Setting, 14> kSettings{{
       "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
       "through memory that they share."},
      set_shared_memory},
+    {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
+      "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
+      "kernel "
+      "allows it and it is the faster way."},
+     set_attach},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},

@@ -22,6 +22,7 @@ struct ClientSettings {
   std::string tuning_file;                               // of TuningMode::table; read by rank 0 alone
   bool local = true;                                     // ranks that all share a host use its memory
   bool shared_memory = true;                             // over tcp: to whoever is on this host
+  bool attach = true;                                    // cross-memory attach between ranks of a host
   std::vector<std::string> transports;                   // in order of preference; empty: the library chooses
   PacketSecurity packet_security = PacketSecurity::off;  // over udp
   std::uint32_t lanes = 1;                               // wanted, 1 to kLanesMax

@@ -50,8 +50,8 @@ Device::~Device() {
 }
 
 Result<std::shared_ptr<Domain>> Device::domain_of(std::uint64_t group) {
-  const Exposed exposed{.sources = windows_ == 0, .sinks = is_iwarp(), .windows_unbounded = windows_unbounded_};
-  const bool shared = group != 0 && !exposed.sources && !exposed.sinks;
+  const Exposed exposed{.peers = windows_ == 0, .locals = is_iwarp(), .windows_unbounded = windows_unbounded_};
+  const bool shared = group != 0 && !exposed.peers && !exposed.locals;
   if (shared) {
     if (auto known = domains_[group].lock()) return known;
   }

@@ -41,6 +41,9 @@ class Device {
   /// Memory windows of one queue pair; 0: the device has none.
   [[nodiscard]] std::uint32_t windows() const noexcept { return windows_; }
 
+  /// RDMA WRITE WITH IMMEDIATE, which iWARP devices seldom have.
+  [[nodiscard]] bool writes_tell() const noexcept { return !is_iwarp(); }
+
   /// A group's domain; or one that nobody else gets: for group 0, and where keys of registrations go to peers.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory);

@@ -22,13 +22,19 @@ FrameQueue::Frame& FrameQueue::push(const FrameHeader& header) {
   frame.header = header;
   frame.payload = {};
   frame.borrowed = false;
-  frame.fetching = false;
+  frame.fetching = frame.writing = false;
   return frame;
 }
 
 void FrameQueue::sent(bool fetching) noexcept {
   at(sent_++).fetching = fetching;
   if (fetching) ++being_fetched_;
+}
+
+void FrameQueue::written(std::uint32_t position) noexcept {
+  Frame& frame = at(sent_++);
+  frame.writing = true;
+  frame.written_at = position;
 }
 
 void FrameQueue::fetched() noexcept {
@@ -39,9 +45,12 @@ void FrameQueue::fetched() noexcept {
   --being_fetched_;
 }
 
-std::optional<FrameQueue::Done> FrameQueue::take_done() noexcept {
-  if (told_ == sent_ || at(told_).fetching) return std::nullopt;
-  Frame& frame = at(told_++);
+std::optional<FrameQueue::Done> FrameQueue::take_done(std::uint32_t retired) noexcept {
+  if (told_ == sent_) return std::nullopt;
+  Frame& frame = at(told_);
+  if (frame.fetching || (frame.writing && static_cast<std::int32_t>(retired - frame.written_at) < 0))
+    return std::nullopt;
+  ++told_;
   if (fetched_ < told_) fetched_ = told_;
   frame.registration.reset();
   if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);

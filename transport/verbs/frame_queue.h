@@ -1,7 +1,7 @@
 #pragma once
 // The frames of one channel, from send() to on_sent: those that wait to be sent, those whose payload the peer still has
-// to fetch, those that are done but not told. One ring with three marks, told <= sent <= tail; it grows to the most
-// frames that were ever in it and then stays.
+// to fetch or the device to write, those that are done but not told. One ring with three marks, told <= sent <= tail;
+// it grows to the most frames that were ever in it and then stays.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,7 +19,9 @@ class FrameQueue {
     std::uint64_t cookie = 0;
     bool borrowed = false;
     bool fetching = false;         // sent, but its payload is not fetched yet
-    RegistrationPtr registration;  // of a payload that is fetched
+    bool writing = false;          // sent, but its payload is still being written to the peer
+    std::uint32_t written_at = 0;  // if so: by the work request at this place of the send queue
+    RegistrationPtr registration;  // of a payload that is fetched or written
     std::vector<std::byte> copy;
   };
 
@@ -35,15 +37,18 @@ class FrameQueue {
   }
   /// The next one was sent; `fetching`: not done before fetched().
   void sent(bool fetching) noexcept;
+  /// The next one was sent by a write; not done before the send queue is up to `position`.
+  void written(std::uint32_t position) noexcept;
   [[nodiscard]] std::uint32_t being_fetched() const noexcept { return being_fetched_; }
   /// The oldest payload that is being fetched was; there is one.
   void fetched() noexcept;
 
-  /// Takes the oldest frame out if it is done; its cookie, if anybody wants to know.
+  /// Takes the oldest frame out if it is done, the send queue being up to `retired`; its cookie, if anybody wants to
+  /// know.
   struct Done {
     std::optional<std::uint64_t> cookie;
   };
-  [[nodiscard]] std::optional<Done> take_done() noexcept;
+  [[nodiscard]] std::optional<Done> take_done(std::uint32_t retired) noexcept;
   /// All were sent, and all payloads fetched.
   [[nodiscard]] bool all_done() const noexcept { return sent_ == tail_ && being_fetched_ == 0; }
   void clear() noexcept;

@@ -45,6 +45,7 @@ Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSetting
     : domain_(domain), exposed_(exposed), settings_(settings), kept_(kept), statistics_(statistics) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
+  if (access == Access::target && !exposed_.peers) access = Access::source;  // what windows are bound to is one
   if (auto known = find(memory, access)) {
     ++statistics_.registration_hits;
     return known;
@@ -93,8 +94,11 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
 
 Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, Access access) {
   unsigned rights = IBV_ACCESS_LOCAL_WRITE;
-  if (access == Access::source) rights = exposed_.sources ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_MW_BIND;
-  if (access == Access::sink && exposed_.sinks) rights |= IBV_ACCESS_REMOTE_WRITE;
+  if (is_for_peers(access)) {
+    const unsigned exposed = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+    rights |= exposed_.peers ? exposed : unsigned{IBV_ACCESS_MW_BIND};
+  }
+  if (access == Access::local && exposed_.locals) rights |= IBV_ACCESS_REMOTE_WRITE;
   auto* const at = const_cast<std::byte*>(memory.data());  // the call has no const form; a source is only read
   MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
   if (region) return std::make_shared<const Registration>(std::move(region), statistics_);

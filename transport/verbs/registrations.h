@@ -20,18 +20,19 @@ namespace tributary::transport::verbs {
 enum class Access : std::uint8_t {
   messages,  // our own device receives into it
   source,    // the peer may read it: through a memory window, or, where there are none, by the registration's key
-  sink,      // our own device reads into it what the peer has
+  target,    // the peer may write it, likewise
+  local,     // our own device reads it, or writes into it what it has read from the peer
 };
-inline constexpr std::size_t kAccesses = 3;
+inline constexpr std::size_t kAccesses = 4;
 
 /// What the keys of registrations would allow by themselves.
 struct Exposed {
-  // Sources and sinks whose keys give rights to whoever knows them: such registrations are of exactly the memory that
-  // was asked for, and end with their use.
-  bool sources = false;  // no memory windows
-  bool sinks = false;    // iWARP: it writes the answer of a read as a remote write
-  // The device lets a window read all of the registration that it is bound to, whatever its own bounds: so sources are
-  // registered exactly; those of memory that stays are kept.
+  // Registrations whose keys give rights to whoever knows them: they are of exactly the memory that was asked for, and
+  // end with their use.
+  bool peers = false;   // sources and targets: no memory windows
+  bool locals = false;  // iWARP: it writes the answer of a read as a remote write
+  // The device lets a window reach all of the registration that it is bound to, whatever its own bounds: so what
+  // windows are bound to is registered exactly; that of memory that stays is kept.
   bool windows_unbounded = false;
 };
 
@@ -67,18 +68,22 @@ class Registrations {
 
   /// Errc::exhausted says which limit to raise.
   [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
+  /// One that nobody else gets.
+  [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
   /// This memory may go away: nobody gets a registration of it any more, but what is kept still.
   void forget(std::span<const std::byte> memory);
 
  private:
   using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;
   [[nodiscard]] bool is_exact(Access access) const noexcept {
-    return is_exposed(access) || (access == Access::source && exposed_.windows_unbounded);
+    return is_exposed(access) || (is_for_peers(access) && exposed_.windows_unbounded);
   }
   [[nodiscard]] RegistrationPtr find(std::span<const std::byte> memory, Access access);
-  [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
   [[nodiscard]] bool is_exposed(Access access) const noexcept {
-    return access == Access::source ? exposed_.sources : access == Access::sink && exposed_.sinks;
+    return is_for_peers(access) ? exposed_.peers : access == Access::local && exposed_.locals;
+  }
+  [[nodiscard]] static bool is_for_peers(Access access) noexcept {
+    return access == Access::source || access == Access::target;
   }
   [[nodiscard]] const std::span<const std::byte>* kept_around(std::span<const std::byte> memory) const noexcept;
   void keep_idle(const RegistrationPtr& registration);
@@ -90,7 +95,7 @@ class Registrations {
   const KeptRanges& kept_;
   VerbsStatistics& statistics_;
   std::array<ByBegin, kAccesses> known_;  // by Access
-  std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64};
+  std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64, 64};
   std::vector<RegistrationPtr> held_;       // kept ranges, whole
   std::deque<RegistrationPtr> held_parts_;  // of kept ranges; oldest first
   std::list<RegistrationPtr> idle_;         // oldest first

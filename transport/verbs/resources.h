@@ -1,10 +1,14 @@
 #pragma once
-// Owners of what libibverbs and librdmacm hand out.
+// Owners of what libibverbs, librdmacm and the system hand out.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <memory>
+#include <new>
+#include <span>
 #include <utility>
 
 namespace tributary::transport::verbs {
@@ -44,6 +48,33 @@ class FileDescriptor {
 
  private:
   int fd_ = -1;
+};
+
+/// Pages of zeros, for what a peer may write: nothing that was once somebody else's is ever in them.
+class MappedMemory {
+ public:
+  MappedMemory() = default;
+  /// Throws std::bad_alloc.
+  explicit MappedMemory(std::size_t bytes) : size_(bytes) {
+    void* const pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    at_ = static_cast<std::byte*>(pages);
+  }
+  MappedMemory(MappedMemory&& other) noexcept
+      : at_(std::exchange(other.at_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  MappedMemory& operator=(MappedMemory&& other) noexcept {
+    std::swap(at_, other.at_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~MappedMemory() {
+    if (at_ != nullptr) ::munmap(at_, size_);
+  }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {at_, size_}; }
+
+ private:
+  std::byte* at_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 }  // namespace tributary::transport::verbs

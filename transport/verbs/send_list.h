@@ -12,6 +12,7 @@ namespace tributary::transport::verbs {
 class SendList {
  public:
   static constexpr std::size_t kRoom = 32;
+  static constexpr std::size_t kGathered = 2;
 
   [[nodiscard]] std::size_t room() const noexcept { return kRoom - count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
@@ -26,14 +27,17 @@ class SendList {
   /// One of these bytes.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number, std::span<const std::byte> bytes,
                                  std::uint32_t local_key) noexcept {
-    ibv_sge& place = places_[count_];
-    place = {.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
-             .length = static_cast<std::uint32_t>(bytes.size()),
-             .lkey = local_key};
+    ibv_sge* const places = places_[count_].data();
     ibv_send_wr& work = add(number);
-    work.sg_list = &place;
-    work.num_sge = 1;
+    work.sg_list = places;
+    gather(work, bytes, local_key);
     return work;
+  }
+  /// These too, behind those that the last request has; at most kGathered in all.
+  void gather(ibv_send_wr& work, std::span<const std::byte> bytes, std::uint32_t local_key) noexcept {
+    work.sg_list[work.num_sge++] = {.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
+                                    .length = static_cast<std::uint32_t>(bytes.size()),
+                                    .lkey = local_key};
   }
   [[nodiscard]] ibv_send_wr& last() noexcept { return works_[count_ - 1]; }
   /// errno's value, or 0.
@@ -45,7 +49,7 @@ class SendList {
 
  private:
   std::array<ibv_send_wr, kRoom> works_;
-  std::array<ibv_sge, kRoom> places_;
+  std::array<std::array<ibv_sge, kGathered>, kRoom> places_;
   std::size_t count_ = 0;
 };
 

@@ -140,14 +140,17 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
   // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that; windows
   // to be bound, and to be revoked; READs; a probe; and what one list may have more than may_send() looks at.
-  const auto sends_with = [&](std::uint32_t windows) {
-    return 2 * depth_ + 2 * windows + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
+  const auto sends_with = [&](std::uint32_t binds) {
+    return 2 * depth_ + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
-  auto device = core_.device_of(id_->verbs, depth_ + sends_with(core_.settings().windows_max));
+  // Windows: of payloads that are fetched, of places, of the landing room.
+  const std::uint32_t places = std::min(core_.settings().places_max, kPlacesMax);
+  auto device = core_.device_of(id_->verbs, depth_ + sends_with(core_.settings().windows_max + places + 1));
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
-  windows_max_ = device_->windows();
-  const std::uint32_t sends = sends_with(windows_max_);
+  const bool has_windows = device_->windows() > 0;
+  binds_max_ = has_windows ? device_->windows() + places + 1 : 0;
+  const std::uint32_t sends = sends_with(binds_max_);
   reads_max_ = std::min(reads, device_->reads_max());
   auto domain = device_->domain_of(group);
   if (!domain) return std::unexpected(domain.error());
@@ -161,7 +164,7 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   wanted.sq_sig_all = 0;
   wanted.cap = {.max_send_wr = sends,
                 .max_recv_wr = depth_,
-                .max_send_sge = 1,
+                .max_send_sge = SendList::kGathered,
                 .max_recv_sge = 1,
                 .max_inline_data = core_.settings().inline_bytes};
   if (rdma_create_qp(id_.get(), domain_->get(), &wanted) != 0) {
@@ -171,7 +174,9 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
     }
   }
   queue_pair_ = id_->qp;
-  windows_.open(*domain_->get(), windows_max_, core_.statistics);
+  windows_.open(*domain_->get(), device_->windows(), core_.statistics);
+  landing_window_.open(*domain_->get(), core_.statistics);
+  places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
   ++core_.statistics.queue_pairs;
   inline_bytes_ = std::min(wanted.cap.max_inline_data, core_.settings().inline_bytes);
   auto rings = Rings::make(*domain_, depth_, ours.message_bytes, depth_, ours.message_bytes);

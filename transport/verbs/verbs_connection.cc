@@ -95,6 +95,7 @@ void VerbsConnection::turn() {
   if (last_sent_) return close();
   // What arrived before the end is served before it: the end may be told sooner than the last completions were taken.
   if (broken_) core_.take_all_completions();
+  if (running()) revoke_places();
   if (running()) serve();
   if (state_ == State::closed) return;
   post_receives();
@@ -109,7 +110,7 @@ void VerbsConnection::turn() {
 }
 
 void VerbsConnection::tell_sent() {
-  while (const auto done = queue_.take_done()) {
+  while (const auto done = queue_.take_done(retired_)) {
     if (!done->cookie || !serving() || handler_ == nullptr) continue;
     core_.count_callback();
     handler_->on_sent(*channel_, *done->cookie);
@@ -138,6 +139,9 @@ void VerbsConnection::tear_down() {
     rdma_disconnect(
         id_.get());    // tells the peer; if it is told already, or was never there, that is an error that says so
     windows_.close();  // before the queue pair, and before the registrations that they are bound to
+    landing_window_.close();
+    places_.close();
+    landing_.close();
     rdma_destroy_qp(id_.get());
     queue_pair_ = nullptr;
     --core_.statistics.queue_pairs;

@@ -1,10 +1,11 @@
 #pragma once
-// One connection over a reliable queue pair: opening (verbs_connect.cc), receiving (verbs_receive.cc), sending
-// (verbs_send.cc), ending (verbs_connection.cc).
+// One connection over a reliable queue pair: opening (verbs_connect.cc), receiving (verbs_receive.cc) and what the peer
+// may write here (verbs_places.cc), sending (verbs_send.cc), ending (verbs_connection.cc).
 //
 // Why a receive is always posted before it can be needed. Let D be the receives that the other side posted before the
-// connection was there (its Greeting). Every message takes one; every message also tells how many of the other side's
-// were consumed, which it counts only after their receives were posted anew. So
+// connection was there (its Greeting). Every message takes one, and so does a payload that is written to its place,
+// which counts as a message here; every message also tells how many of the other side's were consumed, which it counts
+// only after their receives were posted anew (those that a write took are, at once: their buffers were not used). So
 //     posted there = D + consumed there,   needed there = sent here,   and sent - (consumed, as told) <= D
 // is all that has to be kept, and may_send() keeps it: told is never more than consumed.
 //
@@ -21,6 +22,8 @@
 #include <thread>
 
 #include "verbs/frame_queue.h"
+#include "verbs/landing.h"
+#include "verbs/places.h"
 #include "verbs/rings.h"
 #include "verbs/send_list.h"
 #include "verbs/verbs_core.h"
@@ -56,6 +59,9 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   // ---- the user's calls: no callback, no blocking
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
+  void give_back(std::span<const std::byte> payload);
+  void expect(const FrameHeader& header, std::span<std::byte> place);
+  void make_room(std::uint32_t payloads, std::uint32_t payload_bytes);
   void resume();
   void close();
   void close_after_flush(Duration limit);
@@ -77,6 +83,15 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
 
  private:
   enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, closed };
+  /// A message, or a payload that was written without one.
+  struct Arrived {
+    enum class Where : std::uint8_t { ring, cell, place };
+    Where where = Where::ring;
+    std::uint32_t index = 0;          // there
+    std::uint32_t bytes = 0;          // of the message
+    std::uint32_t payload_bytes = 0;  // in the cell, until it is served
+    std::uint32_t revoking = 0;       // windows_.revoking() behind what it acknowledges
+  };
 
   // verbs_connection.cc
   void set_timer(TimePoint at);
@@ -109,8 +124,13 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
 
   // verbs_receive.cc
   void received(std::uint32_t index, std::uint32_t bytes);
+  bool take_news(const MessagePrefix& prefix, std::size_t bytes);
+  void arrived(const Arrived& what);
   void serve();
   bool serve_record();
+  [[nodiscard]] std::span<const std::byte> message_of(const Arrived& message) const noexcept;
+  bool message_over();
+  bool serve_frame(const RecordHead& head, std::span<const std::byte> body);
   bool place(const FrameHeader& header);
   bool deliver();
   bool fetch(const RemotePayload& from);
@@ -118,21 +138,40 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   bool fetched();
   bool corrupt(const std::string& why);
   void discard_arrived();
-  void message_done();
   void post_receives();
   void completion_failed(const ibv_wc& completion);
   void retire(std::uint32_t index);
   [[nodiscard]] bool awaits_revocation() const noexcept;
 
+  // verbs_places.cc
+  void written(std::uint32_t index, std::uint32_t immediate, std::uint32_t bytes);
+  void cell_written(const CellImmediate& said, std::uint32_t bytes);
+  void place_written(const PlaceImmediate& said, std::uint32_t bytes);
+  bool serve_place();
+  bool serve_cell();
+  [[nodiscard]] bool awaits_withdrawal(const FrameHeader& header);
+  void revoke_places();
+  bool learn_place(const RecordHead& head, const RemotePayload& where);
+  [[nodiscard]] std::optional<std::size_t> tell_room(std::span<std::byte> rest, SendList& list);
+  [[nodiscard]] std::optional<std::size_t> tell_place(std::span<std::byte> rest, SendList& list);
+
   // verbs_send.cc
   [[nodiscard]] bool may_send() const noexcept;
   [[nodiscard]] bool has_news() noexcept;
   [[nodiscard]] bool may_send_next() noexcept;
-  [[nodiscard]] bool is_eager(const FrameQueue::Frame& frame) const noexcept;
+  [[nodiscard]] bool is_eager(std::size_t payload_bytes) const noexcept;
+  enum class Way : std::uint8_t { in_message, fetched, to_cell, to_place };
+  [[nodiscard]] Way way_of(const FrameQueue::Frame& frame) const noexcept;
   [[nodiscard]] std::uint64_t next_work(WorkKind kind) noexcept;
   bool post(SendList& list);
   bool post_messages();
+  bool add_message(SendList& list);
+  bool add_cell(FrameQueue::Frame& frame, SendList& list);
+  bool add_place(FrameQueue::Frame& frame, SendList& list);
+  bool register_local(FrameQueue::Frame& frame);
   [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message, SendList& list);
+  [[nodiscard]] std::optional<std::size_t> write_news(std::span<std::byte> message, std::size_t kept, SendList& list);
+  void write_prefix(std::span<std::byte> message, std::size_t used, std::uint32_t flags) noexcept;
   [[nodiscard]] std::optional<std::size_t> write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
                                                        SendList& list);
   [[nodiscard]] Result<std::uint32_t> offer(FrameQueue::Frame& frame, SendList& list);
@@ -168,11 +207,6 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   Rings rings_;
 
   // receiving
-  struct Arrived {
-    std::uint32_t index = 0;
-    std::uint32_t bytes = 0;
-    std::uint32_t revoking = 0;  // windows_.revoking() behind what it acknowledges
-  };
   std::deque<Arrived> arrived_;
   std::size_t read_to_ = 0;     // within the first arrived message
   std::size_t record_end_ = 0;  // of the frame that is being read
@@ -189,11 +223,18 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::uint32_t consumed_ = 0;  // messages
   std::uint32_t fetched_count_ = 0;
   std::vector<std::uint32_t> to_post_;  // receives to be posted anew
+  Landing landing_;
+  Window landing_window_;
+  bool room_untold_ = false;  // the peer does not know of it yet
+  Places places_;
+  std::optional<std::uint32_t> withdrawing_;  // a place whose frame has come in another way, and is not served yet
 
   // sending
   FrameQueue queue_;
   Windows windows_;
-  std::uint32_t windows_max_ = 0;
+  LandingThere landing_there_;
+  PlacesThere places_there_;
+  std::uint32_t binds_max_ = 0;  // of all windows
   std::uint32_t peer_depth_ = 0;
   std::uint32_t message_bytes_ = 0;  // of a message to the peer
   std::uint32_t sent_ = 0;           // messages
@@ -202,9 +243,11 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::uint32_t fetch_offered_ = 0;  // payloads that the peer was asked to fetch
   std::uint32_t consumed_told_ = 0;
   std::uint32_t fetched_told_ = 0;
+  std::uint32_t freed_told_ = 0;
   std::uint32_t posted_ = 0;   // work requests on the send queue
   std::uint32_t retired_ = 0;  // of them
   std::uint32_t since_signal_ = 0;
+  bool writes_in_list_ = false;  // that is being made
   std::uint32_t inline_bytes_ = 0;
   std::uint32_t reads_max_ = 1;
   bool last_posted_ = false;  // our last message; nothing follows
@@ -230,6 +273,11 @@ class VerbsChannel final : public Channel {
   }
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
     connection_->send_copy(header, payload);
+  }
+  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
+  void expect(const FrameHeader& header, std::span<std::byte> place) override { connection_->expect(header, place); }
+  void make_room(std::uint32_t payloads, std::uint32_t payload_bytes) override {
+    connection_->make_room(payloads, payload_bytes);
   }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }

@@ -44,7 +44,11 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   const WorkId work = WorkId::of(completion.wr_id);
   if (work.kind == WorkKind::read) --reading_;
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
-  if (work.kind == WorkKind::receive) return received(work.index, completion.byte_len);
+  if (work.kind == WorkKind::receive) {
+    if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+      return written(work.index, completion.imm_data, completion.byte_len);
+    return received(work.index, completion.byte_len);
+  }
   retire(work.index);
   switch (work.kind) {
     case WorkKind::last_send:
@@ -61,6 +65,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
       probing_ = false;
       return;
     default:
+      core_.make_due(self());  // what was written is done
       return core_.make_dirty(self());
   }
 }
@@ -70,7 +75,7 @@ void VerbsConnection::retire(std::uint32_t index) {
   retired_ += (index - retired_) & kIndexMask;
   const std::uint32_t revoked = windows_.done_to(retired_);
   for (std::uint32_t i = 0; i < revoked; ++i) queue_.fetched();
-  if (revoked > 0) core_.make_due(self());
+  if (places_.done_to(retired_) || revoked > 0) core_.make_due(self());
 }
 
 /// A connection that has failed gives the peer nothing to read any more.
@@ -85,26 +90,36 @@ void VerbsConnection::completion_failed(const ibv_wc& completion) {
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
 }
 
-/// What the prefix tells is taken at once, so that a handler that says NotYet does not hold up our own sending.
 void VerbsConnection::received(std::uint32_t index, std::uint32_t bytes) {
   ++core_.statistics.messages_received;
   if (bytes < sizeof(MessagePrefix)) return static_cast<void>(corrupt("a message without its prefix"));
   const auto prefix = read_as<MessagePrefix>(rings_.receive(index));
+  if (!take_news(prefix, bytes)) return;
+  last_arrived_ = (prefix.flags & kLastMessage) != 0;
+  arrived({.where = Arrived::Where::ring, .index = index, .bytes = prefix.bytes, .revoking = windows_.revoking()});
+}
+
+/// What a message of so many bytes, or a write instead of one, tells of the other direction. Taken at once, so that a
+/// handler that says NotYet does not hold up our own sending. False: it cannot be.
+bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   const std::uint32_t consumed = prefix.consumed - peer_consumed_;
   const std::uint32_t fetched = prefix.fetched - peer_fetched_;
-  if (prefix.bytes < sizeof prefix || prefix.bytes > bytes)
-    return static_cast<void>(corrupt("a message of a wrong length"));
-  if (consumed > sent_ - peer_consumed_ || fetched > fetch_offered_ - peer_fetched_) {
-    return static_cast<void>(corrupt("an acknowledgement of what was not sent"));
+  if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
+  if (consumed > sent_ - peer_consumed_ || fetched > fetch_offered_ - peer_fetched_ ||
+      !landing_there_.freed_to(prefix.freed)) {
+    return corrupt("an acknowledgement of what was not sent");
   }
   peer_consumed_ = prefix.consumed;
   peer_fetched_ = prefix.fetched;
   end_offers(fetched);
-  if (last_arrived_) return static_cast<void>(corrupt("a message after the last"));
-  last_arrived_ = (prefix.flags & kLastMessage) != 0;
-  arrived_.push_back({index, prefix.bytes, windows_.revoking()});
-  early_ = state_ == State::accepting;
+  if (last_arrived_) return corrupt("a message after the last");
   if (consumed > 0) core_.make_dirty(self());
+  return true;
+}
+
+void VerbsConnection::arrived(const Arrived& what) {
+  arrived_.push_back(what);
+  early_ = state_ == State::accepting;
   core_.make_due(self());
 }
 
@@ -123,26 +138,47 @@ bool VerbsConnection::corrupt(const std::string& why) {
   return false;
 }
 
-/// One frame, or the end of a message. False: reading must stop.
+std::span<const std::byte> VerbsConnection::message_of(const Arrived& message) const noexcept {
+  return message.where == Arrived::Where::cell
+             ? landing_.message(message.index, message.bytes)
+             : std::span<const std::byte>(rings_.receive(message.index)).first(message.bytes);
+}
+
+/// One frame, one word about places, or the end of a message. False: reading must stop.
 bool VerbsConnection::serve_record() {
   const Arrived& message = arrived_.front();
-  const auto bytes = rings_.receive(message.index).first(message.bytes);
+  if (message.where == Arrived::Where::place) return serve_place();
+  const auto bytes = message_of(message);
   if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);
-  if (read_to_ >= bytes.size()) {
-    const bool last = last_arrived_ && arrived_.size() == 1;
-    message_done();
-    if (!last) return true;
-    tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
-    return false;
-  }
+  if (read_to_ >= bytes.size()) return message_over();
   const auto record = bytes.subspan(read_to_);
   if (record.size() < sizeof(RecordHead)) return corrupt("a message that ends within a frame's header");
   const auto head = read_as<RecordHead>(record);
-  const bool here = head.kind == RecordKind::here;
-  if (!here && head.kind != RecordKind::fetch) return corrupt("a record of an unknown kind");
-  const std::size_t body = here ? head.payload_bytes : sizeof(RemotePayload);
+  if (head.kind < RecordKind::here || head.kind > RecordKind::room) return corrupt("a record of an unknown kind");
+  std::size_t body = sizeof(RemotePayload);
+  if (head.kind == RecordKind::here) body = head.payload_bytes;
+  if (head.kind == RecordKind::landed) body = 0;
   if (record.size() - sizeof head < body) return corrupt("a message that ends within a frame");
   record_end_ = std::min(bytes.size(), read_to_ + sizeof head + aligned(body));
+  const auto payload = record.subspan(sizeof head, body);
+  if (head.kind == RecordKind::place || head.kind == RecordKind::room)
+    return learn_place(head, read_as<RemotePayload>(payload));
+  return serve_frame(head, payload);
+}
+
+bool VerbsConnection::message_over() {
+  const Arrived message = arrived_.front();
+  if (message.payload_bytes != 0) return corrupt("a payload without its frame");
+  if (message.where == Arrived::Where::ring) to_post_.push_back(message.index);
+  const bool last = last_arrived_ && arrived_.size() == 1;
+  arrived_.pop_front();
+  read_to_ = 0;
+  if (!last) return true;
+  tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+  return false;
+}
+
+bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::byte> body) {
   const auto header = decode(head.header);
   if (!header) {
     ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
@@ -154,14 +190,23 @@ bool VerbsConnection::serve_record() {
     return corrupt("a first frame of another group than it claimed");
   }
   claimed_by_peer_ = false;
-  if (!place(*header)) return false;
-  const auto payload = record.subspan(sizeof head, body);
-  if (!here) {
-    in_frame_ = true;
-    return fetch(read_as<RemotePayload>(payload));
+  if (awaits_withdrawal(*header)) return false;
+  if (head.kind == RecordKind::landed) {
+    const Arrived& message = arrived_.front();
+    if (message.where != Arrived::Where::cell || message.payload_bytes != head.payload_bytes ||
+        head.payload_bytes == 0 || record_end_ != message.bytes) {
+      return corrupt("a frame whose payload has not come with it");
+    }
+    header_ = *header;
+    return serve_cell();
   }
-  if (!payload.empty()) std::memcpy(destination_.data(), payload.data(), payload.size());
-  core_.statistics.bytes_copied += payload.size();
+  if (!place(*header)) return false;
+  if (head.kind == RecordKind::fetch) {
+    in_frame_ = true;
+    return fetch(read_as<RemotePayload>(body));
+  }
+  if (!body.empty()) std::memcpy(destination_.data(), body.data(), body.size());
+  core_.statistics.bytes_copied += body.size();
   return deliver();
 }
 
@@ -197,7 +242,7 @@ bool VerbsConnection::deliver() {
 }
 
 bool VerbsConnection::fetch(const RemotePayload& from) {
-  auto sink = domain_->registrations().acquire(destination_, Access::sink);
+  auto sink = domain_->registrations().acquire(destination_, Access::local);
   if (!sink) {
     broken(std::move(sink.error()));
     return false;
@@ -245,14 +290,13 @@ bool VerbsConnection::fetched() {
 /// After our own close: what still comes is read by nobody, but its receives are posted again, because the peer's
 /// acknowledgements come with it.
 void VerbsConnection::discard_arrived() {
-  while (!arrived_.empty()) message_done();
-  if (last_arrived_) close();  // and nobody will fetch what we still had
-}
-
-void VerbsConnection::message_done() {
-  to_post_.push_back(arrived_.front().index);
-  arrived_.pop_front();
+  for (const Arrived& one : arrived_) {
+    if (one.where == Arrived::Where::ring) to_post_.push_back(one.index);
+    if (one.where == Arrived::Where::cell) landing_.free(one.index);
+  }
+  arrived_.clear();
   read_to_ = 0;
+  if (last_arrived_) close();  // and nobody will fetch what we still had
 }
 
 /// Posted first, and counted as consumed after that.

@@ -1,9 +1,6 @@
 #pragma once
-// Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair, and nobody else, read
-// exactly one payload, from the moment it is offered until it is revoked; its key is another one every time.
-//
-// Payloads are offered, fetched and freed in one order, so the windows are a ring with three marks:
-// freed <= revoking <= bound, and bound - freed is at most their number.
+// Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair, and nobody else, reach
+// exactly the bytes that it is bound to, until it is revoked; its key is another one every time.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,6 +10,36 @@
 
 namespace tributary::transport::verbs {
 
+/// One, made when it is first needed.
+class Window {
+ public:
+  Window() = default;
+  /// In the queue pair's domain.
+  void open(ibv_pd& domain, VerbsStatistics& statistics) noexcept {
+    domain_ = &domain;
+    statistics_ = &statistics;
+  }
+  /// Revokes it. The queue pair must not work any more.
+  void close() noexcept;
+  ~Window() { close(); }
+  Window(Window&& other) noexcept = default;
+  Window& operator=(Window&&) = delete;
+
+  /// Makes `work` bind it to this memory; its key. It is not bound now.
+  [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
+                                           unsigned rights, ibv_send_wr& work);
+  /// Makes `work` revoke it.
+  void revoke(ibv_send_wr& work) noexcept;
+
+ private:
+  ibv_pd* domain_ = nullptr;
+  VerbsStatistics* statistics_ = nullptr;
+  MemoryWindowPtr window_;
+  std::uint32_t key_ = 0;  // that it was bound with last
+};
+
+/// Those of payloads that the peer reads. They are offered, fetched and freed in one order, so the windows are a ring
+/// with three marks: freed <= revoking <= bound, and bound - freed is at most their number.
 class Windows {
  public:
   /// So many (a power of two, or none) are made, each when it is first needed. Their domain is the queue pair's.
@@ -40,14 +67,11 @@ class Windows {
 
  private:
   struct Place {
-    MemoryWindowPtr window;
-    std::uint32_t key = 0;  // that it was bound with last
+    Window window;
     std::uint32_t revoked_at = 0;
   };
   [[nodiscard]] Place& at(std::uint32_t number) noexcept { return ring_[number % ring_.size()]; }
 
-  ibv_pd* domain_ = nullptr;
-  VerbsStatistics* statistics_ = nullptr;
   std::vector<Place> ring_;  // as many as a power of two, so that the marks may wrap
   std::uint32_t freed_ = 0;
   std::uint32_t revoking_ = 0;

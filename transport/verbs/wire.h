@@ -1,6 +1,7 @@
 #pragma once
-// What travels in one send between two VerbsTransports: a prefix, then records, each one frame. Little-endian, as all
-// of the protocol.
+// What travels between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it goes in
+// a send, or by a write in front of one payload that lands with it. Little-endian, as all of the protocol.
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -13,17 +14,22 @@ namespace tributary::transport::verbs {
 
 /// Numbers count since the connection began, and wrap.
 struct MessagePrefix {
-  std::uint32_t consumed = 0;  // messages of the other side that were read and whose receives are posted anew
+  std::uint32_t consumed = 0;  // messages of the other side whose receives are posted anew
   std::uint32_t fetched = 0;   // payloads of the other side that were fetched: their memory is free
-  std::uint32_t bytes = 0;     // of the whole message
+  std::uint32_t freed = 0;     // cells of the landing room that the other side may write again
+  std::uint32_t bytes = 0;     // of the whole message, without a payload in a cell
   std::uint32_t flags = 0;
+  std::uint32_t reserved = 0;
 };
-static_assert(sizeof(MessagePrefix) == 16);
+static_assert(sizeof(MessagePrefix) == 24);
 inline constexpr std::uint32_t kLastMessage = 1;  // flags: nothing follows, and nothing that comes is read
 
 enum class RecordKind : std::uint32_t {
-  here = 1,   // the payload follows the header
-  fetch = 2,  // a RemotePayload follows the header
+  here = 1,    // the payload follows the header
+  fetch = 2,   // a RemotePayload follows the header: where it can be read
+  landed = 3,  // the payload lies behind the message, in the same cell; the message's last record
+  place = 4,   // no frame: a RemotePayload follows, where the payload of the one with this header may be written
+  room = 5,    // no frame, no header: a RemotePayload follows, where payloads of up to payload_bytes may be written
 };
 
 struct RecordHead {
@@ -36,9 +42,51 @@ static_assert(sizeof(RecordHead) == 72);
 struct RemotePayload {
   std::uint64_t address = 0;
   std::uint32_t key = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t number = 0;  // of a place: its number; of a room: its cells
 };
 static_assert(sizeof(RemotePayload) == 16);
+
+// What an RDMA WRITE WITH IMMEDIATE says. Of a cell: where the message begins before the payload, and which cell it is;
+// the rest stands in the message. Of a place, whose payload comes without a message: its number, and what a prefix
+// would have told. The counts are of no more than half of what their bits hold.
+struct CellImmediate {
+  std::uint32_t message_bytes = 0;  // a multiple of 8
+  std::uint32_t number = 0;         // 16 bits, of all cells that were ever written
+};
+struct PlaceImmediate {
+  std::uint32_t number = 0;    // 10 bits
+  std::uint32_t consumed = 0;  // 11 bits
+  std::uint32_t freed = 0;     // 10 bits
+};
+inline constexpr std::uint32_t kCellFlag = 1U << 31U;
+inline constexpr std::uint32_t kConsumedMask = 0x7FF, kFreedMask = 0x3FF, kPlaceMask = 0x3FF, kCellMask = 0xFFFF;
+[[nodiscard]] constexpr std::uint32_t packed(const CellImmediate& said) noexcept {
+  return kCellFlag | ((said.number & kCellMask) << 8U) | (said.message_bytes / 8);
+}
+[[nodiscard]] constexpr CellImmediate cell_of(std::uint32_t immediate) noexcept {
+  return {.message_bytes = (immediate & 0xFFU) * 8, .number = (immediate >> 8U) & kCellMask};
+}
+[[nodiscard]] constexpr std::uint32_t packed(const PlaceImmediate& said) noexcept {
+  return ((said.freed & kFreedMask) << 21U) | ((said.consumed & kConsumedMask) << 10U) | (said.number & kPlaceMask);
+}
+[[nodiscard]] constexpr PlaceImmediate place_of(std::uint32_t immediate) noexcept {
+  return {.number = immediate & kPlaceMask,
+          .consumed = (immediate >> 10U) & kConsumedMask,
+          .freed = (immediate >> 21U) & kFreedMask};
+}
+
+/// A cell of a landing room: room for a message, which ends where the payload begins, then the payload.
+inline constexpr std::size_t kCellMessageBytes = 256;
+inline constexpr std::size_t kCellAlignment = 64;
+[[nodiscard]] constexpr std::size_t cell_bytes_for(std::size_t payload_bytes) noexcept {
+  return kCellMessageBytes + ((payload_bytes + kCellAlignment - 1) & ~(kCellAlignment - 1));
+}
+inline constexpr std::uint32_t kCellsMax = 512;   // of one connection
+inline constexpr std::uint32_t kPlacesMax = 256;  // likewise
+[[nodiscard]] constexpr std::uint64_t room_bytes_for(std::uint32_t payloads, std::uint32_t payload_bytes) noexcept {
+  return std::min(payloads, kCellsMax) * std::uint64_t{cell_bytes_for(payload_bytes)};
+}
+static_assert(kCellsMax <= (kFreedMask + 1) / 2 && kPlacesMax <= kPlaceMask + 1);
 
 inline constexpr std::size_t kRecordAlignment = 8;
 [[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) noexcept {
@@ -51,7 +99,7 @@ inline constexpr std::size_t kRecordAlignment = 8;
 /// Private data of the connection manager's request and reply: what each side's peer must know before the first send.
 /// A request may carry 56 bytes.
 struct Greeting {
-  static constexpr std::uint32_t kMagic = 0x31564254;  // "TBV1"
+  static constexpr std::uint32_t kMagic = 0x32564254;  // "TBV2"
   std::uint32_t magic = kMagic;
   std::uint32_t receive_depth = 0;  // so many receives are posted
   std::uint32_t message_bytes = 0;  // of each
@@ -61,6 +109,7 @@ struct Greeting {
 static_assert(sizeof(Greeting) == 24 && sizeof(Greeting) <= 56);
 
 inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 1024;
+static_assert(kDepthMax <= (kConsumedMask + 1) / 2);
 inline constexpr std::uint32_t kReadsMax = 16;
 inline constexpr std::uint32_t kEagerBytesMax = 65536;
 
@@ -74,7 +123,7 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
 }
 
 /// A work request's number: which connection, what, which one.
-enum class WorkKind : std::uint8_t { receive, send, last_send, read, bind, revoke, probe };
+enum class WorkKind : std::uint8_t { receive, send, last_send, write, read, bind, revoke, probe };
 struct WorkId {
   std::uint32_t connection = 0;  // 32 bits
   WorkKind kind = WorkKind::receive;

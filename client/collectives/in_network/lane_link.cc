@@ -15,12 +15,12 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
       settings_(settings),
       entries_(std::size_t{2} * descriptor.window),
       retained_(std::size_t{descriptor.window} * descriptor.segment_bytes),
-      staging_(descriptor.segment_bytes),
+      staging_(std::size_t{descriptor.window} * descriptor.segment_bytes),
       cursor_operation_(settings.first_operation) {}
 
 void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
   const LaneEntry& entry = descriptor_.entries[0];
-  kept_staging_ = transport.keep_registered({staging_.data(), descriptor_.segment_bytes});
+  kept_staging_ = transport.keep_registered(staging_.bytes());
   channel_ = transport.connect(entry.aggregator, *this, limit);
   FrameHeader header;
   header.type = FrameType::join;
@@ -129,6 +129,7 @@ bool LaneLink::contribute_one() {
   e.segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_);
   const FrameHeader header = header_for(e);
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
+  if (wants_result(e)) expect_result(e, header);
   if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
   bytes_sent_ += bytes;
   ++contributed_;
@@ -173,9 +174,21 @@ Placement LaneLink::place_result(const FrameHeader& header) {
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * size_of(e.signature.dtype);
   if (header.payload_bytes != bytes) return refuse("a result of the wrong length");
   if (bytes == 0) return Accept{};
-  if (e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all)
-    return Accept{{staging_.data(), bytes}};
-  return Accept{{e.operation->result_of(e.segment), bytes}};
+  return Accept{{result_place(e), bytes}};
+}
+
+std::byte* LaneLink::result_place(const SequenceEntry& e) noexcept {
+  const bool overwrites = e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all;
+  return overwrites ? staging(e.sequence) : e.operation->result_of(e.segment);
+}
+
+/// The header that place_result() will accept.
+void LaneLink::expect_result(const SequenceEntry& e, const FrameHeader& contribution) {
+  FrameHeader result = contribution;
+  result.type = FrameType::result;
+  result.flags = 0;
+  result.payload_bytes = static_cast<std::uint32_t>(e.segment.count * size_of(e.signature.dtype));
+  if (result.payload_bytes > 0) channel_->expect(result, {result_place(e), result.payload_bytes});
 }
 
 void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
@@ -203,7 +216,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
 
 void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
-  if (!payload.empty() && payload.data() == staging_.data())
+  if (!payload.empty() && payload.data() == staging(e.sequence))
     std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
   Operation& operation = *e.operation;
   if (operation.staged && !payload.empty())

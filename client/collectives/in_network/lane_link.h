@@ -14,7 +14,8 @@
 //     its inputs.
 //   - A result that would overwrite input (in-place) is received in `staging` and copied once it is whole: a connection
 //   that dies in
-//     mid-payload must not leave an input half overwritten.
+//     mid-payload must not leave an input half overwritten. There is a place for each segment of the window, because
+//     some transports write results to where they will be wanted as soon as they are sent.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -81,6 +82,7 @@ class LaneLink final : public transport::ChannelHandler {
   void freeze();
 
   [[nodiscard]] bool ready() const noexcept { return ready_; }
+  [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
   [[nodiscard]] std::uint64_t prefix() const noexcept { return prefix_; }
   [[nodiscard]] std::uint64_t contributed() const noexcept { return contributed_; }
   [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }
@@ -112,6 +114,9 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] bool input_there(const Operation& operation) const;
   [[nodiscard]] bool contribute_one();
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
+  /// Where the result's data of this entry, which has some, is received.
+  [[nodiscard]] std::byte* result_place(const SequenceEntry& entry) noexcept;
+  void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
   void take_result(const FrameHeader& header, std::span<std::byte> payload);
   void fail(const std::string& reason);
   [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
@@ -122,6 +127,9 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] bool has_data(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
     return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+  }
+  [[nodiscard]] std::byte* staging(std::uint64_t sequence) noexcept {
+    return staging_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
   [[nodiscard]] const std::byte* retained(std::uint64_t sequence) const noexcept {
     return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;

@@ -52,9 +52,10 @@ class ChannelHandler {
   /// A header that passed decode() has arrived. Called once per frame, again after NotYet and resume().
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
   /// Asked before on_header, by transports whose payloads can lie in memory that the other side has written, once one
-  /// does, whole and in one piece. True: the payload is taken as it lies. on_frame brings it, without on_header before;
-  /// it must not be written to, and it stays there until Channel::give_back(). False: on_header is asked. The other
-  /// side could still change it: who reads it twice may read two things. May be asked several times for one frame.
+  /// does, whole and in one piece (shared memory; room that was made). True: the payload is taken as it lies. on_frame
+  /// brings it, without on_header before; it must not be written to, and it stays there until Channel::give_back().
+  /// False: on_header is asked. The other side could still change it: who reads it twice may read two things. May be
+  /// asked several times for one frame.
   virtual bool takes_in_place(Channel&, const FrameHeader&) { return false; }
   /// The payload has landed whole where on_header said (nothing, for payload_bytes == 0), or lies where it was written.
   virtual void on_frame(Channel& channel, const FrameHeader& header, std::span<std::byte> payload) = 0;
@@ -83,6 +84,16 @@ class Channel {
   /// A payload that takes_in_place() took is not read any more. In any order; those that are kept for long hold the
   /// sender up. The end of the channel, too, leaves them readable until it is destroyed.
   virtual void give_back(std::span<const std::byte> /*payload*/) {}
+  /// Hints, for transports whose other side can write straight into this process; others do nothing. What comes without
+  /// one, or in spite of it, comes as ever.
+  ///
+  /// The frame with exactly this header, payload_bytes included, will be placed there: on_header will answer so. Said
+  /// before the send() that makes the other side send it, so that it knows before. The memory is the other side's to
+  /// write until on_frame brings that frame, or the channel has ended.
+  virtual void expect(const FrameHeader& /*header*/, std::span<std::byte> /*place*/) {}
+  /// So many payloads of at most so many bytes may come before they are asked for: into memory of the channel's own,
+  /// from which takes_in_place() can take them. Once; Transport::room_bytes() says what it takes.
+  virtual void make_room(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) {}
   /// Go on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
   /// Closes at once; frames still queued may be lost. No callback follows.
@@ -94,6 +105,8 @@ class Channel {
   /// Since close() or on_closed; after close_after_flush() not before it has ended, so that its owner knows when to
   /// destroy the channel.
   [[nodiscard]] virtual bool closed() const noexcept = 0;
+  /// Its bytes go through memory that both sides share; once it is open.
+  [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
   /// For messages: the other side's address.
   [[nodiscard]] virtual std::string peer() const = 0;
   /// For whom, and how, what goes over it is sealed: the other side has shown that it has that link's secret. None: in
@@ -140,6 +153,10 @@ class Transport {
   /// as a whole, instead of for each frame. nullptr: it makes no difference. Any thread.
   [[nodiscard]] virtual std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> /*memory*/) {
     return nullptr;
+  }
+  /// The memory that Channel::make_room() takes; 0: it does nothing here.
+  [[nodiscard]] virtual std::uint64_t room_bytes(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) const {
+    return 0;
   }
 };
 

@@ -1,14 +1,17 @@
 #pragma once
 // Frames over RDMA verbs: InfiniBand, RoCE and iWARP, by reliable connected queue pairs that the RDMA connection
-// manager sets up. Small payloads travel in the send itself. Larger ones are fetched by the receiver's device straight
-// from where the sender has them to where the receiver's handler wants them: no processor copies them, and no kernel is
-// asked.
+// manager sets up. Small payloads travel in the send itself. Of larger ones, a frame that its receiver expects is
+// written straight to the place that it has told; others into the room that it has made for them; and what is neither
+// expected nor has room is fetched by the receiver's device, straight from where the sender has it to where the
+// receiver's handler wants it. No processor copies anything on the way, unless the handler wants it elsewhere than in
+// the room; and no kernel is asked.
 //
-// Authority. A payload's key is told to the peer that shall fetch it. It is the key of a memory window, bound to this
-// connection's queue pair: it lets that peer alone read the payload's own bytes and nothing else, and it is revoked
-// when the peer says that it has them, before anything happens because of that. Registrations have no key that a peer
-// could use. Nobody is ever given a right to write. Devices without such windows: every connection has a protection
-// domain of its own, and each payload is registered by itself, for as long as the peer reads it.
+// Authority. The keys that a peer is told are those of memory windows, bound to this connection's queue pair. That of a
+// payload which it shall fetch lets it alone read the payload's own bytes, until it says that it has them; that of an
+// expected frame's place lets it alone write those bytes, until it says that it has; both are revoked before anything
+// happens because of that. That of its room lets it alone write there, as long as the connection lives. Registrations
+// have no key that a peer could use. Devices without such windows: every connection has a protection domain of its own,
+// and each of those is registered by itself, for as long as the window would be.
 //
 // A connection claims a group before its first frame comes, and the first frame must repeat it; connections of the same
 // group share a protection domain, because their memory is the same: a group's. One that claims none has its own.
@@ -39,6 +42,11 @@ struct VerbsSettings {
   // Payloads of one channel that the peer may be fetching, each through a memory window: a power of two, or less is
   // used. 0: no memory windows, as on devices that have none.
   std::uint32_t windows_max = 64;
+  // Expected frames (Channel::expect) of one channel whose places the peer is told, so that it can write there; at most
+  // 256. 0: none.
+  std::uint32_t places_max = 64;
+  // Of one channel, for payloads that come before they are asked for (Channel::make_room). 0: none.
+  std::size_t room_bytes_max = std::size_t{256} << 20;
   // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that is unmapped
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
@@ -60,10 +68,12 @@ struct VerbsSettings {
 struct VerbsStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
-  std::uint64_t bytes_fetched = 0;  // by RDMA READ, straight to their place
-  std::uint64_t bytes_copied = 0;   // payloads through the rings, here: out of and into them
-  std::uint64_t posts = 0;          // lists of work requests handed to the device
-  std::uint64_t sleeps = 0;         // poll() asked the system to wait
+  std::uint64_t bytes_fetched = 0;    // by RDMA READ, straight to their place
+  std::uint64_t bytes_written = 0;    // by RDMA WRITE, to a place that the peer had told, or into its room
+  std::uint64_t frames_in_place = 0;  // that the handler took where the peer had written them
+  std::uint64_t bytes_copied = 0;     // payloads through the rings, here: out of and into them
+  std::uint64_t posts = 0;            // lists of work requests handed to the device
+  std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;          // because of connections_max
   std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
@@ -117,6 +127,8 @@ class VerbsTransport final : public Transport {
   /// Registered once for each domain that uses it. The registrations go with the promise, at the latest when the frames
   /// that use them are done.
   [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory) override;
+
+  [[nodiscard]] std::uint64_t room_bytes(std::uint32_t payloads, std::uint32_t payload_bytes) const override;
 
   [[nodiscard]] VerbsStatistics statistics() const;
 

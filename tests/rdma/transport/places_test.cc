@@ -1,0 +1,278 @@
+// Payloads that the other side writes: expected frames straight to their places, others into the room that was made
+// for them, and what happens where neither fits.
+#include <map>
+
+#include "peer.h"
+#include "verbs_world.h"
+
+namespace tributary::transport::test {
+namespace {
+
+constexpr std::size_t kBytes = 32U << 10;
+constexpr std::uint32_t kCells = 4;
+
+/// Takes contributions where they lie, if told to.
+class Taker : public Peer {
+ public:
+  bool takes_in_place(Channel&, const FrameHeader&) override { return takes; }
+  void on_frame(Channel& from, const FrameHeader& header, std::span<std::byte> payload) override {
+    if (takes) kept.push_back(payload);
+    last = payload.data();
+    Peer::on_frame(from, header, payload);
+  }
+  bool takes = false;
+  const std::byte* last = nullptr;
+  std::deque<std::span<const std::byte>> kept;
+};
+
+class TakerAcceptor final : public Acceptor {
+ public:
+  ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
+    taker.channel = std::move(channel);
+    return &taker;
+  }
+  Taker taker;
+};
+
+struct Mode {
+  const char* name;
+  std::uint32_t windows_max;
+};
+
+class Places : public testing::TestWithParam<Mode> {
+ protected:
+  void SetUp() override {
+    if (rdma_hosts().empty()) GTEST_SKIP() << "RDMA_HOSTS names no address: tests/rdma/rdma-vm sets it";
+    const auto make = [](const std::string& host) {
+      VerbsSettings settings;
+      settings.windows_max = GetParam().windows_max;
+      settings.bind_address = host;
+      return VerbsTransport::create(settings).value();
+    };
+    server_ = make(rdma_hosts().front());
+    client_ = make(rdma_hosts().back());
+    auto listener = server_->listen({rdma_hosts().front(), 0}, acceptor_);
+    ASSERT_TRUE(listener) << listener.error().message;
+    listener_ = std::move(*listener);
+    client_peer_.channel = client_->connect(listener_->local(), client_peer_, std::chrono::seconds(30));
+    ASSERT_TRUE(run_until([&] { return client_peer_.opened && taker().channel != nullptr; }));
+    settle();
+  }
+  /// Every right that was given has ended again, with the channels.
+  void TearDown() override {
+    if (IsSkipped()) return;
+    EXPECT_FALSE(client_peer_.closed) << client_peer_.closed->message;
+    EXPECT_FALSE(taker().closed) << taker().closed->message;
+    client_peer_.channel.reset();
+    taker().channel.reset();
+    for (const auto& figures : {server_->statistics(), client_->statistics()}) {
+      EXPECT_EQ(figures.memory_regions + figures.memory_windows + figures.queue_pairs, 0U);
+    }
+  }
+
+  [[nodiscard]] Taker& taker() { return acceptor_.taker; }
+  [[nodiscard]] bool run_until(const std::function<bool()>& done) {
+    const TimePoint limit = Clock::now() + std::chrono::minutes(1);
+    while (!done()) {
+      if (Clock::now() > limit) return false;
+      if (server_->poll({}) + client_->poll({}) == 0) server_->poll(std::chrono::microseconds(100));
+    }
+    return true;
+  }
+  /// What is under way arrives.
+  void settle() {
+    for (const TimePoint end = Clock::now() + std::chrono::milliseconds(50); Clock::now() < end;) {
+      server_->poll(std::chrono::milliseconds(1));
+      client_->poll(std::chrono::milliseconds(1));
+    }
+  }
+  void send(Peer& from, const FrameHeader& header, std::span<const std::byte> payload) {
+    ASSERT_TRUE(from.channel->send(header, payload, header.sequence));
+  }
+  [[nodiscard]] FrameHeader expected(std::uint64_t sequence, std::size_t bytes = kBytes) {
+    FrameHeader header = header_of(sequence, FrameType::result);
+    header.payload_bytes = static_cast<std::uint32_t>(bytes);
+    return header;
+  }
+  /// The client says where this result is to land, and the handler agrees.
+  void expect(std::uint64_t sequence, std::span<std::byte> place) {
+    const FrameHeader header = expected(sequence, place.size());
+    places_[sequence] = place;
+    client_peer_.place = [this](Channel&, const FrameHeader& of) -> Placement {
+      return Accept{places_.at(of.sequence)};
+    };
+    client_peer_.channel->expect(header, place);
+  }
+
+  std::map<std::uint64_t, std::span<std::byte>> places_;
+  std::unique_ptr<VerbsTransport> server_, client_;
+  TakerAcceptor acceptor_;
+  std::unique_ptr<Listener> listener_;
+  Peer client_peer_;
+};
+
+TEST_P(Places, AnExpectedFrameIsWrittenToItsPlaceAndNothingIsCopied) {
+  std::vector<std::byte> memory(8 * kBytes, std::byte{0xEE});
+  std::vector<std::vector<std::byte>> payloads;
+  for (std::uint64_t i = 0; i < 8; ++i) payloads.push_back(pattern(kBytes, i));
+  for (std::uint64_t i = 0; i < 8; ++i) expect(i, std::span(memory).subspan(i * kBytes, kBytes));
+  settle();
+  for (std::uint64_t i = 0; i < 8; ++i) send(taker(), header_of(i, FrameType::result), payloads[i]);
+  ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 8 && taker().sent.size() == 8; }));
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(client_peer_.frames[i].header.sequence, i);
+    EXPECT_TRUE(std::ranges::equal(std::span(memory).subspan(i * kBytes, kBytes), payloads[i]));
+  }
+  EXPECT_EQ(server_->statistics().bytes_written, 8 * kBytes);
+  EXPECT_EQ(server_->statistics().bytes_copied + client_->statistics().bytes_copied, 0U);
+  EXPECT_EQ(client_->statistics().bytes_fetched, 0U);
+}
+
+TEST_P(Places, MoreThanTheNumberOfPlacesComeOneAfterTheOther) {
+  std::vector<std::byte> memory(kBytes);
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const auto payload = pattern(kBytes, i);
+    expect(i, memory);
+    send(client_peer_, header_of(i), {});  // carries the word of it
+    ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1; }));
+    send(taker(), header_of(i, FrameType::result), payload);
+    ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == i + 1; }));
+    ASSERT_EQ(memory, payload);
+  }
+  EXPECT_EQ(server_->statistics().bytes_written, 200 * kBytes);
+}
+
+TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
+  std::vector<std::byte> memory(kBytes);
+  const auto payload = pattern(kBytes, 3);
+  client_peer_.place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
+  send(taker(), header_of(5, FrameType::result), payload);
+  ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
+  expect(5, memory);
+  settle();  // it is told, too late
+  client_peer_.channel->resume();
+  ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
+  EXPECT_EQ(memory, payload);
+  EXPECT_EQ(client_->statistics().bytes_fetched, kBytes);
+  // The next one with its place, whose number may be the withdrawn one's.
+  expect(6, memory);
+  settle();
+  send(taker(), header_of(6, FrameType::result), payload);
+  ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 2; }));
+  EXPECT_EQ(server_->statistics().bytes_written, kBytes);
+}
+
+TEST_P(Places, AFrameThatDiffersFromWhatWasExpectedDoesNotGoThere) {
+  std::vector<std::byte> memory(kBytes, std::byte{0xEE}), other(kBytes);
+  const auto payload = pattern(kBytes, 4);
+  expect(7, memory);
+  settle();
+  places_[7] = other;
+  FrameHeader header = header_of(7, FrameType::result);
+  header.operation = 99;
+  send(taker(), header, payload);
+  ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
+  EXPECT_EQ(other, payload);
+  EXPECT_EQ(memory, std::vector<std::byte>(kBytes, std::byte{0xEE}));
+  EXPECT_EQ(server_->statistics().bytes_written, 0U);
+}
+
+TEST_P(Places, AHandlerMayWaitOrWantItElsewhereAfterAll) {
+  std::vector<std::byte> memory(kBytes), other(kBytes);
+  const auto payload = pattern(kBytes, 5);
+  expect(8, memory);
+  settle();
+  client_peer_.place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
+  send(taker(), header_of(8, FrameType::result), payload);
+  ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
+  client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement { return Accept{other}; };
+  client_peer_.channel->resume();
+  ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
+  EXPECT_EQ(other, payload);
+  EXPECT_EQ(client_->statistics().bytes_copied, kBytes);
+}
+
+TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
+  taker().takes = true;
+  taker().channel->make_room(kCells, kBytes);
+  settle();
+  std::vector<std::vector<std::byte>> payloads;
+  for (std::uint64_t i = 0; i < 50; ++i) payloads.push_back(pattern(i % 5 == 4 ? 100 : kBytes - 64 * (i % 3), i));
+  std::uint64_t next = 0;
+  // Two behind, and in the wrong order.
+  taker().when_frame = [&](Channel& of, const Received&) {
+    if (taker().kept.size() < 3) return;
+    of.give_back(taker().kept[1]);
+    of.give_back(taker().kept[0]);
+    taker().kept.erase(taker().kept.begin(), taker().kept.begin() + 2);
+  };
+  taker().place = [&](Channel&, const FrameHeader& header) { return taker().accept(header); };
+  const auto feed = [&] {
+    if (next < 50) send(client_peer_, header_of(next), payloads[next]), ++next;
+  };
+  client_peer_.when_sent = [&](std::uint64_t) { feed(); };
+  feed();
+  feed();
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == 50 && client_peer_.sent.size() == 50; }));
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(taker().frames[i].header.sequence, i);
+    EXPECT_TRUE(taker().frames[i].payload == payloads[i]) << "frame " << i;
+  }
+  EXPECT_GE(server_->statistics().frames_in_place, 10U);
+  EXPECT_EQ(client_->statistics().bytes_copied, 10U * 100) << "only what travels in messages";
+  taker().kept.clear();
+}
+
+TEST_P(Places, WhatHasNoRoomIsFetched) {
+  taker().takes = true;
+  taker().channel->make_room(kCells, kBytes);
+  settle();
+  std::vector<std::vector<std::byte>> payloads;
+  for (std::uint64_t i = 0; i < kCells + 3; ++i) payloads.push_back(pattern(kBytes, i));
+  for (std::uint64_t i = 0; i < kCells + 3; ++i) send(client_peer_, header_of(i), payloads[i]);
+  const auto large = pattern(2 * kBytes, 77);
+  send(client_peer_, header_of(50), large);
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == kCells + 4; }));
+  EXPECT_EQ(server_->statistics().frames_in_place, kCells) << "nothing was given back";
+  EXPECT_EQ(server_->statistics().bytes_fetched, 5 * kBytes);
+  EXPECT_EQ(taker().frames.back().payload, large);
+  for (std::uint64_t i = 0; i < kCells; ++i) EXPECT_TRUE(std::ranges::equal(taker().kept[i], payloads[i]));
+  for (std::uint64_t i = 0; i < kCells; ++i) taker().channel->give_back(taker().kept[i]);
+  settle();
+  send(client_peer_, header_of(51), payloads[0]);
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == kCells + 5; }));
+  EXPECT_EQ(server_->statistics().frames_in_place, kCells + 1);
+}
+
+TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
+  taker().channel->make_room(kCells, kBytes);
+  settle();
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const auto payload = pattern(kBytes, i);
+    send(client_peer_, header_of(i), payload);
+    ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1 && client_peer_.sent.size() == i + 1; }));
+    EXPECT_EQ(taker().frames.back().payload, payload);
+  }
+  EXPECT_EQ(server_->statistics().bytes_copied, 20 * kBytes);
+  EXPECT_EQ(client_->statistics().bytes_copied, 0U);
+}
+
+TEST_P(Places, WhatWasTakenInPlaceStaysReadableWhenTheChannelHasEnded) {
+  taker().takes = true;
+  taker().channel->make_room(kCells, kBytes);
+  settle();
+  const auto payload = pattern(kBytes, 9);
+  send(client_peer_, header_of(1), payload);
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == 1; }));
+  taker().channel->close();
+  EXPECT_TRUE(std::ranges::equal(taker().kept[0], payload));
+  taker().channel->give_back(taker().kept[0]);
+  ASSERT_TRUE(run_until([&] { return client_peer_.closed.has_value(); }));
+  client_peer_.closed.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, Places, testing::Values(Mode{"memory_windows", 64}, Mode{"registrations", 0}),
+                         [](const auto& param) { return param.param.name; });
+
+}  // namespace
+}  // namespace tributary::transport::test

@@ -1,0 +1,73 @@
+#include "verbs/landing.h"
+
+#include <arpa/inet.h>
+
+namespace tributary::transport::verbs {
+
+void Landing::make(std::uint32_t cells, std::uint32_t payload_bytes) {
+  cell_bytes_ = cell_bytes_for(payload_bytes);
+  payload_bytes_ = payload_bytes;
+  held_.resize(cells);
+  memory_ = MappedMemory(cells * cell_bytes_);
+}
+
+Result<RemotePayload> Landing::open(Registrations& registrations, Window& window, ibv_send_wr* work) {
+  auto registration = registrations.make(memory_.bytes(), Access::target);
+  if (!registration) return std::unexpected(registration.error());
+  registration_ = std::move(*registration);
+  RemotePayload where{.address = reinterpret_cast<std::uintptr_t>(memory_.bytes().data()),
+                      .key = registration_->remote_key(),
+                      .number = cells()};
+  if (work == nullptr) return where;
+  const auto key = window.bind(memory_.bytes(), *registration_, IBV_ACCESS_REMOTE_WRITE, *work);
+  if (!key) return std::unexpected(key.error());
+  where.key = *key;
+  return where;
+}
+
+std::optional<std::uint32_t> Landing::arrived(std::uint32_t number) noexcept {
+  if (!is_open() || number != (written_ & kCellMask) || written_ - freed_ >= cells()) return std::nullopt;
+  const auto cell = static_cast<std::uint32_t>(written_++ % cells());
+  held_[cell] = 1;
+  return cell;
+}
+
+void Landing::free(std::uint32_t cell) noexcept {
+  held_[cell] = 0;
+  while (freed_ != written_ && held_[freed_ % cells()] == 0) ++freed_;
+}
+
+bool Landing::free(const std::byte* payload) noexcept {
+  if (!made() || payload < memory_.bytes().data() || payload >= memory_.bytes().data() + memory_.bytes().size())
+    return false;
+  free(static_cast<std::uint32_t>(static_cast<std::size_t>(payload - memory_.bytes().data()) / cell_bytes_));
+  return true;
+}
+
+bool LandingThere::open(const RemotePayload& where, std::uint32_t payload_bytes) noexcept {
+  if (cells_ != 0 || where.number == 0 || where.number > kCellsMax || payload_bytes == 0 ||
+      payload_bytes > kSegmentBytesMax)
+    return false;
+  where_ = where;
+  cells_ = where.number;
+  payload_bytes_ = payload_bytes;
+  return true;
+}
+
+bool LandingThere::freed_to(std::uint32_t count) noexcept {
+  const std::uint32_t more = count - static_cast<std::uint32_t>(freed_);
+  if (more > written_ - freed_) return false;
+  freed_ += more;
+  return true;
+}
+
+void LandingThere::write_next(ibv_send_wr& work, std::uint32_t message_bytes) noexcept {
+  const std::uint64_t cell = written_ % cells_ * cell_bytes_for(payload_bytes_);
+  work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+  work.imm_data =
+      htonl(packed(CellImmediate{.message_bytes = message_bytes, .number = static_cast<std::uint32_t>(written_)}));
+  work.wr.rdma = {.remote_addr = where_.address + cell + kCellMessageBytes - message_bytes, .rkey = where_.key};
+  ++written_;
+}
+
+}  // namespace tributary::transport::verbs

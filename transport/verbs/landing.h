@@ -1,0 +1,85 @@
+#pragma once
+// Room in this process that one peer may write to: cells, each for one payload with its message in front. The peer
+// writes them in turn; what it may write again it is told as a count. Nobody else has a right to the room: it is
+// registered by itself, and reached through a memory window of this queue pair, or, where there are none, by the key of
+// its registration in a domain of its own.
+//
+// Cells are freed in the order in which they were written, those that were given back early with those before them.
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "verbs/registrations.h"
+#include "verbs/windows.h"
+#include "verbs/wire.h"
+
+namespace tributary::transport::verbs {
+
+class Landing {
+ public:
+  /// Memory for so many payloads of so many bytes; throws std::bad_alloc. Once.
+  void make(std::uint32_t cells, std::uint32_t payload_bytes);
+  [[nodiscard]] bool made() const noexcept { return !memory_.bytes().empty(); }
+  [[nodiscard]] bool is_open() const noexcept { return registration_ != nullptr; }
+  /// The peer may write from now on, once `work`, if it is bound by one, was done: where and how.
+  [[nodiscard]] Result<RemotePayload> open(Registrations& registrations, Window& window, ibv_send_wr* work);
+  /// No device writes there any more; the memory stays, for those who read in it.
+  void close() noexcept { registration_.reset(); }
+
+  [[nodiscard]] std::uint32_t cells() const noexcept { return static_cast<std::uint32_t>(held_.size()); }
+  [[nodiscard]] std::uint32_t payload_bytes() const noexcept { return payload_bytes_; }
+
+  /// The next cell was written; nothing: that is not the next, or it was not free.
+  [[nodiscard]] std::optional<std::uint32_t> arrived(std::uint32_t number) noexcept;
+  [[nodiscard]] std::span<const std::byte> message(std::uint32_t cell, std::uint32_t bytes) const noexcept {
+    return {at(cell) + kCellMessageBytes - bytes, bytes};
+  }
+  [[nodiscard]] std::span<std::byte> payload(std::uint32_t cell, std::uint32_t bytes) const noexcept {
+    return {at(cell) + kCellMessageBytes, bytes};
+  }
+  /// It is not read any more.
+  void free(std::uint32_t cell) noexcept;
+  /// The same for the cell with this payload; false: there is none.
+  bool free(const std::byte* payload) noexcept;
+  /// So many cells were freed since the beginning.
+  [[nodiscard]] std::uint32_t freed() const noexcept { return static_cast<std::uint32_t>(freed_); }
+
+ private:
+  [[nodiscard]] std::byte* at(std::uint32_t cell) const noexcept { return memory_.bytes().data() + cell * cell_bytes_; }
+
+  MappedMemory memory_;
+  RegistrationPtr registration_;
+  std::size_t cell_bytes_ = 0;
+  std::uint32_t payload_bytes_ = 0;
+  std::vector<char> held_;     // by cell
+  std::uint64_t written_ = 0;  // cells, of all that ever were; the next is this modulo their number
+  std::uint64_t freed_ = 0;
+};
+
+/// The other side's room, as this side may use it.
+class LandingThere {
+ public:
+  [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes) noexcept;
+  [[nodiscard]] bool takes(std::size_t payload_bytes) const noexcept {
+    return payload_bytes <= payload_bytes_ && written_ - freed_ < cells_;
+  }
+  /// So many cells are freed, says the peer. False: more than were written.
+  [[nodiscard]] bool freed_to(std::uint32_t count) noexcept;
+  /// That count, of which only the last bits are told.
+  [[nodiscard]] std::uint32_t whole_count(std::uint32_t bits, std::uint32_t mask) const noexcept {
+    const auto freed = static_cast<std::uint32_t>(freed_);
+    return freed + ((bits - freed) & mask);
+  }
+  /// Makes `work`, with the message and the payload behind it, write the next cell.
+  void write_next(ibv_send_wr& work, std::uint32_t message_bytes) noexcept;
+
+ private:
+  RemotePayload where_;
+  std::uint32_t cells_ = 0;
+  std::uint32_t payload_bytes_ = 0;
+  std::uint64_t written_ = 0;
+  std::uint64_t freed_ = 0;
+};
+
+}  // namespace tributary::transport::verbs

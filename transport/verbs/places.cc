@@ -1,0 +1,143 @@
+#include "verbs/places.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tributary::transport::verbs {
+namespace {
+
+bool same(const FrameHeader& a, const FrameHeader& b) noexcept {
+  return std::memcmp(&a, &b, sizeof a) == 0;  // a header has no gaps
+}
+static_assert(std::has_unique_object_representations_v<FrameHeader>);
+
+}  // namespace
+
+void Places::open(ibv_pd& domain, std::uint32_t count, bool windows, VerbsStatistics& statistics) {
+  windows_ = windows;
+  places_.resize(count);
+  for (Place& place : places_) place.window.open(domain, statistics);
+  for (std::uint32_t number = count; number > 0; --number) free_.push_back(number - 1);
+}
+
+void Places::close() noexcept {
+  places_.clear();
+  free_.clear();
+  untold_.clear();
+  to_revoke_.clear();
+  revoking_.clear();
+  told_ = 0;
+}
+
+bool Places::expect(const FrameHeader& header, std::span<std::byte> memory) {
+  if (free_.empty()) return false;
+  const std::uint32_t number = free_.back();
+  free_.pop_back();
+  Place& place = at(number);
+  place.header = header;
+  place.memory = memory;
+  place.state = State::untold;
+  place.withdrawn = false;
+  untold_.push_back(number);
+  return true;
+}
+
+Result<Places::Told> Places::tell(Registrations& registrations, ibv_send_wr* work) {
+  const std::uint32_t number = untold_.front();
+  Place& place = at(number);
+  auto registration = registrations.acquire(place.memory, Access::target);
+  if (!registration) return std::unexpected(registration.error());
+  place.registration = std::move(*registration);
+  Told told{.header = place.header,
+            .where = {.address = reinterpret_cast<std::uintptr_t>(place.memory.data()),
+                      .key = place.registration->remote_key(),
+                      .number = number}};
+  if (work != nullptr) {
+    const auto key = place.window.bind(place.memory, *place.registration, IBV_ACCESS_REMOTE_WRITE, *work);
+    if (!key) return std::unexpected(key.error());
+    told.where.key = *key;
+  }
+  untold_.pop_front();
+  place.state = State::told;
+  ++told_;
+  return told;
+}
+
+bool Places::written(std::uint32_t number, std::uint32_t bytes) {
+  if (number >= places_.size() || at(number).state != State::told || at(number).memory.size() != bytes) return false;
+  end_right(number);
+  return true;
+}
+
+std::optional<std::uint32_t> Places::withdraw(const FrameHeader& header) {
+  if (told_ == 0 && untold_.empty()) return std::nullopt;
+  for (std::uint32_t number = 0; number < places_.size(); ++number) {
+    Place& place = at(number);
+    if ((place.state != State::told && place.state != State::untold) || !same(place.header, header)) continue;
+    place.withdrawn = true;
+    if (place.state == State::told) {
+      end_right(number);
+    } else {
+      std::erase(untold_, number);
+      revoked(number);
+    }
+    return number;
+  }
+  return std::nullopt;
+}
+
+/// Without windows the right is the registration, which nobody else has: its end is at once.
+void Places::end_right(std::uint32_t number) {
+  --told_;
+  if (!windows_) return revoked(number);
+  at(number).state = State::revoking;
+  to_revoke_.push_back(number);
+}
+
+void Places::revoked(std::uint32_t number) {
+  at(number).registration.reset();
+  at(number).state = State::revoked;
+  if (at(number).withdrawn) free(number);
+}
+
+void Places::revoke(ibv_send_wr& work, std::uint32_t position) {
+  const std::uint32_t number = to_revoke_.front();
+  to_revoke_.pop_front();
+  at(number).window.revoke(work);
+  at(number).revoked_at = position;
+  revoking_.push_back(number);
+}
+
+bool Places::done_to(std::uint32_t position) {
+  bool some = false;
+  while (!revoking_.empty() && static_cast<std::int32_t>(position - at(revoking_.front()).revoked_at) >= 0) {
+    revoked(revoking_.front());
+    revoking_.pop_front();
+    some = true;
+  }
+  return some;
+}
+
+void Places::free(std::uint32_t number) {
+  at(number).state = State::free;
+  free_.push_back(number);
+}
+
+bool PlacesThere::add(const FrameHeader& header, const RemotePayload& where) {
+  if (where.number >= kPlacesMax) return false;
+  // A number that is used anew was withdrawn: its frame has gone another way.
+  std::erase_if(places_, [&](const Place& place) { return place.where.number == where.number; });
+  places_.push_back({header, where});
+  return true;
+}
+
+const RemotePayload* PlacesThere::find(const FrameHeader& header) const noexcept {
+  const auto found = std::ranges::find_if(places_, [&](const Place& place) { return same(place.header, header); });
+  return found == places_.end() ? nullptr : &found->where;
+}
+
+void PlacesThere::taken(const RemotePayload* place) {
+  places_.erase(std::ranges::find(places_, place, [](const Place& one) { return &one.where; }));
+}
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,190 @@
+// What the peer writes here: payloads of expected frames to their places, others into the room that was made for them.
+#include <arpa/inet.h>
+
+#include <cstring>
+#include <new>
+
+#include "verbs/verbs_connection.h"
+
+namespace tributary::transport::verbs {
+
+// ---- the user's hints
+
+void VerbsConnection::expect(const FrameHeader& header, std::span<std::byte> place) {
+  if (!serving() || place.size() != header.payload_bytes || is_eager(place.size())) return;
+  if (places_.expect(header, place)) core_.make_dirty(self());
+}
+
+void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_bytes) {
+  if (!serving() || landing_.made() || !device_->writes_tell() || payloads == 0 || payload_bytes == 0) return;
+  if (room_bytes_for(payloads, payload_bytes) > core_.settings().room_bytes_max || payload_bytes > kSegmentBytesMax)
+    return;
+  try {
+    landing_.make(std::min(payloads, kCellsMax), payload_bytes);
+  } catch (const std::bad_alloc&) {
+    return;  // what would have come into it comes as ever
+  }
+  room_untold_ = true;
+  core_.make_dirty(self());
+}
+
+void VerbsConnection::give_back(std::span<const std::byte> payload) {
+  if (landing_.free(payload.data()) && running()) core_.make_dirty(self());
+}
+
+// ---- telling the peer
+
+namespace {
+
+template <class T>
+void put(std::span<std::byte> to, const T& what) {
+  std::memcpy(to.data(), &what, sizeof what);
+}
+constexpr std::size_t kToldBytes = sizeof(RecordHead) + sizeof(RemotePayload);
+
+}  // namespace
+
+/// A record, and what must be done before it is sent: so many bytes; 0: there is no room for it. Nothing: the
+/// connection is broken.
+std::optional<std::size_t> VerbsConnection::tell_room(std::span<std::byte> rest, SendList& list) {
+  if (rest.size() < kToldBytes || list.room() < 2) return 0;
+  ibv_send_wr* const bind = binds_max_ > 0 ? &list.add(next_work(WorkKind::bind)) : nullptr;
+  const auto where = landing_.open(domain_->registrations(), landing_window_, bind);
+  if (!where) {
+    broken(where.error());
+    return std::nullopt;
+  }
+  put(rest, RecordHead{.kind = RecordKind::room, .payload_bytes = landing_.payload_bytes(), .header = {}});
+  put(rest.subspan(sizeof(RecordHead)), *where);
+  room_untold_ = false;
+  return kToldBytes;
+}
+
+std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest, SendList& list) {
+  if (rest.size() < kToldBytes || list.room() < 2) return 0;
+  ibv_send_wr* const bind = places_.takes_work() ? &list.add(next_work(WorkKind::bind)) : nullptr;
+  const auto told = places_.tell(domain_->registrations(), bind);
+  if (!told) {
+    broken(told.error());
+    return std::nullopt;
+  }
+  RecordHead head{.kind = RecordKind::place, .payload_bytes = told->header.payload_bytes, .header = {}};
+  encode(told->header, head.header);
+  put(rest, head);
+  put(rest.subspan(sizeof head), told->where);
+  return kToldBytes;
+}
+
+/// What the other side tells of its own.
+bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
+  read_to_ = record_end_;
+  if (head.kind == RecordKind::room)
+    return landing_there_.open(where, head.payload_bytes) || corrupt("of a room that cannot be");
+  const auto header = decode(head.header);
+  if (!header || header->payload_bytes != head.payload_bytes || !places_there_.add(*header, where))
+    return corrupt("of a place that cannot be");
+  return true;
+}
+
+// ---- what was written
+
+/// Marks what has happened, as completed() does. The receive was needed to hear of it; its buffer is as it was.
+void VerbsConnection::written(std::uint32_t index, std::uint32_t immediate, std::uint32_t bytes) {
+  ++core_.statistics.messages_received;
+  to_post_.push_back(index);
+  const std::uint32_t said = ntohl(immediate);
+  if ((said & kCellFlag) != 0) {
+    cell_written(cell_of(said), bytes);
+  } else {
+    place_written(place_of(said), bytes);
+  }
+}
+
+void VerbsConnection::cell_written(const CellImmediate& said, std::uint32_t bytes) {
+  const bool fits = said.message_bytes >= sizeof(MessagePrefix) && said.message_bytes <= kCellMessageBytes &&
+                    bytes >= said.message_bytes && bytes - said.message_bytes <= landing_.payload_bytes();
+  const auto cell = fits ? landing_.arrived(said.number) : std::nullopt;
+  if (!cell) return static_cast<void>(corrupt("a payload where it has no room"));
+  MessagePrefix prefix;
+  std::memcpy(&prefix, landing_.message(*cell, said.message_bytes).data(), sizeof prefix);
+  if (!take_news(prefix, said.message_bytes)) return;
+  arrived({.where = Arrived::Where::cell,
+           .index = *cell,
+           .bytes = prefix.bytes,
+           .payload_bytes = bytes - said.message_bytes,
+           .revoking = windows_.revoking()});
+}
+
+void VerbsConnection::place_written(const PlaceImmediate& said, std::uint32_t bytes) {
+  if (!places_.written(said.number, bytes)) return static_cast<void>(corrupt("a payload to a place that it has not"));
+  const MessagePrefix news{.consumed = peer_consumed_ + ((said.consumed - peer_consumed_) & kConsumedMask),
+                           .fetched = peer_fetched_,
+                           .freed = landing_there_.whole_count(said.freed, kFreedMask),
+                           .bytes = sizeof(MessagePrefix)};
+  if (!take_news(news, sizeof news)) return;
+  arrived({.where = Arrived::Where::place, .index = said.number, .revoking = windows_.revoking()});
+}
+
+/// The rights to what was written end before it is served.
+void VerbsConnection::revoke_places() {
+  while (places_.has_to_revoke()) {
+    SendList list;
+    while (places_.has_to_revoke() && list.room() > 0) {
+      ibv_send_wr& work = list.add(next_work(WorkKind::revoke));
+      places_.revoke(work, posted_);
+    }
+    list.last().send_flags = IBV_SEND_SIGNALED;
+    if (!post(list)) return;
+  }
+}
+
+/// A frame comes in another way than to the place that was told for it: nobody else may write there any more.
+bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
+  if (!withdrawing_) withdrawing_ = places_.withdraw(header);
+  if (!withdrawing_) return false;
+  revoke_places();
+  if (places_.is_revoking(*withdrawing_) && !failed_) return true;
+  withdrawing_.reset();
+  return false;
+}
+
+// ---- serving it
+
+/// A payload at its place. False: reading must stop.
+bool VerbsConnection::serve_place() {
+  const std::uint32_t number = arrived_.front().index;
+  if (places_.is_revoking(number) && !failed_) return false;
+  const auto written = places_.memory(number);
+  if (!place(places_.header(number))) return false;
+  if (destination_.data() != written.data()) {  // it has changed its mind
+    std::memcpy(destination_.data(), written.data(), written.size());
+    core_.statistics.bytes_copied += written.size();
+  }
+  if (!places_.is_revoking(number)) places_.free(number);
+  arrived_.pop_front();
+  record_end_ = 0;
+  return deliver();
+}
+
+/// A payload in a cell, its header in header_: it stays there if the handler likes. False: reading must stop.
+bool VerbsConnection::serve_cell() {
+  Arrived& message = arrived_.front();
+  const std::uint32_t cell = message.index;
+  const auto payload = landing_.payload(cell, message.payload_bytes);
+  core_.count_callback();
+  const bool stays = handler_->takes_in_place(*channel_, header_);
+  if (!serving()) return false;
+  if (stays) {
+    destination_ = payload;
+    ++core_.statistics.frames_in_place;
+  } else {
+    if (!place(FrameHeader(header_))) return false;
+    std::memcpy(destination_.data(), payload.data(), payload.size());
+    core_.statistics.bytes_copied += payload.size();
+    landing_.free(cell);
+  }
+  message.payload_bytes = 0;
+  return deliver();
+}
+
+}  // namespace tributary::transport::verbs
