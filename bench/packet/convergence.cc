@@ -17,7 +17,6 @@ using namespace std::chrono_literals;
 constexpr std::uint8_t kReceiver = 1;
 constexpr std::size_t kFrameBytes = 1280;  // with its header in one packet
 constexpr double kRate = 1.25e8;           // 1 Gbit/s
-constexpr Duration kSlice = 10ms;
 
 class Sender final : public ChannelHandler {
  public:
@@ -75,17 +74,17 @@ class Port {
     senders_.back()->channel = transports_.back()->connect(listener_->local(), *senders_.back(), 20s);
   }
   void remove(std::size_t which) { senders_[which]->channel->close(); }
-  /// Bit/s of each sender in the next slice.
-  std::vector<double> slice() {
+  /// Bit/s of each sender in the next `time`.
+  std::vector<double> rates(Duration time) {
     std::vector<std::uint64_t> before;
     for (const auto& sender : senders_) before.push_back(sender->bytes);
     std::vector<PacketTransport*> all{&server_};
     for (const auto& transport : transports_) all.push_back(transport.get());
-    network_.run_until(all, [] { return false; }, kSlice);
+    network_.run_until(all, [] { return false; }, time);
     std::vector<double> rates;
     for (std::size_t i = 0; i < senders_.size(); ++i) {
       rates.push_back(static_cast<double>(senders_[i]->bytes - before[i]) * 8 /
-                      std::chrono::duration<double>(kSlice).count());
+                      std::chrono::duration<double>(time).count());
     }
     return rates;
   }
@@ -117,13 +116,14 @@ double sum(const std::vector<double>& rates, std::size_t from, std::size_t to) {
   return all;
 }
 
-double seconds(int slices) {
-  return std::chrono::duration<double>(slices * kSlice).count();
+double seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
 }
 
 void groups() {
   Port port({.bytes_per_second = kRate, .queue_bytes = 400'000, .mark_bytes = 60'000});
   std::puts("seconds,first_bits_per_second,second_bits_per_second,fairness");
+  constexpr Duration kSlice = 10ms;
   for (int i = 0; i < 4; ++i) port.add();
   for (int slice = 0; slice < 150; ++slice) {
     if (slice == 50) {
@@ -132,10 +132,10 @@ void groups() {
     if (slice == 100) {
       for (std::size_t i = 4; i < 8; ++i) port.remove(i);
     }
-    auto rates = port.slice();
+    auto rates = port.rates(kSlice);
     const double second = sum(rates, 4, 8);
     if (slice < 50 || slice > 100) rates.resize(4);
-    std::printf("%.2f,%.0f,%.0f,%.4f\n", seconds(slice + 1), sum(rates, 0, 4), second, fairness(rates));
+    std::printf("%.2f,%.0f,%.0f,%.4f\n", seconds((slice + 1) * kSlice), sum(rates, 0, 4), second, fairness(rates));
   }
 }
 
@@ -143,11 +143,12 @@ void incast() {
   Port port({.bytes_per_second = kRate, .queue_bytes = 150'000, .mark_bytes = 40'000});
   for (int i = 0; i < 64; ++i) port.add();
   std::puts("seconds,bits_per_second,least_share,most_share,fairness,queued_bytes");
-  for (int slice = 0; slice < 100; ++slice) {
-    const auto rates = port.slice();
+  constexpr Duration kSlice = 50ms;  // some packets of each
+  for (int slice = 0; slice < 40; ++slice) {
+    const auto rates = port.rates(kSlice);
     const double all = sum(rates, 0, 64);
     const auto [least, most] = std::ranges::minmax(rates);
-    std::printf("%.2f,%.0f,%.3f,%.3f,%.4f,%zu\n", seconds(slice + 1), all, all == 0 ? 0 : least * 64 / all,
+    std::printf("%.2f,%.0f,%.3f,%.3f,%.4f,%zu\n", seconds((slice + 1) * kSlice), all, all == 0 ? 0 : least * 64 / all,
                 all == 0 ? 0 : most * 64 / all, fairness(rates), port.queued());
   }
 }

@@ -168,14 +168,12 @@ void PacketConnection::send_control(const PacketHeader& header, const Handshake*
 }
 
 void PacketConnection::take_data(const Arrival& arrival) {
-  const ConnectionPtr kept = shared_from_this();
   if (state_ == State::half_open) established();
   if (!flowing()) return;
   flow_.receive(arrival, *this, core_.now());
-  after_packets();
+  core_.make_touched(*this);
 }
 
-/// After anything that may have moved the flow.
 void PacketConnection::after_packets() {
   tell_sent();
   if (state_ == State::open && flow_.peer_finished()) {

@@ -53,6 +53,8 @@ class PacketConnection final : public StreamReader,
   /// The same for what has an authenticator of the handshake's kind.
   [[nodiscard]] bool control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram);
   void take_data(const Arrival& arrival);
+  /// After anything that may have moved the flow.
+  void after_packets();
   void take_close();
   /// The other side, or its host, says that the connection is not there. `nobody`: nor is anybody else.
   void take_reset(bool nobody);
@@ -69,6 +71,7 @@ class PacketConnection final : public StreamReader,
   [[nodiscard]] const PacketAddress& address() const noexcept { return address_; }
 
   bool due = false;                        // in the core's lists
+  bool touched = false;                    //
   bool dirty = false;                      //
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 
@@ -105,7 +108,6 @@ class PacketConnection final : public StreamReader,
   void tell_sent();
 
   // connection.cc
-  void after_packets();
   void look_at_deadline();
   void tell_closed(Error error);
   void abandon();

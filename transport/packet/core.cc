@@ -97,6 +97,7 @@ std::uint64_t PacketCore::enter(const ConnectionPtr& connection) {
     place = static_cast<std::uint32_t>(places_.size());
     places_.emplace_back();
     free_places_.reserve(places_.size());
+    departed_.reserve(places_.capacity());
   } else {
     place = free_places_.back();
     free_places_.pop_back();
@@ -114,7 +115,7 @@ void PacketCore::leave(std::uint64_t id) noexcept {
   --statistics.connections;
   places_[place].id = 0;
   free_places_.push_back(place);
-  const ConnectionPtr last = std::move(places_[place].connection);
+  departed_.push_back(std::move(places_[place].connection));
 }
 
 PacketConnection* PacketCore::find(std::uint64_t id) const noexcept {
@@ -145,6 +146,11 @@ std::size_t PacketCore::window_share() const noexcept {
 void PacketCore::make_due(PacketConnection& connection) {
   if (std::exchange(connection.due, true)) return;
   due_.push_back(connection.shared_from_this());
+}
+
+void PacketCore::make_touched(PacketConnection& connection) {
+  if (std::exchange(connection.touched, true)) return;
+  touched_.push_back(&connection);
 }
 
 void PacketCore::make_dirty(PacketConnection& connection) {
@@ -194,6 +200,7 @@ void PacketCore::turn() {
   run_posted();
   run_due();
   transmit();
+  departed_.clear();
 }
 
 void PacketCore::wait_for_work(Duration wait) {

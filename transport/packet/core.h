@@ -61,6 +61,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void make_due(PacketConnection& connection);
   /// transmit_turn() will be called soon.
   void make_dirty(PacketConnection& connection);
+  /// after_packets() will be called once for all packets of this burst.
+  void make_touched(PacketConnection& connection);
   /// on_time() will be called then, or a little later.
   void want_time(PacketConnection& connection, TimePoint at);
   void count_callback() noexcept { ++callbacks_; }
@@ -131,6 +133,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   Acceptor* acceptor_ = nullptr;
   PacketTransport::Route route_;
   ChunkPool pool_;
+  std::vector<ConnectionPtr> departed_;  // in this turn; whoever is still at work with one may go on
+  std::vector<PacketConnection*> touched_;
   IdSource ids_;
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_places_;

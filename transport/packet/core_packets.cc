@@ -27,6 +27,11 @@ bool PacketCore::receive_packets() {
     }
   }
   being_read_ = nullptr;
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    touched_[i]->touched = false;
+    touched_[i]->after_packets();
+  }
+  touched_.clear();
   return count == burst_.size();
 }
 

@@ -29,9 +29,9 @@ struct ReceivedPacket {
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
   bool refused = false;    // not from `from`, but about it: the network answers (ICMP port unreachable) that
                            // nobody is there, and quotes the beginning of what we had sent in `bytes`
-  void* buffer = nullptr;  // where the bytes lie, for keep(); nullptr: they cannot be kept
   TimePoint arrived{};     // when the device or the system took it in, where that is known: then waiting
                            // in its queue for this thread is not mistaken for waiting in the network
+  void* buffer = nullptr;  // where the bytes lie, for keep(); nullptr: they cannot be kept
 };
 
 /// Of a send()'s header, at most.

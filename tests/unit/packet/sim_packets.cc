@@ -21,7 +21,11 @@ class SimPort final : public PacketPort {
       held_.push_back(arrived_.front());
       arrived_.pop_front();
       const auto& event = held_.back();
-      into[count] = {event.from, *event.bytes, event.marked, event.refused, event.at};
+      into[count] = {.from = event.from,
+                     .bytes = *event.bytes,
+                     .congestion_experienced = event.marked,
+                     .refused = event.refused,
+                     .arrived = event.at};
     }
     return count;
   }
