@@ -139,6 +139,10 @@ transport::UdpSettings Daemon::udp_settings() const {
   if (settings_.user_timeout > Settings::Duration::zero()) {
     udp.peer_timeout = std::min<transport::Duration>(udp.peer_timeout, settings_.user_timeout);
   }
+  udp.delay_target = settings_.packet_delay_target;
+  udp.window_initial = settings_.packet_window_initial;
+  udp.window_max = settings_.packet_window_max;
+  udp.ecn = settings_.packet_ecn;
   udp.busy_poll = settings_.busy_poll;
   udp.keys = link_keys_;
   return udp;

@@ -62,6 +62,10 @@ transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
   if (settings_.user_timeout > Settings::Duration::zero()) {
     dpdk.peer_timeout = std::min<transport::Duration>(dpdk.peer_timeout, settings_.user_timeout);
   }
+  dpdk.delay_target = settings_.packet_delay_target;
+  dpdk.window_initial = settings_.packet_window_initial;
+  dpdk.window_max = settings_.packet_window_max;
+  dpdk.ecn = settings_.packet_ecn;
   dpdk.sleep_max = settings_.dpdk_sleep;
   dpdk.keys = link_keys_;
   return dpdk;

@@ -47,6 +47,10 @@ struct Settings {
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
   std::string packet_security = "off";  // the least that connections have
+  Duration packet_delay_target = std::chrono::microseconds(500);
+  std::uint32_t packet_window_initial = 10;  // packets
+  std::uint32_t packet_window_max = 4096;    //
+  bool packet_ecn = true;
   // transport: dpdk
   std::string dpdk_device;
   std::string dpdk_addresses;  // separated by commas, as are gateways and cores

@@ -235,6 +235,13 @@ std::vector<Field> make_fields() {
            "With transport udp or dpdk: groups that seal their packets less than this are refused. Ranks set "
            "TRIBUTARY_PACKET_SECURITY.",
            check_packet_security),
+      duration("packet_delay_target", &S::packet_delay_target, 10us, 100ms,
+               "With transport udp or dpdk: a child is sent less while its packets' way there and back through the "
+               "network takes longer."),
+      count("packet_window_initial", &S::packet_window_initial, 1, 1024,
+            "Packets that a new connection may have under way."),
+      count("packet_window_max", &S::packet_window_max, 1, 65536, "The most that a connection may have under way."),
+      on_or_off("packet_ecn", &S::packet_ecn, "Packets say that switches may mark them instead of dropping them."),
       text("dpdk_device", &S::dpdk_device, "as DPDK names it; or empty",
            "With transport dpdk: a virtual device with its arguments, as net_af_packet0,iface=eth1 (the kernel must "
            "have "

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# The port with a sum on it, against testpmd, over net_memif on the same two cores, by turns in the same run: the same generator sends
-# datagrams as fast as they are taken, and counts what comes back.
+# The port with a sum on it, and a whole aggregator's data path, against testpmd, over net_memif on the same two cores, by turns in the same
+# run. The same generator sends datagrams to testpmd and to the port as fast as they are taken, and counts what comes back; the aggregator
+# has eight children that speak the packet protocol.
 # Huge pages are used where 512 MiB of them are free.
 #   compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
 set -euo pipefail
 build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024} burst=${5:-64}
+children=8 window=32
 bytes=$((payload + 64))  # with the protocol's header
 mac=02:00:00:00:00:51
 folder=$(mktemp -d)
@@ -23,7 +25,11 @@ measure() {  # measure NAME: starts the load against whoever serves
     sleep 0.1
   done
   sleep 0.2
-  rate=$("$build/bench/dpdk/dpdk_load_bench" "$(device client "$1")" 0 "$seconds" "$bytes" 10.9.0.1 10.9.0.2 7471 "$mac")
+  if [[ $1 == aggregator ]]; then
+    rate=$("$build/bench/dpdk/dpdk_children_bench" "$(device client "$1")" 0 "$seconds" "$children" "$window" "$payload" 10.9.0.1 10.9.0.2 7471 "$mac")
+  else
+    rate=$("$build/bench/dpdk/dpdk_load_bench" "$(device client "$1")" 0 "$seconds" "$bytes" 10.9.0.1 10.9.0.2 7471 "$mac")
+  fi
   rates[$1]+="$rate "
   kill -TERM "$server" 2>/dev/null || true
   wait "$server" 2>/dev/null || true
@@ -42,10 +48,15 @@ for ((round = 0; round < rounds; ++round)); do
     measure "$mode"
     cat "$folder/$mode.log"
   done
+  "$build/bench/dpdk/dpdk_aggregator_bench" "$(device server aggregator ",mac=$mac")" 10.9.0.2/24 7471 1 "$children" "$window" "$payload" \
+    >"$folder/aggregator.log" 2>&1 &
+  server=$!
+  measure aggregator
+  cat "$folder/aggregator.log"
 done
 median() { tr ' ' '\n' <<<"$1" | grep . | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 base=$(median "${rates[testpmd]}")
-for name in testpmd echo sum1 sum8; do
+for name in testpmd echo sum1 sum8 aggregator; do
   rate=$(median "${rates[$name]}")
   printf '%-8s median %s Mpackets/s  %s Gbit/s of payload  %s %% of testpmd  (%s)\n' "$name" "$rate" \
     "$(awk "BEGIN { printf \"%.2f\", $rate * $payload * 8 / 1000 }")" "$(awk "BEGIN { printf \"%.0f\", 100 * $rate / $base }")" "${rates[$name]}"

@@ -23,6 +23,8 @@ packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk:
   packets.peer_timeout = settings.peer_timeout;
   packets.keys = settings.keys;
   packets.congestion.target = settings.delay_target;
+  packets.congestion.window_initial = settings.window_initial;
+  packets.congestion.window_max = settings.window_max;
   if (settings.sleep_max <= Duration::zero()) packets.busy_poll = Duration::max() / 4;
   return packets;
 }
@@ -43,6 +45,7 @@ DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSetti
   const dpdk::PortSettings port{.queue = settings.queue,
                                 .core = settings.core,
                                 .dscp = settings.dscp,
+                                .ecn = settings.ecn,
                                 .spin = settings.spin,
                                 .sleep_max = settings.sleep_max};
   const auto open = [this, port](const Endpoint& at) -> Result<std::unique_ptr<packet::PacketPort>> {
@@ -112,6 +115,7 @@ DpdkStatistics DpdkTransport::statistics() const {
   const packet::PacketStatistics from = packets_->statistics();
   DpdkStatistics to{.frames_sent = from.frames_sent,
                     .frames_received = from.frames_received,
+                    .frames_in_place = from.frames_in_place,
                     .packets_sent = from.packets_sent,
                     .packets_received = from.packets_received,
                     .bytes_sent = from.bytes_sent,
@@ -136,6 +140,7 @@ DpdkStatistics DpdkTransport::statistics() const {
   to.frames_malformed += port.dropped_scattered;
   to.frames_foreign = port.dropped_foreign + port.dropped_port;
   to.frames_handed_over = port.handed_over;
+  to.sent_shared = port.sent_shared;
   to.unsent = port.unsent_full + port.unsent_no_route + port.unsent_no_neighbour + port.unsent_too_long;
   return to;
 }

@@ -26,6 +26,7 @@ struct PortSettings {
   std::uint16_t queue = 0;
   int core = -1;  // the thread that receives is put there; -1: it stays where it is
   std::uint8_t dscp = 0;
+  bool ecn = true;  // datagrams are marked ECT(0)
   // wait() returns at once for so long after something came, and then sleeps, at most so long at a time. A device has
   // no bell: what comes meanwhile waits. 0: never sleeps; the usual choice for a core of its own.
   Duration spin = std::chrono::microseconds(200);

@@ -36,7 +36,8 @@ bool DpdkPort::make_route(Route& route, const packet::PacketAddress& to, std::ui
                          .to = to.ip,
                          .from_port = udp_port_,
                          .to_port = to.port,
-                         .dscp = settings_.dscp};
+                         .dscp = settings_.dscp,
+                         .ecn = settings_.ecn ? ethernet::Ecn::capable_0 : ethernet::Ecn::not_capable};
   route.resolved = host.neighbours().find(*next_hop, flow.to_mac);
   if (!route.resolved) host.neighbours().want(*next_hop, Clock::now());
   route.next_hop = *next_hop;

@@ -139,7 +139,12 @@ const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> payload) no
 }
 
 std::size_t PacketCore::window_share() const noexcept {
-  const std::size_t share = settings_.window_bytes_total / std::max<std::size_t>(statistics.connections, 1);
+  const std::size_t connections = std::max<std::size_t>(statistics.connections, 1);
+  // What others' streams fill is not promised a second time, and one share is left for who comes next. A stream may
+  // begin and end in the middle of a chunk.
+  const std::size_t free = (pool_.chunks_max() - pool_.in_use()) / (connections + 1);
+  const std::size_t kept = free > 2 ? (free - 2) * kChunkBytes : 0;
+  const std::size_t share = std::min(settings_.window_bytes_total / connections, kept);
   return std::min(std::max(share, kWindowMin), settings_.window_bytes);
 }
 

@@ -49,7 +49,8 @@ class PacketPort {
   virtual void give_back(void* /*buffer*/) noexcept {}
   /// Takes one datagram, `header` (at most kPortHeaderBytesMax) then `payload`. The header is copied now. The payload
   /// may be read until `flush()` has returned and not later; until then it does not change, and nothing else lies
-  /// there. False: the port is full; flush() and try again in a later turn. Marked ECT(0).
+  /// there. False: the port is full; flush() and try again in a later turn. Marked ECT(0), unless the port was told not
+  /// to.
   [[nodiscard]] virtual bool send(const PacketAddress& to, std::span<const std::byte> header,
                                   std::span<const std::byte> payload) = 0;
   /// Hands all that was taken to the network, as far as it takes it; what it does not take is dropped and counted: the

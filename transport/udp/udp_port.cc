@@ -44,12 +44,12 @@ void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
   set_option(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  set_option(socket, IPPROTO_IP, IP_TOS, kEct0);
+  if (settings.ecn) set_option(socket, IPPROTO_IP, IP_TOS, kEct0);
   set_option(socket, IPPROTO_IP, IP_RECVTOS, 1);
   set_option(socket, IPPROTO_IP, IP_RECVERR, 1);
   set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
   if (!four) {
-    set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, kEct0);
+    if (settings.ecn) set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, kEct0);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);

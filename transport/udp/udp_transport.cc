@@ -26,6 +26,8 @@ packet::PacketSettings packet_settings(const UdpSettings& settings) {
   packets.peer_timeout = settings.peer_timeout;
   packets.keys = settings.keys;
   packets.congestion.target = settings.delay_target;
+  packets.congestion.window_initial = settings.window_initial;
+  packets.congestion.window_max = settings.window_max;
   packets.linger = kLinger;
   packets.busy_poll = settings.busy_poll;
   packets.spin_max = settings.spin_max;

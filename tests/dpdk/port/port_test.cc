@@ -118,6 +118,64 @@ TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
   EXPECT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
 }
 
+TEST_F(DpdkPortTest, CopiesAPayloadForSeveralDestinationsOnce) {
+  ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
+  ASSERT_EQ(take_soon(*a).size(), 1U);
+  ASSERT_TRUE(b_device->sends_pieces());
+  for (unsigned round = 0; round < 3; ++round) {
+    auto payload = pattern(1024, round);  // perhaps where the last one was
+    const auto other = pattern(300, round + 50);
+    for (unsigned i = 0; i < 5; ++i) ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(33 + i, i), payload));
+    ASSERT_TRUE(b->send(at("10.7.0.1", 7471), pattern(4, 9), other));
+    b->flush();
+    const auto sent = payload;
+    std::ranges::fill(payload, std::byte{0xEE});  // from here on it may be anything
+    const auto shown = take_soon(*a, 6);
+    ASSERT_EQ(shown.size(), 6U) << "round " << round;  // wrong checksums would be dropped
+    for (unsigned i = 0; i < 5; ++i) {
+      auto whole = pattern(33 + i, i);
+      whole.insert(whole.end(), sent.begin(), sent.end());
+      EXPECT_EQ(shown[i].bytes, whole) << i << " in round " << round;
+    }
+    // The first packet of the first round could not know.
+    EXPECT_EQ(b->statistics().sent_shared, round == 0 ? 4U : 4 + round * 6);
+  }
+  a.reset();
+  b.reset();
+  EXPECT_EQ(a_device->mbufs_in_use() + b_device->mbufs_in_use(), 0U);
+}
+
+TEST_F(DpdkPortTest, KeepsWhatIsStillRead) {
+  std::vector<std::pair<void*, std::span<const std::byte>>> kept;
+  const auto to_a = at("10.7.0.1", 7471);
+  ASSERT_TRUE(b->send(to_a, pattern(8, 0), {}));
+  ASSERT_EQ(take_soon(*a).size(), 1U);
+  std::size_t refused = 0;
+  for (unsigned sent = 0; sent < kKept + 10; ++sent) {
+    ASSERT_TRUE(b->send(to_a, pattern(200, sent), {}));
+    b->flush();
+    std::array<ReceivedPacket, 64> into;
+    std::size_t count = 0;
+    for (const auto end = Clock::now() + 5s; count == 0 && Clock::now() < end;) count = a->receive(into);
+    ASSERT_EQ(count, 1U);
+    if (a->keep(into[0].buffer)) {
+      kept.emplace_back(into[0].buffer, into[0].bytes);
+    } else {
+      ++refused;
+    }
+  }
+  EXPECT_EQ(kept.size(), kKept);
+  EXPECT_EQ(refused, 10U);
+  for (unsigned i = 0; i < kept.size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(kept[i].second, pattern(200, i))) << i;
+    a->give_back(kept[i].first);
+  }
+  static_cast<void>(take(*a));
+  a.reset();
+  b.reset();
+  EXPECT_EQ(a_device->mbufs_in_use() + b_device->mbufs_in_use(), 0U);
+}
+
 TEST_F(DpdkPortTest, TellsThatNobodyIsAtAPort) {
   const auto said = pattern(64, 5);
   ASSERT_TRUE(b->send(at("10.7.0.1", 9), said, {}));

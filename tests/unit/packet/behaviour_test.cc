@@ -197,6 +197,126 @@ TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
   EXPECT_LT(client_->statistics().bytes_sent, 3U << 20) << "no more than the credit, and some questions";
 }
 
+/// Readers that stop, one after the other: what they leave is kept, and the others are promised only what is left.
+TEST_F(Packets, AReceiverThatIsShortOfMemorySaysSoAndDropsNothing) {
+  class Stopped : public Acceptor, public ChannelHandler {
+   public:
+    ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
+      channels.push_back(std::move(accepted));
+      return this;
+    }
+    Placement on_header(Channel&, const FrameHeader&) override { return NotYet{}; }
+    void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override {}
+    void on_closed(Channel&, const Error&) override {}
+    std::vector<std::unique_ptr<Channel>> channels;
+  } stopped;
+  start();
+  auto little = settings(3);
+  little.kept_bytes_max = 512U << 10U;  // less than one connection's window
+  other_ = std::make_unique<PacketTransport>(network_.opener(1), little, network_.time());
+  auto listener = other_->listen({SimPackets::host(1), 0}, stopped).value();
+  std::vector<std::unique_ptr<Source>> sources;
+  for (int i = 0; i < 4; ++i) {
+    sources.push_back(std::make_unique<Source>(100'000));
+    sources.back()->channel = client_->connect(listener->local(), *sources.back(), 10s);
+    run([] { return false; }, 2s);
+  }
+  EXPECT_EQ(other_->statistics().no_room, 0U) << "more was promised than can be kept";
+  EXPECT_EQ(client_->statistics().packets_sent_again, 0U);
+  EXPECT_EQ(stopped.channels.size(), 4U);
+  EXPECT_GT(client_->statistics().bytes_sent, 256U << 10U) << "and what there is, is used";
+  for (const auto& source : sources) EXPECT_FALSE(source->closed);
+}
+
+/// Takes every payload where it lies, reads it late, and gives some back out of order.
+class Keeper : public Acceptor, public ChannelHandler {
+ public:
+  ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
+    channel = std::move(accepted);
+    return this;
+  }
+  bool takes_in_place(Channel&, const FrameHeader& header) override {
+    return in_place_ = wants && header.sequence % 5 != 4;
+  }
+  Placement on_header(Channel&, const FrameHeader& header) override {
+    in_place_ = false;
+    place_.assign(header.payload_bytes, std::byte{0});
+    return Accept{place_};
+  }
+  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override {
+    EXPECT_EQ(header.sequence, frames++);
+    if (!std::exchange(in_place_, false)) return check(payload);
+    kept.push_back(payload);
+    if (kept.size() < 24) return;
+    std::ranges::reverse(kept);
+    give_all_back();
+  }
+  void on_closed(Channel&, const Error&) override { ended = true; }
+  void give_all_back() {
+    for (const auto one : std::exchange(kept, {})) {
+      check(one);
+      channel->give_back(one);
+    }
+  }
+  static void check(std::span<const std::byte> payload) {
+    EXPECT_EQ(payload.size(), 1024U);
+    EXPECT_TRUE(std::ranges::all_of(payload, [](std::byte b) { return b == std::byte{7}; }));
+  }
+  bool wants = true;
+  bool ended = false;
+  std::uint64_t frames = 0;
+  std::vector<std::span<const std::byte>> kept;
+  std::unique_ptr<Channel> channel;
+
+ private:
+  bool in_place_ = false;
+  std::vector<std::byte> place_;
+};
+
+TEST_F(Packets, PayloadsThatAreWholeInAPacketMayStayThere) {
+  start({.lost = 20, .repeated = 20, .overtaken = 20});
+  Keeper keeper;
+  other_ = std::make_unique<PacketTransport>(network_.opener(1), settings(3), network_.time());
+  auto listener = other_->listen({SimPackets::host(1), 0}, keeper).value();
+  Source source(1024, 1000);
+  source.channel = client_->connect(listener->local(), source, 10s);
+  ASSERT_TRUE(run([&] { return keeper.frames == 1000; }));
+  EXPECT_GT(other_->statistics().frames_in_place, 300U) << "those that came in order";
+  EXPECT_EQ(network_.kept, keeper.kept.size());
+  keeper.give_all_back();
+  EXPECT_EQ(network_.kept, 0U);
+}
+
+TEST_F(Packets, PayloadsAreCopiedWhenNoMoreBuffersCanBeSpared) {
+  start();
+  network_.kept_max = 10;
+  Keeper keeper;
+  other_ = std::make_unique<PacketTransport>(network_.opener(1), settings(3), network_.time());
+  auto listener = other_->listen({SimPackets::host(1), 0}, keeper).value();
+  Source source(1024, 200);
+  source.channel = client_->connect(listener->local(), source, 10s);
+  ASSERT_TRUE(run([&] { return keeper.frames == 200; }));
+  EXPECT_EQ(other_->statistics().frames_in_place, 10U);
+  EXPECT_EQ(network_.kept, 10U);
+}
+
+TEST_F(Packets, AKeptPayloadOutlivesTheConnectionAndNotTheChannel) {
+  start();
+  Keeper keeper;
+  other_ = std::make_unique<PacketTransport>(network_.opener(1), settings(3), network_.time());
+  auto listener = other_->listen({SimPackets::host(1), 0}, keeper).value();
+  Source source(1024, 10);
+  source.channel = client_->connect(listener->local(), source, 10s);
+  ASSERT_TRUE(run([&] { return keeper.frames == 10 && source.sent == 10; }));
+  source.channel.reset();
+  ASSERT_TRUE(run([&] { return keeper.ended; }));
+  ASSERT_FALSE(keeper.kept.empty());
+  for (const auto one : keeper.kept) Keeper::check(one);
+  EXPECT_EQ(network_.kept, keeper.kept.size());
+  keeper.channel.reset();
+  EXPECT_EQ(network_.kept, 0U);
+}
+
 class Chaos : public ::testing::TestWithParam<std::uint64_t> {};
 
 /// Sends frames of random sizes from memory that it scribbles over as soon as it is told that it may; takes what comes

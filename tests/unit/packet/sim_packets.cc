@@ -1,6 +1,7 @@
 #include "sim_packets.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 
 namespace tributary::transport::packet::test {
@@ -25,9 +26,28 @@ class SimPort final : public PacketPort {
                      .bytes = *event.bytes,
                      .congestion_experienced = event.marked,
                      .refused = event.refused,
-                     .arrived = event.at};
+                     .arrived = event.at,
+                     .buffer = event.bytes.get()};
     }
     return count;
+  }
+  bool keep(void* buffer) noexcept override {
+    const auto at = std::ranges::find_if(held_, [=](const auto& event) { return event.bytes.get() == buffer; });
+    if (at == held_.end() || network_.kept >= network_.kept_max) return false;
+    kept_.push_back(at->bytes);
+    ++network_.kept;
+    return true;
+  }
+  void give_back(void* buffer) noexcept override {
+    const auto at = std::ranges::find_if(kept_, [=](const auto& bytes) { return bytes.get() == buffer; });
+    if (at == kept_.end()) std::abort();
+    --network_.kept;
+    const auto bytes = *at;
+    kept_.erase(at);
+    const auto same = [&](const auto& other) { return other == bytes; };
+    const bool shown = std::ranges::any_of(held_, [&](const auto& event) { return event.bytes == bytes; });
+    if (shown || std::ranges::any_of(kept_, same)) return;
+    std::ranges::fill(*bytes, std::byte{0xEE});  // whoever still reads it finds out
   }
   bool send(const PacketAddress& to, std::span<const std::byte> header, std::span<const std::byte> payload) override {
     if (header.size() > kPortHeaderBytesMax) throw std::logic_error("header too long");
@@ -52,6 +72,7 @@ class SimPort final : public PacketPort {
   PacketAddress local_;
   std::deque<SimPackets::Event> arrived_;
   std::deque<SimPackets::Event> held_;
+  std::vector<std::shared_ptr<std::vector<std::byte>>> kept_;
   std::vector<std::pair<PacketAddress, std::vector<std::byte>>> queued_;
 };
 

@@ -30,6 +30,8 @@ struct LinkCounts {
 
 class SimPackets {
  public:
+  std::size_t kept = 0;  // buffers that are kept now, at all ports
+  std::size_t kept_max = 64;
   explicit SimPackets(std::uint64_t seed, const LinkSettings& link = {}) : random_(seed), link_(link) {}
 
   [[nodiscard]] TimePoint now() const noexcept { return now_; }

@@ -98,6 +98,9 @@ struct DpdkSettings {
   Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
   Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
   Duration delay_target = std::chrono::microseconds(500);  // in the network, there and back: above it, less is sent
+  std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
+  std::uint32_t window_max = 4096;                         // and the most that it ever may
+  bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
   std::uint8_t dscp = 0;                                   // of what is sent
   // A device has no bell: a poll() that waits spins, or, where this is not 0, sleeps for at most so long at a time
   // after `spin` without a packet.
@@ -109,6 +112,7 @@ struct DpdkSettings {
 /// Counts since the start. Read on the transport's thread.
 struct DpdkStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t frames_in_place = 0;  // of those received: payloads that were not copied
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
   std::uint64_t packets_sent_again = 0;
@@ -129,6 +133,7 @@ struct DpdkStatistics {
   std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
   std::uint64_t frames_foreign = 0;      // for another station, address, VLAN or port: dropped
   std::uint64_t frames_handed_over = 0;  // came here, for another queue
+  std::uint64_t sent_shared = 0;         // packets whose payload lies once for several
   std::uint64_t unsent = 0;              // no route, no neighbour, or a device that took nothing for long
 };
 

@@ -30,6 +30,9 @@ struct UdpSettings {
   Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
   Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
   Duration delay_target = std::chrono::microseconds(500);  // in the network, there and back: above it, less is sent
+  std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
+  std::uint32_t window_max = 4096;                         // and the most that it ever may
+  bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
   Duration busy_poll{};                                    // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: spins while most waits end within it
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
