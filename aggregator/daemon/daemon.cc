@@ -43,7 +43,16 @@ void warn_about_memory(std::uint64_t memory) {
 
 }  // namespace
 
-Daemon::Daemon(const Settings& settings) : settings_(settings), budget_(settings.memory) {}
+Daemon::Daemon(const Settings& settings)
+    : settings_(settings),
+      link_keys_(std::make_shared<transport::LinkKeys>(
+          parse_packet_security(settings.packet_security).value_or(PacketSecurity::encrypt))),
+      budget_(settings.memory) {
+  link_keys_->set_derive([this](const LinkName& name) -> std::optional<LinkSecret> {
+    const auto key = keys_.current();
+    return key && key->shared ? std::optional(link_secret(*key->shared, name)) : std::nullopt;
+  });
+}
 
 Daemon::~Daemon() {
   http_.reset();
@@ -64,6 +73,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
   if (auto token = read_token(settings.token_file); !token) return std::unexpected(token.error());
   std::unique_ptr<Daemon> daemon(new Daemon(settings));
   if (auto ok = daemon->load_identity(); !ok) return std::unexpected(ok.error());
+  if (settings.packet_security != "off" && settings.transport != "udp" && settings.transport != "dpdk") {
+    return fail(Errc::bad_config, "packet_security is " + settings.packet_security + ", but transport is " +
+                                      settings.transport +
+                                      ", which has no packets of ours: set transport to udp or dpdk, or "
+                                      "packet_security to off.");
+  }
   warn_about_memory(settings.memory);
   if (auto ok = daemon->start_workers(); !ok) return std::unexpected(ok.error());
   if (auto ok = daemon->open_front_door(); !ok) return std::unexpected(ok.error());
@@ -76,14 +91,20 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
 Status Daemon::load_identity() {
   const auto identity = read_identity(settings_.state_file);
   if (!identity) return std::unexpected(identity.error());
+  const bool ours = *identity && (*identity)->name == settings_.name;
+  const bool kept = ours && (*identity)->exchange_private && (*identity)->manager_exchange;
+  auto exchange = kept ? ExchangeKey::from_private(*(*identity)->exchange_private) : ExchangeKey::generate();
+  if (!exchange) return std::unexpected(exchange.error());
+  exchange_ = *exchange;
   if (!*identity) return {};
-  if ((*identity)->name != settings_.name) {
+  if (!ours) {
     spdlog::info("the key in {} was kept for aggregator {}; this is {}, so it is not used", settings_.state_file,
                  (*identity)->name, settings_.name);
     return {};
   }
   spdlog::info("credentials are verified with the key kept in {} until the manager answers", settings_.state_file);
-  return keys_.set((*identity)->name, (*identity)->manager_key);
+  const auto shared = kept ? exchange_->agree(*(*identity)->manager_exchange) : fail(Errc::corrupt, "");
+  return keys_.set((*identity)->name, (*identity)->manager_key, shared ? std::optional(*shared) : std::nullopt);
 }
 
 transport::NearSettings Daemon::transport_settings() const {
@@ -119,6 +140,7 @@ transport::UdpSettings Daemon::udp_settings() const {
     udp.peer_timeout = std::min<transport::Duration>(udp.peer_timeout, settings_.user_timeout);
   }
   udp.busy_poll = settings_.busy_poll;
+  udp.keys = link_keys_;
   return udp;
 }
 
@@ -127,7 +149,8 @@ Status Daemon::start_workers() {
                               .join_limit = settings_.join_limit,
                               .form_limit = settings_.form_limit,
                               .flush_limit = settings_.flush_limit,
-                              .sessions_unjoined_max = settings_.unjoined_max};
+                              .sessions_unjoined_max = settings_.unjoined_max,
+                              .link_keys = link_keys_};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);
   if (settings_.transport == "dpdk") return start_dpdk_workers(worker);
@@ -170,7 +193,13 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
                 "aggregator " + settings_.name + " has not reached its manager yet, so it cannot verify credentials");
   }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
+  auto verified =
+      verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
+  if (verified && verified->claims.security != PacketSecurity::off && !verified->parent_tokens.empty()) {
+    if (!key->shared) return fail(Errc::denied, "aggregator " + settings_.name + " shares no secret with its manager");
+    if (auto ok = add_parent_link(*verified, *key->shared); !ok) return std::unexpected(ok.error());
+  }
+  return verified;
 }
 
 /// Who knocked at the door for one lane, and shows the credential of another, is at the wrong worker: the lane would be
@@ -265,7 +294,9 @@ void Daemon::start_manager_link() {
                        .memory_bytes = settings_.memory,
                        .children_max = settings_.children_max,
                        .line_rate_bits_per_second = settings_.line_rate,
-                       .version = TRIBUTARY_VERSION},
+                       .version = TRIBUTARY_VERSION,
+                       .exchange_key = exchange_->public_key()},
+      .exchange = *exchange_,
       .drain_grace = in_milliseconds(settings_.drain_grace)};
   const std::string reason = "the manager drains it";
   manager_ = std::make_unique<ManagerLink>(link, keys_,

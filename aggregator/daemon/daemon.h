@@ -85,6 +85,8 @@ class Daemon {
 
   const Settings settings_;
   KeyRing keys_;
+  std::optional<ExchangeKey> exchange_;             // ours; since load_identity()
+  std::shared_ptr<transport::LinkKeys> link_keys_;  // of all transports that carry packets
   MemoryBudget budget_;
   mutable std::mutex draining_mutex_;  // guards draining_ and shutting_down_
   std::string draining_;

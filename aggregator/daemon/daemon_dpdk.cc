@@ -63,6 +63,7 @@ transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
     dpdk.peer_timeout = std::min<transport::Duration>(dpdk.peer_timeout, settings_.user_timeout);
   }
   dpdk.sleep_max = settings_.dpdk_sleep;
+  dpdk.keys = link_keys_;
   return dpdk;
 }
 

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ranges>
+#include <vector>
 
 #include "aggregator/daemon/descriptor_handle.h"
 
@@ -119,16 +121,32 @@ Result<std::optional<Identity>> read_identity(const std::string& path) {
   const std::string lines = without_line_ends(*text);
   const std::size_t space = lines.find(' ');
   if (space == std::string::npos || space == 0 || space > kNameBytesMax) return broken_identity(path);
-  const auto key = from_base64(std::string_view(lines).substr(space + 1));
-  if (!key || key->size() != kPublicKeyBytes) return broken_identity(path);
+  std::vector<std::vector<std::byte>> keys;  // the manager's; and perhaps its and our own for sealed packets
+  for (const auto word : std::views::split(std::string_view(lines).substr(space + 1), ' ')) {
+    const auto key = from_base64(std::string_view(word));
+    if (!key || key->size() != kPublicKeyBytes) return broken_identity(path);
+    keys.push_back(*key);
+  }
+  if (keys.size() != 1 && keys.size() != 3) return broken_identity(path);
   Identity identity{.name = lines.substr(0, space)};
-  std::ranges::copy(*key, identity.manager_key.begin());
+  std::ranges::copy(keys[0], identity.manager_key.begin());
+  if (keys.size() == 1) return identity;
+  if ((mode & 077U) != 0) {
+    return fail(Errc::bad_config, "the state file " + path + " has mode " + octal(mode) +
+                                      ": others may read the key that packets are sealed by; run: chmod 600 " + path);
+  }
+  std::ranges::copy(keys[1], identity.manager_exchange.emplace().begin());
+  std::ranges::copy(keys[2], identity.exchange_private.emplace().begin());
   return identity;
 }
 
 Status write_identity(const std::string& path, const Identity& identity) {
   if (path.empty()) return {};
-  return write_file(path, identity.name + " " + to_base64(identity.manager_key) + "\n", 0600);
+  std::string text = identity.name + " " + to_base64(identity.manager_key);
+  if (identity.manager_exchange && identity.exchange_private) {
+    text += " " + to_base64(*identity.manager_exchange) + " " + to_base64(*identity.exchange_private);
+  }
+  return write_file(path, text + "\n", 0600);
 }
 
 }  // namespace tributary::aggregator

@@ -2,6 +2,7 @@
 // The few small files of the daemon: the secret for the manager, the manager's public key, the ready file.
 #include <sys/types.h>
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ namespace tributary::aggregator {
 struct Identity {
   std::string name;  // of this aggregator, as the manager accepted it
   PublicKey manager_key{};
+  // For sealed packets; both or neither.
+  std::optional<ExchangePublicKey> manager_exchange;
+  std::optional<std::array<std::byte, kExchangeKeyBytes>> exchange_private;
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 /// None when there is no such file, or no path. Errc::bad_config when it is broken, or others may write it: whoever can

@@ -3,9 +3,11 @@
 // changes it, the front door reads it.
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::aggregator {
 
@@ -15,6 +17,7 @@ class KeyRing {
     std::string name;
     PublicKey public_key;
     TokenVerifier verifier;
+    std::optional<SharedSecret> shared;  // with the manager: packets are sealed by what follows from it
   };
 
   /// None before the manager was reached for the first time: then nobody can be let in. Any thread.
@@ -23,10 +26,11 @@ class KeyRing {
     return key_;
   }
   /// For joins from now on; a join that is being verified goes on with the key that it took. Any thread.
-  [[nodiscard]] Status set(const std::string& name, const PublicKey& public_key) {
+  [[nodiscard]] Status set(const std::string& name, const PublicKey& public_key,
+                           const std::optional<SharedSecret>& shared = std::nullopt) {
     auto verifier = TokenVerifier::create(public_key);
     if (!verifier) return std::unexpected(verifier.error());
-    auto key = std::make_shared<const Key>(Key{name, public_key, std::move(*verifier)});
+    auto key = std::make_shared<const Key>(Key{name, public_key, std::move(*verifier), shared});
     const std::lock_guard lock(mutex_);
     key_ = std::move(key);
     return {};

@@ -107,6 +107,12 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   return lease_ / 3;
 }
 
+Identity ManagerLink::identity_of(const manager_client::RegistrationAnswer& answer) const {
+  Identity identity{.name = answer.name, .manager_key = answer.public_key, .manager_exchange = answer.exchange_key};
+  std::ranges::copy(settings_.exchange.private_bytes(), identity.exchange_private.emplace().begin());
+  return identity;
+}
+
 void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
   name_ = answer.name;
   incarnation_ = answer.incarnation;
@@ -118,7 +124,12 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
     ++state_.registrations;
   }
   const auto known = keys_.current();
-  if (known && known->name == answer.name && known->public_key == answer.public_key) return;
+  const auto shared = settings_.exchange.agree(answer.exchange_key);
+  if (!shared) {
+    spdlog::error("the manager at {} gave an exchange key that is none: {}", settings_.url, shared.error().message);
+    return;
+  }
+  if (known && known->name == answer.name && known->public_key == answer.public_key && known->shared == *shared) return;
   if (known && known->public_key != answer.public_key) {
     spdlog::warn("the manager at {} has another key than before: joins are verified with the new one from now on",
                  settings_.url);
@@ -128,11 +139,11 @@ void ManagerLink::learn(const manager_client::RegistrationAnswer& answer) {
     return;
   }
   // Kept before it is used: whoever was let in may count on being let in again after a restart.
-  if (auto ok = write_identity(settings_.state_file, {answer.name, answer.public_key}); !ok) {
+  if (auto ok = write_identity(settings_.state_file, identity_of(answer)); !ok) {
     spdlog::warn("the manager's key was not kept in {}: {}; a start while the manager is down will refuse all joins",
                  settings_.state_file, ok.error().message);
   }
-  static_cast<void>(keys_.set(answer.name, answer.public_key));
+  static_cast<void>(keys_.set(answer.name, answer.public_key, *shared));
 }
 
 ManagerLink::Milliseconds ManagerLink::renew() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "aggregator/daemon/files.h"
 #include "aggregator/daemon/key_ring.h"
 #include "tributary/manager_client/manager_client.h"
 
@@ -20,6 +21,7 @@ struct ManagerLinkSettings {
   std::string token_file;  // read again before every registration, so that a wrong one can be put right
   std::string state_file;
   manager_client::AggregatorRegistration registration;
+  ExchangeKey exchange;  // whose public half is registered
   std::chrono::milliseconds retry_min{500};
   std::chrono::milliseconds retry_max{15'000};
   std::chrono::milliseconds connect_limit{2'000};
@@ -71,6 +73,7 @@ class ManagerLink {
   [[nodiscard]] Milliseconds register_here();
   [[nodiscard]] Milliseconds renew();
   void learn(const manager_client::RegistrationAnswer& answer);
+  [[nodiscard]] Identity identity_of(const manager_client::RegistrationAnswer& answer) const;
   void obey(manager_client::AggregatorState state);
   [[nodiscard]] Milliseconds lost_registration();
   void end_grace_when_due();

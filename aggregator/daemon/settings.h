@@ -46,6 +46,7 @@ struct Settings {
   Duration user_timeout = std::chrono::seconds(20);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
+  std::string packet_security = "off";  // the least that connections have
   // transport: dpdk
   std::string dpdk_device;
   std::string dpdk_addresses;  // separated by commas, as are gateways and cores

@@ -6,6 +6,7 @@
 #include "aggregator/daemon/settings.h"
 #include "aggregator/daemon/units.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -104,6 +105,10 @@ Status check_transport(std::string_view transport) {
   constexpr std::array<std::string_view, 4> kTransports = {"tcp", "udp", "verbs", "dpdk"};
   if (std::ranges::find(kTransports, transport) != kTransports.end()) return {};
   return wrong("it is none of tcp, udp, verbs and dpdk");
+}
+Status check_packet_security(std::string_view security) {
+  if (auto ok = parse_packet_security(security); !ok) return wrong(ok.error().message);
+  return {};
 }
 Status check_huge_pages(std::string_view pages) {
   if (pages == "prefer" || pages == "require" || pages == "never") return {};
@@ -226,6 +231,10 @@ std::vector<Field> make_fields() {
       duration("keepalive", &S::keepalive, 0s, 60min, "A silent connection is probed after so long. 0s: never."),
       duration("busy_poll", &S::busy_poll, 0s, 1s,
                "A worker spins for so long before it sleeps: lower latency for a core. 0s: never."),
+      text("packet_security", &S::packet_security, "off, authenticate or encrypt",
+           "With transport udp or dpdk: groups that seal their packets less than this are refused. Ranks set "
+           "TRIBUTARY_PACKET_SECURITY.",
+           check_packet_security),
       text("dpdk_device", &S::dpdk_device, "as DPDK names it; or empty",
            "With transport dpdk: a virtual device with its arguments, as net_af_packet0,iface=eth1 (the kernel must "
            "have "

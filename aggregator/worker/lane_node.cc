@@ -35,12 +35,18 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       form_deadline_(now + worker.settings_.form_limit),
       parent_ready_(join.claims.root) {
   ++worker_.metrics_.lanes_active;
-  if (!claims_.root) connect_parent(join.parent_tokens);
+  if (claims_.root) return;
+  if (join.parent_link && worker_.settings_.link_keys) {
+    parent_link_ = join.parent_link->link.name;
+    worker_.settings_.link_keys->add(*parent_link_, join.parent_link->secret, join.parent_link->link.security);
+  }
+  connect_parent(join.parent_tokens);
 }
 
 LaneNode::~LaneNode() {
   --worker_.metrics_.lanes_active;
   worker_.budget_.give_back(memory_bytes_ + room_bytes_);
+  if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
 }
 
 std::string LaneNode::name() const {

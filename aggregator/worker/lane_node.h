@@ -79,6 +79,7 @@ class LaneNode final : public engine::LaneOutput,
   std::uint32_t joined_ = 0;
   std::uint64_t joined_ever_ = 0;  // children, one bit each: a credential is good for one join
   std::uint32_t left_ = 0;
+  std::optional<LinkName> parent_link_;  // in the link keys until this ends
   bool parent_ready_;
   bool ready_ = false;
   bool over_ = false;

@@ -44,6 +44,15 @@ Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view
   return VerifiedJoin{std::move(*claims), std::move(*chain)};
 }
 
+Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared) {
+  const auto parent = read_claims(join.parent_tokens.front());
+  if (!parent) return std::unexpected(parent.error());
+  const LinkName name{parent->group, parent->epoch, parent->lane, parent->child};
+  join.parent_link = transport::LinkKeys::Link{{name, parent->security},
+                                               masked(parent->masked_secret, shared, name, parent->aggregator)};
+  return {};
+}
+
 Worker::Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings)
     : transport_(transport),
       verify_(std::move(verify)),
@@ -106,10 +115,26 @@ void Worker::on_join(Session& session, const FrameHeader& header, std::span<cons
 void Worker::join(Session& session, const VerifiedJoin& verified) {
   if (!draining_.empty())
     return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
+  if (auto ok = check_seal(session, verified.claims); !ok) return refuse(session, ok.error());
   auto node = node_for(verified);
   if (!node) return refuse(session, node.error());
   if (auto ok = (*node)->add(session, verified.claims); !ok) return refuse(session, ok.error());
   ++metrics_.joins_accepted;
+}
+
+/// A token can be read by others where packets are not encrypted; the secret of its place cannot.
+Status Worker::check_seal(Session& session, const TokenClaims& claims) {
+  const auto sealed = session.channel().sealed();
+  const PacketSecurity have = sealed ? sealed->security : PacketSecurity::off;
+  if (have < claims.security) {
+    return fail(Errc::denied, "the packets of group " + std::to_string(claims.group) +
+                                  " are to have packet security '" + std::string(to_string(claims.security)) +
+                                  "', and this connection's have '" + std::string(to_string(have)) + "'");
+  }
+  if (sealed && sealed->name != LinkName{claims.group, claims.epoch, claims.lane, claims.child}) {
+    return fail(Errc::denied, "the connection is sealed for another place than its credential is for");
+  }
+  return {};
 }
 
 void Worker::refuse(Session& session, const Error& error) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,6 +26,7 @@ struct WorkerSettings {
   transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
   transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
   std::uint32_t sessions_unjoined_max = 1024;                 // connections that have not shown a credential yet
+  std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets
 };
 
 /// Bytes that all workers of the process may promise to lanes. Any thread.
@@ -80,8 +82,11 @@ struct LaneStatus {
 /// A join frame whose first token is the manager's, not expired, and made out to this aggregator.
 struct VerifiedJoin {
   TokenClaims claims;
-  TokenChain parent_tokens;  // to join our own parent; empty for a root
+  TokenChain parent_tokens;                                // to join our own parent; empty for a root
+  std::optional<transport::LinkKeys::Link> parent_link{};  // what the connection to the parent is sealed with
 };
+/// Fills in parent_link from the first of the parent's tokens: `shared` is this aggregator's and the manager's.
+[[nodiscard]] Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared);
 /// Checks what a join frame carries. Costs one signature check; const, any thread.
 [[nodiscard]] Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
                                                std::span<const std::byte> payload, std::int64_t now_s);
@@ -122,6 +127,7 @@ class Worker final : public transport::Acceptor {
 
   void on_join(Session& session, const FrameHeader& header, std::span<const std::byte> payload);
   void join(Session& session, const VerifiedJoin& verified);
+  [[nodiscard]] static Status check_seal(Session& session, const TokenClaims& claims);
   void refuse(Session& session, const Error& error);
   [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified);
   void remember_over(const LaneKey& key);

@@ -2,9 +2,9 @@
 # The port with a sum on it, against testpmd, over net_memif on the same two cores, by turns in the same run: the same generator sends
 # datagrams as fast as they are taken, and counts what comes back.
 # Huge pages are used where 512 MiB of them are free.
-#   compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD]
+#   compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
 set -euo pipefail
-build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024}
+build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024} burst=${5:-64}
 bytes=$((payload + 64))  # with the protocol's header
 mac=02:00:00:00:00:51
 folder=$(mktemp -d)
@@ -35,8 +35,8 @@ for ((round = 0; round < rounds; ++round)); do
     --forward-mode=io --port-topology=loop --auto-start --stats-period=3600 --total-num-mbufs=8192 --burst=64 --txd=1024 --rxd=1024 >"$folder/testpmd.log" 2>&1 </dev/null &
   server=$!
   measure testpmd
-  for mode in echo sum; do
-    "$build/bench/dpdk/dpdk_sum_bench" "$(device server "$mode" ",mac=$mac")" 10.9.0.2/24 7471 1 "$([[ $mode == echo ]] && echo echo)" \
+  for mode in echo sum1 sum8; do
+    "$build/bench/dpdk/dpdk_sum_bench" "$(device server "$mode" ",mac=$mac")" 10.9.0.2/24 7471 1 "$([[ $mode == echo ]] && echo 0 || echo "${mode#sum}")" "$burst" \
       >"$folder/$mode.log" 2>&1 &
     server=$!
     measure "$mode"
@@ -45,7 +45,7 @@ for ((round = 0; round < rounds; ++round)); do
 done
 median() { tr ' ' '\n' <<<"$1" | grep . | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 base=$(median "${rates[testpmd]}")
-for name in testpmd echo sum; do
+for name in testpmd echo sum1 sum8; do
   rate=$(median "${rates[$name]}")
   printf '%-8s median %s Mpackets/s  %s Gbit/s of payload  %s %% of testpmd  (%s)\n' "$name" "$rate" \
     "$(awk "BEGIN { printf \"%.2f\", $rate * $payload * 8 / 1000 }")" "$(awk "BEGIN { printf \"%.0f\", 100 * $rate / $base }")" "${rates[$name]}"

@@ -1,17 +1,19 @@
-// The least that an aggregator does: receives contributions of float32, adds each to its slot, and answers with the
-// slot. At the end it tells what each step has cost.
-//   dpdk_sum_bench DEVICE ADDRESS/PREFIX PORT CORE [echo]
-// With "echo" nothing is added: the datagram goes back as it is.
+// The least that an aggregator does: receives contributions of float32, adds up those of all its children, and answers
+// each child with the sum. At the end it tells what each step has cost.
+//   dpdk_sum_bench DEVICE ADDRESS/PREFIX PORT CORE CHILDREN [BURST]
+// CHILDREN: a power of two up to BURST; each datagram counts as the next child's. 0: nothing is added, and the datagram
+// goes back as it is.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 #include "dpdk/port.h"
+#include "tributary/kernels/reduce.h"
 
 namespace {
 
@@ -32,25 +34,33 @@ struct Step {
   std::uint64_t spent = 0;
 };
 
+/// Contributions of `children` are collected where they lie in one burst, and added when all are there.
 class Slots {
  public:
-  std::span<const std::byte> add(std::span<const std::byte> payload) noexcept {
+  explicit Slots(std::size_t children) : children_(children) {}
+  [[nodiscard]] std::size_t children() const noexcept { return children_; }
+  std::span<const std::byte> add(std::span<const packet::ReceivedPacket> contributions) noexcept {
     auto& slot = slots_[next_++ % kSlots];
-    const std::size_t count = std::min(payload.size() / sizeof(float), kFloatsMax);
-    for (std::size_t i = 0; i < count; ++i) {
-      float value = 0;
-      std::memcpy(&value, payload.data() + i * sizeof value, sizeof value);
-      slot[i] += value;
+    std::array<const void*, 64> inputs;
+    std::size_t bytes = sizeof slot;
+    for (std::size_t i = 0; i < contributions.size(); ++i) {
+      const auto payload = contributions[i].bytes.subspan(kHeaderBytes);
+      inputs[i] = payload.data();
+      bytes = std::min(bytes, payload.size());
     }
-    return std::as_bytes(std::span(slot)).first(count * sizeof(float));
+    tributary::kernels::reduce(tributary::DType::float32, tributary::ReduceOp::sum,
+                               std::span(inputs).first(contributions.size()), slot.data(), bytes / sizeof(float));
+    return std::as_bytes(std::span(slot)).first(bytes);
   }
 
  private:
+  const std::size_t children_;
   std::vector<std::array<float, kFloatsMax>> slots_{kSlots};
   std::size_t next_ = 0;
 };
 
-int serve(const char* name, const char* address, std::uint16_t udp_port, int core, bool echo) {
+int serve(const char* name, const char* address, std::uint16_t udp_port, int core, std::size_t children,
+          std::size_t burst_max) {
   auto eal = dpdk::Eal::start({.memory_bytes = 128U << 20U});
   if (!eal) return std::fprintf(stderr, "%s\n", eal.error().message.c_str()), 1;
   auto device = dpdk::Device::open(*eal, {.device = name, .addresses = {ethernet::parse_prefix(address).value()}});
@@ -58,10 +68,11 @@ int serve(const char* name, const char* address, std::uint16_t udp_port, int cor
   auto port = dpdk::DpdkPort::open(*device, {.udp_port = udp_port, .core = core}).value();
   Step receive{"receive, parse, verify"};
   Step sum{"sum"};
-  Step send{"copy, checksum, headers"};
+  Step send{"headers, copy, checksum"};
   Step flush{"hand over"};
-  Slots slots;
-  std::array<packet::ReceivedPacket, 64> into;
+  Slots slots(children);
+  const std::size_t together = std::max<std::size_t>(children, 1);
+  std::vector<packet::ReceivedPacket> into(burst_max);
   std::array<std::span<const std::byte>, 64> results;
   std::uint64_t packets = 0;
   std::uint64_t bursts = 0;
@@ -74,8 +85,11 @@ int serve(const char* name, const char* address, std::uint16_t udp_port, int cor
     }
     const std::uint64_t received = cycles();
     for (std::size_t i = 0; i < burst.size(); ++i) {
-      const auto payload = std::span<const std::byte>(burst[i].bytes).subspan(kHeaderBytes);
-      results[i] = echo ? payload : slots.add(payload);
+      results[i] = std::span<const std::byte>(burst[i].bytes).subspan(kHeaderBytes);
+    }
+    // Those that are left over at a burst's end, which only a short burst has, go back as they are.
+    for (std::size_t i = 0; children > 0 && i + together <= burst.size(); i += together) {
+      std::ranges::fill(std::span(results).subspan(i, together), slots.add(burst.subspan(i, together)));
     }
     const std::uint64_t summed = cycles();
     for (std::size_t i = 0; i < burst.size(); ++i) {
@@ -104,10 +118,13 @@ int serve(const char* name, const char* address, std::uint16_t udp_port, int cor
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count < 5) return 64;
+  if (count < 6 || count > 7) return 64;
+  const auto number = [&](int i) { return static_cast<std::size_t>(std::strtoul(arguments[i], nullptr, 10)); };
+  const std::size_t children = number(5);
+  const std::size_t burst = count > 6 ? number(6) : 64;
+  if (burst == 0 || burst > 64 || children > burst || (children & (children - 1)) != 0) return 64;
   std::signal(SIGTERM, [](int) { over = 1; });
   std::signal(SIGINT, [](int) { over = 1; });
-  const bool echo = count > 5 && std::string_view(arguments[5]) == "echo";
-  return serve(arguments[1], arguments[2], static_cast<std::uint16_t>(std::atoi(arguments[3])), std::atoi(arguments[4]),
-               echo);
+  return serve(arguments[1], arguments[2], static_cast<std::uint16_t>(number(3)), static_cast<int>(number(4)), children,
+               burst);
 }

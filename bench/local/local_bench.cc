@@ -2,14 +2,19 @@
 // sees it.
 //
 //     local_bench [--ranks 2,4,8] [--bytes 4,1024,...] [--rounds N] [--note-bytes N] [--chunk-bytes N] [--depth N]
+//                 [--memory 0|1|2] [--in-place 0|1]
 //
+// Memory: 0 what nobody else can reach, 1 what all ranks have mapped, 2 what they reach by cross-memory attach.
 // A round times a loop of operations on every rank and takes the slowest rank's mean; the table gives the median and
 // the extremes of the rounds. Every result is checked before anything is timed.
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +24,7 @@
 #include <vector>
 
 #include "client/collectives/local/local_group.h"
+#include "tributary/transport/shared_memory.h"
 
 using namespace tributary;                 // NOLINT(google-build-using-namespace)
 using namespace tributary::client::local;  // NOLINT(google-build-using-namespace)
@@ -31,6 +37,8 @@ struct Options {
   std::vector<std::size_t> ranks{2, 4, 8};
   std::vector<std::size_t> bytes{4, 64, 1024, 8192, 65536, 262144, 1048576, 4194304, 16777216, 67108864};
   std::size_t rounds = 7;
+  std::size_t memory = 0;
+  bool in_place = false;
   GroupSettings group;
 };
 
@@ -58,6 +66,10 @@ Options parse(int argc, char** argv) {
       o.group.note_bytes = values.at(0);
     else if (key == "--chunk-bytes")
       o.group.chunk_bytes = values.at(0);
+    else if (key == "--memory")
+      o.memory = values.at(0);
+    else if (key == "--in-place")
+      o.in_place = values.at(0) != 0;
     else if (key == "--depth")
       o.group.depth = values.at(0);
     else
@@ -76,16 +88,54 @@ void require(const Status& status) {
   std::_Exit(1);
 }
 
+/// Floats of this process alone, or that the others have mapped.
+class Vector {
+ public:
+  Vector(LocalGroup& group, std::size_t count, bool shared) : group_(group), count_(count) {
+    auto at = transport::allocate_shared(std::max<std::size_t>(count * sizeof(float), 1));
+    if (!at) require(std::unexpected(at.error()));
+    memory_ = *at;
+    if (!shared) {
+      own_.resize(count);
+      return;
+    }
+    auto range = transport::find_shared({memory_, count * sizeof(float)});
+    if (!range) require(std::unexpected(range.error()));
+    const auto added = group_.regions()->add(memory_, std::move(*range));
+    if (!added) require(std::unexpected(added.error()));
+  }
+  float* data() { return own_.empty() ? reinterpret_cast<float*>(memory_) : own_.data(); }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  float& operator[](std::size_t i) { return data()[i]; }
+
+ private:
+  LocalGroup& group_;
+  std::size_t count_;
+  std::byte* memory_ = nullptr;
+  std::vector<float> own_;
+};
+
 class Rank {
  public:
-  Rank(LocalGroup& group, std::size_t bytes) : group_(group), send_(bytes / 4), recv_(bytes / 4) {
-    for (std::size_t i = 0; i < send_.size(); ++i) send_[i] = static_cast<float>(i % 1000 + group.rank());
-  }
+  Rank(LocalGroup& group, const Options& options, std::size_t bytes)
+      : group_(group),
+        in_place_(options.in_place),
+        send_(group, bytes / 4, options.memory == 1),
+        recv_(group, bytes / 4, options.memory == 1) {}
 
-  void all_reduce() { require(group_.run(call(Collective::all_reduce, send_.data(), recv_.data(), send_.size()))); }
+  void all_reduce() {
+    require(
+        group_.run(call(Collective::all_reduce, in_place_ ? recv_.data() : send_.data(), recv_.data(), send_.size())));
+  }
   void barrier() { require(group_.run(call(Collective::barrier, nullptr, nullptr, 0))); }
 
   void check() {
+    for (int round = 0; round < 3; ++round) {  // the others map what is new
+      barrier();
+      group_.attend();
+    }
+    for (std::size_t i = 0; i < send_.size(); ++i)
+      (in_place_ ? recv_ : send_)[i] = static_cast<float>(i % 1000 + group_.rank());
     all_reduce();
     const auto n = static_cast<float>(group_.ranks());
     for (std::size_t i = 0; i < recv_.size(); ++i) {
@@ -108,12 +158,13 @@ class Rank {
     return {.signature = {.collective = collective, .dtype = DType::float32, .op = ReduceOp::sum, .count = count},
             .send = reinterpret_cast<const std::byte*>(send),
             .recv = reinterpret_cast<std::byte*>(recv),
-            .in_place = false,
+            .in_place = in_place_,
             .number = number_++};
   }
 
   LocalGroup& group_;
-  std::vector<float> send_, recv_;
+  bool in_place_;
+  Vector send_, recv_;
   std::uint64_t number_ = 0;
 };
 
@@ -133,12 +184,33 @@ void measure(const Options& options, std::size_t ranks, std::size_t bytes, doubl
     std::fprintf(stderr, "%s\n", arena.error().message.c_str());
     std::exit(1);
   }
+  settings.attach = options.memory == 2;
+  std::vector<std::pair<FileDescriptor, FileDescriptor>> ends(ranks);
+  for (auto& end : ends) {
+    auto inbox = make_inbox();
+    if (!inbox) std::exit(1);
+    end = std::move(*inbox);
+  }
+  std::vector<FileDescriptor> processes(ranks);
+  auto* const pids = reinterpret_cast<std::atomic<int>*>(times + options.rounds * kPlaces);
+  for (std::size_t r = 0; r < ranks; ++r) pids[r] = 0;
   for (std::size_t r = 0; r < ranks; ++r) {
     if (fork() != 0) continue;
     settings.rank = static_cast<std::uint32_t>(r);
-    LocalGroup group(*arena, settings);
-    Rank rank(group, bytes);
+    pids[r] = getpid();
+    Inboxes inboxes{.of = std::vector<FileDescriptor>(ranks), .own = std::move(ends[r].first)};
+    for (std::size_t i = 0; i < ranks; ++i) {
+      inboxes.of[i] = std::move(ends[i].second);
+      while (pids[i] == 0) sched_yield();
+      processes[i] = FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, pids[i].load(), 0)));
+    }
+    LocalGroup group(*arena, settings, std::move(processes), std::move(inboxes));
+    Rank rank(group, options, bytes);
     rank.check();
+    if (options.memory != 0 && bytes > 512U << 10 && group.direct_calls() == 0) {
+      std::fprintf(stderr, "the ranks do not reach each other's memory: %s\n", group.attach_refusal().c_str());
+      std::_Exit(1);
+    }
     const std::size_t operations = operations_of(bytes, ranks);
     rank.time(operations / 5 + 1);
     for (std::size_t round = 0; round < options.rounds; ++round) times[round * kPlaces + r] = rank.time(operations);
@@ -154,7 +226,7 @@ void measure(const Options& options, std::size_t ranks, std::size_t bytes, doubl
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  const std::size_t shared = options.rounds * kPlaces * sizeof(double);
+  const std::size_t shared = (options.rounds * kPlaces + kPlaces) * sizeof(double);
   auto* times = static_cast<double*>(mmap(nullptr, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (times == MAP_FAILED) return 1;
   std::printf("%5s %10s %12s %12s %12s\n", "ranks", "bytes", "median us", "least", "most");

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import processes
@@ -110,6 +110,11 @@ def _tributary(stage: Stage, folder: Path) -> Iterator[Launch]:
         )
 
 
+def _tributary_registered(stage: Stage, folder: Path) -> Iterator[Launch]:
+    for launch in _tributary(stage, folder):
+        yield replace(launch, environment=launch.environment | {"PEERS_REGISTERED": "1"})
+
+
 def _gloo(stage: Stage, folder: Path) -> Iterator[Launch]:
     for rank in range(stage.ranks):
         yield Launch(
@@ -162,6 +167,14 @@ CONTESTANTS = {
         Contestant("tributary-2", "Tributary over two levels of aggregators", _tributary, "in-network-2", levels=2),
         Contestant("tributary-fallback", "Tributary's fallback, no aggregator", _tributary, "fallback"),
         Contestant("tributary-local", "Tributary in shared memory", _tributary, "local", shared_memory=True, network=False),
+        Contestant(
+            "tributary-registered",
+            "Tributary in shared memory, buffers of its own allocator",
+            _tributary_registered,
+            "local",
+            shared_memory=True,
+            network=False,
+        ),
         Contestant("gloo", "Gloo through PyTorch", _gloo, "gloo", ours=False),
         Contestant("openmpi", "Open MPI", _openmpi, "mpi", ours=False, shared_memory=True),
         Contestant("mpich", "MPICH", _mpich, "mpi", ours=False, shared_memory=True),

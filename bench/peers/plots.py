@@ -11,6 +11,7 @@ COLOURS = {
     "tributary-2": "#3f9ade",
     "tributary-fallback": "#8cc4ee",
     "tributary-local": "#083d6e",
+    "tributary-registered": "#041f38",
     "gloo": "#e07b39",
     "openmpi": "#3a923a",
     "mpich": "#9a4fb0",

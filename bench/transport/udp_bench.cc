@@ -42,6 +42,35 @@ BENCHMARK(udp_throughput)
     ->ArgsProduct({{65536}, {1472, 16384}, {1, 10, 20, 50, 100}})
     ->UseRealTime();
 
+/// The same with what packets are sealed with; off is the protocol's checksum.
+void udp_sealed(benchmark::State& state) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  constexpr std::uint64_t kWindow = 32;
+  UdpSettings settings = settings_of(state.range(1), 0);
+  const auto security = static_cast<PacketSecurity>(state.range(2));
+  settings.keys = std::make_shared<LinkKeys>(security);
+  settings.keys->set_peers(LinkSecret{});
+  Server<UdpTransport, UdpSettings> server(bytes, false, settings);
+  UdpTransport transport(settings);
+  Sender sender;
+  const auto channel = transport.connect(server.address(), sender, 5s);
+  const auto payload = pattern(bytes);
+  std::uint64_t queued = 0;
+  for (auto _ : state) {
+    while (queued - sender.sent >= kWindow) transport.poll(1ms);
+    if (!channel->send(header_of(queued), payload, queued)) throw std::runtime_error("the queue is full");
+    ++queued;
+  }
+  while (sender.sent < queued) transport.poll(1ms);
+  if ((security != PacketSecurity::off) != channel->sealed().has_value()) throw std::runtime_error("not sealed so");
+  state.SetBytesProcessed(static_cast<std::int64_t>(queued * bytes));
+  state.SetLabel(std::string(to_string(security)));
+}
+BENCHMARK(udp_sealed)
+    ->ArgNames({"bytes", "datagram", "security"})
+    ->ArgsProduct({{65536}, {1472, 8972, 16384}, {0, 1, 2}})
+    ->UseRealTime();
+
 /// There and back; spinning or sleeping in poll().
 void udp_round_trip(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));

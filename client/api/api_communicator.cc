@@ -31,7 +31,7 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto address = *transport == "verbs" ? rdma_address(settings->interface_name, environment)
                                        : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, settings->shared_memory);
+  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {
@@ -79,6 +79,11 @@ tributary_info to_c(const CommunicatorInfo& from) {
   from.reason.copy(info.reason, sizeof info.reason - 1);
   info.bytes_local = from.bytes_local;
   info.hosts = from.hosts;
+  info.direct = from.direct;
+  info.lanes_shared = from.lanes_shared;
+  info.links = from.links;
+  info.links_shared = from.links_shared;
+  from.transport.copy(info.transport, sizeof info.transport - 1);
   return info;
 }
 

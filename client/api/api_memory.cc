@@ -1,7 +1,10 @@
 // tributary.h: registered memory.
+#include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "client/api/guard.h"
+#include "client/api/log.h"
 #include "client/gpu/memory_kind.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
@@ -73,12 +76,61 @@ tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t 
     auto memory = std::make_shared<RegisteredMemory>(c.errors().id(), ptr, bytes);
     if (device) {
       if (auto ok = c.prepare_gpu(*device); !ok) return ok;
+      memory->not_shared = "it is memory of a GPU";
     } else {
       memory->kept = c.keep_registered({static_cast<const std::byte*>(ptr), bytes});
+      memory->not_shared = c.announce(*memory);
+      if (!memory->not_shared.empty()) {
+        memory->announced.clear();
+        if (logs(LogLevel::debug)) {
+          log(LogLevel::debug,
+              "tributary: rank " + std::to_string(c.rank()) + " of " + std::to_string(c.size()) +
+                  ": registered memory is not mapped by the ranks of this host: " + memory->not_shared);
+        }
+      }
     }
     *mem = memories().insert(std::move(memory));
     if (*mem == nullptr) return fail(Errc::exhausted, "too many ranges are registered at once");
     return {};
+  });
+}
+
+tributary_status tributary_mem_alloc(size_t bytes, void** ptr) {
+  constexpr const char* function = "tributary_mem_alloc";
+  return guarded(function, [&]() -> tributary_status {
+    if (ptr == nullptr) return report(Errc::bad_argument, std::string(function) + ": ptr is NULL");
+    *ptr = nullptr;
+    const auto made = transport::allocate_shared(bytes);
+    if (!made) return report(made.error().code, std::string(function) + ": " + made.error().message);
+    *ptr = *made;
+    return TRIBUTARY_OK;
+  });
+}
+
+tributary_status tributary_mem_free(void* ptr) {
+  constexpr const char* function = "tributary_mem_free";
+  return guarded(function, [&]() -> tributary_status {
+    if (ptr == nullptr) return TRIBUTARY_OK;
+    const Status status = transport::free_shared(static_cast<std::byte*>(ptr));
+    return status ? TRIBUTARY_OK : report(status.error().code, std::string(function) + ": " + status.error().message);
+  });
+}
+
+tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details) {
+  constexpr const char* function = "tributary_mem_info";
+  return guarded(function, [&]() -> tributary_status {
+    if (details == nullptr || details->struct_bytes < sizeof(std::size_t)) {
+      return report(Errc::bad_argument,
+                    std::string(function) + ": details->struct_bytes must be set to sizeof(tributary_mem_details)");
+    }
+    const auto memory = memories().find(mem);
+    if (!memory) return report(Errc::bad_argument, std::string(function) + ": mem is no live registration");
+    tributary_mem_details ours{};
+    ours.struct_bytes = details->struct_bytes;
+    ours.shared = memory->not_shared.empty() ? 1 : 0;
+    memory->not_shared.copy(ours.reason, sizeof ours.reason - 1);
+    std::memcpy(details, &ours, std::min(details->struct_bytes, sizeof ours));
+    return TRIBUTARY_OK;
   });
 }
 

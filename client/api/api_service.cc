@@ -1,8 +1,11 @@
-// tributary.h: is there a service?
+// tributary.h: what is there before there is a communicator: the service, the transport.
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "client/api/guard.h"
 #include "client/api/settings.h"
+#include "client/api/transports.h"
 #include "tributary/manager_client/manager_client.h"
 
 using namespace tributary;          // NOLINT(google-build-using-namespace): this file is the C names' side of it
@@ -37,5 +40,19 @@ tributary_status tributary_service_check(const tributary_config* config) {
     if (status) return TRIBUTARY_OK;
     status.error().message = std::string(function) + ": " + status.error().message;
     return report(status.error());
+  });
+}
+
+tributary_status tributary_transport_name(const tributary_config* config, const char** name) {
+  constexpr const char* function = "tributary_transport_name";
+  return guarded(function, [&]() -> tributary_status {
+    if (name == nullptr) return report(Errc::bad_argument, std::string(function) + ": name is NULL");
+    *name = nullptr;
+    const auto settings = load_settings(config);
+    const auto chosen = settings ? choose_transport(settings->transports) : std::unexpected(settings.error());
+    if (!chosen) return report(chosen.error().code, std::string(function) + ": " + chosen.error().message);
+    static constexpr std::array<const char*, 3> names{"tcp", "udp", "verbs"};
+    *name = *std::ranges::find_if(names, [&](const char* known) { return *chosen == known; });
+    return TRIBUTARY_OK;
   });
 }

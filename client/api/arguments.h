@@ -28,6 +28,7 @@ struct CheckedCall {
   Signature signature;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
+  bool plain_memory = true;  // host memory of the caller's own
   bool in_place = false;
   std::size_t send_bytes = 0, recv_bytes = 0;  // that this rank reads and writes
 

@@ -54,6 +54,7 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
         "or before a fork, was used already, or " +
             std::to_string(kMeetingsMax) + " newer ones have been made since");
   }
+  parts.settings.link_keys = parts.meeting->keys();
   if (wants_manager(settings, parts.settings.nranks)) {
     auto service = HttpGroupService::create({settings.manager, std::move(token)}, parts.meeting->transport());
     if (!service) return std::unexpected(service.error());
@@ -74,7 +75,11 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     address = parts.settings.advertised_host = std::move(*chosen);
   }
   parts.settings.listen = {address, 0};
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory);
+  auto keys = make_link_keys(parts.transport_name, settings.packet_security);
+  if (!keys) return std::unexpected(keys.error());
+  (*keys)->set_peers(link_secret_of_peers(id.secret));
+  parts.settings.link_keys = *keys;
+  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys));
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};
@@ -95,6 +100,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.lanes = settings.lanes;
   s.path = settings.path;
   s.local = settings.local;
+  s.attach = settings.attach;
   s.manager_configured = !settings.manager.empty();
   s.timeout = settings.timeout;
   s.tuning = settings.tuning;
@@ -109,7 +115,11 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
 }
 
 local::Call local_call(const CheckedCall& call) {
-  return {.signature = call.signature, .send = call.send, .recv = call.recv, .in_place = call.in_place};
+  return {.signature = call.signature,
+          .send = call.send,
+          .recv = call.recv,
+          .in_place = call.in_place,
+          .plain_memory = call.plain_memory};
 }
 
 void end_requests(std::uint64_t comm_id, const Error& why) {
@@ -227,6 +237,7 @@ namespace {
 CheckedCall on_host(CheckedCall call, const gpu::StagedCall& staged) {
   call.send = staged.host().send;
   call.recv = staged.host().recv;
+  call.plain_memory = false;  // a device's driver has it pinned
   return call;
 }
 
@@ -319,6 +330,28 @@ std::unique_ptr<transport::KeptMemory> Comm::keep_registered(std::span<const std
   return thread_->keep_registered(memory);
 }
 
+std::string Comm::announce(RegisteredMemory& memory) {
+  std::vector<std::shared_ptr<local::Regions>> to;
+  if (local_) {
+    to = {local_->group->regions()};
+  } else {
+    static_cast<void>(ask([&to](Communicator& c, const Done& done) {
+      to = c.regions();
+      done({});
+    }));
+  }
+  if (to.empty()) return "no other rank of this communicator shares memory with this one";
+  const auto* at = static_cast<const std::byte*>(memory.address);
+  for (const auto& regions : to) {
+    auto range = transport::find_shared({at, memory.bytes});
+    if (!range) return range.error().message;
+    auto announced = local::AnnouncedRange::announce(regions, at, std::move(*range));
+    if (!announced) return announced.error().message;
+    memory.announced.push_back(std::move(*announced));
+  }
+  return "";
+}
+
 Result<CommunicatorInfo> Comm::info() {
   const auto info = std::make_shared<CommunicatorInfo>();
   auto status = ask([info](Communicator& c, const Done& done) {
@@ -326,6 +359,7 @@ Result<CommunicatorInfo> Comm::info() {
     done({});
   });
   if (!status) return std::unexpected(status.error());
+  info->transport = transport_name_;
   return *info;
 }
 

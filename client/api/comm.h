@@ -3,6 +3,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "client/api/arguments.h"
 #include "client/api/handle_table.h"
@@ -13,13 +15,15 @@
 
 namespace tributary::client {
 
-/// Memory that the caller has announced. On tcp nothing has to be done with it: the handle only counts. For memory of a
-/// GPU what calls with it need was made ready.
+/// Memory that calls will use again. Ranks of the same host map it, if it can be shared; for memory of a GPU what calls
+/// with it need was made ready; on tcp nothing has to be done with it.
 struct RegisteredMemory {
   std::uint64_t comm_id = 0;
   const void* address = nullptr;
   std::size_t bytes = 0;
   std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport registers nothing
+  std::vector<local::AnnouncedRange> announced{};
+  std::string not_shared{};  // why ranks of the same host do not map it
 };
 
 class Comm {
@@ -58,6 +62,9 @@ class Comm {
   [[nodiscard]] Result<CommunicatorInfo> info();
   /// Of this communicator's transport; nullptr: it registers nothing, or is over.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
+
+  /// To the ranks of this host, that they map it. Why they cannot; empty: they can.
+  [[nodiscard]] std::string announce(RegisteredMemory& memory);
 
   /// Makes ready what calls with memory of this GPU need.
   [[nodiscard]] Status prepare_gpu(int device) { return stager_->prepare(device); }

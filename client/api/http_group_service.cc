@@ -127,6 +127,8 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
     wanted.job = request.job;
     wanted.hosts = request.hosts;
     wanted.lanes = request.lanes;
+    wanted.packet_security = request.packet_security;
+    wanted.exchange_key = request.exchange_key;
     transport.post([answer = std::move(answer), result = to_descriptor(client.request_group(wanted))]() mutable {
       answer(std::move(result));
     });

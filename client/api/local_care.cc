@@ -14,6 +14,8 @@ constexpr transport::Duration kEager = 200us;
 // They are not, or they compute.
 constexpr transport::Duration kPatient = 1ms;
 constexpr transport::Duration kInspectPeriod = 4ms;
+// How soon what another rank has registered is mapped while nothing is called.
+constexpr transport::Duration kAttendPeriod = 20ms;
 }  // namespace
 
 // Whoever posts a call counts it first and looks at attends_ then, sequentially consistent as here: one of both sees
@@ -21,6 +23,10 @@ constexpr transport::Duration kInspectPeriod = 4ms;
 transport::Duration LocalCare::turn(transport::TimePoint now, transport::Duration limit) {
   if (!calls_) return limit;
   local::CallQueue& queue = calls_->queue;
+  if (now >= attend_at_) {
+    queue.attend();
+    attend_at_ = now + kAttendPeriod;
+  }
   if (!queue.neglected()) {
     if (!attends_.load(std::memory_order_relaxed)) return limit;
     attends_.store(false);

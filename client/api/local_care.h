@@ -27,6 +27,7 @@ class LocalCare {
   std::uint64_t steps_ = 0;
   transport::TimePoint moved_at_{};
   transport::TimePoint inspect_at_{};
+  transport::TimePoint attend_at_{};
 };
 
 }  // namespace tributary::client

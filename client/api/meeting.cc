@@ -24,9 +24,12 @@ void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
 }
 
 Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host,
-                                               bool shared_memory) {
+                                               bool shared_memory, PacketSecurity security) {
   std::unique_ptr<Meeting> meeting(new Meeting);
-  auto made = make_transport(transport, host, shared_memory);
+  auto keys = make_link_keys(transport, security);
+  if (!keys) return std::unexpected(keys.error());
+  meeting->keys_ = std::move(*keys);
+  auto made = make_transport(transport, host, shared_memory, meeting->keys_);
   if (!made) return std::unexpected(made.error());
   meeting->transport_ = std::move(*made);
   auto listener = meeting->transport_->listen({host, 0}, *meeting->relay_);
@@ -35,6 +38,7 @@ Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, con
   auto secret = random_secret();
   if (!secret) return std::unexpected(secret.error());
   meeting->id_ = {meeting->listener_->local(), *secret};
+  meeting->keys_->set_peers(link_secret_of_peers(*secret));
   return meeting;
 }
 
@@ -58,8 +62,9 @@ Registry& registry() {
 
 }  // namespace
 
-Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, bool shared_memory) {
-  auto meeting = Meeting::open(transport, host, shared_memory);
+Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, bool shared_memory,
+                                   PacketSecurity security) {
+  auto meeting = Meeting::open(transport, host, shared_memory, security);
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;

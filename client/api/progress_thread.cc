@@ -19,10 +19,10 @@ constexpr transport::Duration kTickBusy = 4ms;
 constexpr transport::Duration kTickIdle = 25ms;
 // For the last words to other ranks: they are a few bytes each, so only a peer that does not read costs so long.
 constexpr transport::Duration kFlushLimit = 200ms;
-// A parked thread looks so often whether callers still drive: the longest that something waits for which nobody waits.
-// While they do it looks half as often each time, down to kParkPeriodMax: where ranks outnumber cores, its looks cost
-// the others their cores. A caller that leaves something behind ends that (stir()).
-constexpr transport::Duration kParkPeriod = 250us;
+// A parked thread looks so often whether callers still drive. Where they leave something behind for which nobody waits,
+// it waits no longer than the first; as long as they do not, the thread looks twice as seldom each time, because with
+// more ranks than cores each look takes the core from a rank that works.
+constexpr transport::Duration kParkPeriodMin = 250us;
 constexpr transport::Duration kParkPeriodMax = 4ms;
 // So long after the last caller it believes that another one comes. Meanwhile what the other ranks send lies in the
 // sockets, which only control messages mind.
@@ -61,43 +61,37 @@ ProgressThread::~ProgressThread() {
 
 // What goes wrong in a caller's turn ends the communicator on its own thread, as if it had driven.
 template <class Work>
-void ProgressThread::as_caller(Next next, Work work) {
+void ProgressThread::as_caller(Work work, bool comes_back) {
   try {
     work();
   } catch (...) {
     broken_ = std::current_exception();
   }
-  leave_seat(next);
+  leave_seat(comes_back);
 }
 
-void ProgressThread::leave_seat(Next next) {
+void ProgressThread::leave_seat(bool comes_back) {
   const bool broken = broken_ != nullptr;
-  const bool unfinished = next != Next::wait && communicator_ && !communicator_->idle();
+  const bool unfinished = !comes_back && communicator_ && !communicator_->idle();
   unfinished_.store(unfinished);
   seat_.leave();
-  if (broken || sleepers_.load() > 0) return recall();
-  if (unfinished) stir();
-}
-
-/// A parked thread looks within kParkPeriod. Pairs with park(): either it sees what has made this necessary, or this
-/// sees that it sleeps for longer.
-void ProgressThread::stir() {
-  if (!sleeps_long_.exchange(false)) return;
-  {
-    const std::lock_guard lock(park_mutex_);
-    stirred_ = true;
+  if (broken || sleepers_.load() > 0) {
+    recall();
+  } else if (unfinished) {
+    hurry();
   }
-  park_changed_.notify_one();
 }
 
 bool ProgressThread::submit(Call call, Next next) {
   if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
-    as_caller(next, [&] {
-      if (broken_) return;  // the end that is coming answers it, as everything that is outstanding
-      run_calls();          // those that were submitted before
-      call(*communicator_);
-      if (next == Next::leave) turn(transport_->now());  // sends what it has queued
-    });
+    as_caller(
+        [&] {
+          if (broken_) return;  // the end that is coming answers it, as everything that is outstanding
+          run_calls();          // those that were submitted before
+          call(*communicator_);
+          if (next == Next::leave) turn(transport_->now());  // sends what it has queued
+        },
+        next == Next::wait);
     return true;
   }
   {
@@ -118,7 +112,7 @@ bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> 
     callers_.fetch_add(1);
     const Driver driver = seat_.try_take(Driver::caller);
     if (driver == Driver::nobody) {
-      as_caller(Next::leave, [&] { drive_for(request, deadline); });
+      as_caller([&] { drive_for(request, deadline); }, false);
       callers_.fetch_sub(1);
       break;
     }
@@ -140,16 +134,19 @@ bool ProgressThread::wait(Request& request, std::optional<transport::TimePoint> 
 
 void ProgressThread::drive_for(Request& request, const std::optional<transport::TimePoint>& deadline) {
   const transport::TimePoint until = deadline.value_or(transport::TimePoint::max());
-  unfinished_.store(false);  // somebody is at it
-  while (!broken_ && !request.done() && !stopping_.load(std::memory_order_relaxed) && transport_->now() < until)
+  while (!broken_ && !request.done() && !stopping_.load(std::memory_order_relaxed)) {
+    if (deadline && transport_->now() >= until) break;
     turn(until);
+  }
 }
 
 void ProgressThread::help() {
   if (seat_.try_take(Driver::caller) == Driver::nobody)
-    as_caller(Next::leave, [this] {
-      if (!broken_) turn(transport_->now());
-    });
+    as_caller(
+        [this] {
+          if (!broken_) turn(transport_->now());
+        },
+        false);
 }
 
 void ProgressThread::wake_driver() {
@@ -160,8 +157,18 @@ void ProgressThread::wake_driver() {
 // A parked thread looks by itself, soon enough.
 void ProgressThread::attend_to_local() {
   if (local_care_.attends()) return;
-  stir();
   wake_driver();
+  hurry();
+}
+
+/// A thread that is parked for long looks soon.
+void ProgressThread::hurry() {
+  if (!patient_.load()) return;
+  {
+    const std::lock_guard lock(park_mutex_);
+    hurried_ = true;
+  }
+  park_changed_.notify_one();
 }
 
 void ProgressThread::recall() {
@@ -251,6 +258,7 @@ void ProgressThread::turn(transport::TimePoint until) {
 }
 
 void ProgressThread::let_callers_drive() {
+  park_period_ = kParkPeriodMin;
   seat_.leave();
   do {
     park();
@@ -260,16 +268,15 @@ void ProgressThread::let_callers_drive() {
 void ProgressThread::park() {
   std::unique_lock lock(park_mutex_);
   parked_.store(true);
-  if (park_period_ > kParkPeriod) {
-    sleeps_long_.store(true);
-    const bool left_behind = unfinished_.load() || local_care_.neglected();
-    if (!left_behind)
-      park_changed_.wait_for(lock, park_period_ - kParkPeriod, [this] { return recalled_ || stirred_; });
-    sleeps_long_.store(false);
-    if (left_behind || stirred_) park_period_ = kParkPeriod;
-    stirred_ = false;
+  // Sequentially consistent, as what leave_seat() and whoever posts a local call store and look at: one of both sees
+  // the other.
+  patient_.store(park_period_ > kParkPeriodMin);
+  if (unfinished_.load() || local_care_.neglected()) park_period_ = kParkPeriodMin;
+  if (park_changed_.wait_for(lock, park_period_, [this] { return recalled_ || hurried_; })) {
+    park_period_ = kParkPeriodMin;
   }
-  park_changed_.wait_for(lock, kParkPeriod, [this] { return recalled_; });
+  hurried_ = false;
+  patient_.store(false);
   parked_.store(false);
 }
 
@@ -285,10 +292,9 @@ bool ProgressThread::take_over() {
   if (turns != turns_seen_) {
     turns_seen_ = turns;
     driven_at_ = now;
-    park_period_ = std::clamp(2 * park_period_, kParkPeriod, kParkPeriodMax);
+    park_period_ = std::min(park_period_ * 2, kParkPeriodMax);
     if (!must) return false;
   }
-  park_period_ = kParkPeriod;
   if (callers_.load() > 0 && !stopping_.load()) return false;  // who drives now takes the calls, too
   const bool needed = unfinished_.load(std::memory_order_relaxed) || local_care_.neglected();
   if (!must && !needed && now - driven_at_ < kLinger) return false;

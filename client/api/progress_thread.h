@@ -4,7 +4,7 @@
 // one thread to another; UCX and Open MPI make progress in this way too.
 //
 // Who drives owns transport and communicator (DrivingSeat). The thread leaves the seat when a caller wants it, parks,
-// looks from time to time whether callers still come, and drives again when none has come for kLinger, or at once when
+// looks every kParkPeriod whether callers still come, and drives again when none has come for kLinger, or at once when
 // something is outstanding that nobody waits for.
 #include <atomic>
 #include <condition_variable>
@@ -79,15 +79,15 @@ class ProgressThread {
   // whoever drives
   void turn(transport::TimePoint until);
   void run_calls();
-  void leave_seat(Next next);
+  void leave_seat(bool comes_back);
   // callers
   void drive_for(Request& request, const std::optional<transport::TimePoint>& deadline);
   template <class Work>
-  void as_caller(Next next, Work work);
+  void as_caller(Work work, bool comes_back);
   void wake_driver();
   void attend_to_local();
   void recall();
-  void stir();
+  void hurry();
   void tell_path(const std::string& line) const;
   void tell_failure();
   void flush();
@@ -113,11 +113,11 @@ class ProgressThread {
   transport::TimePoint driven_at_{};
   std::mutex park_mutex_;
   std::condition_variable park_changed_;
-  bool recalled_ = false;                 // under park_mutex_
-  bool stirred_ = false;                  // under park_mutex_
-  transport::Duration park_period_{};     // the thread's own
-  std::atomic<bool> sleeps_long_{false};  // longer than it may once something is left behind
+  bool recalled_ = false;              // under park_mutex_
+  bool hurried_ = false;               // under park_mutex_
+  transport::Duration park_period_{};  // the thread's own
   std::atomic<bool> parked_{false};
+  std::atomic<bool> patient_{false};  // parked for longer than is good for what nobody waits for
 
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

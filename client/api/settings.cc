@@ -85,10 +85,21 @@ bool set_shared_memory(ClientSettings& s, std::string_view value) {
   return s.shared_memory || value == "off";
 }
 
+bool set_attach(ClientSettings& s, std::string_view value) {
+  s.attach = value == "auto";
+  return s.attach || value == "off";
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
       s.transports, [](const std::string& name) { return std::ranges::find(kTransports, name) != kTransports.end(); });
+}
+
+bool set_packet_security(ClientSettings& s, std::string_view value) {
+  const auto security = parse_packet_security(value);
+  s.packet_security = security.value_or(PacketSecurity::encrypt);
+  return security.has_value();
 }
 
 bool set_lanes(ClientSettings& s, std::string_view value) {
@@ -118,7 +129,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 13> kSettings{{
+constexpr std::array<Setting, 14> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -137,9 +148,18 @@ constexpr std::array<Setting, 13> kSettings{{
       "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
       "through memory that they share."},
      set_shared_memory},
+    {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
+      "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
+      "kernel "
+      "allows it and it is the faster way."},
+     set_attach},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},
+    {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
+      "Where transport is udp: authenticate lets nobody else make, change or repeat a packet; encrypt hides payloads, "
+      "too. The same on every rank."},
+     set_packet_security},
     {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
       "Independent trees that share a group's traffic, each with its own connections."},
      set_lanes},

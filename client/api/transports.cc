@@ -24,9 +24,11 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
 }
 
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
-                                                             bool shared_memory) {
+                                                             bool shared_memory,
+                                                             std::shared_ptr<transport::LinkKeys> keys) {
   if (name == "udp") {
-    return std::make_unique<transport::UdpTransport>(transport::UdpSettings{.bind_address = own_address});
+    return std::make_unique<transport::UdpTransport>(
+        transport::UdpSettings{.bind_address = own_address, .keys = std::move(keys)});
   }
   if (name != "verbs") {
     transport::NearSettings settings{.shared_memory = shared_memory};
@@ -36,6 +38,16 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     return std::make_unique<transport::NearTransport>(settings);
   }
   return transport::VerbsTransport::create({.bind_address = own_address});
+}
+
+Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {
+  if (security != PacketSecurity::off && name != "udp") {
+    return fail(Errc::bad_config, "TRIBUTARY_PACKET_SECURITY is " + std::string(to_string(security)) +
+                                      ", but the transport is " + name +
+                                      ", which has no packets of ours: set TRIBUTARY_TRANSPORT=udp, or "
+                                      "TRIBUTARY_PACKET_SECURITY=off");
+  }
+  return std::make_shared<transport::LinkKeys>(security);
 }
 
 }  // namespace tributary::client

@@ -81,6 +81,18 @@ Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t num
   return keyed_hash(secret, "", "secret of " + std::string(purpose), number);
 }
 
+LinkSecret link_secret_of_peers(const Secret& secret) {
+  constexpr std::string_view kPurpose = "tributary packets between ranks";
+  const Digest digest = hmac_sha256(secret, std::as_bytes(std::span(kPurpose)));
+  LinkSecret link;
+  std::copy_n(digest.begin(), link.size(), link.begin());
+  return link;
+}
+
+Result<ExchangeKey> exchange_key_of_group(const Secret& secret) {
+  return exchange_key_of(secret, "tributary group exchange");
+}
+
 bool same_proof(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

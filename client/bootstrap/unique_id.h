@@ -10,6 +10,7 @@
 
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::client {
 
@@ -34,6 +35,10 @@ struct UniqueId {
                                 std::uint32_t rank);
 /// Of the group's secret: one for a part of the group.
 [[nodiscard]] Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t number);
+/// What packets between the group's ranks are sealed with.
+[[nodiscard]] LinkSecret link_secret_of_peers(const Secret& secret);
+/// Whose public half the manager is told, so that it can hide the secrets of the ranks' places from everybody else.
+[[nodiscard]] Result<ExchangeKey> exchange_key_of_group(const Secret& secret);
 /// Constant time.
 [[nodiscard]] bool same_proof(std::string_view a, std::string_view b) noexcept;
 [[nodiscard]] std::string random_nonce();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "client/bootstrap/control_link.h"
 #include "client/collectives/payload.h"
@@ -509,13 +510,28 @@ CommunicatorInfo Communicator::info() const {
   if (local_) {
     info.operations += local_->queue.ended();
     info.bytes_local = local_->queue.bytes();
+    info.direct = local_->group->direct_calls();
   }
+  if (host_level_) info.direct = host_level_->direct_pieces();
+  if (trees_ && !frozen_)
+    info.lanes_shared = static_cast<std::uint32_t>(
+        std::ranges::count_if(trees_->lanes, [](const auto& lane) { return lane->shares_memory(); }));
+  if (mesh_) std::tie(info.links, info.links_shared) = mesh_->open_links();
   if (host_level_ && host_level_->between() != nullptr) {
     const CommunicatorInfo between = host_level_->between()->info();
     info.bytes_in_network += between.bytes_in_network;
     info.bytes_fallback += between.bytes_fallback;
+    info.lanes_shared = between.lanes_shared;
+    info.links += between.links;
+    info.links_shared += between.links_shared;
   }
   return info;
+}
+
+std::vector<std::shared_ptr<local::Regions>> Communicator::regions() const {
+  if (local_) return {local_->group->regions()};
+  if (host_level_) return host_level_->regions();
+  return {};
 }
 
 std::vector<Communicator::LanePosition> Communicator::lane_positions() const {

@@ -60,8 +60,10 @@ struct CommunicatorSettings {
   tuning::Table tuning_table;  // of TuningMode::table
   bool local =
       false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
+  bool attach = true;  // ranks of one host copy from each other's memory by the kernel, where it allows that
   std::function<void()> local_left_alone{};  // CallQueue's
   bool manager_configured = false;
+  std::shared_ptr<transport::LinkKeys> link_keys{};  // the transport's, where it seals packets
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
       suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
@@ -83,12 +85,15 @@ struct CommunicatorInfo {
   std::uint64_t bytes_in_network = 0;
   std::uint64_t bytes_fallback = 0;
   std::uint64_t bytes_local = 0;
+  std::uint64_t direct = 0;  // of the collectives, or their pieces, in shared memory: without copies
+  std::uint32_t lanes_shared = 0, links = 0, links_shared = 0;  // see tributary_info
   std::uint32_t hosts = 0;  // whose ranks reduce among themselves first; 0: all ranks are alike
   std::uint64_t failovers = 0;
   std::uint64_t returns = 0;
   std::uint64_t last_pause_us = 0;
   std::uint64_t longest_pause_us = 0;
   std::string reason;
+  std::string transport;  // between hosts; the caller's to fill in
 };
 
 class Communicator final : public transport::Acceptor,
@@ -120,6 +125,8 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit);
 
   [[nodiscard]] CommunicatorInfo info() const;
+  /// Where buffers are announced to the other ranks of this host; empty where those share no memory.
+  [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
   [[nodiscard]] bool ready() const noexcept { return ready_; }
   /// All ranks have introduced themselves.
   [[nodiscard]] bool has_met() const noexcept { return mesh_ != nullptr; }
@@ -202,6 +209,7 @@ class Communicator final : public transport::Acceptor,
 
   // trees coming and going (communicator_trees.cc)
   void on_descriptor(const ControlMessage& message);
+  [[nodiscard]] Status take_link_secrets(const GroupDescriptor& descriptor);
   void on_propose(const ControlMessage& message);
   void on_commit(const ControlMessage& message);
   void on_freeze(const ControlMessage& message);
@@ -253,6 +261,7 @@ class Communicator final : public transport::Acceptor,
   transport::Transport& transport_;
   GroupService* const service_;
   const CommunicatorSettings settings_;
+  std::vector<LinkName> sealed_links_;  // of the newest trees, in settings_.link_keys
   transport::TimePoint now_{};
 
   // membership

@@ -169,6 +169,10 @@ void Communicator::start_coordinator() {
   c.hosts = hosts_;
   c.job = settings_.job;
   c.lanes = settings_.lanes;
+  if (settings_.link_keys) c.packet_security = settings_.link_keys->least();
+  if (c.packet_security != PacketSecurity::off) {
+    if (const auto exchange = exchange_key_of_group(settings_.id.secret)) c.exchange_key = exchange->public_key();
+  }
   c.known_as = settings_.known_as;
   c.first_commit = local_ ? kCommitLocal : host_level_ ? kCommitHosts : 0;
   c.use_trees = settings_.nranks > 1 && settings_.manager_configured && settings_.path != PathMode::fallback &&

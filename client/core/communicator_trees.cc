@@ -9,6 +9,8 @@
 
 namespace tributary::client {
 
+using transport::LinkKeys;
+
 namespace {
 constexpr auto kJoinLimit = std::chrono::seconds(5);
 }
@@ -28,6 +30,7 @@ void Communicator::on_descriptor(const ControlMessage& message) {
       return refuse("the lanes differ in segment size or window");
     }
   }
+  if (auto ok = take_link_secrets(*descriptor); !ok) return refuse(ok.error().message);
   forming_ = std::make_unique<Trees>();
   forming_->generation = message.epoch;
   forming_->descriptor = std::move(*descriptor);
@@ -42,6 +45,32 @@ void Communicator::on_descriptor(const ControlMessage& message) {
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport_, kJoinLimit);
   }
+}
+
+/// The secrets that this rank's connections to its leaves are sealed with; they are good until the next trees come, and
+/// needed for opening alone.
+Status Communicator::take_link_secrets(const GroupDescriptor& d) {
+  LinkKeys* const keys = settings_.link_keys.get();
+  const PacketSecurity least = keys != nullptr ? keys->least() : PacketSecurity::off;
+  for (const LinkName& name : std::exchange(sealed_links_, {})) keys->remove(name);
+  if (d.security < least || (d.security != PacketSecurity::off && keys == nullptr)) {
+    return fail(Errc::denied, "the trees have packet security '" + std::string(to_string(d.security)) +
+                                  "', this rank '" + std::string(to_string(least)) +
+                                  "': set the same TRIBUTARY_PACKET_SECURITY on every rank");
+  }
+  if (d.security == PacketSecurity::off) return {};
+  const auto exchange = exchange_key_of_group(settings_.id.secret);
+  if (!exchange) return std::unexpected(exchange.error());
+  const auto shared = exchange->agree(d.exchange_key);
+  if (!shared) return std::unexpected(shared.error());
+  for (const LaneDescriptor& lane : d.lanes) {
+    const auto claims = read_claims(lane.entries[0].tokens.front());
+    if (!claims) return std::unexpected(claims.error());
+    const LinkName name{claims->group, claims->epoch, claims->lane, claims->child};
+    keys->add(name, masked(claims->masked_secret, *shared, name, claims->aggregator), d.security);
+    sealed_links_.push_back(name);
+  }
+  return {};
 }
 
 void Communicator::lane_ready(std::uint32_t) {

@@ -101,6 +101,7 @@ local::GroupSettings HostLevel::settings_here() const {
   s.timeout = std::chrono::hours(24 * 365);  // see settings_between()
   s.host = parts_.settings.host_id;
   s.crowded = s.ranks > local::usable_cores();
+  s.attach = parts_.settings.attach;
   s.known_as = members;
   return s;
 }
@@ -213,7 +214,10 @@ Duration HostLevel::attend(TimePoint now, Duration limit, bool quiet) {
 
 void HostLevel::tick(TimePoint now) {
   if (between_) between_->tick(now);
-  if (runner_) runner_->inspect();
+  if (runner_) {
+    runner_->inspect();
+    runner_->attend();
+  }
   if (now >= leaves_until_) {
     if (auto left = std::exchange(left_, nullptr)) left();
   }

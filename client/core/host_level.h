@@ -66,6 +66,10 @@ class HostLevel {
   /// When something was done last, here or, on a leader, between the hosts.
   [[nodiscard]] transport::TimePoint progress_at() const noexcept;
   [[nodiscard]] std::uint64_t steps() const noexcept { return runner_ ? runner_->steps() : 0; }
+  [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const {
+    return runner_ ? runner_->regions() : std::vector<std::shared_ptr<local::Regions>>{};
+  }
+  [[nodiscard]] std::uint64_t direct_pieces() const noexcept { return runner_ ? runner_->direct_pieces() : 0; }
   [[nodiscard]] std::string waits_for() const { return runner_ ? runner_->waits_for() : "nothing"; }
   [[nodiscard]] const hosts::HostMap& map() const noexcept { return parts_.map; }
   /// A leader's; nullptr on the others.

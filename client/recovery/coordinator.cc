@@ -43,7 +43,12 @@ void Coordinator::ask(TimePoint now) {
   if (group_ != 0) {
     service_->rebuild(group_, epoch_, failed_, std::move(answer));
   } else {
-    service_->request({settings_.job, settings_.hosts, settings_.lanes}, std::move(answer));
+    service_->request({.job = settings_.job,
+                       .hosts = settings_.hosts,
+                       .lanes = settings_.lanes,
+                       .packet_security = settings_.packet_security,
+                       .exchange_key = settings_.exchange_key},
+                      std::move(answer));
   }
 }
 

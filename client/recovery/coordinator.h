@@ -24,6 +24,8 @@ struct CoordinatorSettings {
   std::vector<std::string> hosts;  // by rank
   std::string job;
   std::uint32_t lanes = 1;
+  PacketSecurity packet_security = PacketSecurity::off;
+  ExchangePublicKey exchange_key{};       // GroupRequest's
   bool use_trees = false;                 // a manager is configured and the path is not "fallback"
   std::string why_not;                    // else the reason, for people
   std::uint64_t first_commit = 0;         // kCommit...: what says that the ranks need no tree of these

@@ -16,7 +16,7 @@ struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;
   std::uint8_t lane;
-  std::uint8_t kind;
+  std::uint8_t kind;  // lower half; upper half: the security of packets
   std::uint8_t root;
   std::uint64_t group;
   std::int64_t expires_at;
@@ -31,7 +31,7 @@ struct ClaimsWire {
   char job[kNameBytes];
   char aggregator[kNameBytes];
   char parent_host[kNameBytes];
-  std::uint8_t reserved[16];
+  std::byte masked_secret[kLinkSecretBytes];
 };
 static_assert(sizeof(ClaimsWire) == kClaimsBytes);
 
@@ -100,7 +100,7 @@ ClaimsWire to_wire(const TokenClaims& c) noexcept {
   w.magic = kTokenMagic;
   w.version = kProtocolVersion;
   w.lane = c.lane;
-  w.kind = static_cast<std::uint8_t>(c.kind);
+  w.kind = static_cast<std::uint8_t>(static_cast<unsigned>(c.kind) | static_cast<unsigned>(c.security) << 4U);
   w.root = c.root ? 1 : 0;
   w.group = c.group;
   w.expires_at = c.expires_at;
@@ -115,13 +115,15 @@ ClaimsWire to_wire(const TokenClaims& c) noexcept {
   put_name(w.job, c.job);
   put_name(w.aggregator, c.aggregator);
   put_name(w.parent_host, c.parent_host);
+  std::memcpy(w.masked_secret, c.masked_secret.data(), c.masked_secret.size());
   return w;
 }
 
 TokenClaims from_wire(const ClaimsWire& w) {
   TokenClaims c;
   c.lane = w.lane;
-  c.kind = static_cast<ChildKind>(w.kind);
+  c.kind = static_cast<ChildKind>(w.kind & 15U);
+  c.security = static_cast<PacketSecurity>(w.kind >> 4U);
   c.root = w.root != 0;
   c.group = w.group;
   c.expires_at = w.expires_at;
@@ -136,6 +138,7 @@ TokenClaims from_wire(const ClaimsWire& w) {
   c.job = take_name(w.job);
   c.aggregator = take_name(w.aggregator);
   c.parent_host = take_name(w.parent_host);
+  std::memcpy(c.masked_secret.data(), w.masked_secret, c.masked_secret.size());
   return c;
 }
 
@@ -218,20 +221,28 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
                        kClaimsBytes) != 1) {
     return fail(Errc::denied, "the credential is not signed by this cluster's manager");
   }
-  ClaimsWire wire;
-  std::memcpy(&wire, token.data(), sizeof wire);
   // From here on the bytes are the manager's own; what can still be wrong is their age, or a manager of another
   // version.
-  if (wire.magic != kTokenMagic || wire.version != kProtocolVersion)
-    return fail(Errc::corrupt, "the credential is of another protocol version");
-  if (wire.kind > static_cast<std::uint8_t>(ChildKind::aggregator))
-    return fail(Errc::corrupt, "the credential names an unknown kind of child");
-  TokenClaims claims = from_wire(wire);
-  if (auto ok = check_bounds(claims); !ok) return fail(Errc::corrupt, ok.error().message);
-  if (now_s >= claims.expires_at) {
-    return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims.expires_at) +
+  auto claims = read_claims(token);
+  if (!claims) return claims;
+  if (now_s >= claims->expires_at) {
+    return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims->expires_at) +
                                   " s ago; ask the manager for a new one (are the clocks set?)");
   }
+  return claims;
+}
+
+Result<TokenClaims> read_claims(const Token& token) {
+  ClaimsWire wire;
+  std::memcpy(&wire, token.data(), sizeof wire);
+  if (wire.magic != kTokenMagic || wire.version != kProtocolVersion)
+    return fail(Errc::corrupt, "the credential is of another protocol version");
+  if ((wire.kind & 15U) > static_cast<std::uint8_t>(ChildKind::aggregator))
+    return fail(Errc::corrupt, "the credential names an unknown kind of child");
+  if (wire.kind >> 4U > static_cast<std::uint8_t>(PacketSecurity::encrypt))
+    return fail(Errc::corrupt, "the credential asks for a security of packets that is not known here");
+  TokenClaims claims = from_wire(wire);
+  if (auto ok = check_bounds(claims); !ok) return fail(Errc::corrupt, ok.error().message);
   return claims;
 }
 

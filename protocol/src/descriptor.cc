@@ -158,13 +158,18 @@ nlohmann::json to_json(const GroupDescriptor& d) {
                      {"levels", lane.levels},
                      {"ranks", std::move(ranks)}});
   }
-  return {{"group", d.group},
-          {"epoch", d.epoch},
-          {"job", d.job},
-          {"expires_at", d.expires_at},
-          {"lease_seconds", d.lease_seconds},
-          {"reason", d.reason},
-          {"lanes", std::move(lanes)}};
+  json object = {{"group", d.group},
+                 {"epoch", d.epoch},
+                 {"job", d.job},
+                 {"expires_at", d.expires_at},
+                 {"lease_seconds", d.lease_seconds},
+                 {"reason", d.reason},
+                 {"lanes", std::move(lanes)}};
+  if (d.security != PacketSecurity::off) {
+    object["packet_security"] = std::string(to_string(d.security));
+    object["exchange_key"] = to_base64(d.exchange_key);
+  }
+  return object;
 }
 
 Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object) {
@@ -176,6 +181,17 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object)
   d.expires_at = members.number<std::int64_t>("expires_at", 0, INT64_MAX);
   d.lease_seconds = members.number<std::uint32_t>("lease_seconds", 0, 1U << 30);
   d.reason = members.text("reason", 4096);
+  if (object.is_object() && object.contains("packet_security")) {
+    const auto security = parse_packet_security(members.text("packet_security", 16));
+    if (!security) members.complain("packet_security: " + security.error().message);
+    d.security = security.value_or(PacketSecurity::encrypt);
+    const auto key = from_base64(members.text("exchange_key", 64));
+    if (!key || key->size() != kExchangeKeyBytes) {
+      members.complain("exchange_key is not base64 of 32 bytes");
+    } else {
+      std::memcpy(d.exchange_key.data(), key->data(), kExchangeKeyBytes);
+    }
+  }
   const json& lanes = members.array("lanes", kLanesMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
   for (std::size_t i = 0; i < lanes.size(); ++i) {

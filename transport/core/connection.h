@@ -36,6 +36,7 @@ class Connection : public Pollable {
   virtual void channel_destroyed() = 0;
   [[nodiscard]] virtual bool closed() const noexcept = 0;
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
 
  protected:
   Connection(std::string peer, ChannelHandler* handler) : peer_(std::move(peer)), handler_(handler) {}
@@ -66,6 +67,7 @@ class ConnectionChannel final : public Channel {
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
   bool closed() const noexcept override { return connection_->closed(); }
+  bool shares_memory() const noexcept override { return connection_->shares_memory(); }
   std::string peer() const override { return connection_->peer(); }
 
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }

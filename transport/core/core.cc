@@ -9,6 +9,7 @@ constexpr Duration kWaitMax = std::chrono::hours(1);             // so that "for
 constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // likewise
 constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns with work from memory alone
 constexpr int kLooksPerQuestion = 16;
+constexpr std::uint32_t kTellingsMin = 16;
 
 /// A core spends this on a turn of a loop that waits for another one.
 void relax() noexcept {
@@ -65,7 +66,30 @@ void Core::mark_ready(Duration wait) noexcept {
   for (const epoll_event& event : events) {
     if (event.data.ptr != nullptr) static_cast<Pollable*>(event.data.ptr)->mark(event.events);
   }
+  note_sole_teller(events);
   mark_changed();
+}
+
+/// Who alone has told anything for a while is who is waited for.
+void Core::note_sole_teller(std::span<const epoll_event> events) noexcept {
+  for (const epoll_event& event : events) {
+    auto* const what = static_cast<Pollable*>(event.data.ptr);
+    if (what == nullptr || (event.events & EPOLLIN) == 0) continue;
+    if (what == teller_) {
+      tellings_ = std::min(tellings_ + 1, kTellingsMin);
+    } else {
+      teller_ = what;
+      tellings_ = 0;
+    }
+  }
+}
+
+/// A socket that is read before the system has told of it brings its bytes a system call earlier. The event still
+/// comes, and costs a read in vain in one of some turns.
+bool Core::try_sole_teller() noexcept {
+  if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
+  teller_->mark(EPOLLIN);
+  return !due_.empty();
 }
 
 void Core::mark_changed() noexcept {
@@ -111,24 +135,21 @@ void Core::wait_for_work(Duration wait) {
   const TimePoint started = Clock::now();
   const TimePoint deadline = started + wait;
   const bool adaptive = busy_poll_ <= Duration::zero();
-  TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : busy_poll_);
-  bool core_wanted = false;
-  Duration waited = Duration::max();  // in vain
-  for (TimePoint now = started; callbacks_ == 0 && !shut_ && now < deadline;) {
-    if (now < spin_until) spin_on_memory();
-    const bool stays_awake = !idle() || now < spin_until;
-    mark_ready(stays_awake ? Duration::zero() : std::min(deadline, deadlines_.first()) - now);
-    now = Clock::now();
-    const bool ready = !idle();
-    run_marked();
-    if (callbacks_ != 0) {
-      waited = now - started;
-    } else if (adaptive && !ready && now < spin_until) {
-      core_wanted = yielded_to_others(now);
-      if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
+  spin_estimate_.begin(started);
+  TimePoint now = started;
+  while (callbacks_ == 0 && !shut_ && now < deadline) {
+    const bool spins = adaptive ? spin_estimate_.stays_awake(now) : now - started < busy_poll_;
+    if (spins) spin_on_memory();
+    const bool sleeps = idle() && !spins;
+    if (sleeps) spin_estimate_.sleeps();
+    if (!spins || !try_sole_teller()) {
+      mark_ready(sleeps ? std::min(deadline, deadlines_.first()) - now : Duration::zero());
     }
+    now = Clock::now();
+    run_marked();
+    if (callbacks_ == 0 && spins && adaptive && idle()) spin_estimate_.offer_core(now);
   }
-  if (adaptive) spin_estimate_.waited(waited, core_wanted);
+  if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
 }
 
 void Core::run_expired() {
@@ -189,6 +210,10 @@ void Core::watch_memory(Pollable& what) {
 void Core::leave(Pollable& what) noexcept {
   if (what.registered_at_ == Pollable::kNotRegistered) return;
   deadlines_.clear(what);
+  if (teller_ == &what) {
+    teller_ = nullptr;
+    tellings_ = 0;
+  }
   if (what.watched_at_ != Pollable::kNotRegistered) {
     watched_[what.watched_at_] = watched_.back();
     watched_[what.watched_at_]->watched_at_ = what.watched_at_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "core/deadlines.h"
@@ -48,6 +49,8 @@ class Core {
   void run_ready();
   void mark_ready(Duration wait) noexcept;
   void mark_changed() noexcept;
+  void note_sole_teller(std::span<const epoll_event> events) noexcept;
+  [[nodiscard]] bool try_sole_teller() noexcept;
   void spin_on_memory() noexcept;
   [[nodiscard]] bool fall_asleep() noexcept;
   void wake_up() noexcept;
@@ -70,6 +73,8 @@ class Core {
   std::vector<PollablePtr> registered_;
   std::vector<Pollable*> watched_;  // those whose memory others change; a part of registered_
   std::size_t turns_unasked_ = 0;   // since the system was last asked
+  Pollable* teller_ = nullptr;      // whose socket the system told of last; a part of registered_
+  std::uint32_t tellings_ = 0;      // so often in a row, and of no other
   std::size_t callbacks_ = 0;
   bool polling_ = false;
   bool asleep_ = false;

@@ -1,41 +1,109 @@
 #pragma once
-// Whether a wait is worth spinning for, told by how the last ones went.
+// Whether a wait is worth staying awake for, told by how the last ones went.
 #include <sched.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport {
 
-/// A moving share of the waits that a spin would have caught. Spinning goes on while three of four were; so where
-/// nothing comes soon, or others need the core, it costs next to nothing, and it is found again once answers are quick.
+/// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and
+/// offers the core to others between its looks. It does so while three of four waits lately were over awake; so where
+/// nothing comes soon it costs next to nothing.
+///
+/// Where processes outnumber cores, those that have the core meanwhile are often those that are waited for: to look
+/// again when it comes back is cheaper than to sleep and be woken, for both sides. It is not where others compute, and
+/// keep the core for a time slice. Which of the two it is, only trying tells: so now and then, and the more seldom the
+/// more often it was in vain, a wait is tried awake.
 class SpinEstimate {
  public:
   explicit SpinEstimate(Duration spin_max) noexcept : spin_max_(spin_max) {}
-  /// How long to spin before sleeping.
-  [[nodiscard]] Duration spin() const noexcept { return caught_ >= kWorthIt ? spin_max_ : Duration::zero(); }
-  /// A wait was over after so long; `core_wanted`: others took the core meanwhile.
-  void waited(Duration length, bool core_wanted) noexcept {
-    const int sample = length < spin_max_ && !core_wanted ? kAll : 0;
-    caught_ += (sample - caught_) / kWeight;
+
+  void begin(TimePoint now) noexcept {
+    started_ = now;
+    away_ = Duration::zero();
+    slept_ = false;
+    until_ = now + (spins() ? spin_max_ : Duration::zero());
   }
+  /// Look again, do not sleep.
+  [[nodiscard]] bool stays_awake(TimePoint now) const noexcept { return now < until_; }
+  /// Nothing yet: others may have the core, at every look if they wanted it lately, else at some, because the offer
+  /// takes longer than the look. `now` is the time after it.
+  void offer_core(TimePoint& now) noexcept {
+    if (!crowded_ && ++looks_ % kLooksPerOffer != 0) return;
+    ::sched_yield();
+    const TimePoint before = std::exchange(now, Clock::now());
+    was_away(now - before, now);
+  }
+  /// An offer took so long, until `now`.
+  void was_away(Duration length, TimePoint now) noexcept {
+    if (length <= kOfferMax) return;
+    crowded_ = true;
+    away_ += length;
+    until_ = length > kAwayOnceMax || away_ > kAwayMax ? now : until_ + length;
+  }
+  void sleeps() noexcept { slept_ = true; }
+  /// `in_vain`: the time given to wait was over before anything came.
+  void end(TimePoint now, bool in_vain) noexcept {
+    if (spin_max_ <= Duration::zero()) return;
+    const Duration length = in_vain ? Duration::max() : now - started_;
+    const bool awake = !in_vain && (slept_ ? length < spin_max_ : away_ <= kAwayMax);
+    crowded_ = away_ > Duration::zero();
+    learn(awake);
+    if (spins()) {
+      waits_ = 0;
+    } else if (length < kAwayMax && ++waits_ >= trial_after_) {
+      begin_trial();
+    }
+  }
+  /// The next wait begins awake.
+  [[nodiscard]] bool spins() const noexcept { return caught_ >= kWorthIt && spin_max_ > Duration::zero(); }
 
  private:
+  void learn(bool awake) noexcept {
+    caught_ += ((awake ? kAll : 0) - caught_) / kWeight;
+    if (std::exchange(trying_, false) && !awake) {
+      caught_ = 0;
+      trial_after_ = std::min(trial_after_ * 2, kTrialAfterMax);
+    }
+    successes_ = awake ? std::min(successes_ + 1, kSuccessesMin) : 0;
+    if (successes_ == kSuccessesMin) trial_after_ = kTrialAfterMin;
+  }
+  /// One success goes on, one failure ends it.
+  void begin_trial() noexcept {
+    waits_ = 0;
+    trying_ = true;
+    caught_ = kWorthIt;
+  }
+
   static constexpr int kAll = 1 << 16;
   static constexpr int kWorthIt = kAll / 4 * 3;
   static constexpr int kWeight = 8;
-  Duration spin_max_;
-  int caught_ = 0;
-};
-
-/// Lets others have the core. True: they took it for longer than the call takes. `now` is the time after it.
-inline bool yielded_to_others(TimePoint& now) noexcept {
+  static constexpr std::uint32_t kLooksPerOffer = 4;
+  static constexpr std::uint32_t kTrialAfterMin = 32, kTrialAfterMax = 8192;  // waits that were short, and slept
+  static constexpr std::uint32_t kSuccessesMin = 32;
   // sched_yield() takes less than a microsecond while nobody else wants the core.
-  constexpr Duration kYieldedMax = std::chrono::microseconds(10);
-  ::sched_yield();
-  const TimePoint before = std::exchange(now, Clock::now());
-  return now - before > kYieldedMax;
-}
+  static constexpr Duration kOfferMax = std::chrono::microseconds(10);
+  // Those that are waited for, too, give the core back soon; a process that computes keeps it for milliseconds.
+  static constexpr Duration kAwayOnceMax = std::chrono::microseconds(250);
+  static constexpr Duration kAwayMax = std::chrono::microseconds(500);
+
+  Duration spin_max_;
+  // this wait
+  TimePoint started_, until_;
+  Duration away_{};  // others had the core
+  bool slept_ = false;
+  // those before
+  bool crowded_ = false;     // others wanted the core in the last one, or in this
+  bool trying_ = false;      // this one, although sleeping was better lately
+  int caught_ = 0;           // a moving share of the waits that were over awake, or would have been
+  std::uint32_t looks_ = 0;  // in vain
+  std::uint32_t waits_ = 0;  // since the last trial
+  std::uint32_t successes_ = 0;
+  std::uint32_t trial_after_ = kTrialAfterMin;
+};
 
 }  // namespace tributary::transport

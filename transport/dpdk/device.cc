@@ -158,9 +158,11 @@ Status Device::configure(const rte_eth_dev_info& info) {
     conf.txmode.offloads |= kSums;
     sends_ = {.ip = true, .udp = true};
   }
-  // Every buffer of a queue is of one pool, in one piece, and held by nobody else; but with several queues, what other
-  // queues' ports send was never here, so this holds there, too.
-  conf.txmode.offloads |= info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+  // Results that go to several children are sent in pieces (shared_payloads.h), which rules out the other offload: it
+  // wants every buffer in one piece, held by nobody else, and of the queue's one pool, as ours are.
+  sends_pieces_ = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+  conf.txmode.offloads |=
+      info.tx_offload_capa & (sends_pieces_ ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
   if (settings_.queues > 1) spread_over_queues(info, conf);
   const int result = ::rte_eth_dev_configure(id_, settings_.queues, settings_.queues, &conf);
   if (result != 0) return std::unexpected(error(Errc::io, "cannot be configured", result));

@@ -58,6 +58,8 @@ class Device {
   /// Where other queues put what is for this one's port; nullptr for a device of one queue.
   [[nodiscard]] rte_ring* handed_over(std::uint16_t queue) const noexcept { return rings_[queue].get(); }
   [[nodiscard]] ethernet::ChecksumsByDevice sends_checksums() const noexcept { return sends_; }
+  /// It takes packets in several buffers, one of which other packets may refer to, too.
+  [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
 
   /// A UDP port for a queue, and where the device can, a rule that brings its datagrams to it. 0 chooses one.
   /// Errc::io: it is taken. A queue has one port.
@@ -102,6 +104,7 @@ class Device {
   bool started_ = false;
   std::uint32_t mtu_ = 0;
   ethernet::ChecksumsByDevice sends_;
+  bool sends_pieces_ = false;
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
   std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: the same
   struct RingFree {

@@ -21,6 +21,7 @@ packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk:
   packets.window_bytes = std::min(settings.window_bytes, packets.window_bytes_total);
   packets.keepalive = settings.keepalive;
   packets.peer_timeout = settings.peer_timeout;
+  packets.keys = settings.keys;
   packets.congestion.target = settings.delay_target;
   if (settings.sleep_max <= Duration::zero()) packets.busy_poll = Duration::max() / 4;
   return packets;
@@ -125,6 +126,8 @@ DpdkStatistics DpdkTransport::statistics() const {
                     .peers_silent = from.peers_silent,
                     .accepted = from.accepted,
                     .refused_full = from.refused_full,
+                    .forged = from.forged,
+                    .unsealed = from.unsealed,
                     .connections = from.connections};
   for (const std::uint64_t count : from.rejects) to.rejected += count;
   if (port_ == nullptr) return to;

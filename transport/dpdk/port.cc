@@ -31,12 +31,14 @@ DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings,
       bell_(std::move(bell)),
       seen_at_(device_->receive_pool(settings.queue).seen_at()),
       turn_cycles_(::rte_get_tsc_hz() / kTurnsPerSecond),
+      shared_(device_->send_pool(settings.queue).get(), !device_->sends_checksums().udp, device_->sends_pieces()),
       routes_(std::make_unique<std::array<Route, kRoutes>>()) {}
 
 DpdkPort::~DpdkPort() {
   transmit();
   give_back_shown();
   ::rte_pktmbuf_free_bulk(staged_.data(), static_cast<unsigned>(staged_count_));
+  ::rte_pktmbuf_free_bulk(blank_.data(), static_cast<unsigned>(blank_count_));
   for (const Waiting& one : std::span(waiting_).first(waiting_count_)) ::rte_pktmbuf_free(one.mbuf);
   device_->release(udp_port_, settings_.queue);
 }
@@ -85,7 +87,7 @@ void DpdkPort::look_after(TimePoint now) {
 
 /// `write` returns how much it has written; 0: nothing is to be sent.
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte> out)>& write) {
-  rte_mbuf* const mbuf = has_room() ? ::rte_pktmbuf_alloc(device_->send_pool(settings_.queue).get()) : nullptr;
+  rte_mbuf* const mbuf = has_room() ? blank() : nullptr;
   if (mbuf == nullptr) return;  // asked again, or not so important
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   const std::size_t bytes = write({at, std::min<std::size_t>(rte_pktmbuf_tailroom(mbuf), device_->mtu() + 18U)});

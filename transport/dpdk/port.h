@@ -3,15 +3,16 @@
 // from the device, answers what the network asks of a host, and shows the datagrams; send() writes into packet buffers;
 // flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken.
 //
-// Payloads are copied into the packet buffer, in the same pass that sums them where the device does not. The other way,
-// a second segment that borrows the payload, would have to keep flush() until the device has sent it: port.h lends it
-// no longer.
+// Payloads are copied into a packet buffer, in the same pass that sums them where the device does not; one that goes to
+// several destinations only once (shared_payloads.h). The other way, a second segment that borrows the payload where it
+// lies, would have to keep flush() until the device has sent it: port.h lends it no longer.
 #include <array>
 #include <functional>
 #include <memory>
 
 #include "dpdk/device.h"
 #include "dpdk/port_statistics.h"
+#include "dpdk/shared_payloads.h"
 #include "dpdk/wake_bell.h"
 #include "ethernet/udp_template.h"
 #include "packet/port.h"
@@ -40,6 +41,8 @@ class DpdkPort final : public packet::PacketPort {
   DpdkPort& operator=(const DpdkPort&) = delete;
 
   [[nodiscard]] std::size_t receive(std::span<packet::ReceivedPacket> into) override;
+  [[nodiscard]] bool keep(void* buffer) noexcept override;
+  void give_back(void* buffer) noexcept override;
   [[nodiscard]] bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
                           std::span<const std::byte> payload) override;
   void flush() override;
@@ -91,8 +94,10 @@ class DpdkPort final : public packet::PacketPort {
   // port_send.cc
   [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
+  /// nullptr: the pool is empty.
+  [[nodiscard]] rte_mbuf* blank() noexcept;
   void fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
-            std::span<const std::byte> payload) const noexcept;
+            std::span<const std::byte> payload) noexcept;
   /// False: the device takes no more now.
   [[nodiscard]] bool has_room() noexcept;
   void stage(rte_mbuf* mbuf) noexcept;
@@ -118,8 +123,12 @@ class DpdkPort final : public packet::PacketPort {
 
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
   std::size_t shown_count_ = 0;
+  std::uint32_t kept_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
+  std::array<rte_mbuf*, kBlank> blank_{};
+  std::size_t blank_count_ = 0;
+  SharedPayloads shared_;
   TimePoint stuck_since_;  // the device has taken nothing since
   std::array<Waiting, kWaiting> waiting_{};
   std::size_t waiting_count_ = 0;

@@ -69,7 +69,7 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
     ++statistics_.unsent_too_long;
     return true;
   }
-  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(device_->send_pool(settings_.queue).get());
+  rte_mbuf* const mbuf = blank();
   if (mbuf == nullptr) {
     ++statistics_.unsent_no_buffer;
     return false;
@@ -81,17 +81,32 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
   return true;
 }
 
+rte_mbuf* DpdkPort::blank() noexcept {
+  if (blank_count_ > 0) return blank_[--blank_count_];
+  rte_mempool* const pool = device_->send_pool(settings_.queue).get();
+  if (::rte_pktmbuf_alloc_bulk(pool, blank_.data(), kBlank) != 0) return ::rte_pktmbuf_alloc(pool);
+  blank_count_ = kBlank - 1;
+  return blank_[blank_count_];
+}
+
 void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
-                    std::span<const std::byte> payload) const noexcept {
+                    std::span<const std::byte> payload) noexcept {
   const std::size_t before = route.headers.bytes();
   const std::size_t bytes = header.size() + payload.size();
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   std::byte* const body = at + before;
-  mbuf->data_len = static_cast<std::uint16_t>(before + bytes);
-  mbuf->pkt_len = mbuf->data_len;
+  const SharedPayloads::Found shared = shared_.find(payload);
+  const bool copies = shared.mbuf == nullptr;
+  mbuf->data_len = static_cast<std::uint16_t>(before + (copies ? bytes : header.size()));
+  mbuf->pkt_len = static_cast<std::uint32_t>(before + bytes);
+  if (!copies) {
+    mbuf->next = shared.mbuf;
+    mbuf->nb_segs = 2;
+    ++statistics_.sent_shared;
+  }
   if (device_->sends_checksums().udp) {
     std::memcpy(body, header.data(), header.size());
-    if (!payload.empty()) std::memcpy(body + header.size(), payload.data(), payload.size());
+    if (copies && !payload.empty()) std::memcpy(body + header.size(), payload.data(), payload.size());
     route.headers.write(at, bytes, 0);
     mbuf->ol_flags = (route.headers.ipv4() ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6) |
                      RTE_MBUF_F_TX_UDP_CKSUM;
@@ -100,7 +115,7 @@ void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byt
     return;
   }
   const ethernet::PartialSum of_header = ethernet::copy_and_sum(body, header);
-  const ethernet::PartialSum of_payload = ethernet::copy_and_sum(body + header.size(), payload);
+  const ethernet::PartialSum of_payload = copies ? ethernet::copy_and_sum(body + header.size(), payload) : shared.sum;
   const bool odd = header.size() % 2 != 0;
   route.headers.write(at, bytes, of_header + (odd ? ethernet::at_odd_place(of_payload) : of_payload));
 }
@@ -127,6 +142,7 @@ void DpdkPort::transmit() noexcept {
 }
 
 void DpdkPort::flush() {
+  shared_.forget();
   transmit();
   if (staged_count_ > 0) drop_if_stuck();
 }

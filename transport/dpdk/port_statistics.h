@@ -10,6 +10,7 @@ namespace tributary::transport::dpdk {
 struct PortStatistics {
   std::uint64_t received = 0, received_bytes = 0;  // datagrams that were shown, and what UDP carried
   std::uint64_t sent = 0, sent_bytes = 0;          // taken by send()
+  std::uint64_t sent_shared = 0;                   // of them, those whose payload other packets had, too
   std::uint64_t marked = 0;                        // of those received, with the mark of congestion
   // Came and were not shown:
   std::array<std::uint64_t, ethernet::kDrops> dropped{};  // by Drop

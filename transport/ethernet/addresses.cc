@@ -10,21 +10,9 @@
 namespace tributary::transport::ethernet {
 namespace {
 
-constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 constexpr unsigned kMappedBits = 96;
 
 }  // namespace
-
-bool is_ipv4(const IpAddress& ip) noexcept {
-  return std::memcmp(ip.data(), kMapped.data(), kMapped.size()) == 0;
-}
-
-IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept {
-  IpAddress ip{};
-  std::ranges::copy(kMapped, ip.begin());
-  std::ranges::copy(ipv4, ip.begin() + kMapped.size());
-  return ip;
-}
 
 std::array<std::uint8_t, 4> ipv4_of(const IpAddress& ip) noexcept {
   return {ip[12], ip[13], ip[14], ip[15]};

@@ -1,8 +1,10 @@
 #pragma once
 // Hardware and IP addresses, and what follows from them. An IPv4 address is kept as IPv6's ::ffff:a.b.c.d.
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -21,8 +23,16 @@ inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
 using IpAddress = std::array<std::uint8_t, 16>;
 
 /// ::ffff:0:0/96, or IPv6 otherwise.
-[[nodiscard]] bool is_ipv4(const IpAddress& ip) noexcept;
-[[nodiscard]] IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept;
+[[nodiscard]] inline bool is_ipv4(const IpAddress& ip) noexcept {
+  constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::memcmp(ip.data(), kMapped.data(), kMapped.size()) == 0;
+}
+/// `ipv4` as it stands in a frame. Written at once: whoever reads the address as a whole need not wait for its parts.
+[[nodiscard]] inline IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept {
+  using Halves [[gnu::vector_size(16)]] = std::uint64_t;
+  const auto last = std::bit_cast<std::uint32_t>(ipv4);
+  return std::bit_cast<IpAddress>(Halves{0, std::uint64_t{0xFFFF'0000U} | std::uint64_t{last} << 32U});
+}
 [[nodiscard]] std::array<std::uint8_t, 4> ipv4_of(const IpAddress& ip) noexcept;
 /// :: and 0.0.0.0.
 [[nodiscard]] bool is_unspecified(const IpAddress& ip) noexcept;

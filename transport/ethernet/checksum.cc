@@ -24,40 +24,99 @@ PartialSum sum_of_rest(const std::byte* at, std::size_t bytes) noexcept {
   return bytes == 0 ? sum : sum + std::to_integer<PartialSum>(*at);
 }
 
-// Four sums that do not wait for each other; the compiler makes vectors of them.
-constexpr std::size_t kBlockBytes = 32;
-struct Block {
-  std::uint32_t words[kBlockBytes / 4];
+// A word of 32 bits adds its two halves to a sum of 32 bits; so many blocks later it could overflow, and is emptied
+// into one of 64.
+constexpr std::size_t kBlocksAtOnce = 32768;
+
+/// The sum of the whole blocks of `from`, which are copied to `to`, if that is asked for. `Vector`: so many words at a
+/// time. Inlined into functions for processors that have such registers.
+template <class Vector, bool kCopies>
+[[gnu::always_inline]] inline PartialSum sum_of_blocks(std::byte* to, const std::byte* from,
+                                                       std::size_t blocks) noexcept {
+  PartialSum sum = 0;
+  while (blocks > 0) {
+    const std::size_t some = blocks < kBlocksAtOnce ? blocks : kBlocksAtOnce;
+    Vector sums{};
+    for (std::size_t i = 0; i < some; ++i, from += sizeof(Vector)) {
+      Vector words;
+      std::memcpy(&words, from, sizeof words);
+      if constexpr (kCopies) {
+        std::memcpy(to, &words, sizeof words);
+        to += sizeof(Vector);
+      }
+      sums += (words & 0xFFFFU) + (words >> 16U);
+    }
+    for (std::size_t i = 0; i < sizeof(Vector) / sizeof(std::uint32_t); ++i) sum += sums[i];
+    blocks -= some;
+  }
+  return sum;
+}
+
+using Words16 [[gnu::vector_size(16)]] = std::uint32_t;
+using Words32 [[gnu::vector_size(32)]] = std::uint32_t;
+using Words64 [[gnu::vector_size(64)]] = std::uint32_t;
+
+template <class Vector, bool kCopies>
+[[gnu::always_inline]] inline PartialSum sum_of(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const std::size_t blocks = bytes / sizeof(Vector);
+  const std::size_t done = blocks * sizeof(Vector);
+  const PartialSum sum = sum_of_blocks<Vector, kCopies>(to, from, blocks);
+  if (bytes == done) return sum;
+  if constexpr (kCopies) std::memcpy(to + done, from + done, bytes - done);
+  return sum + sum_of_rest(from + done, bytes - done);
+}
+
+using Sum = PartialSum (*)(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
+struct Ways {
+  Sum sum, copy;
 };
+
+PartialSum sum_16(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return sum_of<Words16, false>(to, from, bytes);
+}
+PartialSum copy_16(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return sum_of<Words16, true>(to, from, bytes);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] PartialSum sum_32(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return sum_of<Words32, false>(to, from, bytes);
+}
+[[gnu::target("avx2")]] PartialSum copy_32(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return sum_of<Words32, true>(to, from, bytes);
+}
+[[gnu::target("avx512f")]] PartialSum sum_64(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return sum_of<Words64, false>(to, from, bytes);
+}
+[[gnu::target("avx512f")]] PartialSum copy_64(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  return sum_of<Words64, true>(to, from, bytes);
+}
+Ways best_ways() noexcept {
+  if (__builtin_cpu_supports("avx512f") != 0) return {sum_64, copy_64};
+  if (__builtin_cpu_supports("avx2") != 0) return {sum_32, copy_32};
+  return {sum_16, copy_16};
+}
+#else
+Ways best_ways() noexcept {
+  return {sum_16, copy_16};
+}
+#endif
+
+const Ways& ways() noexcept {
+  static const Ways best = best_ways();
+  return best;
+}
 
 }  // namespace
 
 PartialSum partial_sum(std::span<const std::byte> bytes) noexcept {
-  PartialSum sums[kBlockBytes / 4] = {};
-  const std::byte* at = bytes.data();
-  std::size_t left = bytes.size();
-  for (; left >= kBlockBytes; at += kBlockBytes, left -= kBlockBytes) {
-    const auto block = load<Block>(at);
-    for (std::size_t i = 0; i < kBlockBytes / 4; ++i) sums[i] += block.words[i];
-  }
-  PartialSum sum = sum_of_rest(at, left);
-  for (const PartialSum part : sums) sum += part;
-  return sum;
+  if (bytes.size() < sizeof(Words64)) return sum_of_rest(bytes.data(), bytes.size());
+  return ways().sum(nullptr, bytes.data(), bytes.size());
 }
 
 PartialSum copy_and_sum(std::byte* to, std::span<const std::byte> from) noexcept {
-  PartialSum sums[kBlockBytes / 4] = {};
-  const std::byte* at = from.data();
-  std::size_t left = from.size();
-  for (; left >= kBlockBytes; at += kBlockBytes, to += kBlockBytes, left -= kBlockBytes) {
-    const auto block = load<Block>(at);
-    std::memcpy(to, &block, sizeof block);
-    for (std::size_t i = 0; i < kBlockBytes / 4; ++i) sums[i] += block.words[i];
-  }
-  if (left > 0) std::memcpy(to, at, left);
-  PartialSum sum = sum_of_rest(at, left);
-  for (const PartialSum part : sums) sum += part;
-  return sum;
+  if (from.empty()) return 0;
+  return ways().copy(to, from.data(), from.size());
 }
 
 PartialSum at_odd_place(PartialSum sum) noexcept {
@@ -72,20 +131,6 @@ PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::ui
     return partial_sum(std::as_bytes(std::span(ip)).subspan(begin));
   };
   return address(from) + address(to) + __builtin_bswap16(protocol) + __builtin_bswap32(bytes);
-}
-
-std::uint16_t finish(PartialSum sum) noexcept {
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  return static_cast<std::uint16_t>(~sum);
-}
-
-std::uint16_t finish_udp(PartialSum sum) noexcept {
-  const std::uint16_t checksum = finish(sum);
-  return checksum == 0 ? 0xFFFF : checksum;
 }
 
 }  // namespace tributary::transport::ethernet

@@ -23,12 +23,34 @@ using PartialSum = std::uint64_t;
 [[nodiscard]] PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                                            std::uint32_t bytes) noexcept;
 /// In the processor's order: to be stored as it is, by memcpy. 0 for bytes that hold their own right checksum.
-[[nodiscard]] std::uint16_t finish(PartialSum sum) noexcept;
+[[nodiscard]] inline std::uint16_t finish(PartialSum sum) noexcept {
+  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
+  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
+  sum = (sum & 0xFFFFU) + (sum >> 16U);
+  sum = (sum & 0xFFFFU) + (sum >> 16U);
+  sum = (sum & 0xFFFFU) + (sum >> 16U);
+  return static_cast<std::uint16_t>(~sum);
+}
+/// Of a few whole words that stand next to each other: addresses, a header.
+template <std::size_t kBytes>
+[[nodiscard]] inline PartialSum sum_of_words(const std::byte* at) noexcept {
+  static_assert(kBytes % sizeof(std::uint32_t) == 0);
+  PartialSum sum = 0;
+  for (std::size_t i = 0; i < kBytes; i += sizeof(std::uint32_t)) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at + i, sizeof word);
+    sum += word;
+  }
+  return sum;
+}
 /// What finish() gave, to its place in a header.
 inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
   std::memcpy(at, &checksum, sizeof checksum);
 }
 /// finish() that is never 0, which in UDP would mean "no checksum".
-[[nodiscard]] std::uint16_t finish_udp(PartialSum sum) noexcept;
+[[nodiscard]] inline std::uint16_t finish_udp(PartialSum sum) noexcept {
+  const std::uint16_t checksum = finish(sum);
+  return checksum == 0 ? 0xFFFF : checksum;
+}
 
 }  // namespace tributary::transport::ethernet

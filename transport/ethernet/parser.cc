@@ -16,21 +16,22 @@ constexpr std::size_t kIpv4Total = 2, kIpv4Fragment = 6, kIpv4Ttl = 8, kIpv4Prot
 constexpr std::size_t kIpv6Length = 4, kIpv6Next = 6, kIpv6Hops = 7, kIpv6From = 8, kIpv6To = 24;
 constexpr std::size_t kUdpLength = 4, kUdpChecksum = 6;
 
-bool is_host(const IpAddress& ip) noexcept {
-  return !is_multicast(ip) && !is_loopback(ip) && !is_unspecified(ip);
+/// Of IPv4: neither unspecified, nor loopback, nor of a group, nor all.
+bool is_host(std::uint32_t ip) noexcept {
+  return ip != 0 && ip >> 24U != 127 && ip >> 28U != 0xE && ip != 0xFFFFFFFFU;
 }
 
-Drop parse_udp(Bytes bytes, bool checked, Frame& frame) noexcept {
+/// `addresses`: their sum, as the pseudo header has them.
+Drop parse_udp(Bytes bytes, PartialSum addresses, bool checked, Frame& frame) noexcept {
   if (frame.body_bytes < kUdpBytes) return Drop::udp_length;
   const Bytes datagram = bytes.subspan(frame.body_offset, frame.body_bytes);
   if (load16(datagram.data() + kUdpLength) != frame.body_bytes) return Drop::udp_length;
   const bool has_checksum = load16(datagram.data() + kUdpChecksum) != 0;
   if (!has_checksum && !is_ipv4(frame.from)) return Drop::udp_checksum;
   if (has_checksum && !checked) {
-    const PartialSum sum =
-        pseudo_header_sum(frame.from, frame.to, static_cast<std::uint8_t>(IpProtocol::udp), frame.body_bytes) +
-        partial_sum(datagram);
-    if (finish(sum) != 0) return Drop::udp_checksum;
+    const PartialSum rest =
+        __builtin_bswap16(static_cast<std::uint16_t>(IpProtocol::udp)) + __builtin_bswap32(frame.body_bytes);
+    if (finish(addresses + rest + partial_sum(datagram)) != 0) return Drop::udp_checksum;
   }
   frame.from_port = load16(datagram.data());
   frame.to_port = load16(datagram.data() + 2);
@@ -70,17 +71,17 @@ Drop parse_ipv4(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   const std::size_t total = load16(ip + kIpv4Total);
   if (total < kIpv4Bytes || total > bytes.size() - at) return Drop::ip_length;
   if ((load16(ip + kIpv4Fragment) & kMoreFragmentsAndOffset) != 0) return Drop::ip_fragment;
-  if (!checked.ip && finish(partial_sum(bytes.subspan(at, kIpv4Bytes))) != 0) return Drop::ip_checksum;
+  if (!checked.ip && finish(sum_of_words<kIpv4Bytes>(ip)) != 0) return Drop::ip_checksum;
+  if (!is_host(load32(ip + kIpv4From))) return Drop::ip_source;
   frame.from = mapped(load_array<4>(ip + kIpv4From));
   frame.to = mapped(load_array<4>(ip + kIpv4To));
-  if (!is_host(frame.from)) return Drop::ip_source;
   frame.ecn = static_cast<Ecn>(load8(ip + 1) & 3U);
   frame.hop_limit = load8(ip + kIpv4Ttl);
   frame.body_offset = static_cast<std::uint32_t>(at + kIpv4Bytes);
   frame.body_bytes = static_cast<std::uint32_t>(total - kIpv4Bytes);
   switch (static_cast<IpProtocol>(load8(ip + kIpv4Protocol))) {
     case IpProtocol::udp:
-      return parse_udp(bytes, checked.udp, frame);
+      return parse_udp(bytes, sum_of_words<8>(ip + kIpv4From), checked.udp, frame);
     case IpProtocol::icmp:
       return parse_icmp(bytes, frame);
     default:
@@ -113,7 +114,8 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   const std::uint8_t next = load8(ip + kIpv6Next);
   switch (static_cast<IpProtocol>(next)) {
     case IpProtocol::udp:
-      return is_unspecified(frame.from) ? Drop::ip_source : parse_udp(bytes, checked.udp, frame);
+      return is_unspecified(frame.from) ? Drop::ip_source
+                                        : parse_udp(bytes, sum_of_words<32>(ip + kIpv6From), checked.udp, frame);
     case IpProtocol::icmp6:
       return parse_icmp6(bytes, frame);
     case IpProtocol::fragment:

@@ -26,6 +26,7 @@ class FaultyChannel final : public Channel, public ChannelHandler {
   void close() override { inner_->close(); }
   void close_after_flush(Duration limit) override { inner_->close_after_flush(limit); }
   bool closed() const noexcept override { return inner_->closed(); }
+  bool shares_memory() const noexcept override { return inner_->shares_memory(); }
   std::string peer() const override { return inner_->peer(); }
 
   // ---- ChannelHandler

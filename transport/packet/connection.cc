@@ -1,12 +1,14 @@
 #include "packet/connection.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tributary::transport::packet {
 namespace {
 
 constexpr std::size_t kPacketsPerTurn = 32;  // of one connection: nobody starves the others
 constexpr Duration kAbandonedLimit = std::chrono::seconds(5);
+constexpr Duration kSuspicionMin = std::chrono::milliseconds(200);
 constexpr std::uint32_t kClosesMax = 6;                       // the other side is told so often, unless it answers
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 
@@ -83,6 +85,8 @@ void PacketConnection::close_after_flush(Duration limit) {
 /// Also ends a flush, unless nothing of the user's memory is needed for it any more.
 void PacketConnection::channel_destroyed() {
   channel_ = nullptr;
+  for (const Kept& kept : kept_) core_.port().give_back(kept.buffer);
+  kept_.clear();
   if (state_ == State::flushing && !flow_.frames().needs_borrowed()) return;
   close();
 }
@@ -91,8 +95,21 @@ void PacketConnection::channel_destroyed() {
 
 bool PacketConnection::send_packet(const PacketHeader& header, std::span<std::byte> head,
                                    std::span<const std::byte> rest) {
-  // An authenticator would be made here, and checked in PacketCore::take_packet(), each in place.
-  encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+  if (seal_) {
+    PacketHeader sealed = header;
+    sealed.flags |= packet_flags::kSealed;
+    sealed.payload_bytes = static_cast<std::uint16_t>(head.size() - kPacketHeaderBytes - kSealTagBytes + rest.size());
+    std::memcpy(head.data(), &sealed, kPacketHeaderBytes);
+    std::span<std::byte> room;
+    if (seal_->encrypts() && !rest.empty()) room = core_.sealed_room(rest.size());
+    if (!seal_->seal(header.number, head, rest, room)) return false;
+    if (!room.empty()) rest = room;
+  } else if (rest.empty()) {
+    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+  } else {
+    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), core_.suffix_of(rest),
+           rest.size());
+  }
   if (!core_.port().send(address_, head, rest)) return false;
   ++core_.statistics.packets_sent;
   core_.statistics.bytes_sent += head.size() + rest.size();
@@ -105,6 +122,49 @@ void PacketConnection::transmit_turn() {
     if (flow_.transmit(*this, kPacketsPerTurn, core_.now())) core_.make_dirty(*this);
   }
   look_at_deadline();
+}
+
+bool PacketConnection::unseal(const PacketHeader& header, std::span<std::byte> datagram) {
+  const bool sealed = (header.flags & packet_flags::kSealed) != 0;
+  if (!seal_) {
+    if (sealed) ++core_.statistics.senseless;
+    return !sealed;
+  }
+  if (!sealed) {
+    ++core_.statistics.unsealed;
+    return false;
+  }
+  switch (seal_->open(header.number, datagram)) {
+    case Seal::Verdict::authentic:
+      suspected_until_ = TimePoint::max();
+      return true;
+    case Seal::Verdict::repeated:
+      ++core_.statistics.repeats;
+      return false;
+    case Seal::Verdict::forged:
+      ++core_.statistics.forged;
+      return false;
+  }
+  return false;
+}
+
+bool PacketConnection::control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram) {
+  const bool sealed = (header.flags & packet_flags::kSealed) != 0;
+  if (!seal_ || !sealed) {
+    if (seal_ || sealed) ++(seal_ ? core_.statistics.unsealed : core_.statistics.senseless);
+    return !seal_ && !sealed;
+  }
+  const SealTag tag = seal_->control_tag(false, datagram.first(kPacketHeaderBytes),
+                                         datagram.subspan(kPacketHeaderBytes + kSealTagBytes));
+  if (same_bytes(tag, datagram.subspan(kPacketHeaderBytes, kSealTagBytes))) return true;
+  ++core_.statistics.forged;
+  return false;
+}
+
+void PacketConnection::send_control(const PacketHeader& header, const Handshake* handshake) {
+  if (!seal_) return core_.send_control(address_, header, handshake);
+  core_.send_sealed_control(address_, header, handshake,
+                            [this](auto head, auto payload) { return seal_->control_tag(true, head, payload); });
 }
 
 void PacketConnection::take_data(const Arrival& arrival) {
@@ -144,7 +204,7 @@ void PacketConnection::turn() {
 
 void PacketConnection::look_at_deadline() {
   if (dirty) return;  // and transmit_turn(), which changes it, asks then
-  TimePoint first = std::min(act_at_, give_up_at_);
+  TimePoint first = std::min({act_at_, give_up_at_, suspected_until_});
   if (flowing()) first = std::min(first, flow_.deadline());
   first = std::max(first, core_.now() + Duration(1));  // not again in the same turn
   if (first < asked_for) core_.want_time(*this, asked_for = first);
@@ -159,6 +219,10 @@ void PacketConnection::on_time() {
     const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
     return tell_closed({Errc::unreachable,
                         "cannot connect to " + peer_ + ": no answer within " + std::to_string(milliseconds) + " ms."});
+  }
+  if (now >= suspected_until_) {
+    suspected_until_ = TimePoint::max();
+    if (flowing()) return tell_closed({Errc::peer_gone, "the process at " + peer_ + " is gone."});
   }
   if (now >= act_at_) {
     act_at_ = TimePoint::max();
@@ -204,7 +268,7 @@ void PacketConnection::send_close() {
   PacketHeader header;
   header.type = PacketType::close;
   header.connection = peer_id_;
-  core_.send_control(address_, header, nullptr);
+  send_control(header, nullptr);
   act_at_ = core_.clock() + flow_.round_trip().timeout(attempts_);
 }
 
@@ -234,12 +298,23 @@ void PacketConnection::take_reset(bool nobody) {
   const ConnectionPtr kept = shared_from_this();
   if (state_ == State::opening) return try_next_address();
   if (state_ == State::open && flow_.peer_end_known()) return;
+  if (seal_ && state_ != State::departing) return suspect();
   ChannelHandler* const handler = state_ == State::open ? handler_ : nullptr;
   end();
   if (handler == nullptr) return;
   core_.count_callback();
   handler->on_closed(*channel_, {Errc::peer_gone, nobody ? "the process at " + peer_ + " is gone."
                                                          : peer_ + " does not know the connection any more."});
+}
+
+/// What anybody could have said is not believed of a sealed connection, but it is asked whether it is so: the other
+/// side has the time of some round trips to answer.
+void PacketConnection::suspect() {
+  if (!flowing() || suspected_until_ != TimePoint::max()) return;
+  suspected_until_ = core_.now() + std::max(kSuspicionMin, 4 * flow_.round_trip().timeout(0));
+  flow_.ping();
+  core_.make_dirty(*this);
+  look_at_deadline();
 }
 
 /// The transport ends: what was said is still brought over, if there is time. True: it is not there yet.
@@ -261,7 +336,7 @@ void PacketConnection::shut_down() {
     PacketHeader header;
     header.type = PacketType::close;
     header.connection = peer_id_;
-    core_.send_control(address_, header, nullptr);
+    send_control(header, nullptr);
   }
   end();
 }

@@ -8,6 +8,7 @@
 
 #include "packet/core.h"
 #include "packet/flow.h"
+#include "packet/seal.h"
 #include "tcp/socket.h"
 
 namespace tributary::transport::packet {
@@ -26,11 +27,12 @@ class PacketConnection final : public StreamReader,
   void enter();
   void connect(const Endpoint& to, Duration limit);
   /// The listener's side: the cookie was right.
-  void accept(const PacketAddress& from, const Handshake& handshake);
+  void accept(const PacketAddress& from, const Handshake& handshake, const std::optional<LinkKeys::Link>& link);
 
   // ---- the user's calls: no callback, no blocking
   bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload);
+  void give_back(std::span<const std::byte> payload);
   void resume();
   void close();
   void close_after_flush(Duration limit);
@@ -39,11 +41,17 @@ class PacketConnection final : public StreamReader,
     return abandoned_ || state_ == State::departing || state_ == State::closed;
   }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  [[nodiscard]] std::optional<SealedLink> sealed() const { return seal_ ? std::optional(link_->link) : std::nullopt; }
 
   // ---- the core's
   void take_challenge(const Handshake& handshake);
-  void take_accept(const Handshake& handshake);
+  void take_accept(const PacketHeader& header, const Handshake& handshake, std::span<const std::byte> datagram);
+  void take_refuse(RefuseReason reason);
   void take_redirect(const Handshake& handshake, const PacketAddress& from);
+  /// False: the packet is not what it should be, was counted, and is nothing more. True: its payload may be read.
+  [[nodiscard]] bool unseal(const PacketHeader& header, std::span<std::byte> datagram);
+  /// The same for what has an authenticator of the handshake's kind.
+  [[nodiscard]] bool control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram);
   void take_data(const Arrival& arrival);
   void take_close();
   /// The other side, or its host, says that the connection is not there. `nobody`: nor is anybody else.
@@ -83,13 +91,16 @@ class PacketConnection final : public StreamReader,
   void looked_up(const Result<std::vector<SocketAddress>>& found);
   void try_next_address();
   void send_open();
+  [[nodiscard]] bool choose_seal(const Handshake& handshake);
+  void make_seal(const SealRandom& client_random, const SealRandom& listener_random, bool client);
   void opened(const Handshake& handshake, const PacketAddress& from);
   void established();
   void fail_later(Error error);
   void schedule_open();
 
   // connection_frames.cc
-  bool place_next();
+  bool place_next(std::span<const std::byte> behind);
+  bool keep_in_place(const FrameHeader& header, std::span<const std::byte> behind);
   void deliver();
   void tell_sent();
 
@@ -100,6 +111,8 @@ class PacketConnection final : public StreamReader,
   void abandon();
   void depart();
   void send_close();
+  void send_control(const PacketHeader& header, const Handshake* handshake);
+  void suspect();
   void end() noexcept;
   [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
   [[nodiscard]] bool opening() const noexcept { return state_ == State::looking_up || state_ == State::opening; }
@@ -118,15 +131,26 @@ class PacketConnection final : public StreamReader,
   std::uint64_t peer_id_ = 0;
   PacketAddress address_;
   Flow flow_;
+  std::optional<LinkKeys::Link> link_;            // what it is sealed with; none: in clear
+  std::unique_ptr<Seal> seal_;                    // since both sides' random numbers are known
+  SealRandom random_{};                           // ours
+  bool seal_chosen_ = false;                      // link_ is final
+  TimePoint suspected_until_ = TimePoint::max();  // nothing authentic by then, and the other side is gone
 
   // reading
   bool stalled_ = false;  // the handler said NotYet
   bool resumed_ = false;  // resume() came while on_header ran
   bool in_frame_ = false;
+  bool in_place_ = false;  // and its payload stays in the packet
   FrameHeader header_;
   FrameBytes header_bytes_;
   std::size_t header_landed_ = 0;
   std::span<std::byte> destination_;
+  struct Kept {
+    const std::byte* payload;
+    void* buffer;
+  };
+  std::vector<Kept> kept_;  // payloads that the handler has where they came; in the order in which they came
   std::size_t landed_ = 0;
 
   // opening and ending
@@ -157,11 +181,13 @@ class PacketChannel final : public Channel {
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
     connection_->send_copy(header, payload);
   }
+  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
   bool closed() const noexcept override { return connection_->closed(); }
   std::string peer() const override { return connection_->peer(); }
+  std::optional<SealedLink> sealed() const override { return connection_->sealed(); }
 
  private:
   std::shared_ptr<PacketCore> core_;  // destroyed after the connection, which gives its memory back to it

@@ -1,11 +1,15 @@
-// The stream as frames: the handler says where each payload goes, and it is copied there, once, from the packet.
+// The stream as frames: the handler says where each payload goes, and it is copied there, once, from the packet; or it
+// takes the payload as it lies in the packet, where that is whole in one and the port can spare the buffer.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <stdexcept>
 
 #include "packet/connection.h"
 
 namespace tributary::transport::packet {
+
+constexpr std::size_t kInPlaceBytesMin = 512;  // less is copied faster than it is kept
 
 std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   if (state_ == State::flushing) return bytes.size();  // nobody reads any more
@@ -16,7 +20,12 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
       if (piece > 0) std::memcpy(header_bytes_.data() + header_landed_, bytes.data() + taken, piece);
       header_landed_ += piece;
       taken += piece;
-      if (header_landed_ < kFrameHeaderBytes || stalled_ || !place_next()) break;
+      if (header_landed_ < kFrameHeaderBytes || stalled_ || !place_next(bytes.subspan(taken))) break;
+    }
+    if (in_place_) {
+      taken += destination_.size();
+      deliver();
+      continue;
     }
     const std::size_t piece = std::min(bytes.size() - taken, destination_.size() - landed_);
     if (piece > 0) std::memcpy(destination_.data() + landed_, bytes.data() + taken, piece);
@@ -28,14 +37,49 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   return taken;
 }
 
+/// A payload that lies whole in the packet that is read now may stay there. `behind`: what follows its header.
+bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const std::byte> behind) {
+  if (header.payload_bytes < kInPlaceBytesMin || behind.size() < header.payload_bytes) return false;
+  const ReceivedPacket* const packet = core_.being_read();
+  if (packet == nullptr || packet->buffer == nullptr) return false;
+  const std::less<const std::byte*> before;  // what is read now may be of an earlier packet, and lie elsewhere
+  const std::byte* const packet_end = packet->bytes.data() + packet->bytes.size();
+  if (before(behind.data(), packet->bytes.data()) || !before(behind.data(), packet_end)) return false;
+  if (!core_.port().keep(packet->buffer)) return false;
+  if (!handler_->takes_in_place(*channel_, header)) {
+    core_.port().give_back(packet->buffer);
+    return false;
+  }
+  kept_.push_back({behind.data(), packet->buffer});
+  ++core_.statistics.frames_in_place;
+  // The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
+  destination_ = {const_cast<std::byte*>(behind.data()), header.payload_bytes};
+  return true;
+}
+
+void PacketConnection::give_back(std::span<const std::byte> payload) {
+  const auto at = std::ranges::find(kept_, payload.data(), &Kept::payload);
+  if (at == kept_.end()) return;
+  core_.port().give_back(at->buffer);
+  kept_.erase(at);
+}
+
 /// Asks where the payload of the header that has landed goes. False: reading must stop, because the handler wants so or
 /// the channel is closed.
-bool PacketConnection::place_next() {
+bool PacketConnection::place_next(std::span<const std::byte> behind) {
   const auto header = decode(header_bytes_);
   if (!header) {
     ++core_.statistics.frame_rejects[static_cast<std::size_t>(header.error())];
     tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
     return false;
+  }
+  in_place_ = keep_in_place(*header, behind);
+  if (!serving()) return false;
+  if (in_place_) {
+    header_ = *header;
+    header_landed_ = landed_ = 0;
+    in_frame_ = true;
+    return true;
   }
   resumed_ = false;
   core_.count_callback();

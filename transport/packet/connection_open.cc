@@ -70,13 +70,63 @@ void PacketConnection::send_open() {
   if (const FrameHeader* first = flow_.frames().first()) {
     handshake.group = first->group;
     handshake.lane = first->lane;
+    handshake.epoch = first->epoch;
   }
+  if (handshake.group == 0) handshake.lane = handshake.epoch = 0;
+  if (!choose_seal(handshake)) return;
   PacketHeader header;
   header.type = PacketType::open;
   header.connection = id_;
-  core_.send_control(address_, header, &handshake);
+  if (link_) {
+    handshake.child = link_->link.name.child;
+    handshake.security = static_cast<std::uint32_t>(link_->link.security);
+    handshake.random = random_;
+    core_.send_sealed_control(address_, header, &handshake,
+                              [this](auto head, auto payload) { return open_tag(link_->secret, head, payload); });
+  } else {
+    core_.send_control(address_, header, &handshake);
+  }
   act_at_ = core_.now() + flow_.round_trip().timeout(attempts_ - 1);
   look_at_deadline();
+}
+
+/// Once for a connection. False: it must be sealed, and there is nothing to seal it with.
+bool PacketConnection::choose_seal(const Handshake& handshake) {
+  LinkKeys* const keys = core_.keys();
+  if (keys == nullptr || std::exchange(seal_chosen_, true)) return true;
+  link_ = keys->to_connect(handshake.group, handshake.epoch, handshake.lane);
+  if (link_ && link_->link.security >= keys->least() && link_->link.security != PacketSecurity::off) {
+    random_ = core_.random();
+    return true;
+  }
+  link_.reset();
+  if (keys->least() == PacketSecurity::off) return true;
+  fail_later({Errc::denied, "cannot connect to " + peer_ + ": packet security is set to '" +
+                                std::string(to_string(keys->least())) +
+                                "' here, and this connection's group has no secret for it."});
+  return false;
+}
+
+void PacketConnection::make_seal(const SealRandom& client_random, const SealRandom& listener_random, bool client) {
+  seal_ = std::make_unique<Seal>(link_->secret,
+                                 SealContext{.level = link_->link.security,
+                                             .client = client ? id_ : peer_id_,
+                                             .listener = client ? peer_id_ : id_,
+                                             .client_random = client_random,
+                                             .listener_random = listener_random},
+                                 client);
+}
+
+void PacketConnection::take_refuse(RefuseReason reason) {
+  if (state_ != State::opening || reason == RefuseReason::none) return take_reset(true);
+  const bool wants_encryption = reason == RefuseReason::wants_encryption;
+  const std::string wanted(to_string(wants_encryption ? PacketSecurity::encrypt : PacketSecurity::authenticate));
+  fail_later({Errc::denied, reason == RefuseReason::unknown_secret
+                                ? "cannot connect to " + peer_ +
+                                      ": it does not know the secret that this connection is sealed with; "
+                                      "it may have started anew since the manager gave it."
+                                : "cannot connect to " + peer_ + ": it takes no packets below packet security '" +
+                                      wanted + "'; set TRIBUTARY_PACKET_SECURITY=" + wanted + " on every rank."});
 }
 
 void PacketConnection::take_challenge(const Handshake& handshake) {
@@ -94,9 +144,19 @@ void PacketConnection::take_redirect(const Handshake& handshake, const PacketAdd
   send_open();
 }
 
-void PacketConnection::take_accept(const Handshake& handshake) {
+void PacketConnection::take_accept(const PacketHeader& header, const Handshake& handshake,
+                                   std::span<const std::byte> datagram) {
   if (state_ != State::opening || fatal_ || handshake.connection == 0) return;
   const ConnectionPtr kept = shared_from_this();
+  if (link_) {
+    peer_id_ = handshake.connection;
+    make_seal(random_, handshake.random, true);
+  }
+  if (!control_is_authentic(header, datagram)) {  // somebody else's: ours may still come
+    seal_.reset();
+    peer_id_ = 0;
+    return;
+  }
   opened(handshake, address_);
   flow_.ping();  // unless there is something to say: the listener waits for it
   state_ = State::open;
@@ -119,13 +179,21 @@ void PacketConnection::opened(const Handshake& handshake, const PacketAddress& f
   core_.enter_peer(peer_id_, id_);
   flow_.set_window(credit_told_);
   const std::size_t theirs = std::clamp<std::size_t>(handshake.datagram_bytes, kDatagramBytesMin, kDatagramBytesMax);
-  flow_.open(peer_id_, handshake.credit, std::min(theirs, core_.datagram_bytes(from)), core_.now());
+  flow_.open(peer_id_, handshake.credit, std::min(theirs, core_.datagram_bytes(from)), seal_ ? kSealTagBytes : 0,
+             core_.now());
 }
 
 // ---- the listener's side
 
-void PacketConnection::accept(const PacketAddress& from, const Handshake& handshake) {
+void PacketConnection::accept(const PacketAddress& from, const Handshake& handshake,
+                              const std::optional<LinkKeys::Link>& link) {
   state_ = State::half_open;
+  link_ = link;
+  if (link_) {
+    random_ = core_.random();
+    peer_id_ = handshake.connection;
+    make_seal(handshake.random, random_, false);
+  }
   core_.count_half_open(1);
   credit_told_ = static_cast<std::uint32_t>(core_.window_share());
   opened(handshake, from);
@@ -143,7 +211,8 @@ void PacketConnection::repeat_accept(const PacketAddress& from) {
   PacketHeader header;
   header.type = PacketType::accept;
   header.connection = peer_id_;
-  core_.send_control(address_, header, &handshake);
+  handshake.random = random_;
+  send_control(header, &handshake);
 }
 
 /// The client's first packet has come.

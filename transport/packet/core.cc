@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "packet/address.h"
@@ -13,11 +14,12 @@ namespace {
 
 constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 // sched_yield() takes less than a microsecond while nobody else wants the core.
-constexpr Duration kYieldedMax = std::chrono::microseconds(10);
 // A thread that was away for so long cannot tell a silent peer from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 // What a connection may promise at least, however many there are: two datagrams of the longest kind.
 constexpr std::size_t kWindowMin = 32768;
+// Some bursts of the longest datagrams.
+constexpr std::size_t kSealedRoom = 1U << 20;
 
 class Flagged {
  public:
@@ -125,6 +127,16 @@ PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
   return at != by_peer_.end() ? find(at->second) : nullptr;
 }
 
+const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> payload) noexcept {
+  // Neighbouring segments fall on different places.
+  const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(payload.data()) >> 6U) * 0x9E3779B97F4A7C15ULL;
+  KnownSuffix& known = suffixes_[hash >> (64U - kSuffixBits)];
+  if (known.data != payload.data() || known.bytes != payload.size() || known.turn != transmits_) {
+    known = {payload.data(), payload.size(), transmits_, Crc32cSuffix::of(payload)};
+  }
+  return known.suffix;
+}
+
 std::size_t PacketCore::window_share() const noexcept {
   const std::size_t share = settings_.window_bytes_total / std::max<std::size_t>(statistics.connections, 1);
   return std::min(std::max(share, kWindowMin), settings_.window_bytes);
@@ -188,27 +200,26 @@ void PacketCore::wait_for_work(Duration wait) {
   const TimePoint started = time_();
   const TimePoint deadline = started + wait;
   const bool adaptive = settings_.busy_poll <= Duration::zero();
-  TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : settings_.busy_poll);
-  bool core_wanted = false;
-  Duration waited = Duration::max();  // in vain
+  spin_estimate_.begin(started);
   for (TimePoint now = started;;) {
     turn();
     now = time_();
-    if (callbacks_ != 0) {
-      waited = now - started;
-      break;
+    if (callbacks_ != 0 || shut_ || now >= deadline) {
+      if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
+      return;
     }
-    if (shut_ || now >= deadline) break;
     if (!idle()) continue;
-    if (now >= spin_until) {
+    if (adaptive ? spin_estimate_.stays_awake(now) : now - started < settings_.busy_poll) {
+      if (adaptive) {
+        ::sched_yield();
+        const TimePoint back = time_();
+        spin_estimate_.was_away(back - now, back);
+      }
+    } else {
+      spin_estimate_.sleeps();
       sleep(std::min(deadline, deadlines_.first()) - now);
-    } else if (adaptive) {
-      ::sched_yield();
-      core_wanted = time_() - now > kYieldedMax;
-      if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
     }
   }
-  if (adaptive) spin_estimate_.waited(waited, core_wanted);
 }
 
 void PacketCore::sleep(Duration limit) {
@@ -253,6 +264,7 @@ void PacketCore::run_due() {
 /// No callback runs between a packet's send and the flush: the payload is borrowed until then.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
+  ++transmits_;
   dirty_now_.swap(dirty_);
   for (const ConnectionPtr& connection : dirty_now_) {
     connection->dirty = false;
@@ -260,7 +272,30 @@ void PacketCore::transmit() {
   }
   dirty_now_.clear();
   control_sent_ = false;
+  flush();
+}
+
+void PacketCore::flush() {
   port_->flush();
+  sealed_used_ = 0;
+}
+
+std::span<std::byte> PacketCore::sealed_room(std::size_t bytes) {
+  if (sealed_.empty()) sealed_.resize(kSealedRoom);
+  if (sealed_used_ + bytes > sealed_.size()) flush();
+  const auto room = std::span(sealed_).subspan(sealed_used_, bytes);
+  sealed_used_ += (bytes + 63) / 64 * 64;
+  sealed_used_ = std::min(sealed_used_, sealed_.size());
+  return room;
+}
+
+SealRandom PacketCore::random() noexcept {
+  SealRandom random;
+  if (settings_.seed == 0 && random_bytes(random)) return random;
+  const std::array<std::uint64_t, 2> numbers{ids_.next(),
+                                             ids_.next()};  // keyed by the system's randomness, or a test's
+  std::memcpy(random.data(), numbers.data(), sizeof random);
+  return random;
 }
 
 /// What was sent is no system's to bring over after our end, as with TCP: so it is brought over before.
@@ -296,7 +331,7 @@ void PacketCore::shut_down() {
   }
   due_.clear();
   dirty_.clear();
-  if (port_) port_->flush();
+  if (port_) flush();
   resolver_.stop();
   std::vector<std::function<void()>> forgotten;
   const std::lock_guard lock(posted_mutex_);

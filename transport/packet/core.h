@@ -1,6 +1,7 @@
 #pragma once
 // The turn of a PacketTransport: what has come, what is due, what is to be sent. Connections have numbered places; a
 // connection id is its place and 40 bits that nobody can guess.
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "packet/deadline_heap.h"
 #include "packet/packet_transport.h"
 #include "packet/receive_stream.h"
+#include "packet/seal.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
 #include "tcp/resolver.h"
@@ -41,6 +43,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
+  /// The checksum of a payload that is sent in this turn, which a result's other receivers need, too.
+  [[nodiscard]] const Crc32cSuffix& suffix_of(std::span<const std::byte> payload) noexcept;
+  /// The packet that is being read now; nullptr: none.
+  [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
   [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
@@ -62,6 +68,14 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] std::size_t window_share() const noexcept;
   /// A packet outside any flow.
   void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
+  /// The same, with an authenticator: made of the header and the payload as they go.
+  using MakeTag = std::function<SealTag(std::span<const std::byte> header, std::span<const std::byte> payload)>;
+  void send_sealed_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake,
+                           const MakeTag& make_tag);
+  /// Room for a payload that is to be sent encrypted; good until the port is flushed.
+  [[nodiscard]] std::span<std::byte> sealed_room(std::size_t bytes);
+  [[nodiscard]] SealRandom random() noexcept;
+  [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   void count_half_open(int more) noexcept { half_open_ += more; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
@@ -77,8 +91,14 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void take_packet(const ReceivedPacket& packet);
   void take_refusal(const ReceivedPacket& packet);
   void take_reset(const PacketHeader& header);
+  void take_close(const ReceivedPacket& packet, const PacketHeader& header);
   void take_open(const ReceivedPacket& packet, const PacketHeader& header);
-  void accept(const PacketAddress& from, const Handshake& handshake);
+  /// The secret that a sealed open is sealed with, in `link`; or why it is refused.
+  [[nodiscard]] RefuseReason check_seal(const ReceivedPacket& packet, const PacketHeader& header,
+                                        const Handshake& handshake, std::optional<LinkKeys::Link>& link);
+  void accept(const PacketAddress& from, const Handshake& handshake, const std::optional<LinkKeys::Link>& link);
+  void put_control(const PacketAddress& to, std::span<const std::byte> bytes);
+  void flush();
   void send_reset(const ReceivedPacket& packet, const PacketHeader& header);
   [[nodiscard]] std::uint64_t cookie_for(const PacketAddress& from, const Handshake& handshake,
                                          std::uint64_t epoch) const;
@@ -100,7 +120,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     ConnectionPtr connection;
     std::uint64_t id = 0;
   };
-  static constexpr std::size_t kBurst = 64;
+  static constexpr std::size_t kBurst = 32;
   static constexpr std::uint64_t kPlaceBits = 24;
 
   const PacketTransport::OpenPort open_;
@@ -120,6 +140,18 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<ConnectionPtr> due_, due_now_;
   std::vector<ConnectionPtr> dirty_, dirty_now_;
   std::vector<ReceivedPacket> burst_;
+  std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
+  std::size_t sealed_used_ = 0;
+  const ReceivedPacket* being_read_ = nullptr;
+  struct KnownSuffix {
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
+    Crc32cSuffix suffix;
+  };
+  static constexpr unsigned kSuffixBits = 6;
+  std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};
+  std::uint64_t transmits_ = 0;
   TimePoint now_;
   TimePoint attended_{};  // this thread was here last
   TimePoint resets_from_{};

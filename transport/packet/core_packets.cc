@@ -22,9 +22,11 @@ bool PacketCore::receive_packets() {
     if (burst_[i].refused) {
       take_refusal(burst_[i]);
     } else {
+      being_read_ = &burst_[i];
       take_packet(burst_[i]);
     }
   }
+  being_read_ = nullptr;
   return count == burst_.size();
 }
 
@@ -36,26 +38,22 @@ void PacketCore::take_packet(const ReceivedPacket& packet) {
     ++statistics.rejects[static_cast<std::size_t>(header.error())];
     return;
   }
-  if ((header->flags & packet_flags::kSealed) != 0) {  // no keys are known here
-    ++statistics.senseless;
-    return;
-  }
   if (header->type == PacketType::reset) return take_reset(*header);
   if (header->type == PacketType::open) return take_open(packet, *header);
   PacketConnection* const connection = find(header->connection);
-  const auto payload = packet.bytes.subspan(kPacketHeaderBytes);
+  const auto payload = payload_of(*header, packet.bytes);
   switch (header->type) {
     case PacketType::data:
       if (connection == nullptr) return send_reset(packet, *header);
+      if (!connection->unseal(*header, packet.bytes)) return;
       return connection->take_data({.header = *header,
                                     .payload = payload,
                                     .marked = packet.congestion_experienced,
                                     .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
     case PacketType::close:
-      if (connection != nullptr) connection->take_close();
-      return send_reset(packet, *header);  // which is the answer to a close, too
+      return take_close(packet, *header);
     case PacketType::refuse:
-      return connection != nullptr ? connection->take_reset(true) : void();
+      return connection != nullptr ? connection->take_refuse(static_cast<RefuseReason>(header->reason)) : void();
     default:
       break;
   }
@@ -66,7 +64,16 @@ void PacketCore::take_packet(const ReceivedPacket& packet) {
   }
   if (header->type == PacketType::challenge) return connection->take_challenge(*handshake);
   if (header->type == PacketType::redirect) return connection->take_redirect(*handshake, packet.from);
-  connection->take_accept(*handshake);
+  connection->take_accept(*header, *handshake, packet.bytes);
+}
+
+void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& header) {
+  PacketConnection* const connection = find(header.connection);
+  if (connection != nullptr) {
+    if (!connection->control_is_authentic(header, packet.bytes)) return;
+    connection->take_close();
+  }
+  send_reset(packet, header);  // which is the answer to a close, too
 }
 
 /// Only who has seen our packets knows by which name we call the other side's end.
@@ -111,11 +118,35 @@ void PacketCore::send_control(const PacketAddress& to, PacketHeader header, cons
   }
   encode(header, std::span(bytes).first<kPacketHeaderBytes>(), std::span(bytes).subspan(kPacketHeaderBytes, payload),
          {});
+  put_control(to, std::span(bytes).first(kPacketHeaderBytes + payload));
+}
+
+void PacketCore::send_sealed_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake,
+                                     const MakeTag& make_tag) {
+  if (!port_) return;
+  std::array<std::byte, kPacketHeaderBytes + kSealTagBytes + kHandshakeBytes> bytes;
+  const std::size_t payload = handshake != nullptr ? kHandshakeBytes : 0;
+  header.flags |= packet_flags::kSealed;
+  header.payload_bytes = static_cast<std::uint16_t>(payload);
+  header.checksum = 0;
+  std::memcpy(bytes.data(), &header, kPacketHeaderBytes);
+  if (handshake != nullptr) {
+    std::memcpy(bytes.data() + kPacketHeaderBytes + kSealTagBytes, handshake, kHandshakeBytes);
+  }
+  const SealTag tag = make_tag(std::span(bytes).first(kPacketHeaderBytes),
+                               std::span(bytes).subspan(kPacketHeaderBytes + kSealTagBytes, payload));
+  std::memcpy(bytes.data() + kPacketHeaderBytes, tag.data(), tag.size());
+  const std::uint32_t checksum = sealed_checksum(std::span(bytes).first(kPacketHeaderBytes + kSealTagBytes + payload));
+  std::memcpy(bytes.data() + offsetof(PacketHeader, checksum), &checksum, sizeof checksum);
+  put_control(to, std::span(bytes).first(kPacketHeaderBytes + kSealTagBytes + payload));
+}
+
+void PacketCore::put_control(const PacketAddress& to, std::span<const std::byte> bytes) {
   // A port that is full drops it: whoever waits for it asks again.
-  if (!port_->send(to, std::span(bytes).first(kPacketHeaderBytes + payload), {})) return;
+  if (!port_->send(to, bytes, {})) return;
   control_sent_ = true;
   ++statistics.packets_sent;
-  statistics.bytes_sent += kPacketHeaderBytes + payload;
+  statistics.bytes_sent += bytes.size();
 }
 
 // ---- listening
@@ -135,7 +166,7 @@ std::uint64_t PacketCore::cookie_for(const PacketAddress& from, const Handshake&
 }
 
 void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& header) {
-  const auto handshake = decode_handshake(packet.bytes.subspan(kPacketHeaderBytes));
+  const auto handshake = decode_handshake(payload_of(header, packet.bytes));
   if (!handshake || handshake->connection != header.connection || handshake->connection == 0) {
     ++statistics.senseless;
     return;
@@ -144,8 +175,9 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
   answer.connection = handshake->connection;
   Handshake told;
   told.connection = handshake->connection;
-  const auto refuse = [&] {
+  const auto refuse = [&](RefuseReason reason = RefuseReason::none) {
     answer.type = PacketType::refuse;
+    answer.reason = static_cast<std::uint32_t>(reason);
     send_control(packet.from, answer, nullptr);
   };
   if (!listening_) return refuse();
@@ -168,13 +200,45 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
     ++statistics.refused_full;
     return refuse();
   }
-  accept(packet.from, *handshake);
+  std::optional<LinkKeys::Link> link;
+  const RefuseReason reason = check_seal(packet, header, *handshake, link);
+  if (reason != RefuseReason::none) return refuse(reason);
+  accept(packet.from, *handshake, link);
 }
 
-void PacketCore::accept(const PacketAddress& from, const Handshake& handshake) {
+/// After the cookie: whoever makes us compute a key gets what is sent to its address.
+RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHeader& header,
+                                    const Handshake& handshake, std::optional<LinkKeys::Link>& link) {
+  const bool sealed = (header.flags & packet_flags::kSealed) != 0;
+  const PacketSecurity least = keys() != nullptr ? keys()->least() : PacketSecurity::off;
+  const auto level = sealed ? static_cast<PacketSecurity>(handshake.security) : PacketSecurity::off;
+  if (sealed && handshake.security != static_cast<std::uint32_t>(PacketSecurity::authenticate) &&
+      handshake.security != static_cast<std::uint32_t>(PacketSecurity::encrypt)) {
+    ++statistics.senseless;
+    return RefuseReason::unknown_secret;
+  }
+  if (level < least) {
+    ++statistics.unsealed;
+    return least == PacketSecurity::encrypt ? RefuseReason::wants_encryption : RefuseReason::wants_authentication;
+  }
+  if (!sealed) return RefuseReason::none;
+  const LinkName name{handshake.group, handshake.epoch, handshake.lane, handshake.child};
+  const auto secret = keys() != nullptr ? keys()->of(name) : std::nullopt;
+  if (!secret) return RefuseReason::unknown_secret;
+  const SealTag tag = open_tag(*secret, packet.bytes.first(kPacketHeaderBytes), payload_of(header, packet.bytes));
+  if (!same_bytes(tag, packet.bytes.subspan(kPacketHeaderBytes, kSealTagBytes))) {
+    ++statistics.forged;
+    return RefuseReason::unknown_secret;
+  }
+  link = LinkKeys::Link{{name, level}, *secret};
+  return RefuseReason::none;
+}
+
+void PacketCore::accept(const PacketAddress& from, const Handshake& handshake,
+                        const std::optional<LinkKeys::Link>& link) {
   auto connection = std::make_shared<PacketConnection>(*this, to_string(endpoint_of(from)), nullptr);
   connection->enter();
-  connection->accept(from, handshake);
+  connection->accept(from, handshake, link);
 }
 
 }  // namespace tributary::transport::packet

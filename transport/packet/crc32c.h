@@ -1,5 +1,5 @@
 #pragma once
-// CRC32C (Castagnoli; RFC 3720, appendix B.4): by the processor's instruction where it has one, chosen at the first
+// CRC32C (Castagnoli; RFC 3720, appendix B.4): by the processor's instructions where it has some, chosen at the first
 // use.
 #include <cstddef>
 #include <cstdint>
@@ -12,5 +12,23 @@ namespace tributary::transport::packet {
 
 /// The same without any special instruction.
 [[nodiscard]] std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
+
+/// The same by the instruction for CRC32C alone, which crc32c() uses for short bytes, and for long ones where the
+/// processor has no wide multiplications without carry.
+[[nodiscard]] std::uint32_t crc32c_instruction(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
+
+/// Bytes that stand behind different others: what they add is found once, however many those are.
+class Crc32cSuffix {
+ public:
+  Crc32cSuffix() = default;
+  [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> bytes) noexcept;
+  /// Of bytes whose CRC is `before`, and these behind them.
+  [[nodiscard]] std::uint32_t behind(std::uint32_t before) const noexcept;
+
+ private:
+  std::uint32_t alone_ = 0;
+  std::uint32_t power_ = 0x80000000;  // of x, modulo the polynomial: a CRC is multiplied by it when these follow
+  bool divides_ = false;              // by the processor's multiplication
+};
 
 }  // namespace tributary::transport::packet

@@ -44,6 +44,8 @@ class FaultyPort final : public PacketPort {
     }
     port_->flush();
   }
+  bool keep(void* buffer) noexcept override { return port_->keep(buffer); }
+  void give_back(void* buffer) noexcept override { port_->give_back(buffer); }
   void wait(Duration limit) override { port_->wait(limit); }
   void wake() noexcept override { port_->wake(); }
   std::size_t datagram_bytes_max(const PacketAddress& to) override { return port_->datagram_bytes_max(to); }

@@ -15,8 +15,10 @@ Flow::Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& st
   lost_at_ = TimePoint::max();
 }
 
-void Flow::open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, TimePoint now) {
+void Flow::open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes,
+                std::size_t reserved_bytes, TimePoint now) {
   peer_connection_ = peer_connection;
+  head_bytes_ = kPacketHeaderBytes + reserved_bytes;
   credit_ = credit;
   credit_given_ = window_;
   datagram_bytes_ = datagram_bytes_route_ = datagram_bytes;

@@ -47,7 +47,9 @@ class Flow {
   Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics);
 
   /// What the handshake has told: bytes of stream that the other side takes, and of a datagram that goes there.
-  void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, TimePoint now);
+  /// `reserved_bytes`: room that the sink wants behind each header.
+  void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, std::size_t reserved_bytes,
+            TimePoint now);
   [[nodiscard]] std::uint64_t peer_connection() const noexcept { return peer_connection_; }
 
   [[nodiscard]] SendStream& frames() noexcept { return frames_; }
@@ -92,6 +94,7 @@ class Flow {
   // flow_receive.cc
   [[nodiscard]] bool sensible(const PacketHeader& header) const noexcept;
   void take_acknowledgement(const Arrival& arrival, TimePoint now);
+  void acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap);
   void acknowledge_number(std::uint64_t number);
   void acknowledge_below(std::uint64_t received);
   void find_lost(TimePoint now);
@@ -107,7 +110,7 @@ class Flow {
   Sent send_one(PacketSink& sink, TimePoint now);
   [[nodiscard]] PacketHeader header(std::uint16_t flags, TimePoint now);
   void sent(const SentPacket& packet, TimePoint now);
-  [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - kPacketHeaderBytes; }
+  [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - head_bytes_; }
   [[nodiscard]] bool window_open(TimePoint now) const noexcept;
   [[nodiscard]] bool has_new() const noexcept;
   [[nodiscard]] bool credit_blocked() const noexcept { return next_offset_ < frames_.end() && next_offset_ >= credit_; }
@@ -121,6 +124,7 @@ class Flow {
   PacketStatistics& statistics_;
   std::uint64_t peer_connection_ = 0;
   std::size_t datagram_bytes_ = kDatagramBytesMin;  // now
+  std::size_t head_bytes_ = kPacketHeaderBytes;     // of a packet, before its payload
   bool open_ = false;
 
   // sending
@@ -138,6 +142,8 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // of what was never sent
   std::uint64_t credit_ = 0;       // sending may go so far
   std::uint64_t largest_acknowledged_ = 0;
+  std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,
+  std::uint64_t bitmap_told_ = 0;             // and the bits
   std::uint32_t peer_marked_ = 0;
   std::uint32_t reorder_packets_ = 3;
   std::uint32_t reorder_share_ = 1;  // eighths of a round trip

@@ -88,11 +88,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
       round_trip_.sample(now - packet->at);
       fresh_delay_ = std::max(arrival.at - packet->at - std::chrono::microseconds(header.ack_delay_us), Duration(0));
     }
-    acknowledge_number(largest);
-    for (std::uint64_t bits = header.bitmap; bits != 0; bits &= bits - 1) {
-      const auto back = static_cast<std::uint64_t>(std::countr_zero(bits)) + 1;
-      if (back <= largest) acknowledge_number(largest - back);
-    }
+    acknowledge_numbers(largest, header.bitmap);
     acknowledge_below(received);
     find_lost(now);
   }
@@ -113,6 +109,24 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
   if (fresh_lost_ > 0) congestion_.lost(fresh_lost_, now, round_trip_.smoothed());
 }
 
+/// Most of what an acknowledgement tells was in the one before it, and is not looked at again.
+void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
+  std::uint64_t news = bitmap;
+  if (latest_told_ && largest >= *latest_told_ && largest - *latest_told_ < 64) {
+    const std::uint64_t ahead = largest - *latest_told_;
+    news &= ~(ahead == 0 ? bitmap_told_ : bitmap_told_ << ahead | std::uint64_t{1} << (ahead - 1));
+  }
+  if (!latest_told_ || largest >= *latest_told_) {
+    latest_told_ = largest;
+    bitmap_told_ = bitmap;
+  }
+  acknowledge_number(largest);
+  for (; news != 0; news &= news - 1) {
+    const auto back = static_cast<std::uint64_t>(std::countr_zero(news)) + 1;
+    if (back <= largest) acknowledge_number(largest - back);
+  }
+}
+
 void Flow::acknowledge_number(std::uint64_t number) {
   SentPacket* const packet = sent_.find(number);
   if (packet == nullptr || packet->state == SentPacket::State::gone) return;
@@ -123,7 +137,7 @@ void Flow::acknowledge_number(std::uint64_t number) {
   } else {
     ++fresh_packets_;
   }
-  if (packet->bytes + kPacketHeaderBytes > kDatagramBytesMin) {
+  if (packet->bytes + head_bytes_ > kDatagramBytesMin) {
     large_silent_ = 0;
   } else if (backoff_ >= kSmallProbesAfter && ++large_silent_ >= kLargeSilentMax) {
     datagram_bytes_ = kDatagramBytesMin;

@@ -57,7 +57,7 @@ Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
   if (some && (open || probe_wanted_)) {
     // After several time-outs in a row the path may have become one that swallows large packets.
     const std::size_t bytes_max =
-        probe_wanted_ && backoff_ >= 3 ? kDatagramBytesMin - kPacketHeaderBytes : payload_bytes_max();
+        probe_wanted_ && backoff_ >= 3 ? kDatagramBytesMin - head_bytes_ : payload_bytes_max();
     return lost_.empty() ? send_new(sink, now) : send_again(sink, bytes_max, now);
   }
   if (ping_wanted_ || probe_wanted_) return send_plain(sink, packet_flags::kPing, now);
@@ -107,11 +107,11 @@ Flow::Sent Flow::send_new(PacketSink& sink, TimePoint now) {
 }
 
 Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now) {
-  const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(kPacketHeaderBytes));
+  const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(head_bytes_));
   fin = fin && offset + piece.bytes() == frames_.end();
   PacketHeader head = header(fin ? packet_flags::kFin : std::uint16_t{0}, now);
   head.offset = static_cast<std::uint32_t>(offset);
-  if (!sink.send_packet(head, std::span(head_).first(kPacketHeaderBytes + piece.copied), piece.rest)) {
+  if (!sink.send_packet(head, std::span(head_).first(head_bytes_ + piece.copied), piece.rest)) {
     return Sent::port_full;
   }
   sent({.offset = offset,
@@ -127,7 +127,7 @@ Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t 
 Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now) {
   PacketHeader head = header(flags, now);
   head.offset = static_cast<std::uint32_t>(next_offset_);
-  if (!sink.send_packet(head, std::span(head_).first(kPacketHeaderBytes), {})) return Sent::port_full;
+  if (!sink.send_packet(head, std::span(head_).first(head_bytes_), {})) return Sent::port_full;
   const bool asks = (flags & packet_flags::kPing) != 0;
   sent({.offset = next_offset_, .state = asks ? SentPacket::State::under_way : SentPacket::State::gone, .at = now},
        now);

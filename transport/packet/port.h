@@ -27,10 +27,11 @@ struct ReceivedPacket {
   PacketAddress from;
   std::span<std::byte> bytes;
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
-  bool refused = false;  // not from `from`, but about it: the network answers (ICMP port unreachable) that
-                         // nobody is there, and quotes the beginning of what we had sent in `bytes`
-  TimePoint arrived{};   // when the device or the system took it in, where that is known: then waiting
-                         // in its queue for this thread is not mistaken for waiting in the network
+  bool refused = false;    // not from `from`, but about it: the network answers (ICMP port unreachable) that
+                           // nobody is there, and quotes the beginning of what we had sent in `bytes`
+  void* buffer = nullptr;  // where the bytes lie, for keep(); nullptr: they cannot be kept
+  TimePoint arrived{};     // when the device or the system took it in, where that is known: then waiting
+                           // in its queue for this thread is not mistaken for waiting in the network
 };
 
 /// Of a send()'s header, at most.
@@ -42,9 +43,13 @@ class PacketPort {
   /// Fills `into` from its beginning with what has come, without waiting; returns how many. They stay valid until the
   /// next receive().
   [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
+  /// For ports whose buffers can stay with who reads them. The bytes of a packet that the last receive() has shown stay
+  /// where they are, until give_back() was called as often as this. False: no more can be spared; they must be copied.
+  [[nodiscard]] virtual bool keep(void* /*buffer*/) noexcept { return false; }
+  virtual void give_back(void* /*buffer*/) noexcept {}
   /// Takes one datagram, `header` (at most kPortHeaderBytesMax) then `payload`. The header is copied now. The payload
-  /// may be read until `flush()` has returned and not later. False: the port is full; flush() and try again in a later
-  /// turn. Marked ECT(0).
+  /// may be read until `flush()` has returned and not later; until then it does not change, and nothing else lies
+  /// there. False: the port is full; flush() and try again in a later turn. Marked ECT(0).
   [[nodiscard]] virtual bool send(const PacketAddress& to, std::span<const std::byte> header,
                                   std::span<const std::byte> payload) = 0;
   /// Hands all that was taken to the network, as far as it takes it; what it does not take is dropped and counted: the

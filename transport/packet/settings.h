@@ -3,10 +3,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "packet/congestion.h"
 #include "packet/port.h"
 #include "packet/wire.h"
+#include "tributary/transport/link_keys.h"
 
 namespace tributary::transport::packet {
 
@@ -34,12 +36,14 @@ struct PacketSettings {
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
   CongestionSettings congestion;
-  std::uint64_t seed = 0;  // of connection ids and cookies; 0: from the system. For tests
+  std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
+  std::uint64_t seed = 0;          // of connection ids, cookies and random numbers; 0: from the system. For tests
 };
 
 /// Counts since the start. Read on the transport's thread.
 struct PacketStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
+  std::uint64_t frames_in_place = 0;  // of those received: taken where they lay
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
   std::uint64_t packets_given_up = 0;                // taken for lost
@@ -52,6 +56,8 @@ struct PacketStatistics {
   std::uint64_t senseless = 0;           // packets with fields that cannot be
   std::uint64_t unknown_connection = 0;  // packets for connections that are not here
   std::uint64_t cookies_wrong = 0;
+  std::uint64_t forged = 0;    // sealed packets whose authenticator is wrong
+  std::uint64_t unsealed = 0;  // packets in clear where sealed ones are due
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;

@@ -1,6 +1,7 @@
 #include "packet/wire.h"
 
 #include <cstring>
+#include <optional>
 
 #include "packet/crc32c.h"
 
@@ -14,38 +15,79 @@ std::string_view to_string(PacketReject reject) noexcept {
   return index < kPacketRejects ? names[index] : std::string_view{"unknown"};
 }
 
-void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
-            std::span<const std::byte> borrowed) noexcept {
-  header.payload_bytes = static_cast<std::uint16_t>(copied.size() + borrowed.size());
+namespace {
+
+std::uint32_t begin_encoding(PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out,
+                             std::span<const std::byte> copied, std::size_t borrowed_bytes) noexcept {
+  header.payload_bytes = static_cast<std::uint16_t>(copied.size() + borrowed_bytes);
   std::memcpy(out.data(), &header, kChecksummedBytes);
-  std::uint32_t checksum = crc32c(out.first(kChecksummedBytes));
-  checksum = crc32c(copied, checksum);
-  checksum = crc32c(borrowed, checksum);
+  return crc32c(copied, crc32c(out.first(kChecksummedBytes)));
+}
+
+void end_encoding(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) noexcept {
   std::memcpy(out.data() + kChecksummedBytes, &checksum, sizeof checksum);
 }
 
-std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() < kPacketHeaderBytes) return std::unexpected(PacketReject::length);
-  PacketHeader header;
+}  // namespace
+
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            std::span<const std::byte> borrowed) noexcept {
+  end_encoding(out, crc32c(borrowed, begin_encoding(header, out, copied, borrowed.size())));
+}
+
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept {
+  end_encoding(out, borrowed.behind(begin_encoding(header, out, copied, borrowed_bytes)));
+}
+
+std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept {
+  return crc32c(datagram.subspan(kPacketHeaderBytes), crc32c(datagram.first(kChecksummedBytes)));
+}
+
+namespace {
+
+/// Fills `header`; or says why it is none. A header is written once, where the caller has it: copied as part of a
+/// larger object it would be read back while its pieces are still being stored.
+std::optional<PacketReject> read_header(std::span<const std::byte> bytes, PacketHeader& header) noexcept {
+  if (bytes.size() < kPacketHeaderBytes) return PacketReject::length;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
-  if (header.magic != kPacketMagic) return std::unexpected(PacketReject::magic);
-  if (header.version != kPacketVersion) return std::unexpected(PacketReject::version);
+  if (header.magic != kPacketMagic) return PacketReject::magic;
+  if (header.version != kPacketVersion) return PacketReject::version;
   const auto type = static_cast<std::uint8_t>(header.type);
   if (type < static_cast<std::uint8_t>(PacketType::open) || type > static_cast<std::uint8_t>(PacketType::reset)) {
-    return std::unexpected(PacketReject::type);
+    return PacketReject::type;
   }
-  if ((header.flags & ~packet_flags::kAll) != 0) return std::unexpected(PacketReject::flags);
+  if ((header.flags & ~packet_flags::kAll) != 0) return PacketReject::flags;
+  const bool can_be_sealed = header.type == PacketType::open || header.type == PacketType::accept ||
+                             header.type == PacketType::data || header.type == PacketType::close;
+  if ((header.flags & packet_flags::kSealed) != 0 && !can_be_sealed) return PacketReject::flags;
+  return std::nullopt;
+}
+
+std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, PacketHeader& header) noexcept {
+  if (const auto reject = read_header(datagram, header)) return reject;
+  if ((header.flags & packet_flags::kSealed) != 0) {
+    if (datagram.size() != kPacketHeaderBytes + kSealTagBytes + header.payload_bytes) return PacketReject::length;
+    const std::uint32_t right = header.type == PacketType::data ? 0 : sealed_checksum(datagram);
+    return header.checksum == right ? std::nullopt : std::optional(PacketReject::checksum);
+  }
+  const auto payload = datagram.subspan(kPacketHeaderBytes);
+  if (payload.size() != header.payload_bytes) return PacketReject::length;
+  if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header.checksum) return PacketReject::checksum;
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
+  std::expected<PacketHeader, PacketReject> header;
+  if (const auto reject = read_header(bytes, *header)) header = std::unexpected(*reject);
   return header;
 }
 
 std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept {
-  const auto header = decode_quoted(datagram);
-  if (!header) return header;
-  const auto payload = datagram.subspan(kPacketHeaderBytes);
-  if (payload.size() != header->payload_bytes) return std::unexpected(PacketReject::length);
-  if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header->checksum) {
-    return std::unexpected(PacketReject::checksum);
-  }
+  std::expected<PacketHeader, PacketReject> header;
+  if (const auto reject = read_packet(datagram, *header)) header = std::unexpected(*reject);
   return header;
 }
 

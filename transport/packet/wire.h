@@ -8,6 +8,8 @@
 #include <span>
 #include <string_view>
 
+#include "packet/crc32c.h"
+
 namespace tributary::transport::packet {
 
 inline constexpr std::uint16_t kPacketMagic = 0x5054;  // "TP"
@@ -28,7 +30,7 @@ namespace packet_flags {
 inline constexpr std::uint16_t kFin = 1;     // the stream ends behind this packet's payload
 inline constexpr std::uint16_t kPing = 2;    // to be acknowledged although it brings nothing
 inline constexpr std::uint16_t kAcks = 4;    // largest and bitmap mean something: a packet has come from you
-inline constexpr std::uint16_t kSealed = 8;  // an authenticator follows the payload; `key` says whose
+inline constexpr std::uint16_t kSealed = 8;  // an authenticator follows the header; seal.h
 inline constexpr std::uint16_t kAll = kFin | kPing | kAcks | kSealed;
 }  // namespace packet_flags
 
@@ -48,17 +50,28 @@ struct PacketHeader {
   std::uint32_t largest = 0;       // number of the latest packet that has come
   std::uint32_t ack_delay_us = 0;  // since that came
   std::uint32_t marked = 0;        // packets that have come with the congestion mark, ever
-  std::uint32_t key = 0;           // of a sealed packet's authenticator
-  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload
+  std::uint32_t reason = 0;        // refuse: RefuseReason; otherwise 0
+  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data, which has better
 };
 inline constexpr std::size_t kPacketHeaderBytes = 64;
+inline constexpr std::size_t kSealTagBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
 static_assert(offsetof(PacketHeader, flags) == 4 && offsetof(PacketHeader, connection) == 8 &&
               offsetof(PacketHeader, number) == 16 && offsetof(PacketHeader, bitmap) == 24 &&
               offsetof(PacketHeader, offset) == 32 && offsetof(PacketHeader, received) == 36 &&
               offsetof(PacketHeader, credit) == 40 && offsetof(PacketHeader, largest) == 44 &&
               offsetof(PacketHeader, ack_delay_us) == 48 && offsetof(PacketHeader, marked) == 52 &&
-              offsetof(PacketHeader, key) == 56 && offsetof(PacketHeader, checksum) == 60);
+              offsetof(PacketHeader, reason) == 56 && offsetof(PacketHeader, checksum) == 60);
+
+inline constexpr std::size_t kHandshakeRandomBytes = 16;
+
+/// Why a listener says no, where the client should know.
+enum class RefuseReason : std::uint32_t {
+  none = 0,  // nobody listens, or all places are taken
+  wants_authentication = 1,
+  wants_encryption = 2,
+  unknown_secret = 3,  // sealed, but not with a secret that is known here
+};
 
 /// The payload of open, challenge, accept and redirect: of one length, so that no answer is longer than its question.
 struct Handshake {
@@ -69,8 +82,10 @@ struct Handshake {
   std::uint32_t credit = 0;          // open, accept: bytes of stream that the sender takes at first
   std::uint32_t datagram_bytes = 0;  // open, accept: the longest datagram that the sender takes
   std::uint16_t port = 0;            // redirect: of the same host
-  std::uint16_t reserved = 0;
-  std::array<std::uint8_t, 24> zero{};
+  std::uint16_t child = 0;           // sealed open: for which of the group's places the secret is
+  std::uint32_t epoch = 0;           //
+  std::uint32_t security = 0;        // sealed open: PacketSecurity
+  std::array<std::byte, kHandshakeRandomBytes> random{};  // sealed open, accept: for the connection's keys
 };
 inline constexpr std::size_t kHandshakeBytes = 64;
 static_assert(sizeof(Handshake) == kHandshakeBytes);
@@ -89,10 +104,23 @@ inline constexpr std::size_t kPacketRejects = 6;
 /// Writes the header with the checksum over it and the two parts of the payload that follow it.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept;
-/// The header of a whole datagram whose length, enumerators, flags and checksum are right. The payload follows it.
+/// The same for a part that is sent to several, whose checksum is known.
+void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+            const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
+/// Of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken for a secret
+/// that is not known.
+[[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
+/// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no
+/// checksum: whether it is what was sent, its authenticator tells.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept;
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
+/// What a datagram carries behind its header, and behind its authenticator.
+[[nodiscard]] inline std::span<std::byte> payload_of(const PacketHeader& header,
+                                                     std::span<std::byte> datagram) noexcept {
+  const bool sealed = (header.flags & packet_flags::kSealed) != 0;
+  return datagram.subspan(kPacketHeaderBytes + (sealed ? kSealTagBytes : 0));
+}
 [[nodiscard]] std::expected<Handshake, PacketReject> decode_handshake(std::span<const std::byte> payload) noexcept;
 
 }  // namespace tributary::transport::packet

@@ -49,11 +49,6 @@ OwnedDescriptor make_huge_memory(std::size_t bytes) noexcept {
 
 }  // namespace
 
-void OwnedDescriptor::reset(int number) noexcept {
-  if (number_ >= 0) ::close(number_);
-  number_ = number;
-}
-
 Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, bool huge) {
   const std::size_t whole_pages = whole_huge_pages(bytes_for(ring_bytes));
   OwnedDescriptor descriptor = huge ? make_huge_memory(whole_pages) : OwnedDescriptor();

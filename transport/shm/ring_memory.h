@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "tributary/protocol/error.h"
+#include "tributary/transport/shared_memory.h"
 
 namespace tributary::transport {
 
@@ -39,26 +40,6 @@ struct alignas(kLineBytes) Side {
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
-
-/// A descriptor that is closed with its owner.
-class OwnedDescriptor {
- public:
-  OwnedDescriptor() = default;
-  explicit OwnedDescriptor(int number) noexcept : number_(number) {}
-  OwnedDescriptor(OwnedDescriptor&& other) noexcept : number_(other.release()) {}
-  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
-    reset(other.release());
-    return *this;
-  }
-  ~OwnedDescriptor() { reset(); }
-  [[nodiscard]] int get() const noexcept { return number_; }
-  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
-  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
-  void reset(int number = -1) noexcept;
-
- private:
-  int number_ = -1;
-};
 
 class RingMemory {
  public:

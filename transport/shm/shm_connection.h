@@ -60,6 +60,7 @@ class ShmConnection final : public Connection {
   void close_after_flush(Duration limit) override;
   void channel_destroyed() override;
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
+  [[nodiscard]] bool shares_memory() const noexcept override { return true; }
   [[nodiscard]] Core& core() const noexcept { return core_; }
 
   // ---- Pollable

@@ -94,13 +94,17 @@ void TcpConnection::receive(std::size_t& budget) {
   }
   const std::size_t rest = in_frame_ ? destination_.size() - landed_ : 0;
   const std::size_t room = staging_.size() - staged_end_;
-  iovec vectors[2] = {{rest > 0 ? destination_.data() + landed_ : nullptr, rest},
-                      {staging_.data() + staged_end_, room}};
-  msghdr message{};
-  message.msg_iov = rest > 0 ? &vectors[0] : &vectors[1];
-  message.msg_iovlen = rest > 0 ? 2 : 1;
   ++core_.statistics.read_calls;
-  const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  ssize_t got = 0;
+  if (rest == 0) {
+    got = ::recv(socket_.get(), staging_.data() + staged_end_, room, MSG_DONTWAIT);
+  } else {
+    iovec vectors[2] = {{destination_.data() + landed_, rest}, {staging_.data() + staged_end_, room}};
+    msghdr message{};
+    message.msg_iov = vectors;
+    message.msg_iovlen = 2;
+    got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  }
   if (got <= 0) return receive_nothing(got == 0 ? 0 : errno);
   const auto bytes = static_cast<std::size_t>(got);
   core_.statistics.bytes_received += bytes;

@@ -3,13 +3,37 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "tcp/tcp_connection.h"
 
 namespace tributary::transport {
 
 constexpr std::size_t kVectorsMax = 256;  // of one call; the system allows 1024
+constexpr std::size_t kSmallBytes = 256;  // so much is copied sooner than the system reads a list of its parts
+
+namespace {
+
+ssize_t write_vectors(int socket, std::span<iovec> vectors, std::size_t bytes) noexcept {
+  constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  if (bytes <= kSmallBytes) {
+    std::array<std::byte, kSmallBytes> joined;
+    std::size_t end = 0;
+    for (const iovec& part : vectors) {
+      if (part.iov_len > 0) std::memcpy(joined.data() + end, part.iov_base, part.iov_len);
+      end += part.iov_len;
+    }
+    return ::send(socket, joined.data(), end, kFlags);
+  }
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = vectors.size();
+  return ::sendmsg(socket, &message, kFlags);
+}
+
+}  // namespace
 
 bool TcpConnection::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
   if (!taking_frames()) return false;
@@ -38,11 +62,8 @@ void TcpConnection::write_turn() {
 bool TcpConnection::write_some(std::size_t& budget) {
   iovec vectors[kVectorsMax];
   const SendQueue::Gathered gathered = queue_.gather(vectors);
-  msghdr message{};
-  message.msg_iov = vectors;
-  message.msg_iovlen = gathered.vectors;
   ++core_.statistics.write_calls;
-  const ssize_t wrote = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const ssize_t wrote = write_vectors(socket_.get(), std::span(vectors).first(gathered.vectors), gathered.bytes);
   if (wrote < 0) {
     if (errno == EINTR) return true;
     writable_ = false;

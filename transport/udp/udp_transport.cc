@@ -24,6 +24,7 @@ packet::PacketSettings packet_settings(const UdpSettings& settings) {
   packets.datagram_bytes_max = settings.datagram_bytes_max;
   packets.keepalive = settings.keepalive;
   packets.peer_timeout = settings.peer_timeout;
+  packets.keys = settings.keys;
   packets.congestion.target = settings.delay_target;
   packets.linger = kLinger;
   packets.busy_poll = settings.busy_poll;
@@ -86,6 +87,8 @@ UdpStatistics UdpTransport::statistics() const {
                    .peers_silent = from.peers_silent,
                    .accepted = from.accepted,
                    .refused_full = from.refused_full,
+                   .forged = from.forged,
+                   .unsealed = from.unsealed,
                    .connections = from.connections};
   for (const std::uint64_t count : from.rejects) to.rejected += count;
   return to;

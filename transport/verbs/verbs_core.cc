@@ -228,21 +228,17 @@ void VerbsCore::make_dirty(const ConnectionPtr& connection) {
 void VerbsCore::wait_for_work(TimePoint deadline) {
   const TimePoint started = Clock::now();
   const bool adaptive = settings_.busy_poll <= Duration::zero();
-  TimePoint spin_until = started + (adaptive ? spin_estimate_.spin() : settings_.busy_poll);
-  bool core_wanted = false;
-  Duration waited = Duration::max();  // in vain
-  for (TimePoint now = started; callbacks_ == 0 && !shut_ && now < deadline;) {
-    const bool stays_awake = !idle() || now < spin_until;
-    const bool some = stays_awake ? run_once() : sleep_until(deadline);
+  spin_estimate_.begin(started);
+  TimePoint now = started;
+  while (callbacks_ == 0 && !shut_ && now < deadline) {
+    const bool spins = adaptive ? spin_estimate_.stays_awake(now) : now - started < settings_.busy_poll;
+    const bool sleeps = idle() && !spins;
+    if (sleeps) spin_estimate_.sleeps();
+    const bool some = sleeps ? sleep_until(deadline) : run_once();
     now = Clock::now();
-    if (callbacks_ != 0) {
-      waited = now - started;
-    } else if (adaptive && !some && now < spin_until) {
-      core_wanted = yielded_to_others(now);
-      if (core_wanted) spin_until = now;  // spinning on would take the core from those who have work
-    }
+    if (callbacks_ == 0 && spins && adaptive && !some) spin_estimate_.offer_core(now);
   }
-  if (adaptive) spin_estimate_.waited(waited, core_wanted);
+  if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
 }
 
 /// True: there was something to do.

@@ -52,7 +52,11 @@ Result<GroupSpec> group_spec(const std::string& body) {
   spec.window = static_cast<std::uint32_t>(in.number("window", 1, kWindowMax, 0));
   spec.segment_bytes = static_cast<std::uint32_t>(in.number("segment_bytes", kSegmentBytesMin, kSegmentBytesMax, 0));
   spec.levels = static_cast<std::uint32_t>(in.number("levels", 1, kTreeLevelsMax, 0));
+  const auto security = parse_packet_security(in.text("packet_security", "off"));
+  spec.exchange_key = in.text("exchange_key", "");
   if (auto ok = in.finish(); !ok) return std::unexpected(ok.error());
+  if (!security) return fail(Errc::bad_argument, "'packet_security': " + security.error().message);
+  spec.packet_security = *security;
   return spec;
 }
 
@@ -80,6 +84,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   spec.children_max = static_cast<std::uint32_t>(in.number("children_max", 1, kChildrenMax, kChildrenMax));
   spec.line_rate_bits_per_second = in.number("line_rate_bits_per_second", 0, kAny, 0);
   spec.version = in.text("version", "");
+  spec.exchange_key = in.text("exchange_key", "");
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
   if (!data_endpoint) return error_reply(data_endpoint.error());
@@ -92,7 +97,8 @@ HttpReply Api::register_aggregator(const Call& call) {
   return json_reply({{"name", registered->name},
                      {"incarnation", registered->incarnation},
                      {"lease_seconds", registered->lease_seconds},
-                     {"public_key", to_base64(registered->public_key)}});
+                     {"public_key", to_base64(registered->public_key)},
+                     {"exchange_key", to_base64(registered->exchange_key)}});
 }
 
 HttpReply Api::list_aggregators(const Call&) {

@@ -18,7 +18,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, const Clock& clock)
-    : settings_(settings), store_(store), key_(key), clock_(clock) {}
+    : settings_(settings),
+      store_(store),
+      key_(key),
+      exchange_(exchange_key_of(key.seed(), "tributary manager exchange").value()),
+      clock_(clock) {}
 
 Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& store, const SigningKey& key,
                                                const Clock& clock, std::optional<Topology> topology_file) {

@@ -21,6 +21,8 @@
 
 namespace tributary::manager {
 
+struct IssueTerms;
+
 struct ClusterSettings {
   std::chrono::seconds aggregator_lease{10};
   std::chrono::seconds group_lease{15};
@@ -45,6 +47,7 @@ struct AggregatorSpec {
   std::uint32_t children_max = kChildrenMax;
   std::uint64_t line_rate_bits_per_second = 0;
   std::string version;
+  std::string exchange_key{};  // base64; empty: packets to it cannot be sealed
 };
 
 struct AggregatorLoad {
@@ -59,6 +62,7 @@ struct Registered {
   std::uint64_t incarnation = 0;
   std::uint32_t lease_seconds = 0;
   PublicKey public_key{};
+  ExchangePublicKey exchange_key{};
 };
 
 struct AggregatorView {
@@ -76,6 +80,8 @@ struct GroupSpec {
   std::uint32_t window = 0;         // 0: the setting
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
+  PacketSecurity packet_security = PacketSecurity::off;
+  std::string exchange_key{};  // the ranks', base64; with packet_security alone
 };
 
 struct GroupGrant {
@@ -206,6 +212,7 @@ class Cluster {
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
                                                                    bool in_use);
   [[nodiscard]] std::string why_rebuild(const Group& group) const;
+  [[nodiscard]] Status add_secrets(IssueTerms& terms, const GroupRecord& group) const;
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
   void drop_group(std::uint64_t id);
   void expire_aggregators(Clock::TimePoint now);
@@ -214,6 +221,7 @@ class Cluster {
   const ClusterSettings settings_;
   Store& store_;
   const SigningKey& key_;
+  const ExchangeKey exchange_;  // of the signing key
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // guards everything below

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tree-manager/service/cluster.h"
+#include "tree-manager/service/credentials.h"
 #include "tree-manager/topology/name_range.h"
 
 namespace tributary::manager {
@@ -40,6 +41,7 @@ Status Cluster::check(const AggregatorSpec& spec) const {
     return bad("children_max is " + std::to_string(spec.children_max) + ", not 1 to " + std::to_string(kChildrenMax));
   }
   if (spec.version.size() > kVersionBytesMax) return bad("version is longer than 63 bytes");
+  if (auto ok = check_exchange_key(exchange_, spec.exchange_key, true); !ok) return ok;
   return {};
 }
 
@@ -70,7 +72,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
                           .children_max = spec.children_max,
                           .line_rate_bits_per_second = spec.line_rate_bits_per_second,
                           .version = spec.version,
-                          .registered_at = clock_.unix_seconds()};
+                          .registered_at = clock_.unix_seconds(),
+                          .exchange_key = spec.exchange_key};
   if (record.name.empty()) record.name = "at-" + spec.data.host + ":" + std::to_string(spec.data.port);
   if (auto ok = check_name(record.name); !ok) {
     return fail(Errc::bad_argument,
@@ -103,7 +106,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   Registered answer{.name = record.name,
                     .incarnation = record.incarnation,
                     .lease_seconds = static_cast<std::uint32_t>(settings_.aggregator_lease.count()),
-                    .public_key = key_.public_key()};
+                    .public_key = key_.public_key(),
+                    .exchange_key = exchange_.public_key()};
   aggregators_[answer.name] = {.record = std::move(record), .lease_end = clock_.now() + settings_.aggregator_lease};
   return answer;
 }

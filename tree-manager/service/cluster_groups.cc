@@ -56,6 +56,9 @@ Status Cluster::check(const GroupSpec& spec) const {
     return bad("segment_bytes is " + std::to_string(segment) + ", not a multiple of 64 from " +
                std::to_string(kSegmentBytesMin) + " to " + std::to_string(kSegmentBytesMax));
   }
+  if (spec.packet_security != PacketSecurity::off) {
+    if (auto ok = check_exchange_key(exchange_, spec.exchange_key, false); !ok) return ok;
+  }
   if (spec.levels > kTreeLevelsMax)
     return bad("levels is " + std::to_string(spec.levels) + ", not 1 to " + std::to_string(kTreeLevelsMax));
   return {};
@@ -85,7 +88,9 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .lanes = {},
           .reason = {},
           .failed = {},
-          .created_at = clock_.unix_seconds()};
+          .created_at = clock_.unix_seconds(),
+          .packet_security = spec.packet_security,
+          .exchange_key = spec.packet_security == PacketSecurity::off ? std::string{} : spec.exchange_key};
 }
 
 std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
@@ -139,10 +144,33 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
   return PlanView{.plan = plan_for(record), .window = record.window, .segment_bytes = record.segment_bytes};
 }
 
+/// Takes the lock for the aggregators' keys alone: agreeing on secrets takes some 50 us each.
+Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group) const {
+  if (group.packet_security == PacketSecurity::off) return {};
+  std::map<std::string, std::string> keys;
+  {
+    const std::lock_guard lock(mutex_);
+    (void)uses(group, [&](const TreeNode& node) {
+      const auto known = aggregators_.find(node.aggregator);
+      if (known != aggregators_.end()) keys[node.aggregator] = known->second.record.exchange_key;
+      return false;
+    });
+  }
+  const auto of_ranks = agree_with(exchange_, group.exchange_key);
+  if (!of_ranks) return std::unexpected(of_ranks.error());
+  terms.exchange_key = exchange_.public_key();
+  terms.of_ranks = *of_ranks;
+  for (const auto& [name, key] : keys) {
+    if (const auto secret = agree_with(exchange_, key)) terms.of_aggregators[name] = *secret;
+  }
+  return {};
+}
+
 Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& group) const {
-  auto descriptor = issue_descriptor(key_, *group,
-                                     {.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
-                                      .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count())});
+  IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
+                   .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count())};
+  if (auto ok = add_secrets(terms, *group); !ok) return std::unexpected(ok.error());
+  auto descriptor = issue_descriptor(key_, *group, terms);
   if (!descriptor) return std::unexpected(descriptor.error());
   const bool empty = descriptor->empty();
   return GroupGrant{std::move(*descriptor), empty ? static_cast<std::uint32_t>(settings_.retry_after.count()) : 0U};

@@ -1,12 +1,14 @@
 #include "tree-manager/service/credentials.h"
 
+#include <algorithm>
+
 namespace tributary::manager {
 namespace {
 
 class LaneIssuer {
  public:
-  LaneIssuer(const SigningKey& key, const GroupRecord& group, std::uint8_t lane, std::int64_t expires_at)
-      : key_(key), group_(group), lane_(lane), tree_(group.lanes[lane]), expires_at_(expires_at) {}
+  LaneIssuer(const SigningKey& key, const GroupRecord& group, std::uint8_t lane, const IssueTerms& terms)
+      : key_(key), group_(group), lane_(lane), tree_(group.lanes[lane]), terms_(terms) {}
 
   Result<LaneDescriptor> issue() {
     if (auto ok = sign_nodes(); !ok) return std::unexpected(ok.error());
@@ -34,12 +36,31 @@ class LaneIssuer {
                        .segment_bytes = group_.segment_bytes,
                        .ranks = static_cast<std::uint32_t>(tree_.leaf_of_rank.size()),
                        .root = node.parent == kNoParent,
-                       .expires_at = expires_at_};
+                       .expires_at = terms_.expires_at,
+                       .security = group_.packet_security};
     if (!claims.root) {
       claims.parent_host = tree_.nodes[node.parent].data.host;
       claims.parent_port = tree_.nodes[node.parent].data.port;
     }
     return claims;
+  }
+
+  /// Puts in the secret of the place that the claims are for, masked for who holds the token.
+  Status seal(TokenClaims& claims, const SharedSecret* of_holder) const {
+    if (claims.security == PacketSecurity::off) return {};
+    const auto verifier = terms_.of_aggregators.find(claims.aggregator);
+    if (verifier == terms_.of_aggregators.end() || of_holder == nullptr) {
+      return fail(Errc::retry,
+                  "an aggregator of the group's trees has registered without an exchange key, so packets "
+                  "cannot be sealed: it is of an older version, or gone");
+    }
+    const LinkName name{claims.group, claims.epoch, claims.lane, claims.child};
+    claims.masked_secret = masked(link_secret(verifier->second, name), *of_holder, name, claims.aggregator);
+    return {};
+  }
+  [[nodiscard]] const SharedSecret* secret_of(const std::string& aggregator) const {
+    const auto found = terms_.of_aggregators.find(aggregator);
+    return found == terms_.of_aggregators.end() ? nullptr : &found->second;
   }
 
   /// The token by which each aggregator joins its parent: the same for all ranks below it.
@@ -52,6 +73,7 @@ class LaneIssuer {
       claims.kind = ChildKind::aggregator;
       claims.child = static_cast<std::uint16_t>(node.child);
       claims.rank = node.children.front().lowest_rank;
+      if (auto ok = seal(claims, secret_of(node.aggregator)); !ok) return ok;
       auto token = key_.sign(claims);
       if (!token) return std::unexpected(token.error());
       node_tokens_[n] = *token;
@@ -65,6 +87,7 @@ class LaneIssuer {
     claims.kind = ChildKind::rank;
     claims.child = tree_.child_of_rank[rank];
     claims.rank = rank;
+    if (auto ok = seal(claims, &terms_.of_ranks); !ok) return std::unexpected(ok.error());
     auto token = key_.sign(claims);
     if (!token) return std::unexpected(token.error());
     LaneEntry entry{.aggregator = leaf.data, .aggregator_name = leaf.aggregator, .tokens = {*token}};
@@ -78,11 +101,29 @@ class LaneIssuer {
   const GroupRecord& group_;
   const std::uint8_t lane_;
   const LaneTree& tree_;
-  const std::int64_t expires_at_;
+  const IssueTerms& terms_;
   std::vector<Token> node_tokens_;
 };
 
 }  // namespace
+
+Result<SharedSecret> agree_with(const ExchangeKey& own, const std::string& text) {
+  const auto bytes = from_base64(text);
+  if (!bytes || bytes->size() != kExchangeKeyBytes) {
+    return fail(Errc::bad_argument, "exchange_key is not base64 of 32 bytes");
+  }
+  ExchangePublicKey other;
+  std::ranges::copy(*bytes, other.begin());
+  auto secret = own.agree(other);
+  if (!secret) return fail(Errc::bad_argument, "exchange_key: " + secret.error().message);
+  return secret;
+}
+
+Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool may_be_empty) {
+  if (text.empty() && may_be_empty) return {};
+  const auto secret = agree_with(own, text);
+  return secret ? Status{} : std::unexpected(secret.error());
+}
 
 Result<GroupDescriptor> issue_descriptor(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms) {
   GroupDescriptor descriptor{.group = group.id,
@@ -91,9 +132,11 @@ Result<GroupDescriptor> issue_descriptor(const SigningKey& key, const GroupRecor
                              .expires_at = terms.expires_at,
                              .lease_seconds = terms.lease_seconds,
                              .reason = group.reason,
-                             .lanes = {}};
+                             .lanes = {},
+                             .security = group.packet_security,
+                             .exchange_key = terms.exchange_key};
   for (std::uint8_t lane = 0; lane < group.lanes.size(); ++lane) {
-    auto issued = LaneIssuer(key, group, lane, terms.expires_at).issue();
+    auto issued = LaneIssuer(key, group, lane, terms).issue();
     if (!issued) return std::unexpected(issued.error());
     descriptor.lanes.push_back(std::move(*issued));
   }

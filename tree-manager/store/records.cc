@@ -61,7 +61,8 @@ std::string to_text(const AggregatorRecord& r) {
               {"version", r.version},
               {"draining", r.draining},
               {"expired", r.expired},
-              {"registered_at", r.registered_at}}
+              {"registered_at", r.registered_at},
+              {"exchange_key", r.exchange_key}}
       .dump();
 }
 
@@ -78,7 +79,8 @@ Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
                             .version = from.at("version"),
                             .draining = from.at("draining"),
                             .expired = from.at("expired"),
-                            .registered_at = from.at("registered_at")};
+                            .registered_at = from.at("registered_at"),
+                            .exchange_key = from.value("exchange_key", "")};
   });
 }
 
@@ -100,7 +102,9 @@ std::string to_text(const GroupRecord& r) {
               {"lanes", std::move(lanes)},
               {"reason", r.reason},
               {"failed", std::move(failed)},
-              {"created_at", r.created_at}}
+              {"created_at", r.created_at},
+              {"packet_security", static_cast<unsigned>(r.packet_security)},
+              {"exchange_key", r.exchange_key}}
       .dump();
 }
 
@@ -117,7 +121,9 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .lanes = {},
                   .reason = from.at("reason"),
                   .failed = {},
-                  .created_at = from.at("created_at")};
+                  .created_at = from.at("created_at"),
+                  .packet_security = static_cast<PacketSecurity>(from.value("packet_security", 0U)),
+                  .exchange_key = from.value("exchange_key", "")};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since")});
     }

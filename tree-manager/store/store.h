@@ -9,6 +9,7 @@
 
 #include "tree-manager/planner/tree.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::manager {
 
@@ -25,6 +26,7 @@ struct AggregatorRecord {
   bool draining = false;           // by an operator; outlives restarts of the aggregator
   bool expired = false;            // its lease ended
   std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
+  std::string exchange_key{};      // base64; empty: none
   friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
 };
 
@@ -49,6 +51,8 @@ struct GroupRecord {
   std::string reason;               // why it is, or why there are fewer lanes than wanted
   std::vector<FailedAggregator> failed;
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
+  PacketSecurity packet_security = PacketSecurity::off;
+  std::string exchange_key{};  // the ranks', base64; with packet_security alone
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

@@ -119,19 +119,29 @@ static void report(int bench, const struct contestant* self, const struct outcom
   dprintf(bench, "\n");
 }
 
+static void* allocate(const struct contestant* self, size_t bytes) {
+  if (self->allocate != NULL) return self->allocate(self->context, bytes);
+  void* memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
 /* 0, or not when the rank cannot go on. */
 static int measure(int bench, const struct contestant* self, size_t bytes, int samples, int batch) {
   const size_t count = bytes / sizeof(float);
-  float* values = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  float* values = allocate(self, bytes);
   double* seconds = calloc((size_t)samples, sizeof *seconds);
-  if (values == MAP_FAILED || seconds == NULL) {
+  if (values == NULL || seconds == NULL) {
     dprintf(bench, "failed no memory for %zu bytes\n", bytes);
     return 1;
   }
   struct outcome outcome = {.seconds = seconds};
   take_samples(self, values, count, samples, batch, &outcome);
   report(bench, self, &outcome, count, samples);
-  munmap(values, bytes);
+  if (self->release != NULL) {
+    self->release(self->context, values);
+  } else {
+    munmap(values, bytes);
+  }
   free(seconds);
   return outcome.failed;
 }

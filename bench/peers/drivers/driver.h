@@ -25,6 +25,9 @@ struct contestant {
   int (*all_reduce)(void* context, float* values, size_t count);
   const char* (*why)(void* context);
   void* context;
+  /* Memory for the values, NULL if there is none, and its end. Both NULL: anonymous memory. */
+  void* (*allocate)(void* context, size_t bytes);
+  void (*release)(void* context, void* memory);
 };
 
 /* Connects and serves commands until `end`. Returns the exit status of the process. */

@@ -62,6 +62,7 @@ class LocalCluster {
 
  private:
   [[nodiscard]] static std::string transport();
+  [[nodiscard]] static std::string packet_security();
   [[nodiscard]] std::string data_host() const;
   struct Daemon {
     std::string name;

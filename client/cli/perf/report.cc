@@ -78,10 +78,13 @@ nlohmann::json to_json(const std::optional<Measurement>& m) {
 }
 
 nlohmann::json to_json(const tributary_info& info) {
-  return {{"path", path_name(info)}, {"reason", info.reason},
-          {"hosts", info.hosts},     {"epoch", info.epoch},
-          {"lanes", info.lanes},     {"levels", info.levels},
-          {"window", info.window},   {"segment_bytes", info.segment_bytes}};
+  return {{"path", path_name(info)},     {"reason", info.reason},
+          {"hosts", info.hosts},         {"epoch", info.epoch},
+          {"lanes", info.lanes},         {"levels", info.levels},
+          {"window", info.window},       {"segment_bytes", info.segment_bytes},
+          {"transport", info.transport}, {"lanes_shared", info.lanes_shared},
+          {"links", info.links},         {"links_shared", info.links_shared},
+          {"direct", info.direct}};
 }
 
 nlohmann::json row_json(const BenchRow& row) {

@@ -66,6 +66,7 @@ class PeerLink final : public transport::ChannelHandler {
   void send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void close();
   [[nodiscard]] bool connected() const noexcept { return open_; }
+  [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
   /// The frame that waits in the network until its receive is posted.
   [[nodiscard]] const std::optional<FrameHeader>& held_back() const noexcept { return held_back_; }
   [[nodiscard]] std::size_t receives_posted() const noexcept { return posted_.size(); }

@@ -35,6 +35,18 @@ transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t 
   return &target;
 }
 
+std::pair<std::uint32_t, std::uint32_t> PeerMesh::open_links() const noexcept {
+  std::pair<std::uint32_t, std::uint32_t> number{};
+  for (const auto& links : links_) {
+    for (const auto& link : links) {
+      if (!link || !link->connected()) continue;
+      ++number.first;
+      number.second += link->shares_memory() ? 1U : 0U;
+    }
+  }
+  return number;
+}
+
 void PeerMesh::visit_held_back(PeerClass peer_class,
                                const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const {
   const auto& links = links_[static_cast<std::size_t>(peer_class)];

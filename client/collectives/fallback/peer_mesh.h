@@ -24,6 +24,8 @@ class PeerMesh {
   [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer,
                                                   std::unique_ptr<transport::Channel>& channel);
   void close();
+  /// Channels that are open, and how many of them go through shared memory.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const noexcept;
   /// Calls `visit(peer, header)` for each frame of this class that waits for its receive.
   void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;
 

@@ -241,8 +241,12 @@ void HostRunner::inspect() {
 
 void HostRunner::fail(const Error& error) noexcept {
   failed_ = true;
-  if (parts_.up) parts_.up->fail(error);
-  if (parts_.down) parts_.down->fail(error);
+  for (const auto* group : {&parts_.up, &parts_.down}) {
+    if (*group) (*group)->fail(error);
+  }
+  for (const auto* group : {&parts_.up, &parts_.down}) {
+    if (*group) (*group)->withdraw();
+  }
 }
 
 std::optional<std::uint64_t> HostRunner::disputed() const {
@@ -263,6 +267,21 @@ std::optional<Error> HostRunner::error() const {
     if (*group && (*group)->failed()) return (*group)->failure();
   }
   return between_error_;
+}
+
+std::vector<std::shared_ptr<local::Regions>> HostRunner::regions() const {
+  if (alone()) return {};
+  return {parts_.up->regions(), parts_.down->regions()};
+}
+
+void HostRunner::attend() {
+  if (alone()) return;
+  parts_.up->attend();
+  parts_.down->attend();
+}
+
+std::uint64_t HostRunner::direct_pieces() const noexcept {
+  return alone() ? 0 : parts_.up->direct_calls() + parts_.down->direct_calls();
 }
 
 void HostRunner::sleep(std::chrono::nanoseconds limit) noexcept {

@@ -65,6 +65,12 @@ class HostRunner {
   [[nodiscard]] bool waits_here() const noexcept { return up_runs_ || down_runs_; }
   /// Leaders are waited for, this one's host being ready.
   [[nodiscard]] bool waits_between() const noexcept { return between_ > 0; }
+  /// Of both ways, for buffers that the ranks of this host are to map.
+  [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
+  /// Between operations, now and then.
+  void attend();
+  /// Long pieces on this host that needed no copies.
+  [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
   /// Sleeps until another rank of this host has done something, or for `limit`; where waits_here().
   void sleep(std::chrono::nanoseconds limit) noexcept;
   /// For people: where the oldest operation stands.

@@ -82,6 +82,7 @@ class LaneLink final : public transport::ChannelHandler {
   void freeze();
 
   [[nodiscard]] bool ready() const noexcept { return ready_; }
+  [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
   [[nodiscard]] std::uint64_t prefix() const noexcept { return prefix_; }
   [[nodiscard]] std::uint64_t contributed() const noexcept { return contributed_; }
   [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }

@@ -111,6 +111,11 @@ bool CallQueue::drive() {
   }
 }
 
+void CallQueue::attend() {
+  const std::unique_lock drives(driving_, std::try_to_lock);
+  if (drives) group_.attend();
+}
+
 void CallQueue::inspect() {
   const std::unique_lock drives(driving_, std::try_to_lock);
   if (drives) group_.inspect();

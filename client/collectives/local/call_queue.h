@@ -51,6 +51,8 @@ class CallQueue {
 
   /// For the progress thread: there is something to drive, and no thread that waits for it.
   [[nodiscard]] bool neglected() const noexcept { return pending() > 0 && waiters_.load() == 0; }
+  /// Between calls, now and then: LocalGroup::attend().
+  void attend();
   /// Time-outs and dead ranks, for whoever drives and is not wait() or run().
   void inspect();
   /// Grows when a drive() was worth while.

@@ -1,10 +1,11 @@
 #pragma once
 // What lies where in the memory that the ranks of one host share.
 //
-//   header | a progress line per rank | two notes per rank | lanes of chunks per rank: inputs | ... results
+//   header | per rank: progress, claims, regions | per pair: what is mapped | two notes per rank |
+//   lanes of chunks per rank: inputs | ... results
 //
-// Every byte has one writer, except the header's few words. Numbers only grow, over the life of the group, so nothing
-// is ever reset and no rank has to be waited for to reset it.
+// Every byte has one writer, except the header's few words and the claims. Numbers only grow, over the life of the
+// group, so nothing is ever reset and no rank has to be waited for to reset it.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -44,8 +45,30 @@ struct alignas(kLineBytes) ProgressLine {
   std::atomic<std::uint64_t> offered;  // its inputs below this lie in its lane
   std::atomic<std::uint64_t>
       reduced;  // its slices' results below this lie in its lane, and it reads their inputs no more
-  std::atomic<std::uint64_t> taken;  // it reads nothing of chunks below this any more
-  std::atomic<std::uint32_t> gone;   // 1: it has left, and will not come again
+  std::atomic<std::uint64_t> taken;   // it reads nothing of chunks below this any more
+  std::atomic<std::uint32_t> gone;    // 1: it has left, and will not come again
+  std::atomic<std::uint32_t> inside;  // 1: it may be reading or writing other ranks' buffers (direct.h)
+  std::atomic<std::uint64_t> moved;   // pieces that it has moved between the ranks' buffers
+  // By what the others try whether they can reach this process's memory (attach.h).
+  std::atomic<std::uint64_t> probe_at;
+  std::uint64_t probe_value;  // written before probe_at
+};
+static_assert(sizeof(ProgressLine) == kLineBytes);
+
+/// Pieces of a slice are whoever's takes them first, so that a rank that has no core holds nobody up.
+struct alignas(kLineBytes) ClaimLine {
+  std::atomic<std::uint64_t> next;
+};
+
+/// What a rank has announced for the others to map (regions.h).
+inline constexpr std::uint32_t kRegionsMax = 32;
+struct alignas(kLineBytes) RegionLine {
+  std::atomic<std::uint64_t> changes;
+  std::atomic<std::uint32_t> generation[kRegionsMax];  // of what has that place; 0: nothing
+};
+/// Which of another rank's regions a rank has mapped.
+struct alignas(kLineBytes) MappedLine {
+  std::atomic<std::uint32_t> generation[kRegionsMax];
 };
 
 /// What a rank calls, and its data if they are few: two notes by turns. A note may be written again two operations
@@ -55,7 +78,7 @@ struct alignas(kLineBytes) Note {
   std::uint64_t count;
   std::uint32_t root;
   std::uint8_t collective, dtype, op, unused;
-  std::byte few[40];  // data that fit into the line itself travel with it
+  std::byte few[40];  // data that fit into the line itself travel with it; with many data: a Reach (direct.h)
   // further data follow the line
 };
 inline constexpr std::size_t kNoteHeadBytes = 64;
@@ -68,7 +91,10 @@ class Layout {
       : ranks_(ranks), note_bytes_(note_bytes), chunk_bytes_(chunk_bytes), depth_(depth) {
     const auto to_pages = [](std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; };
     progress_ = to_pages(sizeof(ArenaHeader));
-    notes_ = progress_ + to_pages(ranks * sizeof(ProgressLine));
+    claims_ = progress_ + to_pages(ranks * sizeof(ProgressLine));
+    regions_ = claims_ + to_pages(ranks * sizeof(ClaimLine));
+    mapped_ = regions_ + to_pages(ranks * sizeof(RegionLine));
+    notes_ = mapped_ + to_pages(std::size_t{ranks} * ranks * sizeof(MappedLine));
     note_stride_ = to_pages(kNoteHeadBytes + note_bytes);
     inputs_ = notes_ + std::size_t{2} * ranks * note_stride_;
     slice_ = slice_bytes_of(chunk_bytes, ranks);
@@ -86,6 +112,11 @@ class Layout {
 
   [[nodiscard]] std::size_t progress(std::uint32_t rank) const noexcept {
     return progress_ + rank * sizeof(ProgressLine);
+  }
+  [[nodiscard]] std::size_t claims(std::uint32_t rank) const noexcept { return claims_ + rank * sizeof(ClaimLine); }
+  [[nodiscard]] std::size_t regions(std::uint32_t rank) const noexcept { return regions_ + rank * sizeof(RegionLine); }
+  [[nodiscard]] std::size_t mapped(std::uint32_t by, std::uint32_t of) const noexcept {
+    return mapped_ + (std::size_t{of} * ranks_ + by) * sizeof(MappedLine);
   }
   [[nodiscard]] std::size_t note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
     return notes_ + (std::size_t{2} * rank + sequence % 2) * note_stride_;
@@ -106,7 +137,8 @@ class Layout {
 
   std::uint32_t ranks_;
   std::size_t note_bytes_, chunk_bytes_, depth_;
-  std::size_t progress_, notes_, note_stride_, inputs_, input_stride_, results_, result_stride_, slice_, bytes_;
+  std::size_t progress_, claims_, regions_, mapped_, notes_, note_stride_, inputs_, input_stride_, results_,
+      result_stride_, slice_, bytes_;
 };
 
 }  // namespace tributary::client::local

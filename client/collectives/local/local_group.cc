@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <thread>
 
 namespace tributary::client::local {
 
 namespace {
 constexpr std::uint32_t kRoundsMax = 16;
-}
+constexpr std::chrono::seconds kWithdrawLimit{10};
+}  // namespace
 
 Layout layout_of(const GroupSettings& settings) noexcept {
   return {settings.ranks, settings.note_bytes, std::max(settings.chunk_bytes, std::size_t{settings.ranks} * kLineBytes),
@@ -30,16 +32,20 @@ Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings) {
   return arena;
 }
 
-LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes)
+LocalGroup::LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes,
+                       Inboxes inboxes)
     : arena_(std::move(arena)),
       settings_(std::move(settings)),
       processes_(std::move(processes)),
       places_(arena_->bytes().data(), layout_of(settings_)),
-      bell_(places_.header()) {
+      bell_(places_.header()),
+      direct_(arena_, places_, settings_.rank, settings_.ranks, std::move(inboxes), processes_,
+              settings_.attach && !settings_.crowded) {
   assert(places_.layout().bytes() <= arena_->bytes().size());
 }
 
 LocalGroup::~LocalGroup() {
+  direct_.regions()->close();
   bell_.publish(places_.progress(settings_.rank).gone, std::uint32_t{1});
 }
 
@@ -54,6 +60,7 @@ void LocalGroup::begin(const Call& call) noexcept {
   waits_since_.reset();
   first_chunk_ = end_chunk_;
   end_chunk_ += movement_.chunks();
+  mode_ = Mode::chunks;
   ++sequence_;
   Note& note = places_.note(settings_.rank, sequence_);
   note.count = call.signature.count;
@@ -63,6 +70,8 @@ void LocalGroup::begin(const Call& call) noexcept {
   note.op = static_cast<std::uint8_t>(call.signature.op);
   if (movement_.by_notes()) {
     movement_.write_note(places_.noted(settings_.rank, sequence_, movement_.offered_bytes()));
+  } else if (direct_.offer(call_, movement_, note.few)) {
+    mode_ = Mode::undecided;
   }
   bell_.publish(note.sequence, sequence_);
 }
@@ -147,6 +156,55 @@ bool LocalGroup::advance_chunks() noexcept {
   return taken_ == end_chunk_;
 }
 
+/// Nothing: the call goes by chunks.
+std::optional<bool> LocalGroup::advance_direct() noexcept {
+  if (mode_ == Mode::undecided) {
+    if (!all_noted()) return false;
+    const auto agreed = direct_.agree(sequence_);
+    if (!agreed) {
+      fail(agreed.error());
+      return false;
+    }
+    mode_ = *agreed ? Mode::direct : Mode::chunks;
+    if (mode_ == Mode::chunks) return std::nullopt;
+    end_chunk_ = first_chunk_;
+    direct_calls_.store(direct_calls() + 1, std::memory_order_relaxed);
+  }
+  const std::uint64_t moved = direct_.moved();
+  const auto over = direct_.advance(bell_);
+  steps_ += direct_.moved() - moved;
+  if (!over) {
+    fail({over.error().code, over.error().message + "; missing in " + name_of_call()});
+    return false;
+  }
+  return *over;
+}
+
+bool LocalGroup::has_ended(std::uint32_t rank) const noexcept {
+  if (rank >= processes_.size()) return false;
+  pollfd process{.fd = processes_[rank].number(), .events = POLLIN, .revents = 0};
+  return poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0;
+}
+
+// After a failure, of which all see to it between two pieces that they get out. One that was stopped amid a piece, and
+// neither goes on nor ends, is waited for no longer than kWithdrawLimit: when it goes on it ends that piece.
+bool LocalGroup::others_are_out() noexcept {
+  if (mode_ == Mode::chunks) return true;
+  for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
+    if (r == settings_.rank || places_.progress(r).inside.load(std::memory_order_seq_cst) == 0 || has_ended(r))
+      continue;
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (!withdraws_since_) withdraws_since_ = now;
+    if (now - *withdraws_since_ < kWithdrawLimit) return false;
+  }
+  mode_ = Mode::chunks;
+  return true;
+}
+
+void LocalGroup::withdraw() noexcept {
+  while (running_ && failed() && !others_are_out()) std::this_thread::yield();
+}
+
 bool LocalGroup::end(Status status) noexcept {
   outcome_ = std::move(status);
   running_ = false;
@@ -156,16 +214,18 @@ bool LocalGroup::end(Status status) noexcept {
 bool LocalGroup::advance() noexcept {
   if (!running_) return true;
   if (failed()) [[unlikely]]
-    return end(std::unexpected(failure_here()));
+    return others_are_out() && end(std::unexpected(failure_here()));
   if (movement_.by_notes()) {
     if (all_noted()) {
       movement_.read_notes(places_, sequence_);
       return end({});
     }
-  } else if (advance_chunks()) {
-    return end({});
+    return false;
   }
-  return false;
+  if (mode_ != Mode::chunks) {
+    if (const auto over = advance_direct()) return *over && end({});
+  }
+  return advance_chunks() && end({});
 }
 
 const Status& LocalGroup::run(const Call& call) {
@@ -186,7 +246,8 @@ const Status& LocalGroup::finish() {
 bool LocalGroup::lacks(std::uint32_t rank) const noexcept {
   if (!running_ || rank == settings_.rank) return false;
   if (places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) != sequence_) return true;
-  if (movement_.by_notes()) return false;
+  if (movement_.by_notes() || mode_ == Mode::undecided) return false;
+  if (mode_ == Mode::direct) return direct_.waits_for(rank);
   const ProgressLine& line = places_.progress(rank);
   const std::uint64_t depth = places_.layout().depth();
   const std::uint64_t next = movement_.reduces() ? reduced_ : taken_;

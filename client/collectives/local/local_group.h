@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "client/collectives/local/arena.h"
+#include "client/collectives/local/direct.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
 
@@ -27,6 +28,7 @@ struct GroupSettings {
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
   std::string host;                       // for messages
   bool crowded = false;                   // more ranks than cores
+  bool attach = true;                     // cross-memory attach, where the kernel allows it
   std::vector<std::uint32_t> known_as{};  // by rank, for messages: what it is called; empty: so
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
@@ -37,7 +39,9 @@ class LocalGroup {
  public:
   /// `processes`: a descriptor (pidfd) of every rank's process by rank, or empty where ranks are threads. `arena` was
   /// made by create_arena() with the same settings, but for the rank.
-  LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes = {});
+  /// Without `inboxes` no memory is shared but the arena.
+  LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes = {},
+             Inboxes inboxes = {});
   LocalGroup(const LocalGroup&) = delete;
   LocalGroup& operator=(const LocalGroup&) = delete;
   /// The others' calls that need this rank end with an error.
@@ -54,6 +58,19 @@ class LocalGroup {
   /// The rest of run(), for a call that has begun.
   [[nodiscard]] const Status& finish();
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
+
+  /// Buffers that the others map, so that long calls with them need no copies. Any thread.
+  [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return direct_.regions(); }
+  /// Between calls, now and then: maps what the others have announced, and drops what they have taken back.
+  void attend() noexcept {
+    if (!running_) direct_.regions()->attend();
+  }
+  /// After a failure: waits until no other rank uses this one's buffers, which takes a moment. For who does not
+  /// advance() to the end of a call that has failed.
+  void withdraw() noexcept;
+  /// Calls that needed no copies, and why cross-memory attach is not in use (empty: it is, or was not tried yet).
+  [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
+  [[nodiscard]] const std::string& attach_refusal() noexcept { return direct_.attachment().why_not(); }
 
   /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group
   /// stands.
@@ -80,6 +97,9 @@ class LocalGroup {
   [[nodiscard]] bool reached(Counter counter, Reach& reach, std::uint64_t mark) const noexcept;
   [[nodiscard]] bool all_noted() noexcept;
   [[nodiscard]] bool advance_chunks() noexcept;
+  [[nodiscard]] std::optional<bool> advance_direct() noexcept;
+  [[nodiscard]] bool others_are_out() noexcept;
+  [[nodiscard]] bool has_ended(std::uint32_t rank) const noexcept;
   [[nodiscard]] bool end(Status status) noexcept;
   void report_mismatch();
   [[nodiscard]] bool lacks(std::uint32_t rank) const noexcept;
@@ -92,8 +112,13 @@ class LocalGroup {
   const std::vector<FileDescriptor> processes_;
   const Places places_;
   Bell bell_;
+  Direct direct_;
+  std::atomic<std::uint64_t> direct_calls_{0};  // written by whoever drives
 
   // the present call
+  enum class Mode : std::uint8_t { chunks, undecided, direct };
+  Mode mode_ = Mode::chunks;
+  std::optional<TimePoint> withdraws_since_;
   Call call_;
   Movement movement_;
   Status outcome_;

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <tuple>
 
 namespace tributary::client::local {
 namespace {
@@ -20,7 +21,7 @@ using Milliseconds = std::chrono::milliseconds;
 
 constexpr std::size_t kProofBytes = 64;              // SHA-256 in hexadecimal digits
 constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux takes 253
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 struct Hello {
   std::uint32_t version;
@@ -141,17 +142,34 @@ Status check_user(const FileDescriptor& socket) {
   return strange("a process of user " + std::to_string(peer.uid) + " is there");
 }
 
-Status send_all(const FileDescriptor& to, const Offer& offer, const Arena& arena,
-                std::span<const FileDescriptor> processes) {
-  const std::array memory{arena.descriptor()};
-  if (auto ok = send(to, offer, memory); !ok) return ok;
-  for (std::size_t first = 0; first < processes.size(); first += kDescriptorsPerMessage) {
+Status send_each(const FileDescriptor& to, std::span<const FileDescriptor> descriptors) {
+  for (std::size_t first = 0; first < descriptors.size(); first += kDescriptorsPerMessage) {
     std::vector<int> numbers;
-    for (std::size_t i = first; i < std::min(first + kDescriptorsPerMessage, processes.size()); ++i)
-      numbers.push_back(processes[i].number());
+    for (std::size_t i = first; i < std::min(first + kDescriptorsPerMessage, descriptors.size()); ++i)
+      numbers.push_back(descriptors[i].number());
     if (auto ok = send(to, kVersion, numbers); !ok) return ok;
   }
   return {};
+}
+
+Result<std::vector<FileDescriptor>> receive_each(const FileDescriptor& from, std::size_t count,
+                                                 const Patience& patience) {
+  std::vector<FileDescriptor> all;
+  while (all.size() < count) {
+    std::uint32_t version = 0;
+    auto some = receive(from, version, std::min(kDescriptorsPerMessage, count - all.size()), patience);
+    if (!some) return some;
+    for (auto& one : *some) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Status send_all(const FileDescriptor& to, const Offer& offer, const Arena& arena,
+                std::span<const FileDescriptor> processes, std::span<const FileDescriptor> inboxes) {
+  const std::array memory{arena.descriptor()};
+  if (auto ok = send(to, offer, memory); !ok) return ok;
+  if (auto ok = send_each(to, processes); !ok) return ok;
+  return send_each(to, inboxes);
 }
 
 Status hear(const FileDescriptor& from, Word expected, const Patience& patience) {
@@ -188,8 +206,12 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
   auto arena = create_arena(settings);
   if (!arena) return std::unexpected(arena.error());
   std::vector<FileDescriptor> ranks(settings.ranks), processes(settings.ranks);
+  Inboxes inboxes{.of = std::vector<FileDescriptor>(settings.ranks)};
   processes[0] = own_process();
   if (!processes[0].open()) return failed("pidfd_open");
+  auto inbox = make_inbox();
+  if (!inbox) return std::unexpected(inbox.error());
+  std::tie(inboxes.own, inboxes.of[0]) = std::move(*inbox);
   for (std::uint32_t met = 1; met < settings.ranks;) {
     if (auto ok = wait_for(listener_.number(), patience); !ok) return std::unexpected(ok.error());
     FileDescriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -197,13 +219,14 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
     if (!socket.open() || !check_user(socket)) continue;
     Hello hello{};
     const Patience soon{std::min(patience.deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1)), stop};
-    auto brought = receive(socket, hello, 1, soon);
+    auto brought = receive(socket, hello, 2, soon);
     if (!brought || hello.version != kVersion || hello.rank == 0 || hello.rank >= settings.ranks ||
         ranks[hello.rank].open() ||
         !same_proof({hello.proof.data(), hello.proof.size()}, proof(secret_, "", "local", hello.rank))) {
       continue;
     }
     processes[hello.rank] = std::move(brought->front());
+    inboxes.of[hello.rank] = std::move(brought->back());
     ranks[hello.rank] = std::move(socket);
     ++met;
   }
@@ -214,7 +237,7 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
                     .depth = settings.depth,
                     .bytes = layout_of(settings).bytes()};
   for (std::uint32_t r = 1; r < settings.ranks; ++r) {
-    if (auto ok = send_all(ranks[r], offer, **arena, processes); !ok) return std::unexpected(ok.error());
+    if (auto ok = send_all(ranks[r], offer, **arena, processes, inboxes.of); !ok) return std::unexpected(ok.error());
   }
   for (std::uint32_t r = 1; r < settings.ranks; ++r) {
     if (auto ok = hear(ranks[r], Word::mapped, patience); !ok) return std::unexpected(ok.error());
@@ -222,7 +245,7 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
   for (std::uint32_t r = 1; r < settings.ranks; ++r) {
     if (auto ok = send(ranks[r], Word::go); !ok) return std::unexpected(ok.error());
   }
-  return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
+  return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes), std::move(inboxes));
 }
 
 namespace {
@@ -254,7 +277,10 @@ Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings set
   proof(secret, "", "local", settings.rank).copy(hello.proof.data(), hello.proof.size());
   const FileDescriptor self = own_process();
   if (!self.open()) return failed("pidfd_open");
-  if (auto ok = send(socket, hello, std::array{self.number()}); !ok) return std::unexpected(ok.error());
+  auto inbox = make_inbox();
+  if (!inbox) return std::unexpected(inbox.error());
+  if (auto ok = send(socket, hello, std::array{self.number(), inbox->second.number()}); !ok)
+    return std::unexpected(ok.error());
 
   Offer offer{};
   auto memory = receive(socket, offer, 1, patience);
@@ -266,17 +292,15 @@ Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings set
     return strange("rank 0 is of another version");
   auto arena = Arena::adopt(std::move(memory->front()), offer.bytes);
   if (!arena) return std::unexpected(arena.error());
-  std::vector<FileDescriptor> processes;
-  while (processes.size() < settings.ranks) {
-    std::uint32_t version = 0;
-    const std::size_t expected = std::min(kDescriptorsPerMessage, settings.ranks - processes.size());
-    auto some = receive(socket, version, expected, patience);
-    if (!some) return std::unexpected(some.error());
-    for (auto& one : *some) processes.push_back(std::move(one));
-  }
+  auto processes = receive_each(socket, settings.ranks, patience);
+  if (!processes) return std::unexpected(processes.error());
+  auto writable = receive_each(socket, settings.ranks, patience);
+  if (!writable) return std::unexpected(writable.error());
+  Inboxes inboxes{.of = std::move(*writable), .own = std::move(inbox->first)};
   if (auto ok = send(socket, Word::mapped); !ok) return std::unexpected(ok.error());
   if (auto ok = hear(socket, Word::go, patience); !ok) return std::unexpected(ok.error());
-  return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(processes));
+  return std::make_unique<LocalGroup>(std::move(*arena), std::move(settings), std::move(*processes),
+                                      std::move(inboxes));
 }
 
 }  // namespace tributary::client::local

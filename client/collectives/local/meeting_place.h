@@ -3,8 +3,8 @@
 // keeps and which ends with its last descriptor. Such names belong to a network namespace: ranks that cannot meet there
 // are on different hosts as far as this is concerned.
 //
-//   rank r -> rank 0   rank, proof of the group's secret, a descriptor of r's process
-//   rank 0 -> rank r   the sizes, the memory, all ranks' processes
+//   rank r -> rank 0   rank, proof of the group's secret, a descriptor of r's process, the end of r's inbox
+//   rank 0 -> rank r   the sizes, the memory, all ranks' processes, all ranks' inboxes
 //   rank r -> rank 0   mapped
 //   rank 0 -> rank r   all have: go
 //

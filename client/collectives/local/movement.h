@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "client/collectives/local/layout.h"
+#include "client/collectives/local/places.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::client::local {
@@ -22,36 +22,8 @@ struct Call {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;  // broadcast: null where a rank does without
   bool in_place = false;
+  bool plain_memory = true;  // other processes may reach it as it is: no device's, no pinned memory of one
   std::uint64_t number = 0;  // in the communicator's order of calls, for messages
-};
-
-/// The shared memory as addresses.
-class Places {
- public:
-  Places(std::byte* base, const Layout& layout) noexcept : base_(base), layout_(layout) {}
-  [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
-  [[nodiscard]] ArenaHeader& header() const noexcept { return *reinterpret_cast<ArenaHeader*>(base_); }
-  [[nodiscard]] ProgressLine& progress(std::uint32_t rank) const noexcept {
-    return *reinterpret_cast<ProgressLine*>(base_ + layout_.progress(rank));
-  }
-  [[nodiscard]] Note& note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
-    return *reinterpret_cast<Note*>(base_ + layout_.note(rank, sequence));
-  }
-  /// Of `bytes` that travel with a note.
-  [[nodiscard]] std::byte* noted(std::uint32_t rank, std::uint64_t sequence, std::size_t bytes) const noexcept {
-    Note& of = note(rank, sequence);
-    return bytes <= sizeof(Note::few) ? of.few : reinterpret_cast<std::byte*>(&of) + kNoteHeadBytes;
-  }
-  [[nodiscard]] std::byte* input(std::uint32_t rank, std::uint64_t chunk) const noexcept {
-    return base_ + layout_.input(rank, chunk);
-  }
-  [[nodiscard]] std::byte* result(std::uint32_t rank, std::uint64_t chunk) const noexcept {
-    return base_ + layout_.result(rank, chunk);
-  }
-
- private:
-  std::byte* base_;
-  Layout layout_;
 };
 
 class Movement {
@@ -63,6 +35,8 @@ class Movement {
   [[nodiscard]] bool by_notes() const noexcept { return by_notes_; }
   /// The most that a rank offers.
   [[nodiscard]] std::size_t offered_bytes() const noexcept { return offered_bytes_; }
+  [[nodiscard]] bool offers() const noexcept { return offers_; }
+  [[nodiscard]] bool wants() const noexcept { return wants_; }
   void write_note(std::byte* into) const noexcept;
   /// All notes are there.
   void read_notes(const Places& places, std::uint64_t sequence) const noexcept;

@@ -137,6 +137,14 @@ typedef struct tributary_info {
   char reason[256]; /* why the path is what it is */
   uint64_t bytes_local;
   uint32_t hosts; /* not 0: ranks of a host reduce in its memory first, and `path` is taken between so many hosts */
+  /* Which way the bytes go. With path local all collectives go through shared memory, and so do those within a host. */
+  uint64_t direct; /* collectives (with hosts: pieces of them) in shared memory that went straight from buffers to
+                      buffers, without a copy: registered memory, or cross-memory attach */
+  uint32_t
+      lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host; the others by `transport` */
+  uint32_t links;   /* open connections to other ranks: fallback, messages */
+  uint32_t links_shared; /* of them: through shared memory */
+  char transport[16];    /* "tcp", "udp", "verbs": between hosts */
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);
@@ -160,6 +168,10 @@ TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_uniqu
  * tributary_last_error(NULL) has the reason. No communicator needs this: it is for callers who would rather do without
  * one than run on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
+/* The name of the transport that a communicator would run on here: of those that TRIBUTARY_TRANSPORT lists (or the
+ * configuration file, or `config`) the first that is built and works on this host; a constant of the library's.
+ * TRIBUTARY_ERROR_UNSUPPORTED where none does. For callers who send messages of their own beside the library's. */
+TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
 /* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
  * ranks. */
 TRIBUTARY_API tributary_status tributary_comm_init_rank(tributary_comm** comm, int nranks,
@@ -179,13 +191,30 @@ TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
 
-/* Memory that calls will use again and again: registered once. kind says where it is, and is checked. For memory of a
- * GPU the streams that its copies need are made, and the log says which way its data takes. */
+/* Memory for buffers that ranks of the same host can reach, once it is registered, without copies: shared memory of its
+ * own, of huge pages where there are any, zeroed, there as a whole from the start, aligned to a page. After fork() the
+ * child has the same memory, not a copy. bytes from 1 on; free with tributary_mem_free, after deregistering (else
+ * TRIBUTARY_ERROR_BAD_ARGUMENT); free(NULL) does nothing. No communicator is needed. */
+TRIBUTARY_API tributary_status tributary_mem_alloc(size_t bytes, void** ptr);
+TRIBUTARY_API tributary_status tributary_mem_free(void* ptr);
+/* Memory that calls will use again and again: registered once. kind says where it is, and is checked.
+ * Memory of tributary_mem_alloc, or a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), is
+ * mapped by the communicator's other ranks of this host: long calls whose buffers lie in such memory on all of these
+ * ranks read inputs and write results where they are. At most 32 ranges a communicator; other memory, and more, is
+ * registered all the same, and tributary_mem_info says why it is not shared. It must stay mapped until it is
+ * deregistered or the communicator is destroyed.
+ * For memory of a GPU the streams that its copies need are made, and the log says which way its data takes. */
 TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes,
                                                       tributary_mem_kind kind, tributary_mem** mem);
 TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void* ptr, size_t bytes,
                                                              uint64_t offset, int fd, tributary_mem** mem);
 TRIBUTARY_API tributary_status tributary_mem_deregister(tributary_comm* comm, tributary_mem* mem);
+typedef struct tributary_mem_details {
+  size_t struct_bytes; /* set by the caller to sizeof(tributary_mem_details) */
+  int shared;          /* 1: announced to the other ranks of this host */
+  char reason[256];    /* why not, if not */
+} tributary_mem_details;
+TRIBUTARY_API tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details);
 
 /* recv[i] = op over all ranks of send[i], for i in [0, count). */
 TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count, tributary_dtype dtype,

@@ -22,11 +22,13 @@ Result get_properties(int device, Properties* properties) {
   });
 }
 
+template <int kVersion>
 Result init_old(abi::Logger logger) {
-  return collnet::init(nullptr, logger);
+  return collnet::init(kVersion, nullptr, logger);
 }
+template <int kVersion>
 Result init(void** context, std::uint64_t, abi::Logger logger) {
-  return collnet::init(context, logger);
+  return collnet::init(kVersion, context, logger);
 }
 
 Result listen_old(int device, void* handle, void** comm) {
@@ -65,10 +67,10 @@ Result flush(void*, void*, int, void*, void** request) {
   return collnet::flush(request);
 }
 
-template <class Properties>
+template <int kVersion, class Properties>
 constexpr abi::CollNetV6AndV7<Properties> make_v6_and_v7() {
   return {.name = kName,
-          .init = init_old,
+          .init = init_old<kVersion>,
           .devices = collnet::devices,
           .get_properties = get_properties<Properties>,
           .listen = listen_old,
@@ -84,10 +86,10 @@ constexpr abi::CollNetV6AndV7<Properties> make_v6_and_v7() {
           .close_listen = collnet::close_listen};
 }
 
-template <class Properties, std::size_t kDevices>
+template <int kVersion, class Properties, std::size_t kDevices>
 constexpr abi::CollNetV11AndV12<Properties, kDevices> make_v11_and_v12() {
   return {.name = kName,
-          .init = init,
+          .init = init<kVersion>,
           .devices = collnet::devices,
           .get_properties = get_properties<Properties>,
           .listen = listen,
@@ -107,9 +109,10 @@ constexpr abi::CollNetV11AndV12<Properties, kDevices> make_v11_and_v12() {
           .finalize = collnet::finalize};
 }
 
-constexpr abi::CollNetV9 make_v9() {
+template <int kVersion>
+constexpr abi::CollNetV9 make_v9_and_v10() {
   return {.name = kName,
-          .init = init_old,
+          .init = init_old<kVersion>,
           .devices = collnet::devices,
           .get_properties = get_properties<abi::PropertiesV9>,
           .listen = listen_old,
@@ -130,7 +133,7 @@ constexpr abi::CollNetV9 make_v9() {
 
 constexpr abi::CollNetV8 make_v8() {
   return {.name = kName,
-          .init = init_old,
+          .init = init_old<8>,
           .devices = collnet::devices,
           .get_properties = get_properties<abi::PropertiesV8>,
           .listen = listen_old,
@@ -156,10 +159,10 @@ namespace abi = tributary::nccl::abi;
 
 #define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) const
 
-TRIBUTARY_NCCL_TABLE abi::CollNetV12 ncclCollNetPlugin_v12 = nccl::make_v11_and_v12<abi::PropertiesV12, 8>();
-TRIBUTARY_NCCL_TABLE abi::CollNetV11 ncclCollNetPlugin_v11 = nccl::make_v11_and_v12<abi::PropertiesV11, 4>();
-TRIBUTARY_NCCL_TABLE abi::CollNetV10 ncclCollNetPlugin_v10 = nccl::make_v9();
-TRIBUTARY_NCCL_TABLE abi::CollNetV9 ncclCollNetPlugin_v9 = nccl::make_v9();
+TRIBUTARY_NCCL_TABLE abi::CollNetV12 ncclCollNetPlugin_v12 = nccl::make_v11_and_v12<12, abi::PropertiesV12, 8>();
+TRIBUTARY_NCCL_TABLE abi::CollNetV11 ncclCollNetPlugin_v11 = nccl::make_v11_and_v12<11, abi::PropertiesV11, 4>();
+TRIBUTARY_NCCL_TABLE abi::CollNetV10 ncclCollNetPlugin_v10 = nccl::make_v9_and_v10<10>();
+TRIBUTARY_NCCL_TABLE abi::CollNetV9 ncclCollNetPlugin_v9 = nccl::make_v9_and_v10<9>();
 TRIBUTARY_NCCL_TABLE abi::CollNetV8 ncclCollNetPlugin_v8 = nccl::make_v8();
-TRIBUTARY_NCCL_TABLE abi::CollNetV7 ncclCollNetPlugin_v7 = nccl::make_v6_and_v7<abi::PropertiesV7>();
-TRIBUTARY_NCCL_TABLE abi::CollNetV6 ncclCollNetPlugin_v6 = nccl::make_v6_and_v7<abi::PropertiesV6>();
+TRIBUTARY_NCCL_TABLE abi::CollNetV7 ncclCollNetPlugin_v7 = nccl::make_v6_and_v7<7, abi::PropertiesV7>();
+TRIBUTARY_NCCL_TABLE abi::CollNetV6 ncclCollNetPlugin_v6 = nccl::make_v6_and_v7<6, abi::PropertiesV6>();

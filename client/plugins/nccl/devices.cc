@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string_view>
 
+#include "client/plugins/nccl/first_line.h"
 #include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/rdma_port.h"
 #include "client/plugins/nccl/settings.h"
+#include "client/plugins/nccl/wire.h"
 
 namespace tributary::nccl {
 namespace {
@@ -44,13 +46,6 @@ std::string usable_address(const ifaddrs& one) {
   return inet_ntop(one.ifa_addr->sa_family, bytes, text.data(), text.size()) != nullptr ? text.data() : std::string();
 }
 
-std::string first_line(const std::filesystem::path& path) {
-  std::string line;
-  std::ifstream file(path);
-  std::getline(file, line);
-  return line;
-}
-
 int speed_of(const std::filesystem::path& folder) {
   const int speed = std::atoi(first_line(folder / "speed").c_str());
   return speed > 0 ? speed : kSpeedUnknownMbps;
@@ -76,7 +71,13 @@ std::uint64_t guid_of(const std::filesystem::path& folder, const std::string& na
 
 NetDevice describe_interface(const std::string& name, const std::string& address) {
   const std::filesystem::path folder = "/sys/class/net/" + name;
-  return {name, address, pci_path_of(folder), guid_of(folder, name), speed_of(folder)};
+  NetDevice device;
+  device.name = name;
+  device.address = address;
+  device.pci_path = pci_path_of(folder);
+  device.guid = guid_of(folder, name);
+  device.speed_mbps = speed_of(folder);
+  return device;
 }
 
 void add(std::vector<NetDevice>& list, const ifaddrs& one) {
@@ -90,7 +91,7 @@ void add(std::vector<NetDevice>& list, const ifaddrs& one) {
   }
 }
 
-std::vector<NetDevice> find_devices() {
+std::vector<NetDevice> find_interfaces() {
   ifaddrs* raw = nullptr;
   if (getifaddrs(&raw) != 0) return {};
   const std::unique_ptr<ifaddrs, FreeInterfaces> list(raw);
@@ -114,6 +115,31 @@ std::vector<NetDevice> find_devices() {
     }
   }
   return named;
+}
+
+/// False for an interface that has no RDMA port to send by.
+bool take_rdma_port(NetDevice& device) {
+  const auto port = rdma_port_of(device.name);
+  if (!port || !port->active) return false;
+  device.rdma_device = port->device;
+  device.port = port->port;
+  if (port->speed_mbps > 0) device.speed_mbps = port->speed_mbps;
+  if (port->guid != 0) device.guid = port->guid;
+  return true;
+}
+
+std::vector<NetDevice> find_devices() {
+  auto list = find_interfaces();
+  if (!wire()) return {};  // init() has said why
+  if (*wire() != Wire::verbs) return list;
+  const bool named = !settings().interfaces.empty();
+  std::erase_if(list, [&](NetDevice& device) {
+    const bool usable = take_rdma_port(device);
+    if (!usable && named) warn("TRIBUTARY_IFNAME names " + device.name + ", which has no active RDMA port");
+    return !usable;
+  });
+  if (list.empty()) warn("TRIBUTARY_TRANSPORT asks for verbs, but no usable interface has an active RDMA port");
+  return list;
 }
 
 }  // namespace

@@ -14,11 +14,14 @@ struct NetDevice {
   std::string pci_path;  // in /sys; empty for an interface that is no PCI device
   std::uint64_t guid = 0;
   int speed_mbps = 0;
+  int port = 1;
+  std::string rdma_device;  // whose port this is; empty where messages do not go over verbs
 };
 
 /// Found once: all interfaces that are up, have an address that others can reach, and are neither the loopback nor a
 /// container's or virtual machine's bridge; or those that TRIBUTARY_IFNAME names, in its order. The loopback where
-/// there is nothing else. Lives as long as the process, as NCCL keeps pointers to the names.
+/// there is nothing else. Over verbs, those of them that have an active RDMA port, whose speed, GUID and number count.
+/// Lives as long as the process, as NCCL keeps pointers to the names.
 [[nodiscard]] const std::vector<NetDevice>& devices();
 
 /// nullptr for an index that is none.
@@ -37,7 +40,8 @@ void describe(const NetDevice& device, int index, Properties& to) {
   to.guid = device.guid;
   to.pointer_support = abi::kPointerHost;
   to.speed_mbps = device.speed_mbps;
-  to.port = 1;
+  to.port = device.port;
+  to.latency_us = 0;  // not known: NCCL takes what it assumes of a network
   to.comms_max = kCommsMax;
   to.receives_max = kReceivesMax;
   if constexpr (requires { to.virtual_device; }) {

@@ -20,14 +20,16 @@ Result get_properties(int device, Properties* properties) {
   });
 }
 
+template <int kVersion>
 Result init_old(abi::Logger logger) {
-  return net::init(nullptr, logger);
+  return net::init(kVersion, nullptr, logger);
 }
 Result init_v10(abi::Logger logger, abi::ProfilerCallback) {
-  return net::init(nullptr, logger);
+  return net::init(10, nullptr, logger);
 }
+template <int kVersion>
 Result init(void** context, std::uint64_t, abi::CommConfig*, abi::Logger logger, abi::ProfilerCallback) {
-  return net::init(context, logger);
+  return net::init(kVersion, context, logger);
 }
 
 Result listen_old(int device, void* handle, void** comm) {
@@ -82,10 +84,10 @@ Result set_attributes(void*, abi::NetAttributes*) {
   return Result::success;
 }
 
-template <class Properties, class RegisterSize>
+template <int kVersion, class Properties, class RegisterSize>
 constexpr abi::NetV7AndV8<Properties, RegisterSize> make_v7_and_v8() {
   return {.name = kName,
-          .init = init_old,
+          .init = init_old<kVersion>,
           .devices = net::devices,
           .get_properties = get_properties<Properties>,
           .listen = listen_old,
@@ -105,10 +107,10 @@ constexpr abi::NetV7AndV8<Properties, RegisterSize> make_v7_and_v8() {
           .receive_consumed = nullptr};
 }
 
-template <class Properties, std::size_t kDevices>
+template <int kVersion, class Properties, std::size_t kDevices>
 constexpr abi::NetV11AndV12<Properties, kDevices> make_v11_and_v12() {
   return {.name = kName,
-          .init = init,
+          .init = init<kVersion>,
           .devices = net::devices,
           .get_properties = get_properties<Properties>,
           .listen = net::listen,
@@ -139,8 +141,8 @@ namespace abi = tributary::nccl::abi;
 
 #define TRIBUTARY_NCCL_TABLE extern "C" __attribute__((visibility("default"))) const
 
-TRIBUTARY_NCCL_TABLE abi::NetV12 ncclNetPlugin_v12 = nccl::make_v11_and_v12<abi::PropertiesV12, 8>();
-TRIBUTARY_NCCL_TABLE abi::NetV11 ncclNetPlugin_v11 = nccl::make_v11_and_v12<abi::PropertiesV11, 4>();
+TRIBUTARY_NCCL_TABLE abi::NetV12 ncclNetPlugin_v12 = nccl::make_v11_and_v12<12, abi::PropertiesV12, 8>();
+TRIBUTARY_NCCL_TABLE abi::NetV11 ncclNetPlugin_v11 = nccl::make_v11_and_v12<11, abi::PropertiesV11, 4>();
 TRIBUTARY_NCCL_TABLE abi::NetV10 ncclNetPlugin_v10 = {.name = nccl::kName,
                                                       .init = nccl::init_v10,
                                                       .devices = nccl::net::devices,
@@ -162,7 +164,7 @@ TRIBUTARY_NCCL_TABLE abi::NetV10 ncclNetPlugin_v10 = {.name = nccl::kName,
                                                       .receive_consumed = nullptr,
                                                       .make_virtual_device = nullptr};
 TRIBUTARY_NCCL_TABLE abi::NetV9 ncclNetPlugin_v9 = {.name = nccl::kName,
-                                                    .init = nccl::init_old,
+                                                    .init = nccl::init_old<9>,
                                                     .devices = nccl::net::devices,
                                                     .get_properties = nccl::get_properties<abi::PropertiesV9>,
                                                     .listen = nccl::listen_old,
@@ -181,10 +183,10 @@ TRIBUTARY_NCCL_TABLE abi::NetV9 ncclNetPlugin_v9 = {.name = nccl::kName,
                                                     .device_memory = nullptr,
                                                     .receive_consumed = nullptr,
                                                     .make_virtual_device = nullptr};
-TRIBUTARY_NCCL_TABLE abi::NetV8 ncclNetPlugin_v8 = nccl::make_v7_and_v8<abi::PropertiesV8, std::size_t>();
-TRIBUTARY_NCCL_TABLE abi::NetV7 ncclNetPlugin_v7 = nccl::make_v7_and_v8<abi::PropertiesV7, int>();
+TRIBUTARY_NCCL_TABLE abi::NetV8 ncclNetPlugin_v8 = nccl::make_v7_and_v8<8, abi::PropertiesV8, std::size_t>();
+TRIBUTARY_NCCL_TABLE abi::NetV7 ncclNetPlugin_v7 = nccl::make_v7_and_v8<7, abi::PropertiesV7, int>();
 TRIBUTARY_NCCL_TABLE abi::NetV6 ncclNetPlugin_v6 = {.name = nccl::kName,
-                                                    .init = nccl::init_old,
+                                                    .init = nccl::init_old<6>,
                                                     .devices = nccl::net::devices,
                                                     .get_properties = nccl::get_properties<abi::PropertiesV6>,
                                                     .listen = nccl::listen_old,

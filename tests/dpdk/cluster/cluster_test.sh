@@ -66,6 +66,7 @@ workers: 1
 dpdk_device: net_af_packet0,iface=agg-wire
 dpdk_addresses: 10.6.0.1/24
 dpdk_sleep: 50us
+packet_security: ${TRIBUTARY_PACKET_SECURITY:-off}
 EOF
 "$manager" --config "$folder/manager.yaml" >"$folder/manager.log" 2>&1 &
 within 20 test -s "$folder/manager.ready" || fail 'the manager does not start'

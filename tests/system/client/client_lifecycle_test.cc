@@ -361,5 +361,24 @@ TEST(Lifecycle, AServiceThatIsNotThereIsUnreachable) {
   EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
 }
 
+TEST(Lifecycle, TheTransportIsTheFirstOfTheListThatWorksHere) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  const char* name = nullptr;
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
+  EXPECT_STREQ(name, "tcp");
+  config.transport = "dpdk,udp,tcp";
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
+  EXPECT_STREQ(name, "udp") << "a communicator has no dpdk";
+  config.transport = "verbs,tcp";
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
+  EXPECT_TRUE(std::string_view(name) == "verbs" || std::string_view(name) == "tcp") << name;
+  config.transport = "shm";
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_UNSUPPORTED);
+  EXPECT_EQ(name, nullptr);
+  config.transport = "pigeons";
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
+  EXPECT_EQ(tributary_transport_name(&config, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+}
+
 }  // namespace
 }  // namespace tributary::test

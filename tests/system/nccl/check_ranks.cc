@@ -1,9 +1,15 @@
 #include "tests/system/nccl/check_ranks.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -14,6 +20,26 @@ namespace tributary::nccl_test {
 namespace {
 
 using std::chrono::steady_clock;
+
+struct FreeInterfaces {
+  void operator()(ifaddrs* list) const { freeifaddrs(list); }
+};
+
+/// The interface that has the address whose turn it is among `addresses`, which are separated by blanks.
+std::string interface_of(const std::string& addresses, std::uint32_t turn) {
+  std::istringstream in(addresses);
+  const std::vector<std::string> list(std::istream_iterator<std::string>(in), {});
+  ifaddrs* raw = nullptr;
+  if (list.empty() || getifaddrs(&raw) != 0) return {};
+  const std::unique_ptr<ifaddrs, FreeInterfaces> all(raw);
+  for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
+    std::array<char, INET_ADDRSTRLEN> text{};
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr, text.data(), text.size());
+    if (list[turn % list.size()] == text.data()) return one->ifa_name;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -32,6 +58,10 @@ CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& argu
     environment["MASTER_ADDR"] = "127.0.0.1";
     environment["MASTER_PORT"] = std::to_string(*port);
     environment["NCCL_DEBUG"] = "INFO";
+    // Where hosts are simulated each rank has a device of its own.
+    if (const auto hosts = environment.find("RDMA_HOSTS"); hosts != environment.end()) {
+      environment["TRIBUTARY_IFNAME"] = interface_of(hosts->second, rank);
+    }
     if (cluster != nullptr) cluster->add_to(environment, rank);
     for (const auto& [name, value] : variables) environment[name] = value;
     logs_.push_back(folder + "/check-" + std::to_string(rank) + ".log");
@@ -65,10 +95,26 @@ bool CheckRanks::wait_for(const std::string& text, std::chrono::seconds limit) {
   return false;
 }
 
+void CheckRanks::kill_while_others_wait(std::uint32_t rank, std::chrono::milliseconds wait) {
+  processes_.at(rank).signal(SIGSTOP);
+  std::this_thread::sleep_for(wait);
+  processes_.at(rank).kill();
+}
+
+std::optional<cli::ExitStatus> CheckRanks::end_of(std::uint32_t rank, std::chrono::seconds limit) {
+  return processes_.at(rank).wait_until(steady_clock::now() + limit);
+}
+
 std::string CheckRanks::output() const {
   std::ostringstream all;
   for (const std::string& path : logs_) all << std::ifstream(path).rdbuf();
   return all.str();
+}
+
+std::string CheckRanks::output_of(std::uint32_t rank) const {
+  std::ostringstream one;
+  one << std::ifstream(logs_.at(rank)).rdbuf();
+  return one.str();
 }
 
 }  // namespace tributary::nccl_test

@@ -2,6 +2,7 @@
 // Ranks of tributary-nccl-check as child processes, with or without a cluster.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,11 @@ class CheckRanks {
   [[nodiscard]] bool wait_for(const std::string& text, std::chrono::seconds limit);
   /// What the ranks have printed so far, standard error too.
   [[nodiscard]] std::string output() const;
+  [[nodiscard]] std::string output_of(std::uint32_t rank) const;
+  /// Stops a rank, so that all others come to wait for it, and kills it then.
+  void kill_while_others_wait(std::uint32_t rank, std::chrono::milliseconds wait);
+  /// Waits until that rank has ended by itself; nothing when it takes too long.
+  [[nodiscard]] std::optional<cli::ExitStatus> end_of(std::uint32_t rank, std::chrono::seconds limit);
 
  private:
   std::vector<std::string> logs_;

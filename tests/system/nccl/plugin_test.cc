@@ -1,6 +1,7 @@
 // libnccl-net-tributary.so under tributary-nccl-check, which compares every element and every byte.
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "tests/system/chaos/workshop.h"
 #include "tests/system/nccl/check_ranks.h"
@@ -66,6 +67,42 @@ TEST(NcclPlugin, FinishesWhatWasUnderWayWhenAnAggregatorIsKilled) {
   const std::string counters = read_file(metrics);
   EXPECT_NE(counters.find("tributary_nccl_failovers_total "), std::string::npos);
   EXPECT_EQ(counters.find("tributary_nccl_failovers_total 0\n"), std::string::npos) << counters;
+}
+
+std::string lost_rank_timeout() {
+  return std::to_string(chaos::number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", 20));
+}
+
+// NCCL cannot be told of a lost node but by an error, and must be told by one: it would wait for ever.
+TEST(NcclPlugin, FailsWhatWaitsForANodeThatDied) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 3, .aggregators = 1, .levels = 1}, 1);
+  CheckRanks ranks(3, {"--communicators", "2", "--rounds", "1000000", "--connections", "1"}, workshop.folder(),
+                   cluster.get(), {{"TRIBUTARY_TIMEOUT", lost_rank_timeout()}});
+  ASSERT_TRUE(ranks.wait_for("round 1\n", kLimit)) << ranks.output();
+  ranks.kill_while_others_wait(2, seconds(2));
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const auto end = ranks.end_of(rank, kLimit);
+    ASSERT_TRUE(end) << "rank " << rank << " waits for ever\n" << ranks.output();
+    EXPECT_EQ(end->code, 1) << ranks.output_of(rank);
+    EXPECT_EQ(count(ranks.output_of(rank), "FAILED: test returned ncclRemoteError"), 1U) << ranks.output_of(rank);
+    EXPECT_GE(count(ranks.output_of(rank), "a collective of rank"), 1U) << ranks.output_of(rank);
+  }
+}
+
+TEST(NcclPlugin, FailsMessagesOfAPeerThatDied) {
+  Workshop workshop;
+  CheckRanks ranks(2, {"--without-collnet", "--message-rounds", "1000000"}, workshop.folder(), nullptr);
+  ASSERT_TRUE(ranks.wait_for("rank 0: messages: the connections stand", kLimit)) << ranks.output();
+  ASSERT_TRUE(ranks.wait_for("rank 1: messages: the connections stand", kLimit)) << ranks.output();
+  std::this_thread::sleep_for(seconds(1));
+  ranks.kill_while_others_wait(1, seconds(3));
+  const auto end = ranks.end_of(0, seconds(60));
+  ASSERT_TRUE(end) << "rank 0 waits for ever\n" << ranks.output();
+  EXPECT_EQ(end->code, 1) << ranks.output_of(0);
+  EXPECT_EQ(count(ranks.output_of(0), "FAILED: net test returned ncclRemoteError"), 1U) << ranks.output_of(0);
+  EXPECT_GE(count(ranks.output_of(0), "did not come: ") + count(ranks.output_of(0), "was not sent: "), 1U)
+      << ranks.output_of(0);
 }
 
 TEST(NcclPlugin, LeavesCollNetOffWhereNoManagerIsConfigured) {

@@ -58,6 +58,9 @@ TEST_F(Files, KeepsTheIdentity) {
   ASSERT_TRUE(write_identity(path, identity));
   EXPECT_EQ(*read_identity(path), identity);
   identity.name = "leaf-2";
+  const auto exchange = ExchangeKey::generate().value();
+  identity.manager_exchange = exchange.public_key();
+  std::ranges::copy(exchange.private_bytes(), identity.exchange_private.emplace().begin());
   ASSERT_TRUE(write_identity(path, identity));
   EXPECT_EQ(*read_identity(path), identity);
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
@@ -77,6 +80,9 @@ TEST_F(Files, ADamagedOrExposedIdentityIsRefused) {
   EXPECT_THAT(read_identity(file("key", good, 0666)).error().message,
               AllOf(HasSubstr("mode 0666"), HasSubstr("chmod 600")));
   EXPECT_TRUE(read_identity(file("key", good, 0644))) << "to read it is no harm: it is public";
+  const std::string secret = good + good.substr(good.find(' ')) + good.substr(good.find(' '));
+  EXPECT_TRUE(read_identity(file("key", secret)));
+  EXPECT_THAT(read_identity(file("key", secret, 0640)).error().message, HasSubstr("others may read"));
 }
 
 }  // namespace

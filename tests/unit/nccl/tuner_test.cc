@@ -38,6 +38,18 @@ TEST(TunerTable, TheFirstRowThatFitsDecides) {
   EXPECT_FALSE(table->prefers_collnet(Function::broadcast, 64 << 10, 3));
 }
 
+TEST(TunerTable, BuiltInPrefersCollNetFromThreeNodesOnButForFewBytes) {
+  const auto table = TunerTable::built_in();
+  for (const std::size_t nodes : {3U, 4U, 1000U}) {
+    EXPECT_FALSE(table.prefers_collnet(Function::all_reduce, 4, nodes));
+    EXPECT_FALSE(table.prefers_collnet(Function::all_reduce, 16 << 10, nodes));
+    EXPECT_TRUE(table.prefers_collnet(Function::all_reduce, (16 << 10) + 1, nodes));
+    EXPECT_TRUE(table.prefers_collnet(Function::all_reduce, std::size_t{1} << 34, nodes));
+    EXPECT_FALSE(table.prefers_collnet(Function::all_gather, 1 << 20, nodes));
+  }
+  EXPECT_FALSE(table.prefers_collnet(Function::all_reduce, 1 << 20, 2));
+}
+
 TEST(TunerTable, NamesTheLineThatMakesNoSense) {
   for (const char* bad : {"allreduce 0 1 2 3", "sum 0 1 2 3 collnet", "allreduce x 1 2 3 collnet",
                           "allreduce 0 1T 2 3 collnet", "allreduce 0 1 2 3 ring"}) {

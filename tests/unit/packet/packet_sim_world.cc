@@ -1,5 +1,6 @@
 #include "packet/receive_stream.h"
 #include "packet_world.h"
+#include "sealed_keys.h"
 
 namespace tributary::transport::test {
 
@@ -23,6 +24,10 @@ std::vector<NamedWorld> worlds() {
       {"everything_at_once", world({.lost = 20, .repeated = 10, .overtaken = 50, .damaged = 10}, 9)},
       {"small_windows", world({.lost = 10}, 10, {.window_bytes = 40000})},
       {"little_memory", world({.lost = 10}, 11, {.kept_bytes_max = 4 * packet::kChunkBytes})},
+      {"authenticated", world({}, 13, {.keys = sealed_keys(PacketSecurity::authenticate)})},
+      {"encrypted", world({}, 14, {.keys = sealed_keys(PacketSecurity::encrypt)})},
+      {"encrypted_everything_at_once", world({.lost = 20, .repeated = 10, .overtaken = 50, .damaged = 10}, 15,
+                                             {.keys = sealed_keys(PacketSecurity::encrypt)})},
       {"slow_link", world({.bytes_per_second = 2.5e7, .queue_bytes = 60000, .mark_bytes = 20000}, 12)},
   };
 }

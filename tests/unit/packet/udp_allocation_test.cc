@@ -1,6 +1,7 @@
 // In steady state the transport allocates nothing: neither for a packet, nor for a frame, nor for a time-out.
 #include "../transport/allocations.h"
 #include "../transport/peer.h"
+#include "sealed_keys.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::test {
@@ -49,9 +50,9 @@ class Caller : public ChannelHandler {
   std::vector<std::byte> place_ = std::vector<std::byte>(1 << 20);
 };
 
-TEST(UdpTransport, AllocatesNothingInSteadyState) {
-  UdpTransport server({.datagram_bytes_max = 1472});
-  UdpTransport client({.datagram_bytes_max = 1472});
+void allocates_nothing(const std::shared_ptr<LinkKeys>& keys) {
+  UdpTransport server({.datagram_bytes_max = 1472, .keys = keys});
+  UdpTransport client({.datagram_bytes_max = 1472, .keys = keys});
   Echo echo;
   const auto listener = server.listen({"127.0.0.1", 0}, echo).value();
   Caller caller;
@@ -75,6 +76,18 @@ TEST(UdpTransport, AllocatesNothingInSteadyState) {
     least = std::min(least, allocations_so_far() - before);
   }
   EXPECT_EQ(least, 0U);
+}
+
+TEST(UdpTransport, AllocatesNothingInSteadyState) {
+  allocates_nothing(nullptr);
+}
+
+TEST(UdpTransport, AllocatesNothingInSteadyStateWhereItAuthenticates) {
+  allocates_nothing(sealed_keys(PacketSecurity::authenticate));
+}
+
+TEST(UdpTransport, AllocatesNothingInSteadyStateWhereItEncrypts) {
+  allocates_nothing(sealed_keys(PacketSecurity::encrypt));
 }
 
 }  // namespace

@@ -42,8 +42,21 @@ TEST(Crc32c, IsTheSameByInstructionByTableAndInPieces) {
           std::span(bytes).subspan(std::min<std::size_t>(skip, length), length - std::min<std::size_t>(skip, length));
       const std::uint32_t whole = crc32c(part);
       ASSERT_EQ(whole, crc32c_portable(part)) << length;
+      ASSERT_EQ(whole, crc32c_instruction(part)) << length;
       const std::size_t cut = part.size() / 3;
       ASSERT_EQ(whole, crc32c(part.subspan(cut), crc32c(part.first(cut)))) << length;
+    }
+  }
+}
+
+TEST(Crc32c, OfASuffixIsFoundOnceForAllThatStandsBeforeIt) {
+  const auto bytes = random_bytes(3000, 2);
+  for (const std::size_t length : {0U, 1U, 4U, 5U, 63U, 64U, 256U, 1024U, 2900U}) {
+    const auto suffix = std::span(bytes).last(length);
+    const auto found = Crc32cSuffix::of(suffix);
+    for (const std::size_t before : {0U, 1U, 60U, 124U}) {
+      const auto prefix = std::span(bytes).first(before);
+      ASSERT_EQ(found.behind(crc32c(prefix)), crc32c(suffix, crc32c(prefix))) << length << " behind " << before;
     }
   }
 }
@@ -77,7 +90,7 @@ TEST(Wire, BringsEveryField) {
   header.largest = 4;
   header.ack_delay_us = 5;
   header.marked = 6;
-  header.key = 7;
+  header.reason = 7;
   const auto payload = random_bytes(777, 2);
   const auto bytes = packet_with(header, payload);
   const auto got = decode_packet(bytes);

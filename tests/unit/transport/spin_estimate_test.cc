@@ -8,39 +8,117 @@ namespace {
 
 using namespace std::chrono_literals;
 
-SpinEstimate after(Duration spin_max, int waits, Duration length, bool core_wanted = false) {
-  SpinEstimate estimate(spin_max);
-  for (int i = 0; i < waits; ++i) estimate.waited(length, core_wanted);
-  return estimate;
-}
+constexpr Duration kNever = Duration::max();
+
+/// A thread and its clock: every wait is played on it.
+class Waiter {
+ public:
+  explicit Waiter(Duration spin_max = 20us) : estimate_(spin_max) {}
+
+  /// What is waited for comes after so long; `slice`: each time that the core is offered others take it for so long.
+  void wait(Duration length, Duration slice = 0us) {
+    const TimePoint started = now_;
+    const TimePoint comes = length == kNever ? TimePoint::max() : started + length;
+    estimate_.begin(now_);
+    bool slept = false;
+    while (now_ < comes && !slept) {
+      if (!estimate_.stays_awake(now_)) {
+        estimate_.sleeps();
+        slept = true;
+        now_ = length == kNever ? now_ + 4ms : comes;
+        continue;
+      }
+      now_ += 1us;
+      if (slice == 0us) continue;
+      now_ += slice;
+      estimate_.was_away(slice, now_);
+    }
+    awake_ = !slept;
+    estimate_.end(now_, length == kNever);
+  }
+  void wait_often(int times, Duration length, Duration slice = 0us) {
+    for (int i = 0; i < times; ++i) wait(length, slice);
+  }
+  /// How many of so many waits began awake.
+  int trials(int times, Duration length, Duration slice) {
+    int count = 0;
+    for (int i = 0; i < times; ++i) {
+      count += estimate_.spins() ? 1 : 0;
+      wait(length, slice);
+    }
+    return count;
+  }
+  [[nodiscard]] bool spins() const { return estimate_.spins(); }
+  [[nodiscard]] bool was_awake() const { return awake_; }
+
+ private:
+  SpinEstimate estimate_;
+  TimePoint now_{1s};
+  bool awake_ = false;
+};
 
 }  // namespace
 
 TEST(SpinEstimate, SpinsOnlyOnceMostWaitsWereShort) {
-  EXPECT_EQ(after(20us, 0, 1us).spin(), 0us);
-  EXPECT_EQ(after(20us, 3, 1us).spin(), 0us);
-  EXPECT_EQ(after(20us, 20, 1us).spin(), 20us);
-  EXPECT_EQ(after(20us, 20, 21us).spin(), 0us);
+  Waiter waiter;
+  EXPECT_FALSE(waiter.spins());
+  waiter.wait_often(3, 1us);
+  EXPECT_FALSE(waiter.spins());
+  waiter.wait_often(17, 1us);
+  EXPECT_TRUE(waiter.spins());
+}
+
+TEST(SpinEstimate, DoesNotSpinForWhatComesLate) {
+  Waiter waiter;
+  waiter.wait_often(1000, 1ms);
+  EXPECT_FALSE(waiter.spins());
 }
 
 TEST(SpinEstimate, StopsSoonWhenWaitsBecomeLong) {
-  SpinEstimate estimate = after(20us, 100, 1us);
-  for (int i = 0; i < 3; ++i) estimate.waited(1ms, false);
-  EXPECT_EQ(estimate.spin(), 0us);
+  Waiter waiter;
+  waiter.wait_often(100, 1us);
+  waiter.wait_often(3, 1ms);
+  EXPECT_FALSE(waiter.spins());
 }
 
 TEST(SpinEstimate, ToleratesALongWaitNowAndThen) {
-  SpinEstimate estimate = after(20us, 100, 1us);
-  estimate.waited(1s, false);
-  EXPECT_EQ(estimate.spin(), 20us);
+  Waiter waiter;
+  waiter.wait_often(100, 1us);
+  waiter.wait(kNever);
+  EXPECT_TRUE(waiter.spins());
 }
 
-TEST(SpinEstimate, LeavesTheCoreToOthersThatWantIt) {
-  EXPECT_EQ(after(20us, 100, 1us, true).spin(), 0us);
+TEST(SpinEstimate, StaysAwakeWhereOthersHaveTheCoreForAMomentAndItsTurnComesWithTheAnswer) {
+  Waiter waiter;
+  waiter.wait_often(200, 90us, 30us);
+  ASSERT_TRUE(waiter.spins());
+  waiter.wait(90us, 30us);
+  EXPECT_TRUE(waiter.was_awake()) << "the time that others had the core is not its own";
+}
+
+TEST(SpinEstimate, LeavesTheCoreToOthersThatKeepIt) {
+  Waiter waiter;
+  waiter.wait_often(100, 1us);
+  waiter.wait_often(3, 4ms, 3ms);
+  EXPECT_FALSE(waiter.spins());
+}
+
+TEST(SpinEstimate, TriesMoreAndMoreSeldomWhatWasInVain) {
+  Waiter waiter;
+  // Woken from sleep after 100 us, but who offers the core is without it for 3 ms.
+  const int early = waiter.trials(1000, 100us, 3ms);
+  waiter.wait_often(30'000, 100us, 3ms);
+  const int late = waiter.trials(10'000, 100us, 3ms);
+  EXPECT_GE(early, 2);
+  EXPECT_LE(early, 6);
+  EXPECT_LE(late, 2) << "one in 8192";
 }
 
 TEST(SpinEstimate, NeverSpinsWhenTheSettingIsZero) {
-  EXPECT_EQ(after(0us, 100, 0us).spin(), 0us);
+  Waiter waiter(0us);
+  waiter.wait_often(1000, 0us);
+  waiter.wait_often(1000, 50us);
+  EXPECT_FALSE(waiter.spins());
 }
 
 }  // namespace tributary::transport::test

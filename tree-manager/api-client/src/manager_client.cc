@@ -108,7 +108,8 @@ json to_json(const AggregatorRegistration& r) {
           {"memory_bytes", r.memory_bytes},
           {"children_max", r.children_max},
           {"line_rate_bits_per_second", r.line_rate_bits_per_second},
-          {"version", r.version}};
+          {"version", r.version},
+          {"exchange_key", r.exchange_key == ExchangePublicKey{} ? "" : to_base64(r.exchange_key)}};
 }
 
 json to_json(const GroupRequest& r) {
@@ -116,6 +117,10 @@ json to_json(const GroupRequest& r) {
   if (r.window != 0) body["window"] = r.window;
   if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
   if (r.levels != 0) body["levels"] = r.levels;
+  if (r.packet_security != PacketSecurity::off) {
+    body["packet_security"] = std::string(to_string(r.packet_security));
+    body["exchange_key"] = to_base64(r.exchange_key);
+  }
   return body;
 }
 
@@ -207,11 +212,16 @@ Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRe
   result.incarnation = members.number<std::uint64_t>("incarnation");
   result.lease_seconds = members.number<std::uint32_t>("lease_seconds");
   const auto key = from_base64(members.text("public_key"));
+  const auto exchange = from_base64(members.text("exchange_key"));
   if (const auto error = members.error()) return std::unexpected(*error);
   if (!key || key->size() != kPublicKeyBytes) {
     return fail(Errc::corrupt, "the manager's public key is not base64 of 32 bytes");
   }
+  if (!exchange || exchange->size() != kExchangeKeyBytes) {
+    return fail(Errc::corrupt, "the manager's exchange key is not base64 of 32 bytes");
+  }
   std::copy(key->begin(), key->end(), result.public_key.begin());
+  std::copy(exchange->begin(), exchange->end(), result.exchange_key.begin());
   return result;
 }
 

@@ -102,7 +102,11 @@ void check_collectives(Session& session) {
   });
   registered.get();
   std::uint64_t rounds = 0;
-  if (session.options().seconds > 0) rounds = go_on(session, groups, session.options().seconds);
+  for (; rounds < static_cast<std::uint64_t>(session.options().rounds); ++rounds) {
+    session.progress().run([&] { run_round(groups, large_operations()); });
+    if (rounds == 0) say(session.rank(), "round 1");
+  }
+  if (session.options().seconds > 0) rounds += go_on(session, groups, session.options().seconds);
   std::uint64_t ended = 0;
   for (const auto& group : groups) ended += group->ended();
   close_groups(session, groups);

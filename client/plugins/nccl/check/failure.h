@@ -1,5 +1,6 @@
 #pragma once
 // The check stops at the first thing that is wrong, and says what.
+#include <array>
 #include <stdexcept>
 #include <string>
 
@@ -15,8 +16,17 @@ class Failure : public std::runtime_error {
 inline void require(bool good, const std::string& what) {
   if (!good) throw Failure(what);
 }
+/// As nccl.h has them.
+inline std::string name_of(abi::Result result) {
+  constexpr std::array<const char*, 8> names{"ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
+                                             "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",
+                                             "ncclRemoteError",   "ncclInProgress"};
+  const auto number = static_cast<std::size_t>(result);
+  return number < names.size() ? names[number] : std::to_string(number);
+}
+
 inline void require_success(abi::Result result, const std::string& call) {
-  require(result == abi::Result::success, call + " returned " + std::to_string(static_cast<int>(result)));
+  require(result == abi::Result::success, call + " returned " + name_of(result));
 }
 
 }  // namespace tributary::nccl::check

@@ -118,6 +118,12 @@ int run(int argc, char** argv) {
   app.add_option("--connections", options.connections, "to each peer")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "go on with so many rounds of allreduces")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--message-rounds", options.message_rounds, "messages of all sizes, so many times on each connection")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   app.add_option("--seconds", options.seconds, "go on with allreduces for so long")->capture_default_str();
   app.add_flag("--measure", options.measure, "bandwidth and latency instead of the checks");
   app.add_flag("--without-collnet", options.expect_off, "there is no service: CollNet must be off, messages must work");

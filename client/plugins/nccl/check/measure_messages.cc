@@ -12,6 +12,7 @@
 
 #include "client/plugins/nccl/check/link.h"
 #include "client/plugins/nccl/check/messages.h"
+#include "client/plugins/nccl/check/registered.h"
 
 namespace tributary::nccl::check {
 namespace {
@@ -44,28 +45,33 @@ void run_requests(Session& session, int count, const std::function<void*()>& pos
   }
 }
 
-void send_many(Session& session, const Link& link, Buffer& buffer, int count) {
+void send_many(Session& session, const Link& link, Registered& from, int count) {
   run_requests(session, count, [&] {
     void* request = nullptr;
-    require_success(session.net().send(link.send_comm, buffer.data(), buffer.size(), 1, nullptr, &request), "isend");
+    require_success(
+        session.net().send(link.send_comm, from.bytes().data(), from.bytes().size(), 1, from.memory(), &request),
+        "isend");
     return request;
   });
 }
 
-void receive_many(Session& session, const Link& link, Buffer& buffer, int count) {
+void receive_many(Session& session, const Link& link, Registered& to, int count) {
   run_requests(session, count, [&] {
     void* request = nullptr;
-    require_success(session.net().receive(link.receive_comm, buffer.data(), buffer.size(), 1, nullptr, &request),
-                    "irecv");
+    require_success(
+        session.net().receive(link.receive_comm, to.bytes().data(), to.bytes().size(), 1, to.memory(), &request),
+        "irecv");
     return request;
   });
 }
 
 /// From rank 0 to rank 1 and a word back, as seen by rank 0.
 double stream_seconds(Session& session, const Link& link, std::size_t bytes, int count) {
-  Buffer buffer(bytes), word(8);
+  const bool sends = session.rank() == 0;
+  Registered buffer(session, sends ? link.send_comm : link.receive_comm, bytes);
+  Registered word(session, sends ? link.receive_comm : link.send_comm, 8);
   const auto begin = Clock::now();
-  if (session.rank() == 0) {
+  if (sends) {
     send_many(session, link, buffer, count);
     receive_many(session, link, word, 1);
   } else {
@@ -76,12 +82,12 @@ double stream_seconds(Session& session, const Link& link, std::size_t bytes, int
 }
 
 double round_trip_seconds(Session& session, const Link& link, int count) {
-  Buffer word(8);
+  Registered ping(session, link.send_comm, 8), pong(session, link.receive_comm, 8);
   const auto begin = Clock::now();
   for (int i = 0; i < count; ++i) {
-    if (session.rank() == 0) send_many(session, link, word, 1);
-    receive_many(session, link, word, 1);
-    if (session.rank() != 0) send_many(session, link, word, 1);
+    if (session.rank() == 0) send_many(session, link, ping, 1);
+    receive_many(session, link, pong, 1);
+    if (session.rank() != 0) send_many(session, link, ping, 1);
   }
   return since(begin) / count;
 }

@@ -3,14 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <memory>
+#include <optional>
+#include <span>
 #include <thread>
 
 #include "client/plugins/nccl/check/link.h"
+#include "client/plugins/nccl/check/registered.h"
 
 namespace tributary::nccl::check {
 namespace {
 
 constexpr std::size_t kInFlightMax = 8;  // NCCL's steps
+constexpr std::size_t kSlack = 100;      // more room to receive in than there is message
+constexpr std::size_t kSmallMax = 65536;
 constexpr std::array<std::size_t, 12> kSizes{
     8, 0, 1, 3, 64, 4095, 4096, 65536, (1 << 20) - 1, 1 << 20, (1 << 20) + 7, 5 << 20};
 
@@ -23,48 +29,77 @@ int tag_of(int from, int number) {
   return from * 100 + number - 50;
 }
 
-/// One direction of one link, from its first message to its last.
+/// One direction of one link, from its first message to its last. As NCCL does, small messages live in one region that
+/// was registered before the first of them, and large ones in memory that is registered on the way.
 class Stream {
  public:
-  Stream(Session& session, const Link& link, bool sends) : session_(session), link_(link), sends_(sends) {}
+  Stream(Session& session, const Link& link, bool sends)
+      : session_(session),
+        link_(link),
+        sends_(sends),
+        messages_(kSizes.size() * static_cast<std::size_t>(session.options().message_rounds)),
+        region_(std::make_unique<Registered>(session, comm(), kInFlightMax * kPlaceBytes)) {}
 
   /// True while there is something left to do.
   bool move() {
-    while (next_ < kSizes.size() && flights_.size() < kInFlightMax && post()) {
+    while (next_ < messages_ && flights_.size() < kInFlightMax && post()) {
     }
     if (!flights_.empty()) poll();
-    return next_ < kSizes.size() || !flights_.empty();
+    return next_ < messages_ || !flights_.empty();
   }
 
  private:
+  static constexpr std::size_t kPlaceBytes = kSmallMax + 128;
+  static_assert(kPlaceBytes >= kSmallMax + kSlack);
+
   struct Flight {
     std::size_t message = 0;
-    std::vector<std::byte> buffer;
+    std::span<std::byte> buffer;
+    void* memory = nullptr;
+    std::unique_ptr<Registered> own;  // of a large message
     void* request = nullptr;
   };
 
+  [[nodiscard]] void* comm() const { return sends_ ? link_.send_comm : link_.receive_comm; }
   [[nodiscard]] int from() const { return sends_ ? session_.rank() : link_.peer; }
   [[nodiscard]] int to() const { return sends_ ? link_.peer : session_.rank(); }
+  [[nodiscard]] static std::size_t size_of(std::size_t message) { return kSizes[message % kSizes.size()]; }
 
-  bool post() {
+  Flight prepare() {
     Flight flight;
     flight.message = next_;
-    const std::size_t size = kSizes[next_];
+    const std::size_t room = size_of(next_) + (sends_ ? 0 : kSlack);
+    if (size_of(next_) > kSmallMax) {
+      flight.own = std::make_unique<Registered>(session_, comm(), room);
+      flight.buffer = flight.own->bytes();
+      flight.memory = flight.own->memory();
+    } else {
+      flight.buffer = region_->bytes().subspan(next_ % kInFlightMax * kPlaceBytes, room);
+      flight.memory = region_->memory();
+    }
+    return flight;
+  }
+
+  bool post() {
+    if (!waiting_) waiting_.emplace(prepare());
+    Flight& flight = *waiting_;
     const int tag = tag_of(from(), link_.number);
     if (sends_) {
-      flight.buffer.resize(size);
-      for (std::size_t i = 0; i < size; ++i) flight.buffer[i] = pattern(from(), to(), link_.number, next_, i);
-      require_success(session_.net().send(link_.send_comm, flight.buffer.data(), size, tag, nullptr, &flight.request),
+      for (std::size_t i = 0; i < flight.buffer.size(); ++i) {
+        flight.buffer[i] = pattern(from(), to(), link_.number, next_, i);
+      }
+      require_success(session_.net().send(link_.send_comm, flight.buffer.data(), flight.buffer.size(), tag,
+                                          flight.memory, &flight.request),
                       "isend");
     } else {
-      flight.buffer.resize(size + 100);             // more room than there is message
       flight.request = reinterpret_cast<void*>(1);  // NCCL's word for "completion is optional"
       require_success(session_.net().receive(link_.receive_comm, flight.buffer.data(), flight.buffer.size(), tag,
-                                             nullptr, &flight.request),
+                                             flight.memory, &flight.request),
                       "irecv");
     }
     if (flight.request == nullptr) return false;
     flights_.push_back(std::move(flight));
+    waiting_.reset();
     ++next_;
     return true;
   }
@@ -75,13 +110,13 @@ class Stream {
     require_success(session_.net().test(first.request, &done, &size), "net test");
     require(done == 0 || done == 1, "test did not write done");
     if (done == 0) return;
-    require(size == static_cast<int>(kSizes[first.message]), "test gave the wrong size");
+    require(size == static_cast<int>(size_of(first.message)), "test gave the wrong size");
     if (!sends_) check(first);
     flights_.pop_front();
   }
 
   void check(const Flight& flight) {
-    for (std::size_t i = 0; i < kSizes[flight.message]; ++i) {
+    for (std::size_t i = 0; i < size_of(flight.message); ++i) {
       if (flight.buffer[i] == pattern(from(), to(), link_.number, flight.message, i)) continue;
       throw Failure("message " + std::to_string(flight.message) + " from rank " + std::to_string(from()) +
                     " is wrong at byte " + std::to_string(i));
@@ -95,7 +130,10 @@ class Stream {
   Session& session_;
   const Link link_;
   const bool sends_;
+  const std::size_t messages_;
+  std::unique_ptr<Registered> region_;
   std::size_t next_ = 0;
+  std::optional<Flight> waiting_;  // the plugin had no room for it
   std::deque<Flight> flights_;
 };
 
@@ -104,12 +142,15 @@ class Stream {
 void check_messages(Session& session) {
   if (session.ranks() < 2) return;
   auto links = make_links(session, session.options().connections);
-  session.progress().run([&] {
-    std::vector<Stream> streams;
+  std::vector<Stream> streams;
+  session.service().run([&] {
     for (const Link& link : links) {
       streams.emplace_back(session, link, true);
       streams.emplace_back(session, link, false);
     }
+  });
+  say(session.rank(), "messages: the connections stand");
+  session.progress().run([&] {
     // Every other rank sends first and receives late: what comes meanwhile waits in the sockets.
     const int late = session.rank() % 2 == 0 ? 200 : 0;
     for (int turn = 0, busy = 1; busy != 0; ++turn) {
@@ -124,10 +165,13 @@ void check_messages(Session& session) {
       std::this_thread::yield();
     }
   });
-  session.bootstrap().barrier();
+  // Each rank closes when it has done its own part, as NCCL's do: what is still on its way must arrive.
+  const std::size_t messages =
+      links.size() * kSizes.size() * static_cast<std::size_t>(session.options().message_rounds);
+  session.service().run([&] { streams.clear(); });
   close_links(session, links);
   say(session.rank(), "messages: " + std::to_string(links.size()) + " connections each way, " +
-                          std::to_string(links.size() * kSizes.size()) + " messages each way, all exact");
+                          std::to_string(messages) + " messages each way, all exact");
 }
 
 }  // namespace tributary::nccl::check

@@ -17,7 +17,9 @@ struct Options {
   int channels = 8;
   int depth = 16;       // collectives in flight of each communicator
   int connections = 4;  // to each peer
-  double seconds = 0;   // go on with allreduces for so long
+  int rounds = 0;       // of allreduces more, of which the ranks do not talk in between
+  int message_rounds = 1;
+  double seconds = 0;  // go on with allreduces for so long
   bool measure = false;
   bool expect_off = false;  // CollNet must be off here
 };

@@ -1,6 +1,7 @@
 #include "client/plugins/nccl/collective/collnet.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -13,6 +14,9 @@ namespace tributary::nccl::collnet {
 namespace {
 
 using enum abi::Result;
+
+constexpr int kChecksMax = 3;
+constexpr std::chrono::seconds kSlow{1};
 
 static_assert(sizeof(tributary_unique_id) <= abi::kHandleBytes);
 
@@ -39,10 +43,15 @@ bool is_configured() {
 bool service_is_there() {
   static std::atomic<bool> found{false};
   if (found.load(std::memory_order_relaxed)) return true;
-  const tributary_status status = tributary_service_check(nullptr);
-  if (status == TRIBUTARY_OK) {
-    found.store(true, std::memory_order_relaxed);
-    return true;
+  // A manager that is slow, because all of a large job's nodes ask at once, is asked again: without it the job would
+  // have to do without CollNet to its end. One that is not there is not waited for.
+  for (int attempt = 0; attempt < kChecksMax; ++attempt) {
+    const auto begin = std::chrono::steady_clock::now();
+    if (tributary_service_check(nullptr) == TRIBUTARY_OK) {
+      found.store(true, std::memory_order_relaxed);
+      return true;
+    }
+    if (std::chrono::steady_clock::now() - begin < kSlow) break;
   }
   const std::string line =
       std::string("CollNet stays off, NCCL goes on with its own rings and trees: ") + tributary_last_error(nullptr);
@@ -56,13 +65,14 @@ bool covers_all(const GroupComm& comm, std::size_t bytes_per_rank, std::size_t o
 
 }  // namespace
 
-abi::Result init(void** context, abi::Logger logger) {
+abi::Result init(int version, void** context, abi::Logger logger) {
   return guarded("CollNet init", [&] {
     set_logger(logger);
     if (context != nullptr) *context = nullptr;
     if (!service_is_there()) return system_error;
-    info("CollNet is on: sums go through the network; libtributary " + std::to_string(TRIBUTARY_VERSION_MAJOR) + "." +
-         std::to_string(TRIBUTARY_VERSION_MINOR) + "." + std::to_string(TRIBUTARY_VERSION_PATCH));
+    info("CollNet v" + std::to_string(version) + " is on: sums go through the network; libtributary " +
+         std::to_string(TRIBUTARY_VERSION_MAJOR) + "." + std::to_string(TRIBUTARY_VERSION_MINOR) + "." +
+         std::to_string(TRIBUTARY_VERSION_PATCH));
     return success;
   });
 }

@@ -6,7 +6,7 @@ namespace tributary::nccl::collnet {
 
 /// Fails where there is no service to use: NCCL then does without CollNet in this process, and tells all ranks of the
 /// communicator while it plans its graphs, so that none of them uses it.
-abi::Result init(void** context, abi::Logger logger);
+abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(int device, void* handle, void** listen_comm);
 abi::Result connect(void* handles[], int ranks, int rank, void* listen_comm, void** collective_comm);

@@ -1,20 +1,35 @@
 #include "client/plugins/nccl/p2p/engine.h"
 
+#include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/wire.h"
+#include "tributary/transport/tcp.h"
+#include "tributary/transport/verbs.h"
+
 namespace tributary::nccl {
 namespace {
 
-transport::TcpSettings transport_settings(const NetDevice& device) {
+std::unique_ptr<transport::Transport> make_tcp(const NetDevice& device) {
   transport::TcpSettings settings;
   settings.bind_address = device.address;
   // A receiver whose GPU is late does not read, for minutes if need be, and its window stays shut: that is no failure.
   // A host that is gone is the system's to find out, by its retransmissions and by keep-alive.
   settings.user_timeout = {};
-  return settings;
+  return std::make_unique<transport::TcpTransport>(settings);
+}
+
+tributary::Result<std::unique_ptr<transport::Transport>> make_transport(const NetDevice& device) {
+  if (!wire()) return std::unexpected(wire().error());
+  if (*wire() == Wire::tcp) return make_tcp(device);
+  return transport::VerbsTransport::create({.bind_address = device.address});
 }
 
 }  // namespace
 
-Engine::Engine(const NetDevice& device) : transport_(transport_settings(device)) {}
+tributary::Result<std::shared_ptr<Engine>> Engine::open(const NetDevice& device) {
+  auto transport = make_transport(device);
+  if (!transport) return std::unexpected(transport.error());
+  return std::shared_ptr<Engine>(new Engine(std::move(*transport), *wire() == Wire::verbs));
+}
 
 std::shared_ptr<Engine> NetContext::engine(int device) {
   const NetDevice* known = device_at(device);
@@ -22,8 +37,13 @@ std::shared_ptr<Engine> NetContext::engine(int device) {
   const std::lock_guard lock(mutex_);
   engines_.resize(devices().size());
   auto& engine = engines_[static_cast<std::size_t>(device)];
-  if (!engine) engine = std::make_shared<Engine>(*known);
-  return engine;
+  if (engine) return engine;
+  auto made = Engine::open(*known);
+  if (!made) {
+    warn("device " + known->name + " cannot be used: " + made.error().message);
+    return nullptr;
+  }
+  return engine = std::move(*made);
 }
 
 }  // namespace tributary::nccl

@@ -8,28 +8,36 @@
 #include <mutex>
 
 #include "client/plugins/nccl/devices.h"
-#include "tributary/transport/tcp.h"
+#include "tributary/transport/channel.h"
 
 namespace tributary::nccl {
 
 class Engine {
  public:
-  explicit Engine(const NetDevice& device);
+  /// Over what wire() says; the error is a whole sentence.
+  [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device);
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   // ---- with the lock
-  [[nodiscard]] transport::TcpTransport& transport() noexcept { return transport_; }
-  void poll() { transport_.poll({}); }
+  [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
+  void poll() { transport_->poll({}); }
+  /// A channel's last words may be lost when it is closed: what is sent leaves this process only later. False for
+  /// sockets, whose system sees to it.
+  [[nodiscard]] bool loses_last_words() const noexcept { return loses_last_words_; }
 
  private:
+  Engine(std::unique_ptr<transport::Transport> transport, bool loses_last_words)
+      : loses_last_words_(loses_last_words), transport_(std::move(transport)) {}
+
+  const bool loses_last_words_;
   std::mutex mutex_;
-  transport::TcpTransport transport_;
+  const std::unique_ptr<transport::Transport> transport_;
 };
 
 /// The engines of one communicator, or of the process where NCCL gives no context. Any thread.
 class NetContext {
  public:
-  /// nullptr for a device that is none.
+  /// nullptr for a device that is none, or cannot be used: the reason is logged.
   [[nodiscard]] std::shared_ptr<Engine> engine(int device);
 
  private:

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "client/plugins/nccl/abi/base.h"
+#include "client/plugins/nccl/wire.h"
 #include "tributary/protocol/descriptor.h"
 
 namespace tributary::nccl {
@@ -16,7 +17,7 @@ struct NetHandle {
   Secret secret{};
   std::array<char, 64> host{};
   std::uint32_t port = 0;
-  std::uint32_t zero = 0;
+  Wire wire = Wire::tcp;
   void* pending = nullptr;  // of the connecting side's copy: its connection, from the first call until it stands
 
   static constexpr std::uint64_t kMagic = 0x312d74656e627274;  // "trbnet-1"

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "client/plugins/nccl/wire.h"
+
 namespace tributary::nccl {
 namespace {
 
@@ -30,6 +32,7 @@ tributary::Result<std::unique_ptr<ListenComm>> ListenComm::open(std::shared_ptr<
   NetHandle to;
   to.secret = comm->secret_;
   to.port = local.port;
+  to.wire = *wire();  // the engine stands on it
   if (local.host.size() >= to.host.size()) return fail(Errc::io, "the address " + local.host + " is too long");
   local.host.copy(to.host.data(), to.host.size() - 1);
   to.write(handle);

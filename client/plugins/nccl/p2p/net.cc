@@ -3,9 +3,11 @@
 #include "client/plugins/nccl/devices.h"
 #include "client/plugins/nccl/guard.h"
 #include "client/plugins/nccl/p2p/listen_comm.h"
+#include "client/plugins/nccl/p2p/net_memory.h"
 #include "client/plugins/nccl/p2p/receive_comm.h"
 #include "client/plugins/nccl/p2p/send_comm.h"
 #include "client/plugins/nccl/settings.h"
+#include "client/plugins/nccl/wire.h"
 
 namespace tributary::nccl::net {
 namespace {
@@ -21,27 +23,43 @@ NetContext& context_of(void* context) {
 std::string list_devices() {
   std::string text;
   for (const NetDevice& device : tributary::nccl::devices()) {
-    text += (text.empty() ? "" : ", ") + device.name + " (" + device.address + ", " +
-            std::to_string(device.speed_mbps) + " Mb/s" + (device.pci_path.empty() ? ", not on PCI" : "") + ")";
+    text += (text.empty() ? "" : ", ") + device.name + " (" + device.address + ", ";
+    if (!device.rdma_device.empty()) text += device.rdma_device + ":" + std::to_string(device.port) + ", ";
+    text += std::to_string(device.speed_mbps) + " Mb/s" + (device.pci_path.empty() ? ", not on PCI" : "") + ")";
   }
   return text.empty() ? "none" : text;
 }
 
-template <class Comm>
-abi::Result close(const char* call, void* comm) {
+template <class Gone>
+abi::Result close(const char* call, void* pointer) {
   return guarded(call, [&] {
-    const std::unique_ptr<Comm> gone(static_cast<Comm*>(comm));
+    const std::unique_ptr<Gone> gone(static_cast<Gone*>(pointer));
     return success;
   });
 }
 
+NetComm& connection(void* comm) {
+  return *static_cast<NetComm*>(comm);
+}
+
+/// What NCCL gets of a connection, whichever end it is: it registers memory with both.
+void hand_out(NetComm* comm, void** to) {
+  *to = comm;
+}
+
 }  // namespace
 
-abi::Result init(void** context, abi::Logger logger) {
+abi::Result init(int version, void** context, abi::Logger logger) {
   return guarded("net init", [&] {
     set_logger(logger);
+    if (context != nullptr) *context = nullptr;
+    if (!wire()) {
+      warn(wire().error().message);
+      return invalid_usage;
+    }
     if (context != nullptr) *context = std::make_unique<NetContext>().release();  // finalize() deletes it
-    info("point-to-point over tcp; devices: " + list_devices());
+    info("net v" + std::to_string(version) + ": point-to-point over " + std::string(to_string(*wire())) +
+         "; devices: " + list_devices());
     return success;
   });
 }
@@ -76,6 +94,12 @@ abi::Result connect(void* context, int device, void* handle, void** send_comm) {
       warn("a handle that this plugin has not made: every rank must use the same plugin");
       return invalid_usage;
     }
+    if (to->wire != *wire()) {
+      warn("the other side of a connection listens over " + std::string(to_string(to->wire)) + ", and this one uses " +
+           std::string(to_string(*wire())) +
+           ": TRIBUTARY_TRANSPORT, and what it leads to, must be the same on every node");
+      return invalid_usage;
+    }
     if (to->pending == nullptr) {
       auto engine = context_of(context).engine(device);
       if (!engine) return invalid_argument;
@@ -88,38 +112,40 @@ abi::Result connect(void* context, int device, void* handle, void** send_comm) {
     to->pending = nullptr;
     to->write(handle);
     if (opening == SendComm::Opening::open) {
-      *send_comm = comm;
+      hand_out(comm, send_comm);
       return success;
     }
-    close_send(comm);
+    const std::unique_ptr<SendComm> gone(comm);
     return remote_error;
   });
 }
 
 abi::Result accept(void* listen_comm, void** receive_comm) {
   return guarded("net accept", [&] {
-    *receive_comm = static_cast<ListenComm*>(listen_comm)->accept().release();
+    hand_out(static_cast<ListenComm*>(listen_comm)->accept().release(), receive_comm);
     return success;
   });
 }
 
-// The socket needs to know nothing of a buffer beforehand.
-abi::Result register_memory(void* comm, void*, std::size_t, int pointer_kind, void** memory) {
-  *memory = nullptr;
-  if (pointer_kind != abi::kPointerHost) return invalid_argument;
-  *memory = comm;
-  return success;
+abi::Result register_memory(void* comm, void* data, std::size_t bytes, int pointer_kind, void** memory) {
+  return guarded("regMr", [&] {
+    *memory = nullptr;
+    if (pointer_kind != abi::kPointerHost) return invalid_argument;  // as the properties say
+    const std::span region(static_cast<const std::byte*>(data), bytes);
+    *memory = std::make_unique<NetMemory>(connection(comm).shared_engine(), region).release();
+    return success;
+  });
 }
 
-abi::Result deregister_memory(void*, void*) {
-  return success;
+abi::Result deregister_memory(void*, void* memory) {
+  return close<NetMemory>("deregMr", memory);
 }
 
 abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void** request) {
   return guarded("isend", [&] {
     *request = nullptr;
     Request* posted = nullptr;
-    const abi::Result result = static_cast<SendComm*>(send_comm)->send(data, bytes, tag, &posted);
+    const abi::Result result = static_cast<SendComm&>(connection(send_comm)).send(data, bytes, tag, &posted);
     *request = posted;
     return result;
   });
@@ -131,7 +157,8 @@ abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* b
     *request = nullptr;
     if (n != kReceivesMax) return invalid_argument;
     Request* posted = nullptr;
-    const abi::Result result = static_cast<ReceiveComm*>(receive_comm)->receive(data[0], bytes[0], tags[0], &posted);
+    const abi::Result result =
+        static_cast<ReceiveComm&>(connection(receive_comm)).receive(data[0], bytes[0], tags[0], &posted);
     *request = posted;
     return result;
   });
@@ -148,11 +175,11 @@ abi::Result test(void* request, int* done, int* sizes) {
 }
 
 abi::Result close_send(void* send_comm) {
-  return close<SendComm>("closeSend", send_comm);
+  return close<NetComm>("closeSend", send_comm);
 }
 
 abi::Result close_receive(void* receive_comm) {
-  return close<ReceiveComm>("closeRecv", receive_comm);
+  return close<NetComm>("closeRecv", receive_comm);
 }
 
 abi::Result close_listen(void* listen_comm) {

@@ -4,7 +4,8 @@
 
 namespace tributary::nccl::net {
 
-abi::Result init(void** context, abi::Logger logger);
+/// `version`: of the table that NCCL took, for its log.
+abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(void* context, int device, void* handle, void** listen_comm);
 abi::Result connect(void* context, int device, void* handle, void** send_comm);

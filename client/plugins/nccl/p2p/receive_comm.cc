@@ -14,9 +14,8 @@ transport::Placement refuse(const char* what) {
 
 }  // namespace
 
-ReceiveComm::ReceiveComm(std::shared_ptr<Engine> engine, std::unique_ptr<transport::Channel> channel,
-                         const Secret& secret)
-    : engine_(std::move(engine)), secret_(secret), channel_(std::move(channel)) {
+ReceiveComm::ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret)
+    : NetComm(std::move(on)), secret_(secret), channel_(std::move(channel)) {
   for (Buffer& buffer : buffers_) {
     buffer.comm = this;
     free_.push_back(&buffer);
@@ -24,16 +23,14 @@ ReceiveComm::ReceiveComm(std::shared_ptr<Engine> engine, std::unique_ptr<transpo
 }
 
 ReceiveComm::~ReceiveComm() {
-  if (!channel_) return;
-  const auto lock = engine_->lock();
-  channel_.reset();
+  if (channel_) end(std::move(channel_), greeted_ && !failed_ && free_.size() == buffers_.size());
 }
 
 abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::Request** request) {
-  const auto lock = engine_->lock();
+  const auto lock = engine().lock();
   *request = nullptr;
   if (free_.empty()) {
-    engine_->poll();
+    engine().poll();
     return abi::Result::success;
   }
   Buffer* buffer = free_.back();
@@ -100,7 +97,7 @@ void ReceiveComm::on_closed(transport::Channel& channel, const Error& error) {
 }
 
 abi::Result ReceiveComm::Buffer::test(int* finished, int* sizes) {
-  Engine& engine = *comm->engine_;
+  Engine& engine = comm->engine();
   const auto lock = engine.lock();
   if (!done) engine.poll();
   *finished = done ? 1 : 0;

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "client/plugins/nccl/p2p/engine.h"
 #include "client/plugins/nccl/p2p/handle.h"
+#include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/p2p/send_comm.h"
 #include "client/plugins/nccl/request.h"
 
@@ -21,9 +21,9 @@ namespace tributary::nccl {
 /// Messages are read straight into the posted buffers, the first posted with the message's tag; while there is none the
 /// connection is not read, and the sender's socket fills up. All calls but the callbacks take the engine's lock
 /// themselves; the constructor runs inside the transport's poll().
-class ReceiveComm final : public transport::ChannelHandler {
+class ReceiveComm final : public NetComm {
  public:
-  ReceiveComm(std::shared_ptr<Engine> engine, std::unique_ptr<transport::Channel> channel, const Secret& secret);
+  ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret);
   ~ReceiveComm() override;
   ReceiveComm(const ReceiveComm&) = delete;
   ReceiveComm& operator=(const ReceiveComm&) = delete;
@@ -57,7 +57,6 @@ class ReceiveComm final : public transport::ChannelHandler {
   [[nodiscard]] transport::Placement place_first(const FrameHeader& header);
   [[nodiscard]] transport::Placement place_next(const FrameHeader& header);
 
-  const std::shared_ptr<Engine> engine_;
   const Secret secret_;
   Secret said_{};
   std::array<Buffer, kNetRequestsMax> buffers_;

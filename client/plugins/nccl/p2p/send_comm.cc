@@ -12,28 +12,32 @@ namespace {
 // Enough to keep the socket's buffer full; more would only stretch the queue that every write walks.
 constexpr std::uint32_t kFramesQueuedMax = 64;
 
+// Over verbs, connections of one group register a buffer once between them. All connections of an engine send from and
+// receive to the memory of the same communicator; other engines do not hear of it.
+constexpr std::uint64_t kMemoryGroup = 1;
+
 }  // namespace
 
-SendComm::SendComm(std::shared_ptr<Engine> engine, const NetHandle& to) : engine_(std::move(engine)) {
+SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to) : NetComm(std::move(on)) {
   for (Message& message : messages_) {
     message.comm = this;
     free_.push_back(&message);
   }
-  const auto lock = engine_->lock();
-  channel_ = engine_->transport().connect(to.endpoint(), *this, settings().timeout);
+  const auto lock = engine().lock();
+  channel_ = engine().transport().connect(to.endpoint(), *this, settings().timeout);
   FrameHeader hello;
   hello.type = FrameType::peer_hello;
+  hello.group = kMemoryGroup;
   channel_->send_copy(hello, to.secret);
 }
 
 SendComm::~SendComm() {
-  const auto lock = engine_->lock();
-  channel_.reset();
+  end(std::move(channel_), open_ && !failed_ && free_.size() == messages_.size());
 }
 
 SendComm::Opening SendComm::opening() {
-  const auto lock = engine_->lock();
-  engine_->poll();
+  const auto lock = engine().lock();
+  engine().poll();
   if (failed_) {
     warn("cannot connect: " + failure_);
     return Opening::failed;
@@ -42,10 +46,10 @@ SendComm::Opening SendComm::opening() {
 }
 
 abi::Result SendComm::send(const void* data, std::size_t bytes, int tag, nccl::Request** request) {
-  const auto lock = engine_->lock();
+  const auto lock = engine().lock();
   *request = nullptr;
   if (free_.empty()) {
-    engine_->poll();
+    engine().poll();
     return abi::Result::success;
   }
   Message* message = free_.back();
@@ -58,7 +62,7 @@ abi::Result SendComm::send(const void* data, std::size_t bytes, int tag, nccl::R
   message->all_queued = message->done = false;
   to_queue_.push_back(message);
   queue_frames();
-  engine_->poll();  // on its way at once, not at the next test
+  engine().poll();  // on its way at once, not at the next test
   *request = message;
   return abi::Result::success;
 }
@@ -108,7 +112,7 @@ void SendComm::on_closed(transport::Channel&, const Error& error) {
 }
 
 abi::Result SendComm::Message::test(int* finished, int* sizes) {
-  Engine& engine = *comm->engine_;
+  Engine& engine = comm->engine();
   const auto lock = engine.lock();
   if (!done) engine.poll();
   *finished = done ? 1 : 0;

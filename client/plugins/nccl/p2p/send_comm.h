@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "client/plugins/nccl/p2p/engine.h"
 #include "client/plugins/nccl/p2p/handle.h"
+#include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/request.h"
 
 namespace tributary::nccl {
@@ -16,12 +16,12 @@ inline constexpr std::size_t kNetRequestsMax = 64;  // of one connection; NCCL h
 
 /// A message is a row of frames of at most kPeerBytesMax each. Messages go out in the order of their calls, written
 /// straight from the caller's buffer. All calls take the engine's lock themselves.
-class SendComm final : public transport::ChannelHandler {
+class SendComm final : public NetComm {
  public:
   enum class Opening : std::uint8_t { under_way, open, failed };
 
   /// Begins to connect; the first frame is the handle's secret.
-  SendComm(std::shared_ptr<Engine> engine, const NetHandle& to);
+  SendComm(std::shared_ptr<Engine> on, const NetHandle& to);
   ~SendComm() override;
   SendComm(const SendComm&) = delete;
   SendComm& operator=(const SendComm&) = delete;
@@ -54,7 +54,6 @@ class SendComm final : public transport::ChannelHandler {
   void queue_frames();
   [[nodiscard]] bool queue_next_frame(Message& message);
 
-  const std::shared_ptr<Engine> engine_;
   std::array<Message, kNetRequestsMax> messages_;
   std::vector<Message*> free_;
   std::deque<Message*> to_queue_;  // messages of which frames are still to be queued

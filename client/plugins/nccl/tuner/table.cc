@@ -81,9 +81,11 @@ std::expected<TunerTable, std::string> TunerTable::parse(std::istream& text) {
   return TunerTable(std::move(rows));
 }
 
-// docs/nccl.md says where these figures come from.
+// Measured: bench/results/nccl-tuner-2026-11-22.md. NCCL gives CollNet whole chunks of 32 KiB: few bytes are as slow as
+// those.
 TunerTable TunerTable::built_in() {
-  return TunerTable({{.function = abi::Function::all_reduce, .bytes_min = 0, .nodes_min = 3}});
+  return TunerTable({{.function = abi::Function::all_reduce, .bytes_max = 16 << 10, .collnet = false},
+                     {.function = abi::Function::all_reduce, .nodes_min = 3}});
 }
 
 bool TunerTable::prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const noexcept {

@@ -13,6 +13,7 @@
 
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary {
 
@@ -41,7 +42,9 @@ struct TokenClaims {
   bool root = false;        // this aggregator has no parent
   std::string parent_host;  // root: empty. Where this aggregator's parent listens; at most 63 bytes
   std::uint16_t parent_port = 0;
-  std::int64_t expires_at = 0;  // seconds since 1970-01-01 UTC
+  std::int64_t expires_at = 0;                    // seconds since 1970-01-01 UTC
+  PacketSecurity security = PacketSecurity::off;  // the least that the group's packets have
+  LinkSecret masked_secret{};                     // of the child, see masked(); zeros without security
   friend bool operator==(const TokenClaims&, const TokenClaims&) = default;
 };
 
@@ -91,6 +94,9 @@ class TokenVerifier {
   explicit TokenVerifier(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// What a token says, whoever made it: for its holder, who got it from the manager. Errc::corrupt if it is none.
+[[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
 
 [[nodiscard]] std::vector<std::byte> encode(const TokenChain& chain);
 /// Errc::corrupt unless `bytes` is a whole number of tokens between 1 and kTreeLevelsMax.

@@ -43,6 +43,8 @@ struct GroupDescriptor {
   std::uint32_t lease_seconds = 0;  // renew the group within this, or its reservation is given away
   std::string reason;
   std::vector<LaneDescriptor> lanes;
+  PacketSecurity security = PacketSecurity::off;  // of the lanes' packets
+  ExchangePublicKey exchange_key{};               // the manager's, to unmask the tokens' secrets; with security alone
   [[nodiscard]] bool empty() const noexcept { return lanes.empty(); }
   /// The part that `rank` needs: the same lanes, one entry each.
   [[nodiscard]] GroupDescriptor for_rank(std::uint32_t rank) const;

@@ -13,6 +13,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -21,6 +22,7 @@
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/transport/link_keys.h"
 
 namespace tributary::transport {
 
@@ -103,8 +105,13 @@ class Channel {
   /// Since close() or on_closed; after close_after_flush() not before it has ended, so that its owner knows when to
   /// destroy the channel.
   [[nodiscard]] virtual bool closed() const noexcept = 0;
+  /// Its bytes go through memory that both sides share; once it is open.
+  [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
   /// For messages: the other side's address.
   [[nodiscard]] virtual std::string peer() const = 0;
+  /// For whom, and how, what goes over it is sealed: the other side has shown that it has that link's secret. None: in
+  /// clear.
+  [[nodiscard]] virtual std::optional<SealedLink> sealed() const { return std::nullopt; }
 };
 
 /// Gets each accepted connection. The handler must be set before the call returns: return it.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tributary/transport/channel.h"
+#include "tributary/transport/link_keys.h"
 
 namespace tributary::transport {
 
@@ -102,6 +103,7 @@ struct DpdkSettings {
   // after `spin` without a packet.
   Duration sleep_max{};
   Duration spin = std::chrono::microseconds(200);
+  std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
 };
 
 /// Counts since the start. Read on the transport's thread.
@@ -120,6 +122,8 @@ struct DpdkStatistics {
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;
+  std::uint64_t forged = 0;     // sealed packets whose authenticator is wrong
+  std::uint64_t unsealed = 0;   // packets in clear where sealed ones are due
   std::size_t connections = 0;  // open now
   // of its queue
   std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped

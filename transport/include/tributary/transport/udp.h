@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tributary/transport/channel.h"
+#include "tributary/transport/link_keys.h"
 
 namespace tributary::transport {
 
@@ -34,6 +35,7 @@ struct UdpSettings {
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
                              // kernel chooses
+  std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
   std::string faults;  // for tests: "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", per thousand of the packets
                        // sent; empty: what TRIBUTARY_TEST_PACKET_FAULTS says
 };
@@ -54,6 +56,8 @@ struct UdpStatistics {
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;  // because of connections_max or half_open_max
+  std::uint64_t forged = 0;        // sealed packets whose authenticator is wrong
+  std::uint64_t unsealed = 0;      // packets in clear where sealed ones are due
   std::size_t connections = 0;     // open now
 };
 

@@ -32,13 +32,15 @@ struct AggregatorRegistration {
   std::uint32_t children_max = kChildrenMax;    // per lane, 1 to kChildrenMax
   std::uint64_t line_rate_bits_per_second = 0;  // of its network interface; 0: the topology's, or the assumed one
   std::string version;
+  ExchangePublicKey exchange_key{};  // packets to it are sealed by what follows from it
 };
 
 struct RegistrationAnswer {
-  std::string name;                 // the accepted one: tokens are made out to it
-  std::uint64_t incarnation = 0;    // of this registration; goes with every renewal
-  std::uint32_t lease_seconds = 0;  // renew at least three times within it
-  PublicKey public_key{};           // verifies tokens
+  std::string name;                  // the accepted one: tokens are made out to it
+  std::uint64_t incarnation = 0;     // of this registration; goes with every renewal
+  std::uint32_t lease_seconds = 0;   // renew at least three times within it
+  PublicKey public_key{};            // verifies tokens
+  ExchangePublicKey exchange_key{};  // the manager's
 };
 
 struct AggregatorLoad {
@@ -60,7 +62,9 @@ struct GroupRequest {
   std::uint32_t lanes = 1;          // wanted, 1 to kLanesMax
   std::uint32_t window = 0;         // segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
-  std::uint32_t levels = 0;         // exactly so many aggregators between a rank and the result; 0: the planner chooses
+  PacketSecurity packet_security = PacketSecurity::off;
+  ExchangePublicKey exchange_key{};  // the ranks', with packet_security alone
+  std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
 };
 
 struct GroupAnswer {

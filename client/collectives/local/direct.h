@@ -1,0 +1,125 @@
+#pragma once
+// Long vectors without any lane: a rank reads its part of all ranks' inputs where they are, and writes the results
+// where they belong, on every rank. Every input is read once, every result written once.
+//
+//   note      where my buffers are: in a region that all have mapped, or at an address that all can attach to
+//   all notes are there, and every rank's buffers can be reached -> all ranks agree on it; else chunks, as ever
+//   claim     a piece: first of this rank's own slice, which stays in one core's cache from call to call, then others'
+//   move      inputs -> combined, in the order of the ranks -> results
+//   moved     counted; the call is over when all pieces are
+//
+// Whoever has a core works, so ranks that outnumber cores need not all get one in turn.
+//
+// No buffer is touched after its call: an end with success comes after the last piece; after a failure a rank's call
+// ends when no other rank is inside, which takes a piece's time, or when it has ended (withdraw()).
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/collectives/local/attach.h"
+#include "client/collectives/local/movement.h"
+#include "client/collectives/local/regions.h"
+#include "client/collectives/local/waiting.h"
+
+namespace tributary::client::local {
+
+/// How the others get at a buffer.
+enum class Way : std::uint8_t {
+  none,      // not at all
+  unneeded,  // the call reads or writes nothing there
+  region,
+  attach,
+};
+
+/// A buffer, in the words of its note.
+struct Buffer {
+  std::uint64_t at = 0;  // offset in the region, or address
+  std::uint32_t generation = 0;
+  std::uint16_t index = 0;
+  Way way = Way::none;
+  std::uint8_t in_place = 0;
+};
+struct Reach {
+  Buffer send, recv;
+};
+static_assert(sizeof(Reach) <= sizeof(Note::few));
+
+class Direct {
+ public:
+  Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks, Inboxes inboxes,
+         std::span<const FileDescriptor> processes, bool attaches);
+  Direct(const Direct&) = delete;
+  Direct& operator=(const Direct&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return regions_; }
+  [[nodiscard]] Attachment& attachment() noexcept { return attachment_; }
+
+  /// For the call's note. False: this rank's buffers cannot be reached by all, so the call will not be direct.
+  [[nodiscard]] bool offer(const Call& call, const Movement& movement, std::byte* note) noexcept;
+  /// All notes of the operation are there. Whether every rank said that it can be direct: the same on every rank. An
+  /// error: some note is garbage.
+  [[nodiscard]] Result<bool> agree(std::uint64_t sequence) noexcept;
+  /// Moves some pieces. True: all pieces of the call have been moved, by whomever. An error is this rank's to tell.
+  [[nodiscard]] Result<bool> advance(Bell& bell) noexcept;
+  /// Grows with every piece that this rank has moved.
+  [[nodiscard]] std::uint64_t moved() const noexcept { return moved_; }
+  /// The rank may be inside this call's buffers, and not all pieces are moved.
+  [[nodiscard]] bool waits_for(std::uint32_t rank) const noexcept;
+
+ private:
+  /// A rank's buffers as this one reaches them. An address of `attach` is the other's.
+  struct Reached {
+    std::byte* send = nullptr;
+    std::byte* recv = nullptr;
+    Way send_way = Way::none, recv_way = Way::none;
+    bool in_place = false;
+  };
+  /// Elements that are combined (or copied) from the same ranks to the same ranks.
+  struct Piece {
+    std::uint64_t part, begin, count;
+  };
+  static constexpr std::size_t kTileBytes = 8192;                        // stays in the first cache with its inputs
+  static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;      // of mapped memory
+  static constexpr std::size_t kAttachedBytes = std::size_t{256} << 10;  // at least 64 KiB of them for each rank
+  static constexpr std::size_t kScratchBytes = std::size_t{1} << 20;
+  static constexpr std::uint32_t kPiecesPerTurn = 16;
+
+  [[nodiscard]] Buffer place_of(const std::byte* memory, std::size_t bytes) noexcept;
+  [[nodiscard]] bool resolve(std::uint32_t rank, const Reach& reach) noexcept;
+  void cut() noexcept;
+  [[nodiscard]] std::size_t bytes_of_send(std::uint32_t rank) const noexcept;
+  [[nodiscard]] std::size_t bytes_of_recv(std::uint32_t rank) const noexcept;
+  [[nodiscard]] std::optional<std::uint64_t> claim(std::uint32_t slice) noexcept;
+  [[nodiscard]] Status move(std::uint32_t slice, std::uint64_t number) noexcept;
+  [[nodiscard]] Status move_piece(const Piece& piece) noexcept;
+  template <class Visit>
+  void each_input(const Piece& piece, Visit visit) const;
+  template <class Visit>
+  void each_output(const Piece& piece, Visit visit) const;
+  [[nodiscard]] bool all_moved() const noexcept;
+  [[nodiscard]] static Error attach_failed(const char* what, std::uint32_t rank, int error);
+
+  const Places places_;
+  const std::uint32_t rank_, ranks_;
+  const std::shared_ptr<Regions> regions_;
+  Attachment attachment_;
+  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made when it is first needed
+  std::vector<Reached> reached_;
+
+  // the present call
+  Call call_;
+  std::size_t element_ = 1;
+  bool reduces_ = false, streams_ = false, attaches_ = false;
+  std::uint64_t parts_ = 1, piece_elements_ = 1, pieces_of_part_ = 1, pieces_ = 0;
+  std::uint64_t slice_pieces_ = 0;  // of each rank's slice; some of the last one's may be nothing
+  std::uint64_t first_ = 0;         // claim number of this call's first piece, of each slice
+  std::uint64_t end_ = 0;           // and of the next call's
+  std::uint64_t target_ = 0;        // pieces moved by all ranks since the beginning, when the call is over
+  std::uint64_t moved_ = 0;         // by this rank
+};
+
+}  // namespace tributary::client::local

@@ -1,0 +1,28 @@
+#include "client/plugins/nccl/p2p/net_comm.h"
+
+#include <chrono>
+#include <thread>
+
+namespace tributary::nccl {
+namespace {
+
+// The other side's device answers without its process. Longer than this takes only a network that is broken.
+constexpr std::chrono::seconds kLastWordsLimit{2};
+
+}  // namespace
+
+void NetComm::end(std::unique_ptr<transport::Channel> channel, bool in_order) const {
+  auto lock = engine().lock();
+  if (in_order && engine().loses_last_words()) {
+    channel->close_after_flush(kLastWordsLimit);
+    while (!channel->closed()) {
+      engine().poll();
+      lock.unlock();  // NCCL's progress thread may have other connections to move on
+      std::this_thread::yield();
+      lock.lock();
+    }
+  }
+  channel.reset();
+}
+
+}  // namespace tributary::nccl

@@ -1,0 +1,82 @@
+#pragma once
+// What packets between a child and its aggregator are sealed with, and how both come by it without its ever travelling
+// in clear.
+//
+// The manager shares a secret with each aggregator and one with the ranks of each group, by X25519 (RFC 7748): who
+// reads all that is sent learns none of them. A child's *link secret* follows from the aggregator's shared secret and
+// the child's place, so the aggregator needs to be told nothing. The child's token carries it masked by the secret that
+// the child shares with the manager; the token's signature covers the mask.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary {
+
+/// What is done for the packets of a group, ascending.
+enum class PacketSecurity : std::uint8_t {
+  off = 0,           // a checksum, against chance alone
+  authenticate = 1,  // nobody without the key can make, change or repeat a packet
+  encrypt = 2,       // nor read its payload
+};
+[[nodiscard]] std::string_view to_string(PacketSecurity security) noexcept;
+/// Errc::bad_argument says what may be written.
+[[nodiscard]] Result<PacketSecurity> parse_packet_security(std::string_view text);
+
+inline constexpr std::size_t kExchangeKeyBytes = 32;
+inline constexpr std::size_t kLinkSecretBytes = 16;
+inline constexpr std::size_t kDigestBytes = 32;
+using ExchangePublicKey = std::array<std::byte, kExchangeKeyBytes>;
+using SharedSecret = std::array<std::byte, 32>;
+using LinkSecret = std::array<std::byte, kLinkSecretBytes>;
+using Digest = std::array<std::byte, kDigestBytes>;
+
+/// HMAC-SHA256 (RFC 2104).
+[[nodiscard]] Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> message) noexcept;
+/// HKDF (RFC 5869) with SHA-256: extract, and the first block of expand.
+[[nodiscard]] Digest hkdf_extract(std::span<const std::byte> salt, std::span<const std::byte> secret) noexcept;
+[[nodiscard]] Digest hkdf_expand(std::span<const std::byte> key, std::span<const std::byte> info) noexcept;
+/// Constant time; of equal length.
+[[nodiscard]] bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noexcept;
+/// From the system. False: it has none.
+[[nodiscard]] bool random_bytes(std::span<std::byte> into) noexcept;
+
+/// A key pair for X25519. Any 32 bytes are a private key.
+class ExchangeKey {
+ public:
+  [[nodiscard]] static Result<ExchangeKey> generate();
+  [[nodiscard]] static Result<ExchangeKey> from_private(std::span<const std::byte, kExchangeKeyBytes> bytes);
+  [[nodiscard]] const ExchangePublicKey& public_key() const noexcept { return public_key_; }
+  [[nodiscard]] std::span<const std::byte, kExchangeKeyBytes> private_bytes() const noexcept { return private_; }
+  /// What both ends of `other` and this get. Errc::corrupt for a key that nobody makes in good faith.
+  [[nodiscard]] Result<SharedSecret> agree(const ExchangePublicKey& other) const;
+
+ private:
+  std::array<std::byte, kExchangeKeyBytes> private_{};
+  ExchangePublicKey public_key_{};
+};
+
+/// The private key of one purpose, from a secret that serves others too.
+[[nodiscard]] Result<ExchangeKey> exchange_key_of(std::span<const std::byte> secret, std::string_view purpose);
+
+/// One child's place at its aggregator.
+struct LinkName {
+  std::uint64_t group = 0;  // 0: between ranks
+  std::uint32_t epoch = 0;
+  std::uint32_t lane = 0;
+  std::uint16_t child = 0;
+  friend bool operator==(const LinkName&, const LinkName&) = default;
+};
+
+/// Of the child at this place, from what its aggregator shares with the manager.
+[[nodiscard]] LinkSecret link_secret(const SharedSecret& of_aggregator, const LinkName& name) noexcept;
+/// Hides and shows: what the child's token carries, with `of_child` shared between it and the manager. `aggregator`
+/// is the one that the token is made out to.
+[[nodiscard]] LinkSecret masked(const LinkSecret& secret, const SharedSecret& of_child, const LinkName& name,
+                                std::string_view aggregator) noexcept;
+
+}  // namespace tributary

@@ -1,0 +1,83 @@
+#include "dpdk/shared_payloads.h"
+
+#include <rte_mbuf.h>
+
+#include <cstring>
+
+namespace tributary::transport::dpdk {
+namespace {
+
+constexpr unsigned kPlaceBits = 6;
+static_assert(kSharedPayloads == 1U << kPlaceBits);
+// Counting a reference is an atomic operation: so many are counted at once.
+constexpr std::int16_t kReferences = 64;
+
+/// Neighbouring segments of any length fall on different places.
+std::size_t place_of(const std::byte* data) noexcept {
+  return (reinterpret_cast<std::uintptr_t>(data) >> 6U) * 0x9E3779B97F4A7C15ULL >> (64U - kPlaceBits);
+}
+
+}  // namespace
+
+SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload) noexcept {
+  if (!offered_ || payload.size() < kBytesMin) return {};
+  const std::size_t place = place_of(payload.data());
+  Known& known = known_[place];
+  if (known.data != payload.data() || known.bytes != payload.size()) {
+    ++first_;
+    if (known.data == nullptr) {
+      used_[used_count_++] = static_cast<std::uint8_t>(place);
+    } else {
+      let_go(known);
+    }
+    known = {.data = payload.data(), .bytes = payload.size()};
+    if (!wanted_) return {};
+  } else {
+    ++again_;
+  }
+  if (known.mbuf == nullptr && !make(known)) return {};
+  if (known.unused == 0) {
+    rte_mbuf_refcnt_update(known.mbuf, kReferences);
+    known.unused = kReferences;
+  }
+  --known.unused;
+  return {known.mbuf, known.sum};
+}
+
+bool SharedPayloads::make(Known& known) noexcept {
+  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(pool_);
+  if (mbuf == nullptr || known.bytes > rte_pktmbuf_tailroom(mbuf)) {
+    ::rte_pktmbuf_free(mbuf);
+    return false;
+  }
+  auto* const to = rte_pktmbuf_mtod(mbuf, std::byte*);
+  const std::span from(known.data, known.bytes);
+  if (sums_) {
+    known.sum = ethernet::copy_and_sum(to, from);
+  } else {
+    std::memcpy(to, known.data, known.bytes);
+  }
+  mbuf->data_len = static_cast<std::uint16_t>(known.bytes);
+  mbuf->pkt_len = mbuf->data_len;
+  known.mbuf = mbuf;
+  return true;
+}
+
+void SharedPayloads::let_go(const Known& known) noexcept {
+  if (known.mbuf == nullptr) return;
+  // One reference stays ours until here, so the count cannot reach zero before.
+  rte_mbuf_refcnt_update(known.mbuf, static_cast<std::int16_t>(-static_cast<std::int16_t>(known.unused)));
+  ::rte_pktmbuf_free_seg(known.mbuf);
+}
+
+void SharedPayloads::forget() noexcept {
+  if (first_ > 0) wanted_ = again_ >= first_;
+  first_ = again_ = 0;
+  for (const std::uint8_t place : std::span(used_).first(used_count_)) {
+    let_go(known_[place]);
+    known_[place] = {};
+  }
+  used_count_ = 0;
+}
+
+}  // namespace tributary::transport::dpdk

@@ -1,0 +1,80 @@
+#pragma once
+// Memory of this process that other processes can map: the project's own allocator, and how to find the file behind a
+// range that somebody else has mapped. Whoever maps what another process has passed must not get a bus error by it:
+// only files that are sealed against shrinking will do.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::transport {
+
+/// A descriptor that is closed with its owner.
+class OwnedDescriptor {
+ public:
+  OwnedDescriptor() = default;
+  explicit OwnedDescriptor(int number) noexcept : number_(number) {}
+  OwnedDescriptor(OwnedDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.number_, -1));
+    return *this;
+  }
+  ~OwnedDescriptor() { reset(); }
+
+  [[nodiscard]] int get() const noexcept { return number_; }
+  [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
+  [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
+  void reset(int number = -1) noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+/// Memory in a file of its own, which has no name and ends with its last mapping: of huge pages where the system has
+/// set some aside, zeroed, and there as a whole, so that no touch of it can fail. A child after fork() shares it.
+/// Any thread; likewise below.
+[[nodiscard]] Result<std::byte*> allocate_shared(std::size_t bytes);
+/// Errc::bad_argument for what allocate_shared() did not give, or while a SharedRange of it is alive.
+[[nodiscard]] Status free_shared(std::byte* memory);
+
+/// Where a range of this process's memory lies in a file that others may map.
+struct SharedRange {
+  OwnedDescriptor file;
+  std::uint64_t offset = 0;  // of the range's first byte in the file
+  std::size_t bytes = 0;
+  std::shared_ptr<const void> keeps{};  // the allocation, if it is of allocate_shared()
+};
+/// Of memory of allocate_shared(), or of any shared, writable mapping of a memfd that is sealed against shrinking.
+/// Errc::unsupported: with the reason, a sentence without an end.
+[[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
+
+/// What another process has passed, mapped here.
+class ForeignMapping {
+ public:
+  enum class Access : std::uint8_t { read, write };
+  /// Errc::corrupt: not sealed against shrinking, too small, or none of ours to map. `huge_pages_too`: the other
+  /// process is trusted not to punch holes into huge pages, which would be bus errors here.
+  [[nodiscard]] static Result<ForeignMapping> map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
+                                                  Access access, bool huge_pages_too);
+  ForeignMapping() = default;
+  ForeignMapping(ForeignMapping&& other) noexcept
+      : whole_(std::exchange(other.whole_, {})), bytes_(std::exchange(other.bytes_, {})) {}
+  ForeignMapping& operator=(ForeignMapping&& other) noexcept {
+    std::swap(whole_, other.whole_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~ForeignMapping();
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+  [[nodiscard]] bool is_open() const noexcept { return !whole_.empty(); }
+
+ private:
+  std::span<std::byte> whole_;  // whole pages
+  std::span<std::byte> bytes_;
+};
+
+}  // namespace tributary::transport

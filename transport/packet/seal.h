@@ -1,0 +1,89 @@
+#pragma once
+// One connection's keys, and what is done with them for each packet: an authenticator over header and payload
+// (AES-128-GMAC), or that and an encrypted payload (AES-128-GCM; both NIST SP 800-38D).
+//
+// No nonce is used twice under one key. Keys are of one connection, direction and level: they follow from the link
+// secret, both sides' names for the connection and both sides' random numbers, so that a connection that is made anew
+// has others. Within a connection a packet's number is its nonce, and no two packets have the same; after 2^22 packets
+// the key changes, which stays below what RFC 9001 (appendix B) lets AES-GCM protect with one.
+//
+// open, accept and close have no number of their own: they carry an HMAC-SHA256 of 16 bytes, which needs none.
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "packet/replay_window.h"
+#include "packet/wire.h"
+#include "tributary/transport/link_keys.h"
+
+namespace tributary::transport::packet {
+
+using SealTag = std::array<std::byte, kSealTagBytes>;
+using SealRandom = std::array<std::byte, kHandshakeRandomBytes>;
+
+/// Of an open, which comes before there are keys of a connection. Covers the header but for its checksum.
+[[nodiscard]] SealTag open_tag(const LinkSecret& secret, std::span<const std::byte> header,
+                               std::span<const std::byte> payload) noexcept;
+
+/// What both sides know of a connection when its keys are made.
+struct SealContext {
+  PacketSecurity level = PacketSecurity::authenticate;
+  std::uint64_t client = 0, listener = 0;  // their names for it
+  SealRandom client_random{}, listener_random{};
+};
+
+class Seal {
+ public:
+  static constexpr unsigned kPhaseBits = 22;  // packets of one key
+
+  Seal(const LinkSecret& secret, const SealContext& context, bool client);
+  ~Seal();
+  Seal(const Seal&) = delete;
+  Seal& operator=(const Seal&) = delete;
+
+  [[nodiscard]] bool encrypts() const noexcept { return context_.level == PacketSecurity::encrypt; }
+  /// `head`: the header as it goes, room for the authenticator, then the part of the payload that is ours to change;
+  /// `rest`, the other part of the payload, goes to `sealed_rest` (of the same size) where the payload is encrypted,
+  /// and is left alone where it is not. A number that was sealed once may be sealed again only if that packet did not
+  /// leave this process.
+  [[nodiscard]] bool seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
+                          std::span<std::byte> sealed_rest) noexcept;
+  enum class Verdict : std::uint8_t { authentic, forged, repeated };
+  /// A whole datagram with this number. Authentic: its payload can be read where it is, from now on. Otherwise nothing
+  /// in it means anything.
+  [[nodiscard]] Verdict open(std::uint64_t number, std::span<std::byte> datagram) noexcept;
+  /// Of an accept or a close that we send, or that the other side does.
+  [[nodiscard]] SealTag control_tag(bool ours, std::span<const std::byte> header,
+                                    std::span<const std::byte> payload) const noexcept;
+
+ private:
+  struct ContextFree {
+    void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
+  };
+  using Context = std::unique_ptr<EVP_CIPHER_CTX, ContextFree>;
+  static constexpr std::uint64_t kNoPhase = ~std::uint64_t{0};
+  /// The key of one phase of one direction, set up.
+  struct PhaseKey {
+    Context context;
+    std::uint64_t phase = kNoPhase;
+    std::array<std::byte, 12> iv{};
+  };
+  [[nodiscard]] Digest derive(std::string_view label, bool from_client, std::uint64_t phase) const noexcept;
+  [[nodiscard]] bool set_up(PhaseKey& key, std::uint64_t phase, bool sending) const noexcept;
+  [[nodiscard]] static std::array<std::byte, 12> nonce(const PhaseKey& key, std::uint64_t number) noexcept;
+  [[nodiscard]] bool verify(PhaseKey& key, std::uint64_t number, std::span<std::byte> datagram) const noexcept;
+
+  const SealContext context_;
+  const bool client_;
+  Digest master_{};
+  Digest control_ours_{}, control_theirs_{};
+  PhaseKey sending_;
+  std::array<PhaseKey, 3> receiving_;  // of the latest authentic packet's phase, the one before and the one after
+  std::uint64_t receiving_phase_ = 0;
+  ReplayWindow taken_;
+};
+
+}  // namespace tributary::transport::packet

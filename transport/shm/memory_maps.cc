@@ -1,0 +1,113 @@
+#include "shm/memory_maps.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace tributary::transport {
+namespace {
+
+/// A line of /proc/self/maps.
+struct Mapping {
+  std::uintptr_t begin = 0, end = 0;
+  std::string rights, name;
+  std::uint64_t offset = 0, inode = 0;
+  unsigned device_major = 0, device_minor = 0;
+};
+
+std::optional<Mapping> parse(const std::string& line) {
+  Mapping m;
+  char rights[8] = {};
+  int at = 0;
+  const int fields = std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %7s %" SCNx64 " %x:%x %" SCNu64 " %n",
+                                 &m.begin, &m.end, rights, &m.offset, &m.device_major, &m.device_minor, &m.inode, &at);
+  if (fields != 7) return std::nullopt;
+  m.rights = rights;
+  if (at > 0 && static_cast<std::size_t>(at) <= line.size()) m.name = line.substr(static_cast<std::size_t>(at));
+  return m;
+}
+
+std::unexpected<Error> unsupported(const std::string& why) {
+  return fail(Errc::unsupported, why);
+}
+
+bool is_file_of(int descriptor, const Mapping& mapping) noexcept {
+  struct stat status{};
+  return ::fstat(descriptor, &status) == 0 && status.st_ino == mapping.inode &&
+         major(status.st_dev) == mapping.device_major && minor(status.st_dev) == mapping.device_minor;
+}
+
+/// Among the descriptors of this process: whoever maps a memfd has mostly kept its descriptor, and needs no privilege.
+OwnedDescriptor find_open(const Mapping& mapping) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
+  if (!folder) return {};
+  while (const dirent* entry = ::readdir(folder.get())) {
+    int number = -1;
+    if (std::sscanf(entry->d_name, "%d", &number) != 1) continue;
+    if (!is_file_of(number, mapping) || (::fcntl(number, F_GETFL) & O_ACCMODE) != O_RDWR) continue;
+    OwnedDescriptor copy(::fcntl(number, F_DUPFD_CLOEXEC, 0));
+    if (copy.is_open() && is_file_of(copy.get(), mapping)) return copy;  // it may have been closed meanwhile
+  }
+  return {};
+}
+
+/// The system lets in who has CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+OwnedDescriptor open_map_file(const Mapping& mapping) {
+  char name[80];
+  std::snprintf(name, sizeof name, "/proc/self/map_files/%" PRIxPTR "-%" PRIxPTR, mapping.begin, mapping.end);
+  OwnedDescriptor file(::open(name, O_RDWR | O_CLOEXEC));
+  if (file.is_open() && is_file_of(file.get(), mapping)) return file;
+  return {};
+}
+
+}  // namespace
+
+Result<SharedRange> find_mapped_file(std::span<const std::byte> memory) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+  const std::uintptr_t end = begin + memory.size();
+  std::ifstream maps("/proc/self/maps");
+  if (!maps) return unsupported("/proc/self/maps cannot be read, which tells whose memory it is");
+  std::optional<Mapping> first, last;
+  for (std::string line; std::getline(maps, line);) {
+    const auto mapping = parse(line);
+    if (!mapping || mapping->end <= begin) continue;
+    if (mapping->begin >= end) break;
+    if (mapping->rights.size() < 4 || mapping->rights[3] != 's' || mapping->inode == 0)
+      return unsupported(
+          "it is memory of this process alone: memory of tributary_mem_alloc, or a shared mapping of a "
+          "sealed memfd, can be shared");
+    if (!mapping->rights.starts_with("rw")) return unsupported("it is not mapped for reading and writing");
+    if (!mapping->name.starts_with("/memfd:"))
+      return unsupported("it is a mapping of " + mapping->name + ", which is no memfd and cannot be sealed");
+    if (!first) {
+      if (mapping->begin > begin) break;
+      first = mapping;
+    } else {
+      const bool goes_on = mapping->begin == last->end && mapping->inode == last->inode &&
+                           mapping->device_major == last->device_major && mapping->device_minor == last->device_minor &&
+                           mapping->offset == last->offset + (last->end - last->begin);
+      if (!goes_on) return unsupported("it is made up of several mappings that do not continue each other");
+    }
+    last = mapping;
+  }
+  if (!first || last->end < end) return unsupported("not all of it is mapped");
+  SharedRange range{
+      .file = find_open(*first), .offset = first->offset + (begin - first->begin), .bytes = memory.size()};
+  if (!range.file.is_open()) range.file = open_map_file(*first);
+  if (range.file.is_open()) return range;
+  return unsupported(
+      "this process has closed its memfd, and /proc/self/map_files, where it could be had again, is for processes with "
+      "CAP_CHECKPOINT_RESTORE: keep the descriptor open until the memory is registered");
+}
+
+}  // namespace tributary::transport

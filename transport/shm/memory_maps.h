@@ -1,0 +1,13 @@
+#pragma once
+// Which file a range of this process's memory is mapped from.
+#include <span>
+
+#include "tributary/transport/shared_memory.h"
+
+namespace tributary::transport {
+
+/// Of memory that is one shared, writable mapping of a memfd, or several that continue each other. Errc::unsupported:
+/// what it is instead.
+[[nodiscard]] Result<SharedRange> find_mapped_file(std::span<const std::byte> memory);
+
+}  // namespace tributary::transport
