@@ -70,6 +70,11 @@ struct Pipe {
   std::uint8_t pieces = 0;   // of that payload so far
   std::span<std::byte> destination;
   std::size_t landed = 0;
+  struct Expected {
+    FrameHeader header;
+    std::span<std::byte> place;
+  };
+  std::vector<Expected> expected;  // by the receiver
 };
 
 struct End {

@@ -70,6 +70,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
             std::uint64_t cookie);
   void send_copy(std::uint32_t connection, unsigned side, const FrameHeader& header,
                  std::span<const std::byte> payload);
+  void expect(std::uint32_t connection, unsigned side, const FrameHeader& header, std::span<std::byte> place);
   void resume_reading(std::uint32_t connection, unsigned side);
   void close(std::uint32_t connection, unsigned side);
   void close_after_flush(std::uint32_t connection, unsigned side, Duration limit);
@@ -128,6 +129,8 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   // sim_delivery.cc
   SimFrame& enqueue(SimConnection& connection, unsigned side, const FrameHeader& header,
                     std::span<const std::byte> payload);
+  static void write_early(SimConnection& c, unsigned side, const SimFrame& frame);
+  static void check_expected(Pipe& pipe, const FrameHeader& header, std::span<const std::byte> destination);
   void stamp(Pipe& pipe, SimFrame& frame);
   void schedule(std::uint32_t index, unsigned side);
   void advance_released(std::uint32_t index, unsigned side);

@@ -32,6 +32,7 @@ bool SimCore::send(std::uint32_t index, unsigned side, const FrameHeader& header
   frame.borrowed = true;
   frame.owned = false;
   ++pipe.borrowed_queued;
+  write_early(c, side, frame);
   if (!end.opened) return true;
   stamp(pipe, frame);
   release_early(pipe, frame);
@@ -54,6 +55,39 @@ void SimCore::send_copy(std::uint32_t index, unsigned side, const FrameHeader& h
   stamp(c.pipes[side], frame);
   advance_released(index, side);
   schedule(index, side);
+}
+
+void SimCore::expect(std::uint32_t index, unsigned side, const FrameHeader& header, std::span<std::byte> place) {
+  SimConnection& c = connection(index);
+  if (!c.ends[side].closed && !c.ends[side].flushing) c.pipes[1 - side].expected.push_back({header, place});
+}
+
+namespace {
+
+bool same(const FrameHeader& a, const FrameHeader& b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+}  // namespace
+
+/// The worst that a transport may do with a place that it was told: the bytes are there as soon as they are sent, long
+/// before on_header, and even if the connection does not live to bring the frame.
+void SimCore::write_early(SimConnection& c, unsigned side, const SimFrame& frame) {
+  const End& receiver = c.ends[1 - side];
+  if (receiver.closed || receiver.channel == nullptr) return;
+  for (const Pipe::Expected& one : c.pipes[side].expected) {
+    if (same(one.header, frame.header)) std::memcpy(one.place.data(), frame.payload, one.place.size());
+  }
+}
+
+/// Who says where a frame will go must mean it.
+void SimCore::check_expected(Pipe& pipe, const FrameHeader& header, std::span<const std::byte> destination) {
+  std::erase_if(pipe.expected, [&](const Pipe::Expected& one) {
+    if (!same(one.header, header)) return false;
+    if (one.place.data() != destination.data())
+      throw std::logic_error("an expected frame was placed elsewhere than was said");
+    return true;
+  });
 }
 
 void SimCore::stamp(Pipe& pipe, SimFrame& frame) {
@@ -208,6 +242,7 @@ bool SimCore::place(const Event& event) {
   if (pipe.destination.size() != header->payload_bytes) {
     throw std::logic_error("on_header accepted a payload at a place of another length");
   }
+  check_expected(pipe, *header, pipe.destination);
   pipe.header_seen = true;
   pipe.landed = 0;
   pipe.pieces = 0;

@@ -18,6 +18,9 @@ class SimChannel final : public Channel {
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
     core_->send_copy(connection_, side_, header, payload);
   }
+  void expect(const FrameHeader& header, std::span<std::byte> place) override {
+    core_->expect(connection_, side_, header, place);
+  }
   void resume() override { core_->resume_reading(connection_, side_); }
   void close() override { core_->close(connection_, side_); }
   void close_after_flush(Duration limit) override { core_->close_after_flush(connection_, side_, limit); }

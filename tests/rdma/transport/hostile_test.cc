@@ -107,6 +107,25 @@ class Hostile : public testing::TestWithParam<Mode> {
   }
 
   /// The attempt's result, and what it cost: its own connection, and nothing else.
+  /// The server makes room for four payloads of it, or expects a frame of it at this place, and tells it.
+  RawPeer::Told room(Pair& pair) {
+    pair.server->channel->make_room(4, kSecretBytes);
+    return told(pair, verbs::RecordKind::room);
+  }
+  RawPeer::Told place(Pair& pair, std::span<std::byte> memory) {
+    FrameHeader header = header_of(5);
+    header.payload_bytes = static_cast<std::uint32_t>(memory.size());
+    pair.server->place = [memory](Channel&, const FrameHeader&) -> Placement { return Accept{memory}; };
+    pair.server->channel->expect(header, memory);
+    return told(pair, verbs::RecordKind::place);
+  }
+  RawPeer::Told told(Pair& pair, verbs::RecordKind kind) {
+    const auto told = pair.raw->next_told();
+    EXPECT_TRUE(told.has_value());
+    const auto what = told.value_or(RawPeer::Told{});
+    EXPECT_EQ(what.kind, kind);
+    return what;
+  }
   void expect_refused(Pair& pair, ibv_wc_status status) {
     EXPECT_EQ(status, IBV_WC_REM_ACCESS_ERR) << ibv_wc_status_str(status);
     EXPECT_TRUE(run_until([&] { return pair.server->closed.has_value(); })) << "the server's end must notice";
@@ -232,6 +251,172 @@ TEST_P(Hostile, CannotUseAGuessedKey) {
   for (const std::uint32_t difference : {1U, 2U, 0xFFU, 0x100U, 0x200U, 0x101U}) {
     Pair thief = connect();
     expect_refused(thief, thief.raw->read(offered.where.address, offered.where.key + difference, 64));
+  }
+}
+
+// ---- what it may write
+
+TEST_P(Hostile, WritesIntoItsRoomAndIsBelievedOnlyWhatItHas) {
+  Pair pair = connect();
+  const auto told = room(pair);
+  const auto payload = pattern(kSecretBytes, 20);
+  for (std::uint32_t number = 0; number < 2; ++number) {
+    const std::uint32_t message = pair.raw->make_cell(header_of(10 + number), payload);
+    const std::uint64_t cell = told.where.address + number * verbs::cell_bytes_for(kSecretBytes);
+    EXPECT_EQ(
+        pair.raw->write_and_tell(cell + verbs::kCellMessageBytes - message, told.where.key, message + kSecretBytes,
+                                 packed(verbs::CellImmediate{.message_bytes = message, .number = number})),
+        IBV_WC_SUCCESS);
+  }
+  ASSERT_TRUE(run_until([&] { return pair.server->frames.size() == 3; }));
+  EXPECT_EQ(pair.server->frames.back().payload, payload);
+}
+
+TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
+  const auto payload = pattern(kSecretBytes, 21);
+  struct Lie {
+    std::uint32_t message_bytes, number;
+    std::size_t bytes;
+  };
+  for (const Lie& lie : {Lie{96, 1, 96 + 64}, Lie{0, 0, 64}, Lie{8, 0, 64}, Lie{96, 0, 64}, Lie{96, 0, 96 + 128},
+                         Lie{1024, 0, 1024 + 64}, Lie{96, 0, kSecretBytes + 192}}) {
+    Pair thief = connect();
+    const auto told = room(thief);
+    const std::uint32_t message = thief.raw->make_cell(header_of(10), std::span(payload).first(64));
+    ASSERT_EQ(message, 96U);
+    static_cast<void>(thief.raw->write_and_tell(
+        told.where.address, told.where.key, lie.bytes,
+        packed(verbs::CellImmediate{.message_bytes = lie.message_bytes, .number = lie.number})));
+    EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << lie.message_bytes << " " << lie.number;
+    EXPECT_EQ(thief.server->frames.size(), 1U);
+    expect_honest_works();
+  }
+}
+
+TEST_P(Hostile, CannotWriteBesideItsRoom) {
+  for (const std::int64_t offset : {std::int64_t{-64}, std::int64_t{4 * verbs::cell_bytes_for(kSecretBytes)},
+                                    std::int64_t{4 * verbs::cell_bytes_for(kSecretBytes) - 63}}) {
+    Pair thief = connect();
+    const auto told = room(thief);
+    expect_refused(thief,
+                   thief.raw->write(told.where.address + static_cast<std::uint64_t>(offset), told.where.key, 64));
+  }
+}
+
+TEST_P(Hostile, CannotWriteIntoASiblingsRoom) {
+  Pair sibling = connect();
+  Pair thief = connect();
+  const auto told = room(sibling);
+  const auto own = room(thief);
+  ASSERT_NE(told.where.key, own.where.key);
+  expect_refused(thief, thief.raw->write(told.where.address, told.where.key, 64));
+  Pair other = connect();
+  const auto others = room(other);
+  expect_refused(other, other.raw->write(told.where.address, others.where.key, 64));
+  EXPECT_EQ(sibling.raw->write(told.where.address, told.where.key, 64), IBV_WC_SUCCESS);
+  EXPECT_FALSE(sibling.server->closed);
+}
+
+TEST_P(Hostile, CannotReadItsRoom) {
+  Pair thief = connect();
+  const auto told = room(thief);
+  expect_refused(thief, thief.raw->read(told.where.address, told.where.key, 64));
+}
+
+TEST_P(Hostile, CannotWriteIntoARoomWhoseConnectionHasEnded) {
+  Pair sibling = connect();
+  const auto told = room(sibling);
+  sibling.server->channel->close();
+  Pair thief = connect();
+  expect_refused(thief, thief.raw->write(told.where.address, told.where.key, 64));
+}
+
+TEST_P(Hostile, CannotWriteBesideItsPlace) {
+  std::vector<std::byte> memory(3 * kSecretBytes);
+  const auto kept = server_->keep_registered(memory);
+  for (const std::int64_t offset : {std::int64_t{-64}, std::int64_t{kSecretBytes}, std::int64_t{kSecretBytes - 63}}) {
+    Pair thief = connect();
+    const auto told = place(thief, std::span(memory).subspan(kSecretBytes, kSecretBytes));
+    std::ranges::fill(thief.raw->scratch(), std::byte{0xBA});
+    expect_refused(thief,
+                   thief.raw->write(told.where.address + static_cast<std::uint64_t>(offset), told.where.key, 64));
+    EXPECT_EQ(std::ranges::count(memory, std::byte{0xBA}), 0);
+  }
+}
+
+TEST_P(Hostile, CannotWriteIntoASiblingsPlaceNorReadItsOwn) {
+  std::vector<std::byte> memory(kSecretBytes), own(kSecretBytes);
+  Pair sibling = connect();
+  Pair thief = connect();
+  const auto told = place(sibling, memory);
+  ASSERT_NE(place(thief, own).where.key, told.where.key);
+  expect_refused(thief, thief.raw->write(told.where.address, told.where.key, 64));
+  Pair reader = connect();
+  const auto readers = place(reader, own);
+  expect_refused(reader, reader.raw->read(readers.where.address, readers.where.key, 64));
+}
+
+TEST_P(Hostile, CannotWriteAgainWhatItSaidItHasWritten) {
+  std::vector<std::byte> memory(kSecretBytes);
+  const auto kept = server_->keep_registered(memory);
+  Pair thief = connect();
+  const auto told = place(thief, memory);
+  bool tried = false;
+  // The memory is the application's from on_frame on: the key must be dead before.
+  thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
+  std::ranges::fill(thief.raw->scratch(), std::byte{0x11});
+  ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
+                                      packed(verbs::PlaceImmediate{.number = told.where.number})),
+            IBV_WC_SUCCESS);
+  ASSERT_TRUE(run_until([&] { return tried; }));
+  std::ranges::fill(thief.raw->scratch(), std::byte{0x22});
+  expect_refused(thief, thief.raw->write(told.where.address, told.where.key, 64));
+  EXPECT_EQ(std::ranges::count(memory, std::byte{0x11}), static_cast<std::ptrdiff_t>(kSecretBytes));
+}
+
+TEST_P(Hostile, IsClosedWhenWhatItTellsOfPlacesCannotBe) {
+  std::vector<std::byte> memory(kSecretBytes);
+  struct Lie {
+    std::uint32_t number, consumed, freed;
+    std::size_t bytes;
+  };
+  for (const Lie& lie : {Lie{1, 0, 0, 64}, Lie{1000, 0, 0, kSecretBytes}, Lie{0, 0, 0, 64},
+                         Lie{0, 1000, 0, kSecretBytes}, Lie{0, 0, 1, kSecretBytes}}) {
+    Pair thief = connect();
+    const auto told = place(thief, memory);
+    static_cast<void>(thief.raw->write_and_tell(
+        told.where.address, told.where.key, lie.bytes,
+        packed(verbs::PlaceImmediate{.number = lie.number, .consumed = lie.consumed, .freed = lie.freed})));
+    EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << lie.number << " " << lie.bytes;
+    EXPECT_EQ(thief.server->frames.size(), 1U);
+    expect_honest_works();
+  }
+}
+
+TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
+  std::vector<std::byte> memory(kSecretBytes);
+  Pair thief = connect();
+  const auto told = place(thief, memory);
+  const auto word = packed(verbs::PlaceImmediate{.number = told.where.number});
+  ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes, word), IBV_WC_SUCCESS);
+  ASSERT_TRUE(run_until([&] { return thief.server->frames.size() == 2; }));
+  // A write of nothing needs no key: only the word comes.
+  static_cast<void>(thief.raw->write_and_tell(0, 0, 0, word));
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 2U);
+  expect_honest_works();
+}
+
+TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
+  std::vector<std::byte> memory(kSecretBytes);
+  Pair sibling = connect();
+  const auto its_room = room(sibling);
+  const auto its_place = place(sibling, memory);
+  for (const auto& told : {its_room, its_place}) {
+    for (const std::uint32_t difference : {1U, 0xFFU, 0x100U, 0x101U}) {
+      Pair thief = connect();
+      expect_refused(thief, thief.raw->write(told.where.address, told.where.key + difference, 64));
+    }
   }
 }
 

@@ -130,9 +130,9 @@ void RawPeer::acknowledge(std::uint32_t fetched) {
   send_message({}, fetched);
 }
 
-std::optional<RawPeer::Offer> RawPeer::next_offer() {
+void RawPeer::wait_until(const std::function<bool()>& done) {
   const auto limit = Clock::now() + kLimit;
-  while (offers_.empty() && Clock::now() < limit) {
+  while (!done() && Clock::now() < limit) {
     ibv_wc completion;
     if (ibv_poll_cq(queue_.get(), 1, &completion) == 1) {
       take(completion);
@@ -140,10 +140,22 @@ std::optional<RawPeer::Offer> RawPeer::next_offer() {
       pump_();
     }
   }
-  if (offers_.empty()) return std::nullopt;
-  const Offer offer = offers_.front();
-  offers_.erase(offers_.begin());
-  return offer;
+}
+
+template <class T>
+std::optional<T> RawPeer::take_first(std::vector<T>& from) {
+  wait_until([&] { return !from.empty(); });
+  if (from.empty()) return std::nullopt;
+  const T first = from.front();
+  from.erase(from.begin());
+  return first;
+}
+
+std::optional<RawPeer::Offer> RawPeer::next_offer() {
+  return take_first(offers_);
+}
+std::optional<RawPeer::Told> RawPeer::next_told() {
+  return take_first(told_);
 }
 
 void RawPeer::take(const ibv_wc& completion) {
@@ -156,9 +168,13 @@ void RawPeer::take(const ibv_wc& completion) {
     std::memcpy(&head, message + at, sizeof head);
     const bool here = head.kind == RecordKind::here;
     if (!here) {
-      Offer offer{.header = *decode(head.header), .where = {}, .bytes = head.payload_bytes};
-      std::memcpy(&offer.where, message + at + sizeof head, sizeof offer.where);
-      offers_.push_back(offer);
+      Told told{.kind = head.kind, .header = decode(head.header).value_or(FrameHeader{}), .bytes = head.payload_bytes};
+      std::memcpy(&told.where, message + at + sizeof head, sizeof told.where);
+      if (head.kind == RecordKind::fetch) {
+        offers_.push_back({.header = told.header, .where = told.where, .bytes = told.bytes});
+      } else {
+        told_.push_back(told);
+      }
     }
     at += sizeof head + aligned(here ? head.payload_bytes : sizeof(RemotePayload));
   }
@@ -180,7 +196,20 @@ std::optional<ibv_wc> RawPeer::wait_for(std::uint64_t number) {
   return std::nullopt;
 }
 
-ibv_wc_status RawPeer::one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key, std::size_t bytes) {
+std::uint32_t RawPeer::make_cell(const FrameHeader& header, std::span<const std::byte> payload) {
+  FrameHeader counted = header;
+  counted.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  RecordHead head{.kind = RecordKind::landed, .payload_bytes = counted.payload_bytes, .header = {}};
+  encode(counted, head.header);
+  const MessagePrefix prefix{.consumed = consumed_, .bytes = sizeof prefix + sizeof head};
+  std::memcpy(scratch_.data(), &prefix, sizeof prefix);
+  std::memcpy(scratch_.data() + sizeof prefix, &head, sizeof head);
+  std::memcpy(scratch_.data() + prefix.bytes, payload.data(), payload.size());
+  return prefix.bytes;
+}
+
+ibv_wc_status RawPeer::one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key, std::size_t bytes,
+                                 std::uint32_t immediate) {
   ibv_sge place{.addr = reinterpret_cast<std::uintptr_t>(scratch_.data()),
                 .length = static_cast<std::uint32_t>(bytes),
                 .lkey = scratch_region_->lkey};
@@ -189,6 +218,7 @@ ibv_wc_status RawPeer::one_sided(ibv_wr_opcode opcode, std::uint64_t address, st
   work.sg_list = &place;
   work.num_sge = 1;
   work.opcode = opcode;
+  work.imm_data = htonl(immediate);
   work.wr.rdma = {.remote_addr = address, .rkey = key};
   ibv_send_wr* refused = nullptr;
   if (ibv_post_send(id_->qp, &work, &refused) != 0) return IBV_WC_GENERAL_ERR;
@@ -201,6 +231,11 @@ ibv_wc_status RawPeer::read(std::uint64_t address, std::uint32_t key, std::size_
 }
 ibv_wc_status RawPeer::write(std::uint64_t address, std::uint32_t key, std::size_t bytes) {
   return one_sided(IBV_WR_RDMA_WRITE, address, key, bytes);
+}
+
+ibv_wc_status RawPeer::write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
+                                      std::uint32_t immediate) {
+  return one_sided(IBV_WR_RDMA_WRITE_WITH_IMM, address, key, bytes, immediate);
 }
 
 }  // namespace tributary::transport::test

@@ -35,10 +35,24 @@ class RawPeer {
   };
   /// The next payload that the other side offers.
   [[nodiscard]] std::optional<Offer> next_offer();
+  /// The next place for a frame, or room, that the other side tells of: its kind is `told`'s.
+  struct Told {
+    verbs::RecordKind kind{};
+    FrameHeader header;
+    verbs::RemotePayload where;
+    std::uint32_t bytes = 0;
+  };
+  [[nodiscard]] std::optional<Told> next_told();
 
   /// What came of it; IBV_WC_GENERAL_ERR: nothing within the limit.
   [[nodiscard]] ibv_wc_status read(std::uint64_t address, std::uint32_t key, std::size_t bytes);
   [[nodiscard]] ibv_wc_status write(std::uint64_t address, std::uint32_t key, std::size_t bytes);
+  /// The same, and a word to the other side, as the protocol has it or not.
+  [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
+                                             std::uint32_t immediate);
+  /// At the beginning of scratch(), what is to be written to a cell: a message with this frame, then its payload. How
+  /// long the message is.
+  [[nodiscard]] std::uint32_t make_cell(const FrameHeader& header, std::span<const std::byte> payload);
   /// What read() has brought, and write() takes.
   [[nodiscard]] std::span<std::byte> scratch() noexcept { return scratch_; }
 
@@ -52,10 +66,13 @@ class RawPeer {
   void post_receive(std::uint32_t index);
   void send_message(std::span<const std::byte> records, std::uint32_t fetched);
   [[nodiscard]] ibv_wc_status one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key,
-                                        std::size_t bytes);
+                                        std::size_t bytes, std::uint32_t immediate = 0);
   /// The completion with this number; others are taken on the way.
   [[nodiscard]] std::optional<ibv_wc> wait_for(std::uint64_t number);
   void take(const ibv_wc& completion);
+  void wait_until(const std::function<bool()>& done);
+  template <class T>
+  [[nodiscard]] std::optional<T> take_first(std::vector<T>& from);
 
   std::function<void()> pump_;
   verbs::EventChannelPtr events_;
@@ -67,6 +84,7 @@ class RawPeer {
   std::vector<std::byte> out_;
   verbs::MemoryRegionPtr scratch_region_, ring_region_, out_region_;
   std::vector<Offer> offers_;
+  std::vector<Told> told_;
   std::uint32_t consumed_ = 0;
   std::uint64_t next_number_ = 1000;
   bool connected_ = false;

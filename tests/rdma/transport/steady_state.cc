@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 64, kLargeBytes = 64U << 10;
 
-/// Answers each frame by one from the other's memory, which is kept registered.
+/// Answers each frame by one from the other's memory, which is kept registered. The asking side expects the answers; the
+/// other one takes questions where they were written.
 class Answerer final : public ChannelHandler {
  public:
   explicit Answerer(VerbsTransport& transport)
@@ -25,9 +26,11 @@ class Answerer final : public ChannelHandler {
   Placement on_header(Channel&, const FrameHeader& header) override {
     return Accept{std::span(in_).first(header.payload_bytes)};
   }
-  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte>) override {
+  bool takes_in_place(Channel&, const FrameHeader&) override { return answers; }
+  void on_frame(Channel&, const FrameHeader& header, std::span<std::byte> payload) override {
     ++frames;
     if (answers) say(header.sequence + 1);
+    if (answers && payload.size() == kLargeBytes) channel->give_back(payload);
   }
   void on_closed(Channel&, const Error& error) override {
     std::fprintf(stderr, "%s\n", error.message.c_str());
@@ -36,6 +39,11 @@ class Answerer final : public ChannelHandler {
   /// Small and large by turns.
   void say(std::uint64_t sequence) {
     const std::size_t bytes = sequence / 2 % 2 == 0 ? kSmallBytes : kLargeBytes;
+    if (!answers) {
+      FrameHeader answer = header_of(sequence + 1);
+      answer.payload_bytes = static_cast<std::uint32_t>(bytes);
+      channel->expect(answer, std::span(in_).first(bytes));
+    }
     if (!channel->send(header_of(sequence), std::span(out_).first(bytes), sequence)) std::exit(1);
   }
   bool answers = false;
@@ -52,6 +60,7 @@ class OneAcceptor final : public Acceptor {
   explicit OneAcceptor(Answerer& to) : to_(to) {}
   ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
     to_.channel = std::move(channel);
+    to_.channel->make_room(4, kLargeBytes);
     return &to_;
   }
 
@@ -87,18 +96,18 @@ int run(std::size_t operations) {
   run_some(operations);
   static_cast<void>(::getppid());
   const VerbsStatistics after[] = {server->statistics(), client->statistics()};
-  std::uint64_t posts = 0, sleeps = 0, copied = 0, fetched = 0, registrations = 0;
+  std::uint64_t posts = 0, sleeps = 0, copied = 0, written = 0, registrations = 0;
   for (int i = 0; i < 2; ++i) {
     posts += after[i].posts - before[i].posts;
     sleeps += after[i].sleeps - before[i].sleeps;
     copied += after[i].bytes_copied - before[i].bytes_copied;
-    fetched += after[i].bytes_fetched - before[i].bytes_fetched;
+    written += after[i].bytes_written - before[i].bytes_written;
     registrations += after[i].registrations - before[i].registrations;
   }
   // Each small payload is copied into a ring and out of one; a large one by nobody.
-  std::printf("operations %zu posts %llu sleeps %llu registrations %llu fetched %llu copied %llu small %zu\n",
+  std::printf("operations %zu posts %llu sleeps %llu registrations %llu written %llu copied %llu small %zu\n",
               operations, static_cast<unsigned long long>(posts), static_cast<unsigned long long>(sleeps),
-              static_cast<unsigned long long>(registrations), static_cast<unsigned long long>(fetched),
+              static_cast<unsigned long long>(registrations), static_cast<unsigned long long>(written),
               static_cast<unsigned long long>(copied), operations / 2 * 2 * 2 * kSmallBytes);
   return 0;
 }
