@@ -3,10 +3,12 @@
 # run. The same generator sends datagrams to testpmd and to the port as fast as they are taken, and counts what comes back; the aggregator
 # has eight children that speak the packet protocol.
 # Huge pages are used where 512 MiB of them are free.
-#   compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
+#   [DRIVER=net_af_packet|net_af_xdp] compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
+# DRIVER: over a veth pair instead, in a network namespace of the run's own.
 set -euo pipefail
 build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024} burst=${5:-64}
-children=8 window=32
+children=8 window=32 driver=${DRIVER:-net_memif}
+if [[ $driver != net_memif && ${INSIDE:-} != yes ]]; then INSIDE=yes exec unshare --net "$0" "$@"; fi
 bytes=$((payload + 64))  # with the protocol's header
 mac=02:00:00:00:00:51
 folder=$(mktemp -d)
@@ -15,16 +17,29 @@ trap 'status=$?; ((status == 0)) || tail -n 5 "$folder"/*.log >&2; [[ -z $server
 declare -A rates
 huge=()
 (($(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages) * 2 >= 512)) || huge=(--no-huge -m 256)
-printf 'huge pages: %s; payload %s bytes + 64; %s\n' "$([[ ${#huge[@]} == 0 ]] && echo yes || echo no)" "$payload" "$(uname -r)"
+printf '%s; huge pages: %s; payload %s bytes + 64; %s\n' "$driver" "$([[ ${#huge[@]} == 0 ]] && echo yes || echo no)" "$payload" "$(uname -r)"
 
-device() { echo "net_memif0,role=$1,socket-abstract=no,socket=$folder/$2.sock,bsize=2048${3:-}"; }
+if [[ $driver != net_memif ]]; then
+  ip link add server type veth peer name client
+  ip link set server address $mac up
+  ip link set client up
+  for end in server client; do ethtool -K $end tx off rx off >/dev/null; done
+fi
+device() {
+  if [[ $driver != net_memif ]]; then
+    echo "${driver}0,iface=$1"
+  else
+    memif "$@"
+  fi
+}
+memif() { echo "net_memif0,role=$1,socket-abstract=no,socket=$folder/$2.sock,bsize=2048${3:-}"; }
 measure() {  # measure NAME: starts the load against whoever serves
   local rate wait
   for ((wait = 0; wait < 100; ++wait)); do
-    if [[ -S $folder/$1.sock ]]; then break; fi
+    if [[ -S $folder/$1.sock || $driver != net_memif ]]; then break; fi
     sleep 0.1
   done
-  sleep 0.2
+  [[ $driver == net_memif ]] && sleep 0.2 || sleep 1.5
   if [[ $1 == aggregator ]]; then
     rate=$("$build/bench/dpdk/dpdk_children_bench" "$(device client "$1")" 0 "$seconds" "$children" "$window" "$payload" 10.9.0.1 10.9.0.2 7471 "$mac")
   else
