@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 64, kLargeBytes = 64U << 10;
 
-/// Answers each frame by one from the other's memory, which is kept registered. The asking side expects the answers; the
-/// other one takes questions where they were written.
+/// Answers each frame by one from the other's memory, which is kept registered. The asking side expects the answers;
+/// the other one takes questions where they were written.
 class Answerer final : public ChannelHandler {
  public:
   explicit Answerer(VerbsTransport& transport)
