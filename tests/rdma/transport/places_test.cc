@@ -86,6 +86,13 @@ class Places : public testing::TestWithParam<Mode> {
       client_->poll(std::chrono::milliseconds(1));
     }
   }
+  /// What one side has told by now is known to the other.
+  void arrives(Peer& from, Peer& to) {
+    const std::size_t before = to.frames.size();
+    send(from, header_of(1000), {});
+    ASSERT_TRUE(run_until([&] { return to.frames.size() > before; }));
+    to.frames.pop_back();
+  }
   void send(Peer& from, const FrameHeader& header, std::span<const std::byte> payload) {
     ASSERT_TRUE(from.channel->send(header, payload, header.sequence));
   }
@@ -116,7 +123,7 @@ TEST_P(Places, AnExpectedFrameIsWrittenToItsPlaceAndNothingIsCopied) {
   std::vector<std::vector<std::byte>> payloads;
   for (std::uint64_t i = 0; i < 8; ++i) payloads.push_back(pattern(kBytes, i));
   for (std::uint64_t i = 0; i < 8; ++i) expect(i, std::span(memory).subspan(i * kBytes, kBytes));
-  settle();
+  arrives(client_peer_, taker());
   for (std::uint64_t i = 0; i < 8; ++i) send(taker(), header_of(i, FrameType::result), payloads[i]);
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 8 && taker().sent.size() == 8; }));
   for (std::uint64_t i = 0; i < 8; ++i) {
@@ -149,14 +156,14 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   send(taker(), header_of(5, FrameType::result), payload);
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
   expect(5, memory);
-  settle();  // it is told, too late
+  arrives(client_peer_, taker());  // it is told, too late
   client_peer_.channel->resume();
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
   EXPECT_EQ(memory, payload);
   EXPECT_EQ(client_->statistics().bytes_fetched, kBytes);
   // The next one with its place, whose number may be the withdrawn one's.
   expect(6, memory);
-  settle();
+  arrives(client_peer_, taker());
   send(taker(), header_of(6, FrameType::result), payload);
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 2; }));
   EXPECT_EQ(server_->statistics().bytes_written, kBytes);
@@ -166,7 +173,7 @@ TEST_P(Places, AFrameThatDiffersFromWhatWasExpectedDoesNotGoThere) {
   std::vector<std::byte> memory(kBytes, std::byte{0xEE}), other(kBytes);
   const auto payload = pattern(kBytes, 4);
   expect(7, memory);
-  settle();
+  arrives(client_peer_, taker());
   places_[7] = other;
   FrameHeader header = header_of(7, FrameType::result);
   header.operation = 99;
@@ -181,7 +188,7 @@ TEST_P(Places, AHandlerMayWaitOrWantItElsewhereAfterAll) {
   std::vector<std::byte> memory(kBytes), other(kBytes);
   const auto payload = pattern(kBytes, 5);
   expect(8, memory);
-  settle();
+  arrives(client_peer_, taker());
   client_peer_.place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
   send(taker(), header_of(8, FrameType::result), payload);
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
@@ -195,7 +202,7 @@ TEST_P(Places, AHandlerMayWaitOrWantItElsewhereAfterAll) {
 TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
-  settle();
+  arrives(taker(), client_peer_);
   std::vector<std::vector<std::byte>> payloads;
   for (std::uint64_t i = 0; i < 50; ++i) payloads.push_back(pattern(i % 5 == 4 ? 100 : kBytes - 64 * (i % 3), i));
   std::uint64_t next = 0;
@@ -226,7 +233,7 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
 TEST_P(Places, WhatHasNoRoomIsFetched) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
-  settle();
+  arrives(taker(), client_peer_);
   std::vector<std::vector<std::byte>> payloads;
   for (std::uint64_t i = 0; i < kCells + 3; ++i) payloads.push_back(pattern(kBytes, i));
   for (std::uint64_t i = 0; i < kCells + 3; ++i) send(client_peer_, header_of(i), payloads[i]);
@@ -238,7 +245,7 @@ TEST_P(Places, WhatHasNoRoomIsFetched) {
   EXPECT_EQ(taker().frames.back().payload, large);
   for (std::uint64_t i = 0; i < kCells; ++i) EXPECT_TRUE(std::ranges::equal(taker().kept[i], payloads[i]));
   for (std::uint64_t i = 0; i < kCells; ++i) taker().channel->give_back(taker().kept[i]);
-  settle();
+  arrives(taker(), client_peer_);
   send(client_peer_, header_of(51), payloads[0]);
   ASSERT_TRUE(run_until([&] { return taker().frames.size() == kCells + 5; }));
   EXPECT_EQ(server_->statistics().frames_in_place, kCells + 1);
@@ -246,7 +253,7 @@ TEST_P(Places, WhatHasNoRoomIsFetched) {
 
 TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
   taker().channel->make_room(kCells, kBytes);
-  settle();
+  arrives(taker(), client_peer_);
   for (std::uint64_t i = 0; i < 20; ++i) {
     const auto payload = pattern(kBytes, i);
     send(client_peer_, header_of(i), payload);
@@ -260,7 +267,7 @@ TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
 TEST_P(Places, WhatWasTakenInPlaceStaysReadableWhenTheChannelHasEnded) {
   taker().takes = true;
   taker().channel->make_room(kCells, kBytes);
-  settle();
+  arrives(taker(), client_peer_);
   const auto payload = pattern(kBytes, 9);
   send(client_peer_, header_of(1), payload);
   ASSERT_TRUE(run_until([&] { return taker().frames.size() == 1; }));
