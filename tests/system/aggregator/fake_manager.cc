@@ -82,7 +82,9 @@ struct FakeManager::Server {
   std::jthread thread;
 };
 
-FakeManager::FakeManager() : key_(std::make_unique<SigningKey>(*SigningKey::generate())) {
+FakeManager::FakeManager()
+    : key_(std::make_unique<SigningKey>(*SigningKey::generate())),
+      exchange_(std::make_unique<ExchangeKey>(*ExchangeKey::generate())) {
   start();
 }
 FakeManager::~FakeManager() {
@@ -104,6 +106,7 @@ void FakeManager::stop() {
 void FakeManager::replace() {
   const std::lock_guard lock(mutex_);
   key_ = std::make_unique<SigningKey>(*SigningKey::generate());
+  exchange_ = std::make_unique<ExchangeKey>(*ExchangeKey::generate());
   known_.clear();
 }
 void FakeManager::set_draining(bool draining) {
@@ -168,7 +171,8 @@ FakeManager::Reply FakeManager::register_aggregator(const std::string& body) {
   return {200, json{{"name", name},
                     {"incarnation", registrations_},
                     {"lease_seconds", lease_seconds_},
-                    {"public_key", to_base64(key_->public_key())}}
+                    {"public_key", to_base64(key_->public_key())},
+                    {"exchange_key", to_base64(exchange_->public_key())}}
                    .dump()};
 }
 

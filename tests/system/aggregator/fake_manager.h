@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::aggregator::test {
 
@@ -55,6 +56,7 @@ class FakeManager {
 
   mutable std::mutex mutex_;  // guards all below but server_
   std::unique_ptr<SigningKey> key_;
+  std::unique_ptr<ExchangeKey> exchange_;
   std::map<std::string, Known> known_;
   std::vector<std::string> unregistered_;
   std::string token_;
