@@ -143,8 +143,8 @@ typedef struct tributary_info {
   uint32_t
       lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host; the others by `transport` */
   uint32_t links;   /* open connections to other ranks: fallback, messages */
-  uint32_t links_shared; /* of them: through shared memory */
-  char transport[16];    /* "tcp", "udp", "verbs": between hosts */
+  uint32_t links_shared;   /* of them: through shared memory */
+  char transport[16];      /* "tcp", "udp", "verbs": between hosts */
   char attach_refusal[64]; /* why ranks of this host do not read each other's memory by cross-memory attach; empty: they
                               do where it is faster, or have no long call behind them */
 } tributary_info;
