@@ -140,11 +140,10 @@ typedef struct tributary_info {
   /* Which way the bytes go. With path local all collectives go through shared memory, and so do those within a host. */
   uint64_t direct; /* collectives (with hosts: pieces of them) in shared memory that went straight from buffers to
                       buffers, without a copy: registered memory, or cross-memory attach */
-  uint32_t
-      lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host; the others by `transport` */
-  uint32_t links;   /* open connections to other ranks: fallback, messages */
-  uint32_t links_shared;   /* of them: through shared memory */
-  char transport[16];      /* "tcp", "udp", "verbs": between hosts */
+  uint32_t lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host */
+  uint32_t links;        /* open connections to other ranks: fallback, messages */
+  uint32_t links_shared; /* of them: through shared memory */
+  char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs" */
   char attach_refusal[64]; /* why ranks of this host do not read each other's memory by cross-memory attach; empty: they
                               do where it is faster, or have no long call behind them */
 } tributary_info;
