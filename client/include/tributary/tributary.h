@@ -138,8 +138,8 @@ typedef struct tributary_info {
   uint64_t bytes_local;
   uint32_t hosts; /* not 0: ranks of a host reduce in its memory first, and `path` is taken between so many hosts */
   /* Which way the bytes go. With path local all collectives go through shared memory, and so do those within a host. */
-  uint64_t direct; /* collectives (with hosts: pieces of them) in shared memory that went straight from buffers to
-                      buffers, without a copy: registered memory, or cross-memory attach */
+  uint64_t direct;       /* collectives (with hosts: pieces of them) in shared memory that went straight from buffers to
+                            buffers, without a copy: registered memory, or cross-memory attach */
   uint32_t lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host */
   uint32_t links;        /* open connections to other ranks: fallback, messages */
   uint32_t links_shared; /* of them: through shared memory */
