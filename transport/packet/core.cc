@@ -13,7 +13,6 @@ namespace tributary::transport::packet {
 namespace {
 
 constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
-// sched_yield() takes less than a microsecond while nobody else wants the core.
 // A thread that was away for so long cannot tell a silent peer from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 // What a connection may promise at least, however many there are: two datagrams of the longest kind.
