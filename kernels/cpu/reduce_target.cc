@@ -264,7 +264,7 @@ HWY_INLINE void reduce_range(const ReduceArgs& args, const Op& op, Range range) 
         return from;
       }
     };
-    if constexpr (InPairs<Op> && kInputs >= 4) {
+    if constexpr (InPairs<Op> && kInputs * sizeof(typename Element::Lane) >= 32) {
       Vec<typename Element::Lane> a, b, c, d;
       combine_in_pairs<Element, Op, 0, kInputs>(in_place, a, b, c, d);
       Element::template store<false>(a, b, c, d, out + offset);
