@@ -185,6 +185,33 @@ Result<SharedRange> find_shared(std::span<const std::byte> memory) {
   return mapped;
 }
 
+Result<ReadableMemory> ReadableMemory::make(std::size_t bytes) {
+  ReadableMemory made;
+  const std::size_t whole = rounded_up(bytes, page_bytes());
+  made.file_ = make_file(0, whole);
+  if (!made.file_.is_open()) return failed("memfd_create");
+  void* at = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, made.file_.get(), 0);
+  if (at == MAP_FAILED) return failed("mmap");
+  made.bytes_ = {static_cast<std::byte*>(at), whole};
+  static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));
+  // A child would go on writing where this process gives out results; and it does not need them.
+  static_cast<void>(::madvise(at, whole, MADV_DONTFORK));
+  if (auto ok = populate(made.file_, made.bytes_); !ok) return std::unexpected(ok.error());
+  if (::fcntl(made.file_.get(), F_ADD_SEALS, kSeals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
+    return fail(Errc::unsupported, "this system has no F_SEAL_FUTURE_WRITE");
+  return made;
+}
+
+ReadableMemory::~ReadableMemory() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+Result<SharedRange> ReadableMemory::range() const {
+  SharedRange range{.file = duplicate(file_.get()), .offset = 0, .bytes = bytes_.size()};
+  if (!range.file.is_open()) return failed("dup");
+  return range;
+}
+
 Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                            Access access, bool huge_pages_too) {
   const auto refused = [](const char* why) {

@@ -51,6 +51,27 @@ struct SharedRange {
 /// Errc::unsupported: with the reason, a sentence without an end.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
+/// Zeroed memory that others may map for reading, and that nobody but through this mapping can write to: another process
+/// can neither shorten the file nor take its pages.
+class ReadableMemory {
+ public:
+  /// Errc::unsupported: the system cannot seal it so (Linux before 5.1).
+  [[nodiscard]] static Result<ReadableMemory> make(std::size_t bytes);
+  ReadableMemory() = default;
+  ReadableMemory(ReadableMemory&& other) noexcept
+      : file_(std::move(other.file_)), bytes_(std::exchange(other.bytes_, {})) {}
+  ReadableMemory& operator=(ReadableMemory&&) = delete;
+  ~ReadableMemory();
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+  /// All of it, for others. Errc::exhausted: no descriptor is left.
+  [[nodiscard]] Result<SharedRange> range() const;
+
+ private:
+  OwnedDescriptor file_;
+  std::span<std::byte> bytes_;  // whole pages
+};
+
 /// What another process has passed, mapped here.
 class ForeignMapping {
  public:
