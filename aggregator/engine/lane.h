@@ -73,8 +73,8 @@ enum class Refusal : std::uint8_t {
 
 class Lane {
  public:
-  /// Allocates all it will ever use; throws std::bad_alloc. `memory`, if there is some: lane_memory_bytes() of zeros that
-  /// outlive it, and that it uses instead of its own.
+  /// Allocates all it will ever use; throws std::bad_alloc. `memory`, if there is some: lane_memory_bytes() of zeros
+  /// that outlive it, and that it uses instead of its own.
   Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory = {});
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;

@@ -72,7 +72,7 @@ class LaneNode final : public engine::LaneOutput,
   Worker& worker_;
   const TokenClaims claims_;  // of the first child: the lane's shape and place
   const std::uint64_t memory_bytes_;
-  std::uint64_t room_bytes_ = 0;  // reserved besides, for what children may write before it is asked for
+  std::uint64_t room_bytes_ = 0;        // reserved besides, for what children may write before it is asked for
   transport::ReadableMemory readable_;  // the lane's, where children share memory
   engine::Lane lane_;
   std::unique_ptr<transport::KeptMemory> kept_lane_, lent_lane_;

@@ -348,6 +348,7 @@ std::string Comm::announce(RegisteredMemory& memory) {
   if (!local_) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;
+    if (to.empty()) transport::keep_huge_pages(*range);  // else ranks have it mapped for writing, or will
     memory.lent = thread_->lend(at, std::move(*range));
   }
   if (to.empty()) {

@@ -38,7 +38,7 @@ struct alignas(kLineBytes) Side {
   std::atomic<std::uint32_t> asleep;    // odd while its thread sleeps, and wants to be woken by a byte on the socket
   std::atomic<std::uint32_t> finished;  // 1: it has written its last frame, and its end is no failure
   std::atomic<std::uint64_t> payloads_read;  // of those that it was told to read where they are (region_line.h)
-  std::atomic<std::uint32_t> withdrawn;      // 1: such payloads may change from here on, so what is read now is not theirs
+  std::atomic<std::uint32_t> withdrawn;  // 1: such payloads may change from here on, so what is read now is not theirs
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);

@@ -185,6 +185,10 @@ Result<SharedRange> find_shared(std::span<const std::byte> memory) {
   return mapped;
 }
 
+void keep_huge_pages(const SharedRange& range) noexcept {
+  if (is_huge(range.file.get())) static_cast<void>(::fcntl(range.file.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+}
+
 Result<ReadableMemory> ReadableMemory::make(std::size_t bytes) {
   ReadableMemory made;
   const std::size_t whole = rounded_up(bytes, page_bytes());
@@ -225,7 +229,11 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (bytes == 0 || offset > size || bytes > size - offset) return refused("it is smaller than was said");
   const bool huge = is_huge(file.get());
-  if (huge && !huge_pages_too) return refused("huge pages can be taken away");
+  if (huge && !huge_pages_too) {
+    if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");
+    // Those that were taken before: a hole would be a bus error, which now is an error here.
+    if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("there are not so many huge pages");
+  }
   const std::size_t unit = huge ? static_cast<std::size_t>(status.st_blksize) : page_bytes();
   const std::uint64_t begin = offset / unit * unit;
   const std::size_t whole = rounded_up(offset - begin + bytes, unit);

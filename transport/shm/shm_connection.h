@@ -195,11 +195,11 @@ class ShmConnection final : public Connection {
 
   // payloads that are read where they are
   ShmRegions regions_;
-  std::uint64_t sends_written_ = 0;        // send()s, without send_copy()s
-  std::uint64_t sends_told_ = 0;           // and so many of them by on_sent()
-  std::vector<std::uint64_t> named_;       // those of which the other side reads the payload still: their numbers
-  std::uint64_t payloads_read_seen_ = 0;   // by the other side: as last looked at, and checked
-  struct Taken {                           // a payload of the other side's, in the order of the frames
+  std::uint64_t sends_written_ = 0;       // send()s, without send_copy()s
+  std::uint64_t sends_told_ = 0;          // and so many of them by on_sent()
+  std::vector<std::uint64_t> named_;      // those of which the other side reads the payload still: their numbers
+  std::uint64_t payloads_read_seen_ = 0;  // by the other side: as last looked at, and checked
+  struct Taken {                          // a payload of the other side's, in the order of the frames
     const std::byte* payload;
     bool given_back;
     RegionsMapped::Mapping keeps;

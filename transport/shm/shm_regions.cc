@@ -143,9 +143,8 @@ void ShmConnection::map_region(const RegionLine& told) {
   const OwnedDescriptor file = std::exchange(regions_.passed, {});
   const bool mapped = regions_.mapped.map(told, file, part_->settings.map_bytes_max);
   ++(mapped ? part_->statistics.regions_mapped : part_->statistics.regions_refused);
-  regions_.answer = RegionLine{.word = mapped ? RegionWord::mapped : RegionWord::refused,
-                               .place = told.place,
-                               .generation = told.generation};
+  regions_.answer = RegionLine{
+      .word = mapped ? RegionWord::mapped : RegionWord::refused, .place = told.place, .generation = told.generation};
   make_due();  // to answer
 }
 
@@ -188,7 +187,8 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
 
 /// False: it is none of them.
 bool ShmConnection::give_back_taken(const std::byte* payload) {
-  const auto taken = std::ranges::find_if(taken_, [&](const Taken& t) { return t.payload == payload && !t.given_back; });
+  const auto taken =
+      std::ranges::find_if(taken_, [&](const Taken& t) { return t.payload == payload && !t.given_back; });
   if (taken == taken_.end()) return false;
   taken->given_back = true;
   taken->keeps = nullptr;

@@ -95,8 +95,8 @@ class ShmLentMemoryTest : public ::testing::Test {
     const std::size_t before = server().frames.size();
     const std::uint64_t mapped = server_.statistics().regions_mapped;
     ASSERT_TRUE(peer_.channel->send(header_of(1000), block.bytes().first(kPayload), 1000));
-    ASSERT_TRUE(run_until(
-        [&] { return server().frames.size() > before && server_.statistics().regions_mapped > mapped; }));
+    ASSERT_TRUE(
+        run_until([&] { return server().frames.size() > before && server_.statistics().regions_mapped > mapped; }));
     run_until([] { return false; }, 2ms);  // its answer
     peer_.sent.clear();
   }
@@ -204,8 +204,9 @@ TEST_F(ShmLentMemoryTest, IsUnmappedWhenItIsTakenBackAndWhenTheConnectionEnds) {
   make_known(other);
   EXPECT_EQ(mapped_blocks(), 2U);
   ASSERT_TRUE(peer_.channel->send(header_of(0), other.fill(0, kPayload, 5), 0));
-  ASSERT_TRUE(run_until([&] { return !server().frames.empty() && server().frames.back().payload == pattern(kPayload, 5); }))
-      << "the place of the one before";
+  ASSERT_TRUE(run_until([&] {
+    return !server().frames.empty() && server().frames.back().payload == pattern(kPayload, 5);
+  })) << "the place of the one before";
   peer_.channel.reset();
   ASSERT_TRUE(run_until([&] { return server().closed.has_value(); }));
   acceptor_.peers.clear();
@@ -305,7 +306,8 @@ struct Liar : ShmStranger {
 RegionLine told(std::uint64_t offset, std::uint64_t bytes, std::uint32_t place = 0, std::uint32_t generation = 1) {
   return {.word = RegionWord::told, .place = place, .generation = generation, .offset = offset, .bytes = bytes};
 }
-RegionLine payload_at(std::uint64_t offset, std::uint64_t bytes, std::uint32_t place = 0, std::uint32_t generation = 1) {
+RegionLine payload_at(std::uint64_t offset, std::uint64_t bytes, std::uint32_t place = 0,
+                      std::uint32_t generation = 1) {
   return {.word = RegionWord::payload, .place = place, .generation = generation, .offset = offset, .bytes = bytes};
 }
 
@@ -419,6 +421,27 @@ TEST_F(ShmLentMemoryTest, AReaderCanNeitherWriteNorShortenNorEmptyWhatCarriesRes
   results.bytes()[0] = std::byte{42};
   EXPECT_EQ(*static_cast<std::byte*>(read), std::byte{42});
   ::munmap(read, 4096);
+}
+
+TEST_F(ShmLentMemoryTest, HugePagesAreMappedOnlyOnceNobodyCanTakeThemAway) {
+  constexpr std::size_t kHuge = 2 << 20;
+  OwnedDescriptor file(::memfd_create("tributary-memory-huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
+  if (!file.is_open() || ::ftruncate(file.get(), kHuge) != 0 || ::fallocate(file.get(), 0, 0, kHuge) != 0)
+    GTEST_SKIP() << "no huge page is set aside";
+  ASSERT_EQ(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), 0);
+  void* const own = ::mmap(nullptr, kHuge, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  ASSERT_NE(own, MAP_FAILED);
+  using Access = ForeignMapping::Access;
+  EXPECT_FALSE(ForeignMapping::map(file, 0, kHuge, Access::read, false));
+  EXPECT_EQ(::madvise(own, kHuge, MADV_REMOVE), 0) << "which is why";
+  keep_huge_pages({.file = OwnedDescriptor(::dup(file.get())), .offset = 0, .bytes = kHuge});
+  const auto mapping = ForeignMapping::map(file, 0, kHuge, Access::read, false);
+  ASSERT_TRUE(mapping) << mapping.error().message;
+  EXPECT_NE(::madvise(own, kHuge, MADV_REMOVE), 0);
+  EXPECT_NE(::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kHuge), 0);
+  static_cast<std::byte*>(own)[5] = std::byte{7};
+  EXPECT_EQ(mapping->bytes()[5], std::byte{7});
+  ::munmap(own, kHuge);
 }
 
 TEST_F(ShmLentMemoryTest, HolesUnderAReaderAreZerosAndNoHarm) {

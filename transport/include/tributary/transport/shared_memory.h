@@ -51,8 +51,12 @@ struct SharedRange {
 /// Errc::unsupported: with the reason, a sentence without an end.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
-/// Zeroed memory that others may map for reading, and that nobody but through this mapping can write to: another process
-/// can neither shorten the file nor take its pages.
+/// Where it is of huge pages: from here on nobody can take pages of it away, nor map it anew for writing. So whoever
+/// trusts nobody can map it for reading.
+void keep_huge_pages(const SharedRange& range) noexcept;
+
+/// Zeroed memory that others may map for reading, and that nobody but through this mapping can write to: another
+/// process can neither shorten the file nor take its pages.
 class ReadableMemory {
  public:
   /// Errc::unsupported: the system cannot seal it so (Linux before 5.1).
@@ -77,7 +81,7 @@ class ForeignMapping {
  public:
   enum class Access : std::uint8_t { read, write };
   /// Errc::corrupt: not sealed against shrinking, too small, or none of ours to map. `huge_pages_too`: the other
-  /// process is trusted not to punch holes into huge pages, which would be bus errors here.
+  /// process is trusted not to punch holes into huge pages, which would be bus errors here; or it cannot any more.
   [[nodiscard]] static Result<ForeignMapping> map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                                   Access access, bool huge_pages_too);
   ForeignMapping() = default;

@@ -17,13 +17,13 @@ class Core;
 class ShmPart;
 
 struct ShmSettings {
-  std::uint32_t ring_bytes = 512U << 10;   // of each direction of each connection; a power of two, 4 KiB to 64 MiB
-  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
-  std::uint32_t connections_max = 16384;   // open at once; more are accepted and closed at once
-  std::size_t poll_bytes_max = 1U << 20;   // per channel and direction in one turn of poll()
-  bool huge_pages = true;                  // where the system has set some aside
+  std::uint32_t ring_bytes = 512U << 10;     // of each direction of each connection; a power of two, 4 KiB to 64 MiB
+  std::uint32_t frames_queued_max = 1024;    // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;     // open at once; more are accepted and closed at once
+  std::size_t poll_bytes_max = 1U << 20;     // per channel and direction in one turn of poll()
+  bool huge_pages = true;                    // where the system has set some aside
   std::uint64_t map_bytes_max = 8ULL << 30;  // of each other side's memory, mapped for reading; 0: payloads are copied
-  Duration busy_poll{};                    // as in TcpSettings
+  Duration busy_poll{};                      // as in TcpSettings
   Duration spin_max = std::chrono::microseconds(20);  // likewise
 };
 
