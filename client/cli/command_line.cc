@@ -147,7 +147,10 @@ void describe_explain(CLI::App& app, Action& action) {
       *sub, "collective", options->collective, "What is called", kCollectiveCount,
       [](const std::string& name) -> std::optional<Collective> {
         for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
-          if (to_string(static_cast<Collective>(i)) == name) return static_cast<Collective>(i);
+          std::string here(to_string(static_cast<Collective>(i)));
+          if (here == name) return static_cast<Collective>(i);
+          std::erase(here, '_');
+          if (here == name) return static_cast<Collective>(i);  // as MPI writes it
         }
         return std::nullopt;
       },
@@ -166,7 +169,8 @@ void describe_explain(CLI::App& app, Action& action) {
                return std::optional(*rate);
              });
   sub->add_option("--cores", options->cores, "Of each host (this machine's)")->check(CLI::Range(1U, 65536U));
-  sub->add_option("--ranks-per-host", options->ranks_per_host, "At most (1)")->check(CLI::Range(1U, 65536U));
+  sub->add_option("--ranks-per-host", options->ranks_per_host, "At most (1); as many as ranks: all on one host")
+      ->check(CLI::Range(1U, 65536U));
   add_parsed(*sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
     if (text == "table" || text == "json") return text == "json";
     return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");
