@@ -37,6 +37,7 @@ DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings,
 DpdkPort::~DpdkPort() {
   transmit();
   give_back_shown();
+  free_returned();
   ::rte_pktmbuf_free_bulk(staged_.data(), static_cast<unsigned>(staged_count_));
   ::rte_pktmbuf_free_bulk(blank_.data(), static_cast<unsigned>(blank_count_));
   for (const Waiting& one : std::span(waiting_).first(waiting_count_)) ::rte_pktmbuf_free(one.mbuf);

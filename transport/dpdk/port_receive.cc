@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "dpdk/port.h"
+#include "ethernet/checksum.h"
 #include "ethernet/quotation.h"
 
 namespace tributary::transport::dpdk {
@@ -37,6 +38,7 @@ void prefetch(const rte_mbuf* mbuf) noexcept {
 
 std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   if (!thread_adopted_) adopt_thread();
+  free_returned();
   give_back_shown();
   const std::uint64_t cycles = ::rte_rdtsc();
   if (cycles >= next_turn_) {
@@ -69,20 +71,38 @@ void DpdkPort::adopt_thread() {
 }
 
 void DpdkPort::give_back_shown() noexcept {
-  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));
-  shown_count_ = 0;
+  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // none: those that were kept
+  shown_count_ = shown_at_ = 0;
 }
 
+/// The first time the port's own reference goes over to who keeps it: to count one more and one less are atomic
+/// operations.
 bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
   ++kept_count_;
-  rte_mbuf_refcnt_update(static_cast<rte_mbuf*>(buffer), 1);
+  auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+  for (std::size_t i = shown_at_; i < shown_count_; ++i) {
+    if (shown_[i] != mbuf) continue;
+    shown_[i] = nullptr;
+    shown_at_ = i + 1;
+    return true;
+  }
+  rte_mbuf_refcnt_update(mbuf, 1);
   return true;
 }
 
+/// Not before the next receive(): until then whoever was shown a packet may still read it. There is room for all: those
+/// that were kept before the last receive(), and those that it has shown.
 void DpdkPort::give_back(void* buffer) noexcept {
   --kept_count_;
-  ::rte_pktmbuf_free(static_cast<rte_mbuf*>(buffer));
+  auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others have it, too
+  returned_[returned_count_++] = mbuf;
+}
+
+void DpdkPort::free_returned() noexcept {
+  ::rte_pktmbuf_free_bulk(returned_.data(), static_cast<unsigned>(returned_count_));
+  returned_count_ = 0;
 }
 
 std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
@@ -107,7 +127,9 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
     return false;
   }
   const std::span<std::byte> bytes(rte_pktmbuf_mtod(mbuf, std::byte*) + seen_at_, mbuf->data_len);
-  const ethernet::Frame frame = ethernet::parse_frame(bytes, checked(*mbuf));
+  ethernet::CheckedByDevice by_device = checked(*mbuf);
+  by_device.udp_later = leaves_checksums_;
+  const ethernet::Frame frame = ethernet::parse_frame(bytes, by_device);
   if (frame.from_mac == device_->host().settings().mac) {  // sockets see what the kernel sends from the same interface
     drop(mbuf, statistics_.dropped_foreign);
     return false;
@@ -148,7 +170,12 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
     drop(mbuf, statistics_.dropped_foreign);
     return false;
   }
+  const std::span<std::byte> body = bytes.subspan(frame.body_offset, frame.body_bytes);
   if (frame.to_port != udp_port_) {
+    if (frame.udp_besides && !ethernet::udp_right(*frame.udp_besides, body)) {
+      drop(mbuf, statistics_.dropped[static_cast<std::size_t>(ethernet::Drop::udp_checksum)]);
+      return false;
+    }
     const std::uint8_t queue = device_->queue_of(frame.to_port);
     if (queue == Device::kNoQueue || queue == settings_.queue) {
       send_control([&](std::span<std::byte> out) { return device_->host().refuse(frame, bytes, now_, out); });
@@ -159,9 +186,10 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
     return false;
   }
   as = {.from = {frame.from, frame.from_port},
-        .bytes = bytes.subspan(frame.body_offset, frame.body_bytes),
+        .bytes = body,
         .congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced,
-        .buffer = mbuf};
+        .buffer = mbuf,
+        .udp_besides = frame.udp_besides};
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;

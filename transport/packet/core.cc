@@ -52,6 +52,7 @@ Status PacketCore::open_port() {
   auto port = open_({});
   if (!port) return std::unexpected(port.error());
   port_ = std::move(*port);
+  port_->leave_checksums();
   return {};
 }
 
@@ -67,6 +68,7 @@ Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, Pack
     auto port = open_(at);
     if (!port) return refused(port.error().message);
     port_ = std::move(*port);
+    port_->leave_checksums();
   } else if (at.port != 0 && at.port != port_->local().port) {
     return refused("this transport has port " + std::to_string(port_->local().port) + " already.");
   }
@@ -127,12 +129,20 @@ PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
   return at != by_peer_.end() ? find(at->second) : nullptr;
 }
 
-const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> payload) noexcept {
+const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> head,
+                                          std::span<const std::byte> payload) noexcept {
   // Neighbouring segments fall on different places.
   const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(payload.data()) >> 6U) * 0x9E3779B97F4A7C15ULL;
   KnownSuffix& known = suffixes_[hash >> (64U - kSuffixBits)];
-  if (known.data != payload.data() || known.bytes != payload.size() || known.turn != transmits_) {
-    known = {payload.data(), payload.size(), transmits_, Crc32cSuffix::of(payload)};
+  const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
+                    known.head_bytes == head.size() && std::memcmp(known.head.data(), head.data(), head.size()) == 0;
+  if (!same) {
+    known.data = payload.data();
+    known.bytes = payload.size();
+    known.turn = transmits_;
+    known.head_bytes = head.size();
+    if (!head.empty()) std::memcpy(known.head.data(), head.data(), head.size());
+    known.suffix = Crc32cSuffix::of(head, payload);
   }
   return known.suffix;
 }

@@ -38,7 +38,7 @@ bool PacketCore::receive_packets() {
 void PacketCore::take_packet(const ReceivedPacket& packet) {
   ++statistics.packets_received;
   statistics.bytes_received += packet.bytes.size();
-  const auto header = decode_packet(packet.bytes);
+  const auto header = decode_packet(packet.bytes, packet.udp_besides);
   if (!header) {
     ++statistics.rejects[static_cast<std::size_t>(header.error())];
     return;
