@@ -153,7 +153,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
     std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
-    std::size_t head_bytes = 0;
+    bool framed = false;
     Crc32cSuffix suffix;
     std::array<std::byte, kFrameHeaderBytes> head;
   };
