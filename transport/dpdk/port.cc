@@ -32,7 +32,12 @@ DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings,
       seen_at_(device_->receive_pool(settings.queue).seen_at()),
       turn_cycles_(::rte_get_tsc_hz() / kTurnsPerSecond),
       shared_(device_->send_pool(settings.queue).get(), !device_->sends_checksums().udp, device_->sends_pieces()),
-      routes_(std::make_unique<std::array<Route, kRoutes>>()) {}
+      routes_(std::make_unique<std::array<Route, kRoutes>>()) {
+  const ethernet::HostSettings& host = device_->host().settings();
+  for (const ethernet::Prefix& own : device_->settings().addresses) {
+    if (ethernet::is_ipv4(own.address) && host.vlan == 0) plain_ = {host.mac, own.address, udp_port_};
+  }
+}
 
 DpdkPort::~DpdkPort() {
   transmit();

@@ -14,6 +14,7 @@
 #include "dpdk/port_statistics.h"
 #include "dpdk/shared_payloads.h"
 #include "dpdk/wake_bell.h"
+#include "ethernet/plain_udp.h"
 #include "ethernet/udp_template.h"
 #include "packet/port.h"
 
@@ -85,6 +86,7 @@ class DpdkPort final : public packet::PacketPort {
   void free_returned() noexcept;
   [[nodiscard]] std::size_t take_burst(std::span<rte_mbuf*> burst) noexcept;
   [[nodiscard]] bool show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept;
+  [[nodiscard]] bool show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept;
   [[nodiscard]] bool is_for_us(const ethernet::Frame& frame) const noexcept;
   [[nodiscard]] bool take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                    packet::ReceivedPacket& as) noexcept;
@@ -118,7 +120,8 @@ class DpdkPort final : public packet::PacketPort {
   const std::uint16_t id_;
   const std::uint16_t udp_port_;
   const std::unique_ptr<WakeBell> bell_;
-  const std::ptrdiff_t seen_at_;     // of received packets: PacketPool::seen_at()
+  const std::ptrdiff_t seen_at_;  // of received packets: PacketPool::seen_at()
+  ethernet::PlainUdp plain_;
   const std::uint64_t turn_cycles_;  // between looks at the clock: a millisecond
   std::uint64_t next_turn_ = 0;
   TimePoint now_;  // not older than that

@@ -25,12 +25,12 @@ ethernet::CheckedByDevice checked(const rte_mbuf& mbuf) noexcept {
           .udp = (mbuf.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == kUdpGood};
 }
 
-/// All of it: its checksums are verified here or above.
-void prefetch(const rte_mbuf* mbuf) noexcept {
+/// The headers; of the whole packet, where its checksum is verified here.
+void prefetch(const rte_mbuf* mbuf, bool whole) noexcept {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kLinesMax = 24;  // of a usual frame; the rest of a longer one is found by the processor itself
   const auto* const at = rte_pktmbuf_mtod(mbuf, const std::byte*);
-  const std::size_t bytes = std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine);
+  const std::size_t bytes = whole ? std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine) : kLine;
   for (std::size_t i = 0; i < bytes; i += kLine) rte_prefetch0(at + i);
 }
 
@@ -48,10 +48,10 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   std::array<rte_mbuf*, kReceiveBurst> burst;
   const std::size_t count = take_burst(std::span(burst).first(std::min(into.size(), burst.size())));
   if (count > 0) last_arrival_ = cycles;
-  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i]);
+  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i], !leaves_checksums_);
   std::size_t shown = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(burst[i + kAhead]);
+    if (i + kAhead < count) prefetch(burst[i + kAhead], !leaves_checksums_);
     if (show(burst[i], into[shown])) ++shown;
   }
   if (answers_staged_) transmit();
@@ -127,6 +127,7 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
     return false;
   }
   const std::span<std::byte> bytes(rte_pktmbuf_mtod(mbuf, std::byte*) + seen_at_, mbuf->data_len);
+  if (leaves_checksums_ && show_plain(mbuf, bytes, as)) return true;
   ethernet::CheckedByDevice by_device = checked(*mbuf);
   by_device.udp_later = leaves_checksums_;
   const ethernet::Frame frame = ethernet::parse_frame(bytes, by_device);
@@ -143,6 +144,28 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   take_control(frame, bytes);
   ::rte_pktmbuf_free(mbuf);
   return false;
+}
+
+/// What most packets are. False: look closer.
+bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
+  ethernet::PlainDatagram plain;
+  if (!plain_.match(bytes, plain)) return false;
+  // One by one: a whole one that is made elsewhere and copied here would be read while its pieces are still being
+  // stored.
+  ethernet::store_mapped(as.from.ip, plain.from);
+  as.from.port = plain.from_port;
+  as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
+  as.congestion_experienced = plain.ecn == ethernet::Ecn::congestion_experienced;
+  as.refused = false;
+  as.arrived = {};
+  as.buffer = mbuf;
+  as.udp_besides.reset();
+  if (!checked(*mbuf).udp) as.udp_besides = plain.udp_besides;
+  ++statistics_.received;
+  statistics_.received_bytes += plain.body_bytes;
+  statistics_.marked += as.congestion_experienced ? 1 : 0;
+  shown_[shown_count_++] = mbuf;
+  return true;
 }
 
 /// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.

@@ -10,7 +10,12 @@ namespace tributary::transport::packet {
 /// Of `bytes`, which follow those that `before` was computed of; 0 to begin.
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// The same, and in the same pass the sum that UDP's checksum is made of (ethernet/checksum.h), which is added to `sum`.
+/// Of the first 60 bytes of a packet's header: all but the checksum itself.
+inline constexpr std::size_t kCrc32cHeaderBytes = 60;
+[[nodiscard]] std::uint32_t crc32c_of_header(const std::byte* header) noexcept;
+
+/// The same, and in the same pass the sum that UDP's checksum is made of (ethernet/checksum.h), which is added to
+/// `sum`.
 [[nodiscard]] std::uint32_t crc32c_and_sum(std::span<const std::byte> bytes, std::uint32_t before,
                                            std::uint64_t& sum) noexcept;
 

@@ -144,7 +144,7 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // of what was never sent
   std::uint64_t credit_ = 0;       // sending may go so far
   std::uint64_t largest_acknowledged_ = 0;
-  struct Told {                            // what a packet says of our stream
+  struct Told {  // what a packet says of our stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
     friend bool operator==(const Told&, const Told&) = default;

@@ -64,7 +64,7 @@ class SendStream {
 
   std::vector<Frame> frames_;
   mutable std::uint64_t last_piece_ = 0;  // number of the frame in which it ended: the next one begins there, or behind
-  std::uint64_t told_ = 0;  // numbers of frames
+  std::uint64_t told_ = 0;                // numbers of frames
   std::uint64_t done_ = 0;
   std::uint64_t tail_ = 0;
   std::uint64_t acknowledged_ = 0;  // bytes

@@ -19,8 +19,8 @@ class Ring {
   [[nodiscard]] T& operator[](std::size_t index) noexcept { return items_[(begin_ + index) & (items_.size() - 1)]; }
   [[nodiscard]] T& front() noexcept { return (*this)[0]; }
   void pop_front() noexcept { ++begin_; }
-  /// A new last one, to be written to where it is: an item that is put together elsewhere in small pieces, and copied in
-  /// large ones at once, waits for its own stores.
+  /// A new last one, to be written to where it is: an item that is put together elsewhere in small pieces, and copied
+  /// in large ones at once, waits for its own stores.
   [[nodiscard]] T& push_back() {
     if (size() == items_.size()) grow();
     return items_[end_++ & (items_.size() - 1)];

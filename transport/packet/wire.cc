@@ -9,6 +9,7 @@
 namespace tributary::transport::packet {
 
 constexpr std::size_t kChecksummedBytes = offsetof(PacketHeader, checksum);
+static_assert(kChecksummedBytes == kCrc32cHeaderBytes);
 
 std::string_view to_string(PacketReject reject) noexcept {
   constexpr std::string_view names[] = {"length", "magic", "version", "type", "flags", "checksum"};
@@ -41,7 +42,8 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
   end_encoding(out, borrowed.behind(begin_encoding(header, out, copied, borrowed_bytes)));
 }
 
-std::uint32_t DataHeader::begin(std::span<std::byte, kPacketHeaderBytes> out, std::size_t payload_bytes) const noexcept {
+std::uint32_t DataHeader::begin(std::span<std::byte, kPacketHeaderBytes> out,
+                                std::size_t payload_bytes) const noexcept {
   auto words = words_;
   words[0] |= std::uint64_t{payload_bytes} << 48U;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -49,7 +51,7 @@ std::uint32_t DataHeader::begin(std::span<std::byte, kPacketHeaderBytes> out, st
     asm("" : "+r"(word));  // so that the compiler does not make larger pieces of them again
     std::memcpy(out.data() + i * sizeof word, &word, sizeof word);
   }
-  return crc32c(out.first(kChecksummedBytes));
+  return crc32c_of_header(out.data());
 }
 
 void DataHeader::end(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) const noexcept {
@@ -59,7 +61,8 @@ void DataHeader::end(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t
 
 void DataHeader::write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
                        const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept {
-  end(out, behind.behind(crc32c(copied, begin(out, payload_bytes))));
+  const std::uint32_t before = begin(out, payload_bytes);
+  end(out, behind.behind(copied.empty() ? before : crc32c(copied, before)));
 }
 
 void DataHeader::write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept {
@@ -95,7 +98,7 @@ bool both_right(std::span<const std::byte> datagram, std::uint32_t checksum, eth
   const auto head = datagram.first(kPacketHeaderBytes);
   besides += ethernet::sum_of_words<kPacketHeaderBytes>(head.data());
   const std::uint32_t found =
-      crc32c_and_sum(datagram.subspan(kPacketHeaderBytes), crc32c(head.first(kChecksummedBytes)), besides);
+      crc32c_and_sum(datagram.subspan(kPacketHeaderBytes), crc32c_of_header(head.data()), besides);
   return found == checksum && ethernet::finish(besides) == 0;
 }
 

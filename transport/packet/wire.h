@@ -111,8 +111,8 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
 /// The headers of data packets that go out together: they tell the same, and differ in flags, number, offset and length
-/// alone. Kept, changed and written in words of 64 bits: what is stored in small pieces and then read in large ones waits
-/// for its own stores.
+/// alone. Kept, changed and written in words of 64 bits: what is stored in small pieces and then read in large ones
+/// waits for its own stores.
 class DataHeader {
  public:
   DataHeader() = default;
@@ -133,13 +133,14 @@ class DataHeader {
     return header;
   }
   /// Writes it with the checksum over it and the payload: `copied`, and then what `behind` was made of.
-  void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied, const Crc32cSuffix& behind,
-             std::size_t payload_bytes) const noexcept;
+  void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+             const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept;
   /// The same for a payload that is `copied` alone.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept;
 
  private:
-  [[nodiscard]] std::uint32_t begin(std::span<std::byte, kPacketHeaderBytes> out, std::size_t payload_bytes) const noexcept;
+  [[nodiscard]] std::uint32_t begin(std::span<std::byte, kPacketHeaderBytes> out,
+                                    std::size_t payload_bytes) const noexcept;
   void end(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) const noexcept;
 
   std::array<std::uint64_t, kPacketHeaderBytes / sizeof(std::uint64_t)> words_{};
@@ -151,8 +152,8 @@ static_assert(std::endian::native == std::endian::little);
 /// that is not known.
 [[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
 /// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no
-/// checksum: whether it is what was sent, its authenticator tells. `udp_besides`: UDP's checksum is to be verified, too,
-/// in the same pass; the sum of all that it covers besides the datagram.
+/// checksum: whether it is what was sent, its authenticator tells. `udp_besides`: UDP's checksum is to be verified,
+/// too, in the same pass; the sum of all that it covers besides the datagram.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(
     std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides = std::nullopt) noexcept;
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
