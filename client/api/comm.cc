@@ -69,6 +69,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     auto chosen = rdma_address(settings.interface_name, [](const char* name) { return std::getenv(name); });
     if (!chosen) return std::unexpected(chosen.error());
     address = parts.settings.advertised_host = std::move(*chosen);
+  } else if (parts.transport_name == "dpdk") {
+    address = parts.settings.advertised_host = settings.dpdk.address();
   } else if (!settings.interface_name.empty()) {
     auto chosen = address_to_advertise(settings.interface_name, {});
     if (!chosen) return std::unexpected(chosen.error());
@@ -79,7 +81,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys));
+  auto transport =
+      make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys), settings.dpdk);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};
