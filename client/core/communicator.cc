@@ -128,23 +128,16 @@ Status Communicator::prepare_direct(DirectMemory& memory) {
   return {};
 }
 
-/// The lanes of the trees that it will go through reach its buffers. No error's text: it goes another way than through
-/// a tree.
-Status Communicator::reaches_directly(Operation& o) {
-  if (goes_by_hosts(o) || !goes_in_network(o)) return fail(Errc::unsupported, "");
-  if (o.direct_generation == trees_->generation) return {};
-  if (auto ok = prepare_direct(*o.direct); !ok) return ok;
-  o.direct_generation = trees_->generation;
-  return {};
-}
-
 /// Of an operation that has not started: its buffers stay where they are if it can go through a tree with them.
 void Communicator::settle_memory(Operation& o) {
-  if (const Status ok = reaches_directly(o); !ok) leave_direct(o, ok.error().message);
+  if (goes_by_hosts(o) || !goes_in_network(o)) return leave_direct(o, {});
+  if (o.direct_generation == trees_->generation) return;
+  if (const Status ok = prepare_direct(*o.direct); !ok) return leave_direct(o, ok);
+  o.direct_generation = trees_->generation;
 }
 
 /// Nothing of the network touches its buffers. A rank that can have no copy of them can do nothing more for the others.
-void Communicator::leave_direct(Operation& o, const std::string& why) {
+void Communicator::leave_direct(Operation& o, const Status& why) {
   const bool begun = o.state == Operation::State::in_network;
   auto host = o.direct->materialize(begun, why);
   if (!host) {

@@ -239,9 +239,8 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] bool may_start(const Operation& operation) const;
   [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
   void next_remainder();
-  [[nodiscard]] Status reaches_directly(Operation& operation);
   void settle_memory(Operation& operation);
-  void leave_direct(Operation& operation, const std::string& why);
+  void leave_direct(Operation& operation, const Status& why);
   void start_operation(Operation& operation);
   void run_fallback(Operation& operation, std::vector<Piece> pieces);
   void finish(Operation& operation, const Status& status);

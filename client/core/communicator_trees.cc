@@ -202,7 +202,7 @@ void Communicator::on_recover(const ControlMessage& message) {
 /// Recovery and the fallback work in host memory alone.
 void Communicator::bring_down() {
   for (auto& o : operations_) {
-    if (o->direct && o->state != Operation::State::done) leave_direct(*o, "");
+    if (o->direct && o->state != Operation::State::done) leave_direct(*o, {});
   }
   for (auto& lane : trees_->lanes) {
     const auto done = [left = coming_down_] { left->fetch_sub(1); };

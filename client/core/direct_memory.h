@@ -45,14 +45,14 @@ class DirectMemory {
   /// error says why this transport cannot have them.
   [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> keep(transport::Transport& transport) = 0;
   /// What the operation goes on with instead: its input, and, `with_results`, the results that it has, come after
-  /// everything that was copied before. Once; nothing of the network touches the buffers any more. `why`: empty if
-  /// nothing is the matter with the way.
+  /// everything that was copied before. Once; nothing of the network touches the buffers any more. `why`: what was the
+  /// matter with the way of the buffers, if anything was.
   struct InHostMemory {
     const std::byte* send = nullptr;
     std::byte* recv = nullptr;
     std::shared_ptr<StagedMemory> staged;
   };
-  [[nodiscard]] virtual Result<InHostMemory> materialize(bool with_results, const std::string& why) = 0;
+  [[nodiscard]] virtual Result<InHostMemory> materialize(bool with_results, const Status& why) = 0;
 };
 
 }  // namespace tributary::client

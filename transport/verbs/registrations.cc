@@ -143,9 +143,10 @@ void Registrations::keep_idle(const RegistrationPtr& registration) {
   }
 }
 
-void Registrations::forget(std::span<const std::byte> memory) {
+void Registrations::forget(std::span<const std::byte> memory, Kept kept) {
   const auto gone = [&](const RegistrationPtr& registration) {
-    return registration->overlaps(memory) && kept_around(kept_, registration->memory()) == nullptr;
+    return registration->overlaps(memory) &&
+           (kept == Kept::is_new || kept_around(kept_, registration->memory()) == nullptr);
   };
   std::erase_if(held_, gone);
   std::erase_if(held_parts_, gone);

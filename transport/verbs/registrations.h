@@ -79,8 +79,10 @@ class Registrations {
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
   /// Registers kept memory for every access, as a whole, unless it is. What must be registered exactly later is tried.
   [[nodiscard]] Status reach(std::span<const std::byte> memory);
-  /// This memory may go away: nobody gets a registration of it any more, but what is kept still.
-  void forget(std::span<const std::byte> memory);
+  /// This memory may go away: nobody gets a registration of it any more, but what is kept still, unless it is other
+  /// memory at the same addresses.
+  enum class Kept : bool { stays, is_new };
+  void forget(std::span<const std::byte> memory, Kept kept = Kept::stays);
 
  private:
   using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;

@@ -354,6 +354,10 @@ std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {
 
 std::uint64_t VerbsCore::keep_device_memory(std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner) {
   const std::uint64_t number = next_kept_.fetch_add(1, std::memory_order_relaxed);
+  // The end of an earlier promise for these addresses may still be posted.
+  for (const auto& device : devices_) {
+    if (const auto alive = device.lock()) alive->forget(memory, Registrations::Kept::is_new);
+  }
   kept_.emplace(number, KeptRange{.memory = memory, .owner = std::move(owner)});
   ++kept_of_devices_;
   return number;
