@@ -67,7 +67,7 @@ void PacketConnection::send_open() {
   handshake.cookie = cookie_;
   handshake.credit = credit_told_;
   handshake.datagram_bytes = static_cast<std::uint32_t>(core_.settings().datagram_bytes_max);
-  if (const FrameHeader* first = flow_.frames().first()) {
+  if (const auto first = flow_.frames().first()) {
     handshake.group = first->group;
     handshake.lane = first->lane;
     handshake.epoch = first->epoch;

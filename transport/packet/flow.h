@@ -32,7 +32,8 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
   /// False: no more can go now. Both parts are used before this returns, or copied.
-  virtual bool send_packet(const PacketHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
+  /// `head` has room for the header at its beginning.
+  virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
 };
 
 /// A packet that has come and is for this flow.
@@ -94,6 +95,7 @@ class Flow {
  private:
   // flow_receive.cc
   [[nodiscard]] bool sensible(const PacketHeader& header) const noexcept;
+  [[nodiscard]] bool tells_nothing_new(const PacketHeader& header) noexcept;
   void take_acknowledgement(const Arrival& arrival, TimePoint now);
   void acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap);
   void acknowledge_number(std::uint64_t number);
@@ -109,8 +111,8 @@ class Flow {
   Sent send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now);
   Sent send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now);
   Sent send_one(PacketSink& sink, TimePoint now);
-  [[nodiscard]] PacketHeader header(std::uint16_t flags, TimePoint now);
-  void sent(const SentPacket& packet, TimePoint now);
+  [[nodiscard]] DataHeader told(TimePoint now) const noexcept;
+  void sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now);
   [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - head_bytes_; }
   [[nodiscard]] bool window_open(TimePoint now) const noexcept;
   [[nodiscard]] bool has_new() const noexcept;
@@ -144,6 +146,12 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // of what was never sent
   std::uint64_t credit_ = 0;       // sending may go so far
   std::uint64_t largest_acknowledged_ = 0;
+  struct Told {  // what a packet says of our stream
+    std::uint64_t bitmap = 0;
+    std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  std::optional<Told> told_last_;             // by the latest packet that said something
   std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,
   std::uint64_t bitmap_told_ = 0;             // and the bits
   std::uint32_t peer_marked_ = 0;
@@ -181,7 +189,8 @@ class Flow {
   TimePoint acknowledge_at_ = TimePoint::max();
   TimePoint largest_came_{};
   TimePoint last_heard_{};
-  std::array<std::byte, kCopiedBytesMax + kPacketHeaderBytes> head_;
+  DataHeader header_;  // of the packets that transmit() sends
+  alignas(64) std::array<std::byte, kCopiedBytesMax + kPacketHeaderBytes> head_;
 };
 
 }  // namespace tributary::transport::packet

@@ -35,6 +35,7 @@ bool Flow::wants_to_send(TimePoint now) const noexcept {
 bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (!open_) return false;
   if (datagram_bytes_ < datagram_bytes_route_ && now >= small_until_) datagram_bytes_ = datagram_bytes_route_;
+  header_ = told(now);
   for (std::size_t i = 0; i < packets_max; ++i) {
     const Sent sent = send_one(sink, now);
     if (sent == Sent::port_full) return true;
@@ -108,52 +109,41 @@ Flow::Sent Flow::send_new(PacketSink& sink, TimePoint now) {
 Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now) {
   const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(head_bytes_));
   fin = fin && offset + piece.bytes() == frames_.end();
-  PacketHeader head = header(fin ? packet_flags::kFin : std::uint16_t{0}, now);
-  head.offset = static_cast<std::uint32_t>(offset);
-  if (!sink.send_packet(head, std::span(head_).first(head_bytes_ + piece.copied), piece.rest)) {
+  header_.set(fin ? packet_flags::kFin : std::uint16_t{0}, sent_.next(), static_cast<std::uint32_t>(offset));
+  if (!sink.send_packet(header_, std::span(head_).first(head_bytes_ + piece.copied), piece.rest)) {
     return Sent::port_full;
   }
-  sent({.offset = offset,
-        .bytes = static_cast<std::uint32_t>(piece.bytes()),
-        .fin = fin,
-        .state = SentPacket::State::under_way,
-        .at = now},
-       now);
+  sent(offset, static_cast<std::uint32_t>(piece.bytes()), fin, true, now);
   return Sent::yes;
 }
 
 /// Without a piece of the stream: an acknowledgement, or a ping.
 Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now) {
-  PacketHeader head = header(flags, now);
-  head.offset = static_cast<std::uint32_t>(next_offset_);
-  if (!sink.send_packet(head, std::span(head_).first(head_bytes_), {})) return Sent::port_full;
-  const bool asks = (flags & packet_flags::kPing) != 0;
-  sent({.offset = next_offset_, .state = asks ? SentPacket::State::under_way : SentPacket::State::gone, .at = now},
-       now);
+  header_.set(flags, sent_.next(), static_cast<std::uint32_t>(next_offset_));
+  if (!sink.send_packet(header_, std::span(head_).first(head_bytes_), {})) return Sent::port_full;
+  sent(next_offset_, 0, false, (flags & packet_flags::kPing) != 0, now);
   return Sent::yes;
 }
 
-PacketHeader Flow::header(std::uint16_t flags, TimePoint now) {
+/// What all packets of one transmit() tell the other side: nothing of it changes meanwhile.
+DataHeader Flow::told(TimePoint now) const noexcept {
   PacketHeader head;
   head.type = PacketType::data;
-  head.flags = flags;
   head.connection = peer_connection_;
-  head.number = sent_.next();
   head.received = static_cast<std::uint32_t>(stream_.received() + (peer_end_known() ? 1 : 0));
   head.credit = static_cast<std::uint32_t>(credit_to_give() - stream_.received());
   head.marked = marked_;
-  if (numbers_.empty()) return head;
-  head.flags |= packet_flags::kAcks;
+  if (numbers_.empty()) return DataHeader(head);
+  head.flags = packet_flags::kAcks;
   head.largest = static_cast<std::uint32_t>(numbers_.largest());
   head.bitmap = numbers_.bitmap();
   const auto delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largest_came_).count();
   head.ack_delay_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(delay, 0, UINT32_MAX));
-  return head;
+  return DataHeader(head);
 }
 
 /// After the packet with the next number went out.
-void Flow::sent(const SentPacket& packet, TimePoint now) {
-  const bool asks = packet.state == SentPacket::State::under_way;
+void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now) {
   if (asks) {
     if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
     last_asked_ = now;
@@ -161,7 +151,7 @@ void Flow::sent(const SentPacket& packet, TimePoint now) {
     if (probes_wanted_ > 0) --probes_wanted_;
     if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
   }
-  sent_.add(packet);
+  sent_.add(offset, bytes, fin, asks, now);
   credit_given_ = credit_to_give();
   unacknowledged_ = 0;
   acknowledge_now_ = false;
