@@ -54,9 +54,9 @@ TEST(PlainUdp, WithAnyChangedBitOrLengthIsWhatTheParserSays) {
   for (std::size_t bit = 0; bit < right.size() * 8; ++bit) {
     FrameBytes wrong = right;
     wrong[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-    matched += matches(wrong) ? 1 : 0;
+    matched += matches(wrong) ? 1U : 0U;
     repair_ipv4(wrong);
-    matched += matches(wrong) ? 1 : 0;
+    matched += matches(wrong) ? 1U : 0U;
   }
   EXPECT_GT(matched, 0U);
   for (std::size_t bytes = 0; bytes < right.size(); ++bytes) {
