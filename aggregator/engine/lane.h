@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -72,13 +73,14 @@ enum class Refusal : std::uint8_t {
 
 class Lane {
  public:
-  /// Allocates all it will ever use; throws std::bad_alloc.
-  Lane(const LaneShape& shape, std::uint32_t epoch);
+  /// Allocates all it will ever use; throws std::bad_alloc. `memory`, if there is some: lane_memory_bytes() of zeros
+  /// that outlive it, and that it uses instead of its own.
+  Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory = {});
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
   /// All that it receives into and sends from, as long as it lives.
-  [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_.bytes(); }
+  [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
 
   /// Where the payload of this contribution goes: `header.payload_bytes` long.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
@@ -138,7 +140,8 @@ class Lane {
   LaneShape shape_;
   std::uint32_t epoch_;
   std::uint64_t everyone_;  // one bit per child
-  kernels::Pages memory_;
+  std::optional<kernels::Pages> own_memory_;
+  std::span<std::byte> memory_;
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<const std::byte*> in_place_;  // per slot and child: a contribution elsewhere, not yet summed; or nullptr

@@ -335,16 +335,30 @@ std::unique_ptr<transport::KeptMemory> Comm::keep_registered(std::span<const std
 
 std::string Comm::announce(RegisteredMemory& memory) {
   std::vector<std::shared_ptr<local::Regions>> to;
+  bool connected = false;
   if (local_) {
     to = {local_->group->regions()};
   } else {
-    static_cast<void>(ask([&to](Communicator& c, const Done& done) {
+    static_cast<void>(ask([&](Communicator& c, const Done& done) {
       to = c.regions();
+      const CommunicatorInfo info = c.info();
+      connected = info.lanes_shared + info.links_shared > 0;
       done({});
     }));
   }
-  if (to.empty()) return "no other rank of this communicator shares memory with this one";
   const auto* at = static_cast<const std::byte*>(memory.address);
+  // Connections come and go: those of a tree that is not there yet will find it.
+  if (!local_) {
+    auto range = transport::find_shared({at, memory.bytes});
+    if (!range) return range.error().message;
+    if (to.empty()) transport::keep_huge_pages(*range);  // else ranks have it mapped for writing, or will
+    memory.lent = thread_->lend(at, std::move(*range));
+  }
+  if (to.empty()) {
+    return memory.lent != nullptr && connected
+               ? ""
+               : "no other rank of this communicator, and no aggregator, shares memory with this one";
+  }
   for (const auto& regions : to) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;

@@ -132,6 +132,7 @@ void PacketConnection::take_refuse(RefuseReason reason) {
 void PacketConnection::take_challenge(const Handshake& handshake) {
   if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a repeat waits for its turn
   cookie_ = handshake.cookie;
+  attempts_ = 0;  // the way is good: a lost answer is asked for again as soon as at the beginning
   send_open();
 }
 

@@ -8,7 +8,8 @@
 // come, the latest packet's number, and a bitmap of the 64 before it. A packet is given up when three later ones came,
 // or one that was sent some time later (as RFC 8985 and RFC 9002 do), more of both where packets overtake each other;
 // its range of the stream is sent again under a new number. When nothing is heard for a time-out (RFC 6298, doubled
-// each time), the oldest range is sent again; when nothing is heard twice, all ranges.
+// each time), the oldest range is sent again; when nothing is heard twice, all ranges, and from then on two packets at
+// each time-out, so that one that is lost does not cost another, doubled time-out (RFC 9002, section 6.2.4).
 //
 // Receiving. Bytes in order go straight to the reader. The receiver says how far the sender may go; a reader that stops
 // (NotYet) stops the sender, and a sender without credit asks by pings whether there is some.
@@ -120,6 +121,7 @@ class Flow {
   [[nodiscard]] bool credit_news() const noexcept;
   void drop_stale_lost() noexcept;
   void time_out(TimePoint now);
+  void note_credit_blocked(TimePoint now) noexcept;
   [[nodiscard]] TimePoint times_out_at() const noexcept;
 
   const PacketSettings& settings_;
@@ -164,7 +166,7 @@ class Flow {
   bool finish_sent_ = false;
   bool finish_acknowledged_ = false;
   bool ping_wanted_ = false;
-  bool probe_wanted_ = false;
+  std::uint32_t probes_wanted_ = 0;  // packets that go now whatever the window says
   TimePoint ask_credit_at_ = TimePoint::max();
   std::uint32_t credit_asked_ = 0;                        // times in a row
   TimePoint waiting_since_{};                             // for an answer, or a sign of life

@@ -117,6 +117,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
                              round_trip_.smoothed());
   }
   if (fresh_lost_ > 0) congestion_.lost(fresh_lost_, now, round_trip_.smoothed());
+  note_credit_blocked(now);
 }
 
 /// Most of what an acknowledgement tells was in the one before it, and is not looked at again.

@@ -28,7 +28,7 @@ bool Flow::credit_news() const noexcept {
 
 bool Flow::wants_to_send(TimePoint now) const noexcept {
   if (!open_) return false;
-  if (acknowledge_now_ || acknowledge_at_ <= now || ping_wanted_ || probe_wanted_ || credit_news()) return true;
+  if (acknowledge_now_ || acknowledge_at_ <= now || ping_wanted_ || probes_wanted_ > 0 || credit_news()) return true;
   return (!lost_.empty() || has_new()) && window_open(now);
 }
 
@@ -44,9 +44,7 @@ bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (acknowledge_now_ || acknowledge_at_ <= now || credit_news()) {
     if (send_plain(sink, 0, now) == Sent::port_full) return true;
   }
-  if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
-    ask_credit_at_ = now + round_trip_.timeout(credit_asked_);
-  }
+  note_credit_blocked(now);
   return wants_to_send(now);
 }
 
@@ -55,13 +53,14 @@ Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
   const bool some = !lost_.empty() || has_new();
   const bool open = window_open(now);
   window_limited_ = some && !open;
-  if (some && (open || probe_wanted_)) {
-    // After several time-outs in a row the path may have become one that swallows large packets.
+  if (some && (open || probes_wanted_ > 0)) {
+    // After several time-outs in a row the path may have become one that swallows large packets: the first probe is
+    // small.
     const std::size_t bytes_max =
-        probe_wanted_ && backoff_ >= 3 ? kDatagramBytesMin - head_bytes_ : payload_bytes_max();
+        probes_wanted_ > 1 && backoff_ >= 3 ? kDatagramBytesMin - head_bytes_ : payload_bytes_max();
     return lost_.empty() ? send_new(sink, now) : send_again(sink, bytes_max, now);
   }
-  if (ping_wanted_ || probe_wanted_) return send_plain(sink, packet_flags::kPing, now);
+  if (ping_wanted_ || probes_wanted_ > 0) return send_plain(sink, packet_flags::kPing, now);
   return Sent::nothing_to_send;
 }
 
@@ -148,7 +147,8 @@ void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, 
   if (asks) {
     if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
     last_asked_ = now;
-    ping_wanted_ = probe_wanted_ = false;
+    ping_wanted_ = false;
+    if (probes_wanted_ > 0) --probes_wanted_;
     if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
   }
   sent_.add(offset, bytes, fin, asks, now);

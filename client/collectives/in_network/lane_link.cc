@@ -143,6 +143,15 @@ void LaneLink::pump() {
   }
 }
 
+/// What would be staged, because a part of it must not be written over the input: whole as it lies there, it goes
+/// straight to where it belongs.
+bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
+  if (over_ || header.type != FrameType::result) return false;
+  const Placement placement = place_result(header);
+  const auto* const place = std::get_if<Accept>(&placement);
+  return place != nullptr && !place->payload.empty() && place->payload.data() == staging(prefix_);
+}
+
 Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
   if (over_) return Reject{{Errc::peer_gone, "the lane is over"}};
   switch (header.type) {
@@ -196,7 +205,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   const auto text = [&] { return std::string(reinterpret_cast<const char*>(payload.data()), payload.size()); };
   switch (header.type) {
     case FrameType::result:
-      return take_result(header, payload);
+      return take_result(payload);
     case FrameType::ready:
       ready_ = true;
       return user_.lane_ready(settings_.lane);
@@ -214,10 +223,12 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   }
 }
 
-void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
+void LaneLink::take_result(std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
-  if (!payload.empty() && payload.data() == staging(e.sequence))
-    std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
+  if (std::byte* const place = payload.empty() ? nullptr : e.operation->result_of(e.segment); place != payload.data()) {
+    std::memcpy(place, payload.data(), payload.size());
+    if (payload.data() != staging(e.sequence)) channel_->give_back(payload);
+  }
   Operation& operation = *e.operation;
   if (operation.staged && !payload.empty())
     operation.staged->result_landed({operation.result_of(e.segment), payload.size()});
