@@ -90,6 +90,14 @@ bool set_attach(ClientSettings& s, std::string_view value) {
   return s.attach || value == "off";
 }
 
+bool set_gpudirect(ClientSettings& s, std::string_view value) {
+  if (value == "auto") return s.gpudirect = gpu::DirectMode::automatic, true;
+  if (value == "off") return s.gpudirect = gpu::DirectMode::off, true;
+  if (value == "dma-buf") return s.gpudirect = gpu::DirectMode::dma_buf, true;
+  if (value == "peer-memory") return s.gpudirect = gpu::DirectMode::peer_memory, true;
+  return false;
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -129,7 +137,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 18> kSettings{{
+constexpr std::array<Setting, 19> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -156,6 +164,10 @@ constexpr std::array<Setting, 18> kSettings{{
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},
+    {{"gpudirect", "TRIBUTARY_GPUDIRECT", "auto", "auto, off, dma-buf or peer-memory",
+      "Where transport is verbs: how the network reads and writes the memory of GPUs in large in-network operations. "
+      "auto tries dma-buf, then nvidia_peermem; off has all data go by way of pinned host memory."},
+     set_gpudirect},
     {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
       "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
       "payloads, "
