@@ -109,7 +109,8 @@ class Lane {
     std::uint64_t arrived = 0;   // children, one bit each
     std::uint64_t with_data = 0;
     std::uint64_t wants_result = 0;
-    FrameHeader first;  // what was asked for, by the first child
+    FrameHeader first;        // what was asked for, by the first child
+    std::uint32_t place = 0;  // among the slots; sequence mod window, without another division
     std::uint32_t first_child = 0;
     std::uint32_t payload_bytes = 0;
     std::uint32_t reduced = 0;  // data of children [0, reduced) is summed in the lowest of them's buffer
