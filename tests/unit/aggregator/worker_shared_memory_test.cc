@@ -1,5 +1,6 @@
 // A worker and children that share memory: contributions are summed where the children's programs have them, results
 // read from the worker's slots, and what a child has taken back is in nobody's result.
+#include <algorithm>
 #include <cstring>
 
 #include "aggregator/worker/worker.h"
@@ -55,8 +56,10 @@ class WorkerSharedMemory : public ::testing::Test {
       c.aggregator = "here";
       c.group = kGroup;
       c.epoch = kEpoch;
-      c.child = c.rank = i;
-      c.children = c.ranks = children;
+      c.child = i;
+      c.rank = i;
+      c.children = children;
+      c.ranks = children;
       c.window = kWindow;
       c.segment_bytes = kPayload;
       c.root = true;
