@@ -69,6 +69,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     auto chosen = rdma_address(settings.interface_name, [](const char* name) { return std::getenv(name); });
     if (!chosen) return std::unexpected(chosen.error());
     address = parts.settings.advertised_host = std::move(*chosen);
+  } else if (parts.transport_name == "dpdk") {
+    address = parts.settings.advertised_host = settings.dpdk.address();
   } else if (!settings.interface_name.empty()) {
     auto chosen = address_to_advertise(settings.interface_name, {});
     if (!chosen) return std::unexpected(chosen.error());
@@ -79,7 +81,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys));
+  auto transport =
+      make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys), settings.dpdk);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};
@@ -389,16 +392,30 @@ std::unique_ptr<transport::KeptMemory> Comm::keep_registered(std::span<const std
 
 std::string Comm::announce(RegisteredMemory& memory) {
   std::vector<std::shared_ptr<local::Regions>> to;
+  bool connected = false;
   if (local_) {
     to = {local_->group->regions()};
   } else {
-    static_cast<void>(ask([&to](Communicator& c, const Done& done) {
+    static_cast<void>(ask([&](Communicator& c, const Done& done) {
       to = c.regions();
+      const CommunicatorInfo info = c.info();
+      connected = info.lanes_shared + info.links_shared > 0;
       done({});
     }));
   }
-  if (to.empty()) return "no other rank of this communicator shares memory with this one";
   const auto* at = static_cast<const std::byte*>(memory.address);
+  // Connections come and go: those of a tree that is not there yet will find it.
+  if (!local_) {
+    auto range = transport::find_shared({at, memory.bytes});
+    if (!range) return range.error().message;
+    if (to.empty()) transport::keep_huge_pages(*range);  // else ranks have it mapped for writing, or will
+    memory.lent = thread_->lend(at, std::move(*range));
+  }
+  if (to.empty()) {
+    return memory.lent != nullptr && connected
+               ? ""
+               : "no other rank of this communicator, and no aggregator, shares memory with this one";
+  }
   for (const auto& regions : to) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;

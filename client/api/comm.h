@@ -22,8 +22,9 @@ struct RegisteredMemory {
   const void* address = nullptr;
   std::size_t bytes = 0;
   std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport registers nothing
+  std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection of the transport's reads it where it is
   std::vector<local::AnnouncedRange> announced{};
-  std::string not_shared{};  // why ranks of the same host do not map it
+  std::string not_shared{};  // why nobody on this host maps it
 };
 
 class Comm {

@@ -282,7 +282,7 @@ void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const
 void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
   switch (peer_class) {
     case PeerClass::collective:
-      return runner_->sent();
+      return runner_->sent(cookie);
     case PeerClass::message:
       messages_.sent(peer, cookie);
       return finalize_when_idle();

@@ -172,6 +172,15 @@ void LaneLink::pump() {
   }
 }
 
+/// What would be staged, because a part of it must not be written over the input: whole as it lies there, it goes
+/// straight to where it belongs.
+bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
+  if (over_ || header.type != FrameType::result) return false;
+  const Placement placement = place_result(header);
+  const auto* const place = std::get_if<Accept>(&placement);
+  return place != nullptr && !place->payload.empty() && place->payload.data() == staging(prefix_);
+}
+
 Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
   if (over_) return Reject{{Errc::peer_gone, "the lane is over"}};
   switch (header.type) {
@@ -226,7 +235,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   const auto text = [&] { return std::string(reinterpret_cast<const char*>(payload.data()), payload.size()); };
   switch (header.type) {
     case FrameType::result:
-      return take_result(header, payload);
+      return take_result(payload);
     case FrameType::ready:
       ready_ = true;
       return user_.lane_ready(settings_.lane);
@@ -244,15 +253,15 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   }
 }
 
-void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
+void LaneLink::take_result(std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
   Operation& operation = *e.operation;
-  if (!payload.empty() && overwrites(operation)) {
-    std::byte* const to = operation.result_of(e.segment);
+  if (std::byte* const to = payload.empty() ? nullptr : operation.result_of(e.segment); to != payload.data()) {
     if (operation.direct) {
       direct_lane(operation.direct->device().get())->bring(e.sequence, to, payload.size());
     } else {
       std::memcpy(to, payload.data(), payload.size());
+      if (payload.data() != staging(e.sequence)) channel_->give_back(payload);
     }
   }
   if (operation.staged && !payload.empty())

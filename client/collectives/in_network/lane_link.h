@@ -114,6 +114,7 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
 
+  bool takes_in_place(transport::Channel& channel, const FrameHeader& header) override;
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
@@ -133,7 +134,7 @@ class LaneLink final : public transport::ChannelHandler {
   /// nullptr: prepare() has not made one.
   [[nodiscard]] DirectLane* direct_lane(const DirectDevice* device) const noexcept;
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
-  void take_result(const FrameHeader& header, std::span<std::byte> payload);
+  void take_result(std::span<std::byte> payload);
   void fail(const std::string& reason);
   [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
   [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept {

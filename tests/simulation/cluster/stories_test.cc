@@ -119,6 +119,33 @@ TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
   }
 }
 
+// Long rings run as two strands that take rounds by turns, on some ranks in place and on others not; also what a lost
+// tree has left of an operation.
+TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) {
+  for (const bool trees : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      ClusterSettings settings{.seed = seed, .window = 8, .segment_bytes = 16384};
+      settings.network.link.jitter = 400us;
+      Cluster cluster(settings);
+      cluster.manager().reachable = trees;
+      cluster.manager().levels = 1;
+      cluster.add_group(3 + static_cast<std::uint32_t>(seed % 3), 1,
+                        {.calls = 6, .count_max = 3'000'000, .only = Collective::all_reduce});
+      if (trees) {
+        cluster.network().call_at(cluster.network().now() + 5ms * seed, [&] {
+          for (auto& a : cluster.aggregators()) a->kill();
+        });
+      }
+      ASSERT_TRUE(cluster.run(120s)) << "seed " << seed << "\n" << cluster.describe();
+      ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+      for (auto& rank : cluster.groups()[0]) {
+        EXPECT_FALSE(rank->failure()) << cluster.describe();
+        EXPECT_GT(rank->communicator().info().bytes_fallback, 0U);
+      }
+    }
+  }
+}
+
 // Invariant 7: a rank that is lost, or hangs, is an error on every other rank within the time-out, with its name, the
 // operation and the segment.
 TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
