@@ -193,8 +193,9 @@ TEST_F(DirectCalls, KeepNoMoreAllocationsThanSoMany) {
     memory.push_back(std::make_unique<DeviceBytes>(Stager::kDirectBytesMin));
     const CallBuffers buffers{.recv = memory.back()->pointer(), .recv_bytes = Stager::kDirectBytesMin};
     ASSERT_TRUE(direct(buffers)->keep(transport));
-    if (i == 5)  // used again, and so not one of the first to go
+    if (i == 5) {  // used again, and so not one of the first to go
       ASSERT_TRUE(direct({.recv = memory[0]->pointer(), .recv_bytes = Stager::kDirectBytesMin})->keep(transport));
+    }
   }
   EXPECT_EQ(transport.kept.size(), GpuMemory::kAllocationsMax);
   EXPECT_EQ(transport.kept.count(memory[0]->pointer()), 1U);
