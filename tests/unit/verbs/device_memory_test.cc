@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <set>
 #include <string>
 #include <vector>
@@ -104,7 +105,7 @@ class DeviceRegistrations : public testing::Test {
   DeviceRegistrations() {
     calls.clear();
     dma_buf_answer = plain_answer = 0;
-    std::strcpy(device.name, "mlx5_3");
+    std::strncpy(device.name, "mlx5_3", sizeof device.name - 1);
     context.device = &device;
     domain.context = &context;
   }
@@ -186,15 +187,15 @@ TEST_F(CachedRegistrations, AreMadeOnceForEveryAccessAndFoundByParts) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache();
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
-  EXPECT_EQ(calls.size(), 3U);  // read, written, and local
+  EXPECT_EQ(calls.size(), 2U);  // what windows are bound to, and local
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
   const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
   ASSERT_TRUE(part);
   EXPECT_EQ((*part)->memory().data(), memory_at(kBase, 1).data());
   EXPECT_TRUE((*part)->covers(memory_at(kBase + 4096, 1).data(), 100));
-  EXPECT_EQ(calls.size(), 3U);
-  EXPECT_EQ(statistics.memory_regions, 3U);
-  EXPECT_EQ(statistics.bytes_registered, std::size_t{3} << 20);
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(statistics.memory_regions, 2U);
+  EXPECT_EQ(statistics.bytes_registered, std::size_t{2} << 20);
 }
 
 TEST_F(CachedRegistrations, GoWithTheMemory) {
@@ -204,7 +205,7 @@ TEST_F(CachedRegistrations, GoWithTheMemory) {
   kept.clear();
   registrations.forget(memory_at(kBase, 1 << 20));
   EXPECT_EQ(statistics.memory_regions, 0U);
-  EXPECT_EQ(statistics.registrations, 3U);
+  EXPECT_EQ(statistics.registrations, 2U);
 }
 
 // The end of the old promise is still to come when the new one is made.
@@ -218,9 +219,9 @@ TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
   kept.erase(1);
   registrations.forget(memory_at(kBase, 1 << 20));
-  EXPECT_EQ(statistics.memory_regions, 3U);
+  EXPECT_EQ(statistics.memory_regions, 2U);
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
-  EXPECT_EQ(statistics.registrations, 6U);
+  EXPECT_EQ(statistics.registrations, 4U);
 }
 
 TEST_F(CachedRegistrations, AreTriedWhereEachPayloadIsRegisteredByItself) {
