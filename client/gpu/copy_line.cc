@@ -120,13 +120,13 @@ void CopyLine::launch(Copy copy) {
     flying_.pop_front();
     land(std::move(oldest));
   }
-  end(copy, result);
+  end(std::move(copy), result);
 }
 
 void CopyLine::land(Flying flying) {
   const CudaResult result = wait_for(flying.event);
   free_.push_back(flying.event);
-  end(flying.copy, result);
+  end(std::move(flying.copy), result);
 }
 
 CudaResult CopyLine::wait_for(kernels::cuda::EventHandle event) {
@@ -139,9 +139,10 @@ CudaResult CopyLine::wait_for(kernels::cuda::EventHandle event) {
   return driver.event_synchronize(event);
 }
 
-void CopyLine::end(const Copy& copy, CudaResult result) {
-  copy.done(result == CudaResult::success ? Status{}
-                                          : std::unexpected(cuda_error(context_->driver(), result, copy.what)));
+// What `done` holds is gone before drain() returns: it may be what keeps the line itself.
+void CopyLine::end(Copy copy, CudaResult result) {
+  std::exchange(copy.done, nullptr)(
+      result == CudaResult::success ? Status{} : std::unexpected(cuda_error(context_->driver(), result, copy.what)));
   {
     const std::lock_guard lock(mutex_);
     --unfinished_;

@@ -54,7 +54,7 @@ class CopyLine {
   void launch(Copy copy);
   void land(Flying flying);
   [[nodiscard]] CudaResult wait_for(kernels::cuda::EventHandle event);
-  void end(const Copy& copy, CudaResult result);
+  void end(Copy copy, CudaResult result);
 
   const std::shared_ptr<Context> context_;
   kernels::cuda::StreamHandle stream_ = nullptr;

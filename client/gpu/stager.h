@@ -29,7 +29,7 @@ class Stager {
   Stager(const Stager&) = delete;
   Stager& operator=(const Stager&) = delete;
   /// After all copies.
-  ~Stager() = default;
+  ~Stager() { drain(); }
 
   /// nullptr: all of it is host memory. Else a call to begin(). Any thread.
   [[nodiscard]] Result<std::shared_ptr<StagedCall>> stage(const CallBuffers& buffers);

@@ -145,7 +145,9 @@ void call_everything(tributary_comm* comm, std::uint32_t rank, std::size_t count
   EXPECT_EQ(difference(inputs[2], recv.content()), "") << "broadcast";
   ASSERT_EQ(tributary_reduce(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, 1, comm, nullptr),
             TRIBUTARY_OK);
-  if (rank == 1) EXPECT_EQ(difference(expected, recv.content()), "") << "reduce";
+  if (rank == 1) {
+    EXPECT_EQ(difference(expected, recv.content()), "") << "reduce";
+  }
 }
 
 TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {

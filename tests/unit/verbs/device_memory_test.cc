@@ -1,0 +1,257 @@
+// How memory that the processor does not reach is registered: which way is tried when, what is said of those that
+// failed, and what the cache makes of it. The calls of libibverbs are this program's own.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "verbs/device_registration.h"
+#include "verbs/registrations.h"
+
+#undef ibv_reg_mr
+
+namespace {
+
+struct Call {
+  std::string name;
+  std::uint64_t address = 0, offset = 0;
+  std::size_t bytes = 0;
+  unsigned rights = 0;
+};
+std::vector<Call> calls;
+int dma_buf_answer = 0, plain_answer = 0;  // errno; 0: good
+std::set<ibv_mr*> living;
+
+ibv_mr* answer(ibv_pd* domain, const Call& call, int error) {
+  calls.push_back(call);
+  if (error != 0) {
+    errno = error;
+    return nullptr;
+  }
+  auto* const region = new ibv_mr{};
+  region->pd = domain;
+  region->context = domain->context;
+  region->addr = reinterpret_cast<void*>(call.offset);  // as libibverbs has it for a dma-buf
+  region->length = call.bytes;
+  region->lkey = static_cast<std::uint32_t>(calls.size());
+  living.insert(region);
+  return region;
+}
+
+}  // namespace
+
+extern "C" {
+ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int rights) {
+  return answer(domain,
+                {"plain", reinterpret_cast<std::uint64_t>(address), reinterpret_cast<std::uint64_t>(address), bytes,
+                 static_cast<unsigned>(rights)},
+                plain_answer);
+}
+ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t, unsigned rights) {
+  return ibv_reg_mr(domain, address, bytes, static_cast<int>(rights));
+}
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t bytes, std::uint64_t iova, int descriptor,
+                          int rights) {
+  EXPECT_NE(fcntl(descriptor, F_GETFD), -1);
+  return answer(domain, {"dma-buf", iova, offset, bytes, static_cast<unsigned>(rights)}, dma_buf_answer);
+}
+int ibv_dereg_mr(ibv_mr* region) {
+  EXPECT_EQ(living.erase(region), 1U);
+  delete region;
+  return 0;
+}
+const char* ibv_get_device_name(ibv_device* device) {
+  return device->name;
+}
+}
+
+namespace tributary::transport::verbs {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Some addresses that nobody may touch.
+std::span<const std::byte> memory_at(std::uint64_t address, std::size_t bytes) {
+  return {reinterpret_cast<const std::byte*>(address), bytes};  // NOLINT(performance-no-int-to-ptr)
+}
+constexpr std::uint64_t kBase = 0x7000'0000'0000;
+
+class Gpu final : public DeviceMemory {
+ public:
+  std::vector<DeviceWay> ways() const override { return allowed; }
+  Result<DmaBuf> dma_buf(std::span<const std::byte> memory) override {
+    if (no_dma_buf) return fail(Errc::unsupported, "the driver gives none");
+    descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return DmaBuf{.descriptor = descriptor, .offset = reinterpret_cast<std::uint64_t>(memory.data()) % 4096};
+  }
+  Status copy(std::byte*, const std::byte*, std::size_t) override { return {}; }
+  void reached(const std::string& device, std::optional<DeviceWay> way, const std::string& others) override {
+    said.push_back(device + ": " + (way ? to_string(*way) : "none") + (others.empty() ? "" : "; ") + others);
+  }
+  std::vector<DeviceWay> allowed{DeviceWay::dma_buf, DeviceWay::peer_memory};
+  bool no_dma_buf = false;
+  int descriptor = -1;
+  std::vector<std::string> said;
+};
+
+class DeviceRegistrations : public testing::Test {
+ protected:
+  DeviceRegistrations() {
+    calls.clear();
+    dma_buf_answer = plain_answer = 0;
+    std::strncpy(device.name, "mlx5_3", sizeof device.name - 1);
+    context.device = &device;
+    domain.context = &context;
+  }
+  ~DeviceRegistrations() override { EXPECT_TRUE(living.empty()); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const Call& call : calls) all.push_back(call.name);
+    return all;
+  }
+
+  ibv_device device{};
+  ibv_context context{};
+  ibv_pd domain{};
+  std::shared_ptr<Gpu> gpu = std::make_shared<Gpu>();
+};
+
+TEST_F(DeviceRegistrations, AreOfADmaBufFirst) {
+  const auto made = register_device_memory(domain, memory_at(kBase + 100, 5000), IBV_ACCESS_LOCAL_WRITE, *gpu);
+  ASSERT_TRUE(made);
+  ASSERT_THAT(names(), ElementsAre("dma-buf"));
+  EXPECT_EQ(calls[0].address, kBase + 100);  // by the addresses that work requests will name
+  EXPECT_EQ(calls[0].offset, 100U);
+  EXPECT_EQ(calls[0].bytes, 5000U);
+  EXPECT_EQ(calls[0].rights, static_cast<unsigned>(IBV_ACCESS_LOCAL_WRITE));
+  EXPECT_EQ(fcntl(gpu->descriptor, F_GETFD), -1);  // the registration needs it no more
+  EXPECT_THAT(gpu->said, ElementsAre("mlx5_3: as a dma-buf"));
+}
+
+TEST_F(DeviceRegistrations, AreByTheModuleWhereTheDeviceRefusesDmaBufs) {
+  dma_buf_answer = EOPNOTSUPP;
+  ASSERT_TRUE(register_device_memory(domain, memory_at(kBase, 5000), 0, *gpu));
+  EXPECT_THAT(names(), ElementsAre("dma-buf", "plain"));
+  EXPECT_EQ(fcntl(gpu->descriptor, F_GETFD), -1);
+  EXPECT_THAT(gpu->said, ElementsAre("mlx5_3: by nvidia_peermem; not as a dma-buf: ibv_reg_dmabuf_mr says: Operation "
+                                     "not supported"));
+}
+
+TEST_F(DeviceRegistrations, AreByTheModuleWhereTheDriverGivesNoDmaBuf) {
+  gpu->no_dma_buf = true;
+  ASSERT_TRUE(register_device_memory(domain, memory_at(kBase, 5000), 0, *gpu));
+  EXPECT_THAT(names(), ElementsAre("plain"));
+  EXPECT_THAT(gpu->said, ElementsAre("mlx5_3: by nvidia_peermem; not as a dma-buf: the driver gives none"));
+}
+
+TEST_F(DeviceRegistrations, FailWithTheReasonOfEveryWay) {
+  dma_buf_answer = EOPNOTSUPP;
+  plain_answer = EFAULT;
+  const auto made = register_device_memory(domain, memory_at(kBase, 5000), 0, *gpu);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, Errc::unsupported);
+  EXPECT_EQ(made.error().message,
+            "RDMA device mlx5_3 does not reach it: not as a dma-buf: ibv_reg_dmabuf_mr says: Operation not supported; "
+            "not by nvidia_peermem: ibv_reg_mr says: Bad address");
+  EXPECT_EQ(gpu->said.size(), 1U);
+}
+
+TEST_F(DeviceRegistrations, TryNoWayThatIsNotAllowed) {
+  for (const DeviceWay only : {DeviceWay::dma_buf, DeviceWay::peer_memory}) {
+    calls.clear();
+    gpu->allowed = {only};
+    ASSERT_TRUE(register_device_memory(domain, memory_at(kBase, 5000), 0, *gpu));
+    EXPECT_THAT(names(), ElementsAre(only == DeviceWay::dma_buf ? "dma-buf" : "plain"));
+  }
+}
+
+// ---- In the cache of a domain
+
+class CachedRegistrations : public DeviceRegistrations {
+ protected:
+  void keep(std::uint64_t number, std::span<const std::byte> memory) { kept[number] = {memory, gpu}; }
+  Registrations cache(Exposed exposed = {}) { return {domain, exposed, settings, kept, statistics}; }
+
+  VerbsSettings settings;
+  KeptRanges kept;
+  VerbsStatistics statistics;
+};
+
+TEST_F(CachedRegistrations, AreMadeOnceForEveryAccessAndFoundByParts) {
+  keep(1, memory_at(kBase, 1 << 20));
+  auto registrations = cache();
+  ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  EXPECT_EQ(calls.size(), 2U);  // what windows are bound to, and local
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
+  ASSERT_TRUE(part);
+  EXPECT_EQ((*part)->memory().data(), memory_at(kBase, 1).data());
+  EXPECT_TRUE((*part)->covers(memory_at(kBase + 4096, 1).data(), 100));
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(statistics.memory_regions, 2U);
+  EXPECT_EQ(statistics.bytes_registered, std::size_t{2} << 20);
+}
+
+TEST_F(CachedRegistrations, GoWithTheMemory) {
+  keep(1, memory_at(kBase, 1 << 20));
+  auto registrations = cache();
+  ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  kept.clear();
+  registrations.forget(memory_at(kBase, 1 << 20));
+  EXPECT_EQ(statistics.memory_regions, 0U);
+  EXPECT_EQ(statistics.registrations, 2U);
+}
+
+// The end of the old promise is still to come when the new one is made.
+TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
+  keep(1, memory_at(kBase, 1 << 20));
+  auto registrations = cache();
+  ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  registrations.forget(memory_at(kBase, 1 << 20), Registrations::Kept::is_new);
+  keep(2, memory_at(kBase, 1 << 20));
+  EXPECT_EQ(statistics.memory_regions, 0U);
+  ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  kept.erase(1);
+  registrations.forget(memory_at(kBase, 1 << 20));
+  EXPECT_EQ(statistics.memory_regions, 2U);
+  ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  EXPECT_EQ(statistics.registrations, 4U);
+}
+
+TEST_F(CachedRegistrations, AreTriedWhereEachPayloadIsRegisteredByItself) {
+  keep(1, memory_at(kBase, 1 << 20));
+  auto registrations = cache({.peers = false, .locals = false, .windows_unbounded = true});
+  ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+  EXPECT_EQ(statistics.memory_regions, 1U);  // what the device itself reads and writes
+  EXPECT_EQ(statistics.registrations, 3U);
+  const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
+  ASSERT_TRUE(part);
+  EXPECT_EQ((*part)->bytes(), 100U);
+}
+
+TEST_F(CachedRegistrations, FailWithoutATraceAndAreTriedAgainWhenAsked) {
+  keep(1, memory_at(kBase, 1 << 20));
+  auto registrations = cache();
+  dma_buf_answer = EOPNOTSUPP;
+  plain_answer = EFAULT;
+  ASSERT_FALSE(registrations.reach(memory_at(kBase, 1 << 20)));
+  EXPECT_EQ(statistics.memory_regions, 0U);
+  plain_answer = 0;
+  EXPECT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+}
+
+TEST_F(CachedRegistrations, AreNotForDevicesWithoutRightsOfTheirOwn) {
+  keep(1, memory_at(kBase, 1 << 20));
+  auto registrations = cache({.peers = true, .locals = true, .windows_unbounded = false});
+  EXPECT_FALSE(registrations.reach(memory_at(kBase, 1 << 20)));
+  EXPECT_TRUE(calls.empty());
+}
+
+}  // namespace
+}  // namespace tributary::transport::verbs
