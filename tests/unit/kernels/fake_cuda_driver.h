@@ -134,6 +134,10 @@ class FakeCudaDriver final : public cuda::CudaDriver {
     bytes = 0;
     return outcome("address_range");
   }
+  Result buffer_id(std::uint64_t& id, cuda::DeviceAddress address) override {
+    id = address;
+    return outcome("buffer_id");
+  }
   Result dma_buf(int&, cuda::DeviceAddress, std::size_t) override { return Result::not_supported; }
   Result flush_gpudirect_writes() override { return Result::not_supported; }
   Result stream_create(cuda::StreamHandle& stream) override {
