@@ -25,7 +25,8 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
 
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
                                                              bool shared_memory,
-                                                             std::shared_ptr<transport::LinkKeys> keys) {
+                                                             std::shared_ptr<transport::LinkKeys> keys,
+                                                             const RdmaWish& rdma) {
   if (name == "udp") {
     return std::make_unique<transport::UdpTransport>(
         transport::UdpSettings{.bind_address = own_address, .keys = std::move(keys)});
@@ -37,7 +38,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     settings.tcp.user_timeout = {};
     return std::make_unique<transport::NearTransport>(settings);
   }
-  return transport::VerbsTransport::create({.bind_address = own_address});
+  return transport::VerbsTransport::create(
+      {.queue_pairs = rdma.queue_pairs, .bind_address = own_address, .rails = rdma.rails});
 }
 
 Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {

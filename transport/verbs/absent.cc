@@ -18,7 +18,7 @@ class VerbsCore {};
 Status verbs_available() {
   return not_built();
 }
-std::vector<std::string> verbs_addresses() {
+std::vector<Rail> verbs_rails() {
   return {};
 }
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const VerbsSettings&) {
@@ -43,6 +43,9 @@ void VerbsTransport::accept_routed(Acceptor*) {}
 void VerbsTransport::take_routed(std::function<void(const std::shared_ptr<VerbsCore>&)>) {}
 std::unique_ptr<KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte>) {
   return nullptr;
+}
+std::uint64_t VerbsTransport::room_bytes(std::uint32_t, std::uint32_t) const {
+  return 0;
 }
 VerbsStatistics VerbsTransport::statistics() const {
   return {};
