@@ -168,7 +168,8 @@ Status Daemon::start_workers() {
 
 Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
   if (const auto names = transport::names_of_rails(settings_.rdma_devices); !names.empty()) {
-    const auto rails = transport::choose_rails({}, transport::verbs_rails(), {.names = names, .gpu = {}, .node = {}});
+    const auto rails = transport::choose_rails(transport::SystemTree(), transport::verbs_rails(),
+                                               {.names = names, .gpu = {}, .node = {}});
     if (!rails) return fail(Errc::bad_config, "rdma_devices: " + rails.error().message + ".");
     for (const transport::Rail& rail : *rails) rails_.push_back(rail.address);
   }
