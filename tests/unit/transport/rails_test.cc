@@ -19,8 +19,10 @@ class Rails : public testing::Test {
     for (int node = 0; node < 2; ++node) {
       const std::string top = std::string("/sys/devices/pci0000:") + (node == 0 ? "00" : "80");
       const std::string bus = node == 0 ? "0" : "8";
-      function(top + "/0000:" + bus + "0:01.0/0000:" + bus + "1:00.0", node, "0000:" + bus + "1:00.0", "");
-      function(top + "/0000:" + bus + "0:01.0/0000:" + bus + "2:00.0", node, "", "mlx5_" + std::to_string(2 * node));
+      function(top + "/0000:" + bus + "0:01.0/0000:" + bus + "f:00.0/0000:" + bus + "1:00.0", node,
+               "0000:" + bus + "1:00.0", "");
+      function(top + "/0000:" + bus + "0:01.0/0000:" + bus + "f:00.0/0000:" + bus + "2:00.0", node, "",
+               "mlx5_" + std::to_string(2 * node));
       function(top + "/0000:" + bus + "0:03.0/0000:" + bus + "3:00.0", node, "",
                "mlx5_" + std::to_string(2 * node + 1));
     }
