@@ -116,6 +116,7 @@ transport::NearSettings Daemon::transport_settings() const {
   tcp.busy_poll = settings_.busy_poll;
   near.shm.connections_max = settings_.connections_max;
   near.shared_memory = settings_.shared_memory;
+  near.shm.map_bytes_max = settings_.map_max;
   return near;
 }
 

@@ -130,6 +130,14 @@ constexpr std::array kSharedCounters = {
     SharedCounter{"shm_wakes_total", "Sleeping peers woken: calls to the system.", &transport::ShmStatistics::bells},
     SharedCounter{"shm_corrupt_total", "Connections closed for what the other side wrote to the shared memory.",
                   &transport::ShmStatistics::corrupt},
+    SharedCounter{"shm_in_place_total", "Payloads that were summed where they lay.",
+                  &transport::ShmStatistics::frames_in_place},
+    SharedCounter{"shm_named_total", "Payloads that the other side read where they lay.",
+                  &transport::ShmStatistics::frames_named},
+    SharedCounter{"shm_regions_mapped_total", "Ranges of other processes' memory that were mapped for reading.",
+                  &transport::ShmStatistics::regions_mapped},
+    SharedCounter{"shm_regions_refused_total", "The same that were not: not sealed, too many, or more than map_max.",
+                  &transport::ShmStatistics::regions_refused},
 };
 
 struct UdpCounter {

@@ -28,6 +28,7 @@ struct Settings {
   std::string ready_file;
   std::string transport = "tcp";
   bool shared_memory = true;
+  std::uint64_t map_max = 8ULL << 30;
   Endpoint listen{"0.0.0.0", 7471};
   Endpoint http_listen{"0.0.0.0", 7472};
   std::string advertise;

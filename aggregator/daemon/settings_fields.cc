@@ -198,6 +198,9 @@ std::vector<Field> make_fields() {
       on_or_off("shared_memory", &S::shared_memory,
                 "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
                 "memory that they share."),
+      bytes("map_max", &S::map_max, 0, 1ULL << 44,
+            "Of registered memory of each process of this host, mapped for reading, so that its contributions are "
+            "summed where they are. What is beyond it is copied."),
       endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),
       endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
       text(

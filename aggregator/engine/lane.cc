@@ -50,20 +50,23 @@ std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, st
   return std::uint64_t{window} * segment_bytes * (children + 1U);
 }
 
-Lane::Lane(const LaneShape& shape, std::uint32_t epoch)
+Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory)
     : shape_(shape),
       epoch_(epoch),
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
-      memory_(lane_memory_bytes(shape.children, shape.window, shape.segment_bytes)),
+      memory_(memory),
       in_place_(std::size_t{shape.window} * shape.children),
       slots_(shape.window) {
+  const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
+  if (memory_.empty()) memory_ = own_memory_.emplace(bytes).bytes();
+  assert(memory_.size() >= bytes);
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
-  for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = i;
+  for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = slots_[i].place = i;
 }
 
 std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
-  return buffers_[(slot.sequence % shape_.window) * (shape_.children + 1U) + child];
+  return buffers_[std::size_t{slot.place} * (shape_.children + 1U) + child];
 }
 
 std::byte*& Lane::out_buffer(const Slot& slot) noexcept {
@@ -71,7 +74,7 @@ std::byte*& Lane::out_buffer(const Slot& slot) noexcept {
 }
 
 const std::byte*& Lane::in_place(const Slot& slot, std::uint32_t child) noexcept {
-  return in_place_[(slot.sequence % shape_.window) * shape_.children + child];
+  return in_place_[std::size_t{slot.place} * shape_.children + child];
 }
 
 const std::byte* Lane::input(const Slot& slot, std::uint32_t child) noexcept {

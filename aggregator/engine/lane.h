@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -72,13 +73,14 @@ enum class Refusal : std::uint8_t {
 
 class Lane {
  public:
-  /// Allocates all it will ever use; throws std::bad_alloc.
-  Lane(const LaneShape& shape, std::uint32_t epoch);
+  /// Allocates all it will ever use; throws std::bad_alloc. `memory`, if there is some: lane_memory_bytes() of zeros
+  /// that outlive it, and that it uses instead of its own.
+  Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory = {});
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
   /// All that it receives into and sends from, as long as it lives.
-  [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_.bytes(); }
+  [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
 
   /// Where the payload of this contribution goes: `header.payload_bytes` long.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> contribution_begins(std::uint32_t child,
@@ -107,7 +109,8 @@ class Lane {
     std::uint64_t arrived = 0;   // children, one bit each
     std::uint64_t with_data = 0;
     std::uint64_t wants_result = 0;
-    FrameHeader first;  // what was asked for, by the first child
+    FrameHeader first;        // what was asked for, by the first child
+    std::uint32_t place = 0;  // among the slots; sequence mod window, without another division
     std::uint32_t first_child = 0;
     std::uint32_t payload_bytes = 0;
     std::uint32_t reduced = 0;  // data of children [0, reduced) is summed in the lowest of them's buffer
@@ -137,7 +140,8 @@ class Lane {
   LaneShape shape_;
   std::uint32_t epoch_;
   std::uint64_t everyone_;  // one bit per child
-  kernels::Pages memory_;
+  std::optional<kernels::Pages> own_memory_;
+  std::span<std::byte> memory_;
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<const std::byte*> in_place_;  // per slot and child: a contribution elsewhere, not yet summed; or nullptr

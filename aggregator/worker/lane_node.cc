@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "aggregator/worker/session.h"
+#include "tributary/transport/shm.h"
 
 namespace tributary::aggregator {
 
@@ -25,16 +26,19 @@ std::string_view text_of(std::span<const std::byte> payload) {
 
 }  // namespace
 
-LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, transport::TimePoint now)
+LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, bool shared,
+                   transport::TimePoint now)
     : worker_(worker),
       claims_(join.claims),
       memory_bytes_(memory_bytes),
-      lane_(shape_of(join.claims), join.claims.epoch),
+      readable_(shared ? readable_memory(memory_bytes) : transport::ReadableMemory()),
+      lane_(shape_of(join.claims), join.claims.epoch, readable_.bytes()),
       kept_lane_(worker.transport_.keep_registered(lane_.memory())),
       children_(join.claims.children, nullptr),
       form_deadline_(now + worker.settings_.form_limit),
       parent_ready_(join.claims.root) {
   ++worker_.metrics_.lanes_active;
+  lend_lane();
   if (claims_.root) return;
   if (join.parent_link && worker_.settings_.link_keys) {
     parent_link_ = join.parent_link->link.name;
@@ -47,6 +51,18 @@ LaneNode::~LaneNode() {
   --worker_.metrics_.lanes_active;
   worker_.budget_.give_back(memory_bytes_ + room_bytes_);
   if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
+}
+
+/// None where the system has none to give: then results are copied.
+transport::ReadableMemory LaneNode::readable_memory(std::uint64_t bytes) {
+  auto made = transport::ReadableMemory::make(bytes);
+  return made ? std::move(*made) : transport::ReadableMemory();
+}
+
+void LaneNode::lend_lane() {
+  auto* const lender = dynamic_cast<transport::MemoryLender*>(&worker_.transport_);
+  if (readable_.bytes().empty() || lender == nullptr) return;
+  if (auto range = readable_.range()) lent_lane_ = lender->lend(readable_.bytes().data(), std::move(*range));
 }
 
 std::string LaneNode::name() const {
@@ -159,7 +175,11 @@ void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
 }
 
 void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload) {
-  if (Session* session = children_[child]; session != nullptr) session->channel().give_back(payload);
+  Session* const session = children_[child];
+  if (session == nullptr) return;
+  session->channel().give_back(payload);
+  // It had closed before its contribution was summed: who knows what was summed then.
+  if (session->channel().closed()) fail("rank " + std::to_string(session->rank()) + " has left " + name());
 }
 
 void LaneNode::fault(std::uint32_t child_a, std::uint32_t child_b, MismatchReport report) {

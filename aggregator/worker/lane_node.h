@@ -9,6 +9,7 @@
 
 #include "aggregator/engine/lane.h"
 #include "aggregator/worker/worker.h"
+#include "tributary/transport/shared_memory.h"
 
 namespace tributary::aggregator {
 
@@ -16,8 +17,9 @@ class LaneNode final : public engine::LaneOutput,
                        public transport::ChannelHandler,
                        public std::enable_shared_from_this<LaneNode> {
  public:
-  /// `memory_bytes` is reserved in the worker's budget already; the node gives it back.
-  LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, transport::TimePoint now);
+  /// `memory_bytes` is reserved in the worker's budget already; the node gives it back. `shared`: the first child is on
+  /// this host, and may read its results where they are.
+  LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memory_bytes, bool shared, transport::TimePoint now);
   ~LaneNode() override;
 
   /// Errc::denied with a sentence when this child may not, or cannot, be that one.
@@ -55,6 +57,8 @@ class LaneNode final : public engine::LaneOutput,
 
  private:
   void connect_parent(const TokenChain& tokens);
+  [[nodiscard]] static transport::ReadableMemory readable_memory(std::uint64_t bytes);
+  void lend_lane();
   void make_room(Session& session);
   void expect_result(const FrameHeader& contribution, std::size_t bytes);
   void become_ready_when_complete();
@@ -68,9 +72,10 @@ class LaneNode final : public engine::LaneOutput,
   Worker& worker_;
   const TokenClaims claims_;  // of the first child: the lane's shape and place
   const std::uint64_t memory_bytes_;
-  std::uint64_t room_bytes_ = 0;  // reserved besides, for what children may write before it is asked for
+  std::uint64_t room_bytes_ = 0;        // reserved besides, for what children may write before it is asked for
+  transport::ReadableMemory readable_;  // the lane's, where children share memory
   engine::Lane lane_;
-  std::unique_ptr<transport::KeptMemory> kept_lane_;
+  std::unique_ptr<transport::KeptMemory> kept_lane_, lent_lane_;
   std::vector<Session*> children_;
   std::vector<std::byte> text_;                                        // receives the parent's fault and failed frames
   std::optional<std::array<std::byte, kMismatchReportBytes>> report_;  // ranks disagree: every child is told

@@ -116,7 +116,7 @@ void Worker::join(Session& session, const VerifiedJoin& verified) {
   if (!draining_.empty())
     return refuse(session, {Errc::denied, "aggregator " + settings_.name + " takes no new lanes: " + draining_});
   if (auto ok = check_seal(session, verified.claims); !ok) return refuse(session, ok.error());
-  auto node = node_for(verified);
+  auto node = node_for(verified, session.channel().shares_memory());
   if (!node) return refuse(session, node.error());
   if (auto ok = (*node)->add(session, verified.claims); !ok) return refuse(session, ok.error());
   ++metrics_.joins_accepted;
@@ -142,7 +142,7 @@ void Worker::refuse(Session& session, const Error& error) {
   session.end(FrameType::refuse, error.message);
 }
 
-Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified) {
+Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified, bool shared) {
   const TokenClaims& c = verified.claims;
   const LaneKey key{c.group, c.epoch, c.lane};
   if (const auto it = nodes_.find(key); it != nodes_.end()) return it->second;
@@ -158,7 +158,7 @@ Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified)
   }
   std::shared_ptr<LaneNode> node;
   try {
-    node = std::make_shared<LaneNode>(*this, verified, bytes, transport_.now());
+    node = std::make_shared<LaneNode>(*this, verified, bytes, shared, transport_.now());
   } catch (const std::bad_alloc&) {
     budget_.give_back(bytes);
     return fail(Errc::exhausted, "the host of aggregator " + settings_.name + " has no " + std::to_string(bytes) +

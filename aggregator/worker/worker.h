@@ -129,7 +129,7 @@ class Worker final : public transport::Acceptor {
   void join(Session& session, const VerifiedJoin& verified);
   [[nodiscard]] static Status check_seal(Session& session, const TokenClaims& claims);
   void refuse(Session& session, const Error& error);
-  [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified);
+  [[nodiscard]] Result<std::shared_ptr<LaneNode>> node_for(const VerifiedJoin& verified, bool shared);
   void remember_over(const LaneKey& key);
   [[nodiscard]] bool was_over(const LaneKey& key) const;
 

@@ -4,21 +4,21 @@
 // Prints millions of packets a second that came back, after a second in which they find each other.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <sched.h>
 
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
 
+#include "bench/dpdk/start.h"
 #include "dpdk/device.h"
 #include "ethernet/control_writer.h"
 
 namespace {
 
+using namespace tributary;
 using namespace tributary::transport;
 using Steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
@@ -84,35 +84,14 @@ Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::
   return counts;
 }
 
-ethernet::MacAddress parse_mac(const char* text) {
-  rte_ether_addr mac{};
-  ethernet::MacAddress parsed;
-  if (::rte_ether_unformat_addr(text, &mac) == 0) std::memcpy(parsed.bytes.data(), mac.addr_bytes, 6);
-  return parsed;
-}
-
 int run(char** a) {
-  auto eal = dpdk::Eal::start({.memory_bytes = 128U << 20U});
-  if (!eal) return std::fprintf(stderr, "%s\n", eal.error().message.c_str()), 1;
-  const auto ours = ethernet::parse_ip(a[5]).value();
-  auto device = dpdk::Device::open(*eal, {.device = a[1], .addresses = {{ours, 120}}});
-  if (!device) return std::fprintf(stderr, "%s\n", device.error().message.c_str()), 1;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(static_cast<unsigned>(std::atoi(a[2])), &cores);
-  ::sched_setaffinity(0, sizeof cores, &cores);
-  const ethernet::UdpFlow flow{.from_mac = (*device)->host().settings().mac,
-                               .to_mac = parse_mac(a[8]),
-                               .from = ours,
-                               .to = ethernet::parse_ip(a[6]).value(),
-                               .from_port = 5000,
-                               .to_port = static_cast<std::uint16_t>(std::atoi(a[7]))};
+  const auto device = bench::open_device(a[1], a[5], a[2]);
+  if (!device) return 1;
+  const ethernet::UdpFlow flow = bench::flow_to(*device, a[6], a[7], a[8]);
   const auto frame = make_frame(flow, static_cast<std::size_t>(std::atoi(a[4])));
-  for (int wait = 0; wait < 100 && !(*device)->link_up(); ++wait) std::this_thread::sleep_for(50ms);
-  if (!(*device)->link_up()) return std::fprintf(stderr, "nobody is at the other end\n"), 1;
-  static_cast<void>(exchange(**device, flow, frame, 1s));
+  static_cast<void>(exchange(*device, flow, frame, 1s));
   const auto seconds = std::chrono::duration<double>(std::atof(a[3]));
-  const Counts counts = exchange(**device, flow, frame, std::chrono::duration_cast<Steady::duration>(seconds));
+  const Counts counts = exchange(*device, flow, frame, std::chrono::duration_cast<Steady::duration>(seconds));
   std::printf("%.3f\n", static_cast<double>(counts.back) / seconds.count() / 1e6);
   return 0;
 }

@@ -129,15 +129,16 @@ void convert_benchmark(benchmark::State& state, ConvertCase the_case) {
   const std::size_t moved = groups * 64 * (shape.read + shape.written * (shape.reads_out ? 2 : 1));
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / moved);
   const PlainConvert plain = converter.plain();
-  // Probes and plain loops write beside the arrays of the kernel: an accumulator must not run away.
-  const HugeArray scratch(groups * 64 * shape.written);
+  // An accumulator must not run away, so probes and plain loops write elsewhere; each to an array of its own, or what one
+  // wrote would still be in the last cache when the next one reads it.
+  const HugeArray probed(groups * 64 * shape.written), looped(groups * 64 * shape.written);
 
   const ConvertProbe* best = nullptr;
   double best_seconds = 0;
   for (const ConvertProbe& probe : convert_probes(shape)) {
     std::vector<double> samples;
     for (int round = 0; round < 7; ++round)
-      samples.push_back(seconds_per_call(calls, [&] { probe.run(converter.in(), scratch.data(), groups); }));
+      samples.push_back(seconds_per_call(calls, [&] { probe.run(converter.in(), probed.data(), groups); }));
     if (best == nullptr || median(samples) < best_seconds) {
       best = &probe;
       best_seconds = median(samples);
@@ -150,11 +151,11 @@ void convert_benchmark(benchmark::State& state, ConvertCase the_case) {
     const double seconds = seconds_per_call(calls, [&] { converter.run(); });
     state.SetIterationTime(seconds);
     rates.push_back(rate(seconds));
-    machine_rates.push_back(rate(seconds_per_call(calls, [&] { best->run(converter.in(), scratch.data(), groups); })));
+    machine_rates.push_back(rate(seconds_per_call(calls, [&] { best->run(converter.in(), probed.data(), groups); })));
     of_machine.push_back(rates.back() / machine_rates.back());
     if (plain == nullptr) continue;
     plain_rates.push_back(
-        rate(seconds_per_call(calls, [&] { plain(converter.in(), scratch.data(), the_case.floats); })));
+        rate(seconds_per_call(calls, [&] { plain(converter.in(), looped.data(), the_case.floats); })));
     of_plain.push_back(rates.back() / plain_rates.back());
   }
   state.counters["GB/s"] = median(rates);

@@ -115,6 +115,17 @@ def _tributary_registered(stage: Stage, folder: Path) -> Iterator[Launch]:
         yield replace(launch, environment=launch.environment | {"PEERS_REGISTERED": "1"})
 
 
+def _tributary_here(stage: Stage, folder: Path) -> Iterator[Launch]:
+    for launch in _tributary(stage, folder):
+        apart = {"TRIBUTARY_LOCAL": "off", "TRIBUTARY_HOST_ID": launch.host}  # hosts of the topology
+        yield replace(launch, environment=launch.environment | apart)
+
+
+def _tributary_here_registered(stage: Stage, folder: Path) -> Iterator[Launch]:
+    for launch in _tributary_here(stage, folder):
+        yield replace(launch, environment=launch.environment | {"PEERS_REGISTERED": "1"})
+
+
 def _gloo(stage: Stage, folder: Path) -> Iterator[Launch]:
     for rank in range(stage.ranks):
         yield Launch(
@@ -172,6 +183,24 @@ CONTESTANTS = {
             "Tributary in shared memory, buffers of its own allocator",
             _tributary_registered,
             "local",
+            shared_memory=True,
+            network=False,
+        ),
+        Contestant(
+            "tributary-here",
+            "Tributary over an aggregator on this host, by shared memory",
+            _tributary_here,
+            "in-network-1",
+            levels=1,
+            shared_memory=True,
+            network=False,
+        ),
+        Contestant(
+            "tributary-here-registered",
+            "the same, buffers of its own allocator",
+            _tributary_here_registered,
+            "in-network-1",
+            levels=1,
             shared_memory=True,
             network=False,
         ),

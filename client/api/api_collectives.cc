@@ -1,4 +1,6 @@
 // tributary.h: collectives, messages and their requests.
+#include <optional>
+
 #include "client/api/arguments.h"
 #include "client/api/guard.h"
 
@@ -40,17 +42,28 @@ tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t 
   return request->report_outcome();
 }
 
+/// A blocking call in shared memory, whose path is the shortest. nullopt: it is none.
+std::optional<tributary_status> run_here(const CollectiveCall& call, const tributary_comm* handle) {
+  const auto comm = comms().pin(handle);
+  if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+  if (!comm->local()) return std::nullopt;
+  const auto checked = check(call, comm->rank(), comm->size());
+  if (!checked) return report(checked.error(), &comm->errors());
+  const Status status = comm->run(*checked);
+  return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
+}
+
 tributary_status run(const CollectiveCall& call, tributary_comm* handle, tributary_request** out) {
   return guarded(call.function, [&]() -> tributary_status {
-    if (out != nullptr) *out = nullptr;
+    if (out == nullptr) {
+      if (const auto status = run_here(call, handle)) return *status;
+    } else {
+      *out = nullptr;
+    }
     const auto comm = live(call.function, handle);
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     const auto checked = check(call, comm->rank(), comm->size());
     if (!checked) return report(checked.error(), &comm->errors());
-    if (comm->local() && out == nullptr) {
-      const Status status = comm->run(*checked);
-      return status ? TRIBUTARY_OK : report(status.error(), &comm->errors());
-    }
     return run(
         comm, comm->local(), checked->bytes(), out,
         [&](const std::shared_ptr<Request>& request, Comm::Next next) { return comm->start(*checked, request, next); });

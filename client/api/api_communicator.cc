@@ -33,11 +33,12 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
     auto chosen = rdma_addresses(*settings, environment);
     if (!chosen) return std::unexpected(chosen.error());
     rdma.rails = std::move(*chosen);
-    return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security, rdma);
+    return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security, settings->dpdk, rdma);
   }
-  auto address = address_to_advertise(settings->interface_name, environment);
+  auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
+                                      : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, rdma);
+  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, settings->dpdk, rdma);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

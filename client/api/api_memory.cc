@@ -76,6 +76,7 @@ tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t 
     auto memory = std::make_shared<RegisteredMemory>(c.errors().id(), ptr, bytes);
     if (device) {
       if (auto ok = c.prepare_gpu(*device); !ok) return ok;
+      memory->kept = c.keep_gpu_memory({static_cast<std::byte*>(ptr), bytes});
       memory->not_shared = "it is memory of a GPU";
     } else {
       memory->kept = c.keep_registered({static_cast<const std::byte*>(ptr), bytes});
@@ -139,9 +140,10 @@ tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void*, size
   return with_comm("tributary_mem_register_dmabuf", comm, [&](const Comm&) -> Status {
     if (mem == nullptr) return fail(Errc::bad_argument, "mem is NULL");
     *mem = nullptr;
-    return fail(Errc::unsupported,
-                "no transport of this libtributary takes a dma-buf: register GPU memory by its address, as "
-                "TRIBUTARY_MEM_CUDA; its data goes by way of pinned host memory");
+    return fail(
+        Errc::unsupported,
+        "no transport of this libtributary takes a dma-buf of the caller's: register GPU memory by its address, "
+        "as TRIBUTARY_MEM_CUDA; where the driver makes dma-bufs of it, RDMA devices are given them");
   });
 }
 

@@ -71,6 +71,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
     if (!chosen) return std::unexpected(chosen.error());
     rdma.rails = std::move(*chosen);
     address = parts.settings.advertised_host = rdma.rails.front();
+  } else if (parts.transport_name == "dpdk") {
+    address = parts.settings.advertised_host = settings.dpdk.address();
   } else if (!settings.interface_name.empty()) {
     auto chosen = address_to_advertise(settings.interface_name, {});
     if (!chosen) return std::unexpected(chosen.error());
@@ -81,7 +83,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys), rdma);
+  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys),
+                                  settings.dpdk, rdma);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};
@@ -168,6 +171,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
     met->complete(status);
   };
   comm->transport_name_ = parts->transport_name;
+  comm->gpudirect_ = settings.gpudirect;
   comm->stager_ = std::make_unique<gpu::Stager>(comm->stager_hooks());
   events.over = [met, id = comm->errors_->id(), stager = comm->stager_.get()](const Error& why) {
     met->complete(std::unexpected(why));
@@ -199,17 +203,24 @@ gpu::Stager::Hooks Comm::stager_hooks() {
                    },
                .failed = [this](const Error& why) { abort_all(why); }},
       .keep = [this](std::span<const std::byte> memory) { return thread_->keep_registered(memory); },
-      .first_use = [this](gpu::CudaDriver& driver, int device) { tell_gpu_path(driver, device); }};
+      .choose = [this](gpu::CudaDriver& driver, int device) { return choose_gpu_path(driver, device); },
+      .tell = [this](const std::string& line) { tell(LogLevel::info, line); }};
 }
 
-void Comm::tell_gpu_path(gpu::CudaDriver& driver, int device) const {
-  if (!logs(LogLevel::info)) return;
-  const auto choice = gpu::choose_path({.gpu = gpu::gpu_facts(driver, device),
-                                        .host = gpu::host_facts(),
-                                        .transport = {.name = local_ ? "shared memory" : transport_name_,
-                                                      .rdma = !local_ && transport_name_ == "verbs"}});
-  log(LogLevel::info,
-      "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) + ": " + choice.sentence);
+void Comm::tell(LogLevel level, const std::string& line) const {
+  if (logs(level))
+    log(level, "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) + ": " + line);
+}
+
+gpu::PathChoice Comm::choose_gpu_path(gpu::CudaDriver& driver, int device) const {
+  const bool verbs = !local_ && transport_name_ == "verbs";
+  auto choice = gpu::choose_path(
+      {.gpu = gpu::gpu_facts(driver, device),
+       .host = gpu::host_facts(),
+       .transport = {.name = local_ ? "shared memory" : transport_name_, .rdma = verbs, .device_memory = verbs},
+       .mode = gpudirect_});
+  tell(LogLevel::info, choice.sentence);
+  return choice;
 }
 
 /// The other ranks wait for what will not come.
@@ -219,12 +230,45 @@ void Comm::abort_all(const Error& why) {
   static_cast<void>(thread_->submit([text = why.message](Communicator& c) { c.abort(text); }, Next::large));
 }
 
+namespace {
+
+gpu::CallBuffers buffers_of(const CheckedCall& call) {
+  return {.send = call.send,
+          .send_bytes = call.send_bytes,
+          .recv = call.recv,
+          .recv_bytes = call.recv_bytes,
+          .in_place = call.in_place};
+}
+
+/// Registered as long as it is not forgotten: by operations, and by the stager, whose it is.
+class GpuMemoryKept final : public transport::KeptMemory {
+ public:
+  GpuMemoryKept(gpu::Stager& stager, std::span<const std::byte> memory) : stager_(stager), memory_(memory) {}
+  GpuMemoryKept(const GpuMemoryKept&) = delete;
+  GpuMemoryKept& operator=(const GpuMemoryKept&) = delete;
+  ~GpuMemoryKept() override { stager_.forget(memory_); }
+
+ private:
+  gpu::Stager& stager_;
+  std::span<const std::byte> memory_;
+};
+
+}  // namespace
+
 Result<std::shared_ptr<gpu::StagedCall>> Comm::stage(const CheckedCall& call) {
-  return stager_->stage({.send = call.send,
-                         .send_bytes = call.send_bytes,
-                         .recv = call.recv,
-                         .recv_bytes = call.recv_bytes,
-                         .in_place = call.in_place});
+  return stager_->stage(buffers_of(call));
+}
+
+std::unique_ptr<transport::KeptMemory> Comm::keep_gpu_memory(std::span<std::byte> memory) {
+  if (local_) return nullptr;
+  const auto direct = stager_->direct({.recv = memory.data(), .recv_bytes = memory.size()});
+  if (!direct || *direct == nullptr) return nullptr;
+  const Status status = ask([direct = *direct](Communicator& c, const Done& done) {
+    done(c.prepare_direct(*direct));  // what lanes reach later they reach when an operation comes
+  });
+  if (!status)
+    tell(LogLevel::debug, "registered memory of a GPU is not reached by the network: " + status.error().message);
+  return std::make_unique<GpuMemoryKept>(*stager_, memory);
 }
 
 std::function<void(const Status&)> Comm::complete_from_outside(const std::shared_ptr<Request>& request) {
@@ -256,6 +300,11 @@ Status Comm::run(const CheckedCall& call) {
 
 Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next) {
   if (auto ok = may_start(); !ok) return ok;
+  if (!local_ && in_network_capable(call.signature.collective)) {
+    auto direct = stager_->direct(buffers_of(call));
+    if (!direct) return std::unexpected(direct.error());
+    if (*direct != nullptr) return start(call, std::move(*direct), request, next);
+  }
   auto made = stage(call);
   if (!made) return std::unexpected(made.error());
   const std::shared_ptr<gpu::StagedCall> staged = std::move(*made);
@@ -283,6 +332,17 @@ Status Comm::start(const CheckedCall& call, const std::shared_ptr<Request>& requ
     return fail(Errc::aborted, "the communicator is over");
   if (staged) staged->begin();
   return {};
+}
+
+Status Comm::start(const CheckedCall& call, std::shared_ptr<gpu::DirectCall> direct,
+                   const std::shared_ptr<Request>& request, Next next) {
+  auto operation = make_operation(call);
+  operation->direct = direct;
+  operation->on_done = [direct = std::move(direct), done = complete_from_outside(request)](const Status& status) {
+    direct->finish(status, done);
+  };
+  if (thread_->submit([o = std::move(operation)](Communicator& c) mutable { c.submit(std::move(o)); }, next)) return {};
+  return fail(Errc::aborted, "the communicator is over");
 }
 
 Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next) {
@@ -334,16 +394,30 @@ std::unique_ptr<transport::KeptMemory> Comm::keep_registered(std::span<const std
 
 std::string Comm::announce(RegisteredMemory& memory) {
   std::vector<std::shared_ptr<local::Regions>> to;
+  bool connected = false;
   if (local_) {
     to = {local_->group->regions()};
   } else {
-    static_cast<void>(ask([&to](Communicator& c, const Done& done) {
+    static_cast<void>(ask([&](Communicator& c, const Done& done) {
       to = c.regions();
+      const CommunicatorInfo info = c.info();
+      connected = info.lanes_shared + info.links_shared > 0;
       done({});
     }));
   }
-  if (to.empty()) return "no other rank of this communicator shares memory with this one";
   const auto* at = static_cast<const std::byte*>(memory.address);
+  // Connections come and go: those of a tree that is not there yet will find it.
+  if (!local_) {
+    auto range = transport::find_shared({at, memory.bytes});
+    if (!range) return range.error().message;
+    if (to.empty()) transport::keep_huge_pages(*range);  // else ranks have it mapped for writing, or will
+    memory.lent = thread_->lend(at, std::move(*range));
+  }
+  if (to.empty()) {
+    return memory.lent != nullptr && connected
+               ? ""
+               : "no other rank of this communicator, and no aggregator, shares memory with this one";
+  }
   for (const auto& regions : to) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;

@@ -22,8 +22,9 @@ struct RegisteredMemory {
   const void* address = nullptr;
   std::size_t bytes = 0;
   std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport registers nothing
+  std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection of the transport's reads it where it is
   std::vector<local::AnnouncedRange> announced{};
-  std::string not_shared{};  // why ranks of the same host do not map it
+  std::string not_shared{};  // why nobody on this host maps it
 };
 
 class Comm {
@@ -68,6 +69,9 @@ class Comm {
 
   /// Makes ready what calls with memory of this GPU need.
   [[nodiscard]] Status prepare_gpu(int device) { return stager_->prepare(device); }
+  /// Registers memory of a GPU, if the network can reach it; what was registered goes with the promise. nullptr: its
+  /// data will be staged.
+  [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_gpu_memory(std::span<std::byte> memory);
 
   /// Waits until every rank has called it; bounded by the time-out.
   [[nodiscard]] Status finalize() { return finalize(false); }
@@ -79,9 +83,12 @@ class Comm {
  private:
   enum class Phase : std::uint8_t { open, finalizing, finalized };
   [[nodiscard]] Status may_start() const;
+  [[nodiscard]] Status start(const CheckedCall& call, std::shared_ptr<gpu::DirectCall> direct,
+                             const std::shared_ptr<Request>& request, Next next);
   [[nodiscard]] gpu::Stager::Hooks stager_hooks();
   [[nodiscard]] Result<std::shared_ptr<gpu::StagedCall>> stage(const CheckedCall& call);
-  void tell_gpu_path(gpu::CudaDriver& driver, int device) const;
+  [[nodiscard]] gpu::PathChoice choose_gpu_path(gpu::CudaDriver& driver, int device) const;
+  void tell(LogLevel level, const std::string& line) const;
   void abort_all(const Error& why);
   /// For the end of a staged call, which comes on a thread of its own: whoever drives looks up.
   [[nodiscard]] std::function<void(const Status&)> complete_from_outside(const std::shared_ptr<Request>& request);
@@ -97,8 +104,9 @@ class Comm {
   const std::uint64_t process_;
   const std::shared_ptr<CommErrors> errors_;
   std::atomic<Phase> phase_{Phase::open};
-  std::shared_ptr<local::GroupCalls> local_;  // set while it is made
-  std::string transport_name_;                // set while it is made
+  std::shared_ptr<local::GroupCalls> local_;                // set while it is made
+  std::string transport_name_;                              // set while it is made
+  gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set while it is made
   std::unique_ptr<ProgressThread> thread_;
   std::unique_ptr<gpu::Stager> stager_;  // after the thread, of which its copies' ends make use
 };

@@ -22,22 +22,28 @@ tributary_status guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-/// The communicator behind a handle; nullptr, with the error reported, for one that is not live or not this process's.
-[[nodiscard]] inline std::shared_ptr<Comm> live(const char* function, const tributary_comm* handle) {
-  auto comm = comms().find(handle);
+/// False, with the error reported, where there is no communicator or one of another process.
+template <class Found>
+[[nodiscard]] bool usable(const char* function, const tributary_comm* handle, const Found& comm) {
   if (!comm) {
     report(Errc::bad_argument, std::string(function) + (handle == nullptr ? ": comm is NULL"
                                                                           : ": comm is no live communicator: it was "
                                                                             "destroyed or aborted, or never was one"));
-    return nullptr;
+    return false;
   }
   if (!comm->of_this_process()) {
     report(
         Errc::bad_argument,
         std::string(function) + ": comm was made before a fork: only the process that made a communicator can use it");
-    return nullptr;
+    return false;
   }
-  return comm;
+  return true;
+}
+
+/// The communicator behind a handle; nullptr, with the error reported, for one that is not live or not this process's.
+[[nodiscard]] inline std::shared_ptr<Comm> live(const char* function, const tributary_comm* handle) {
+  auto comm = comms().find(handle);
+  return usable(function, handle, comm) ? std::move(comm) : nullptr;
 }
 
 }  // namespace tributary::client

@@ -25,10 +25,32 @@ enum class HandleKind : std::uint8_t { communicator = 1, request = 2, memory = 3
 /// that is removed by one thread stays alive for another that is using it.
 template <class Opaque, class T, HandleKind kind>
 class HandleTable {
+  struct Place;
+
  public:
   static constexpr std::size_t kPlacesPerChunk = 1024;
   static constexpr std::size_t kChunksMax = 1024;
   static constexpr std::size_t kPlacesMax = kPlacesPerChunk * kChunksMax;
+
+  /// The object behind a handle, for one call on one thread: cheaper than find(). It lives until this is destroyed,
+  /// also when the handle ends meanwhile. A place whose object is pinned is not used again.
+  class Pinned {
+   public:
+    Pinned(Pinned&& other) noexcept : table_(other.table_), place_(std::exchange(other.place_, nullptr)) {}
+    Pinned& operator=(Pinned&&) = delete;
+    ~Pinned() {
+      if (place_ != nullptr) table_.unpin(*place_);
+    }
+    explicit operator bool() const noexcept { return place_ != nullptr; }
+    T* operator->() const noexcept { return place_->object.get(); }
+    T& operator*() const noexcept { return *place_->object; }
+
+   private:
+    friend class HandleTable;
+    Pinned(HandleTable& table, Place* place) noexcept : table_(table), place_(place) {}
+    HandleTable& table_;
+    Place* place_;
+  };
 
   /// nullptr when kPlacesMax handles are live.
   [[nodiscard]] Opaque* insert(std::shared_ptr<T> object) {
@@ -37,7 +59,7 @@ class HandleTable {
     Place& at = place_at(*place);
     std::lock_guard lock(at.mutex);
     at.object = std::move(object);
-    return to_handle(*place, at.generation);
+    return to_handle(*place, at.generation.load(std::memory_order_relaxed));
   }
 
   /// nullptr for a handle that is not live.
@@ -45,7 +67,18 @@ class HandleTable {
     const Place* at = place_of(handle);
     if (at == nullptr) return nullptr;
     std::lock_guard lock(at->mutex);
-    return at->generation == generation_of(handle) ? at->object : nullptr;
+    return at->generation.load(std::memory_order_relaxed) == generation_of(handle) ? at->object : nullptr;
+  }
+
+  /// Empty for a handle that is not live.
+  [[nodiscard]] Pinned pin(const Opaque* handle) {
+    Place* at = place_of(handle);
+    if (at == nullptr) return {*this, nullptr};
+    // Either this sees that the handle has ended, or remove() sees the pin: sequentially consistent, both.
+    at->pins.fetch_add(1);
+    if (at->generation.load() == generation_of(handle)) return {*this, at};
+    unpin(*at);
+    return {*this, nullptr};
   }
 
   /// Ends the handle; nullptr if it was not live. Of several callers one gets the object.
@@ -55,13 +88,12 @@ class HandleTable {
     std::shared_ptr<T> object;
     {
       std::lock_guard lock(at->mutex);
-      if (at->generation != generation_of(handle) || !at->object) return nullptr;
-      object = std::move(at->object);
-      at->object = nullptr;
-      ++at->generation;
+      if (at->generation.load() != generation_of(handle) || !at->object) return nullptr;
+      object = at->object;
+      at->generation.fetch_add(1);
+      at->ended.store(true);
     }
-    std::lock_guard lock(mutex_);
-    free_.push_back(index_of(handle));
+    if (at->pins.load() == 0) clear(*at);
     return object;
   }
 
@@ -78,7 +110,7 @@ class HandleTable {
       const Opaque* handle = nullptr;
       {
         std::lock_guard lock(at.mutex);
-        if (at.object && is_one(*at.object)) handle = to_handle(i, at.generation);
+        if (at.object && !at.ended.load() && is_one(*at.object)) handle = to_handle(i, at.generation.load());
       }
       if (handle == nullptr) continue;
       if (auto object = remove(handle)) then(*object);
@@ -97,7 +129,10 @@ class HandleTable {
 
   struct Place {
     mutable std::mutex mutex;
-    std::uint64_t generation = 1;  // of the present or next use; 36 bits of it travel in a handle
+    std::atomic<std::uint64_t> generation{1};  // of the present or next use; 36 bits of it travel in a handle
+    std::atomic<std::uint32_t> pins{0};
+    std::atomic<bool> ended{false};  // the handle was removed; the object goes with its last pin
+    std::size_t index = 0;
     std::shared_ptr<T> object;
   };
   using Chunk = std::array<Place, kPlacesPerChunk>;
@@ -111,6 +146,23 @@ class HandleTable {
     const std::uint64_t value =
         (generation << kGenerationShift) | (std::uint64_t{place} << kPlaceShift) | static_cast<std::uint64_t>(kind);
     return reinterpret_cast<Opaque*>(static_cast<std::uintptr_t>(value));
+  }
+
+  void unpin(Place& at) {
+    if (at.pins.fetch_sub(1) == 1 && at.ended.load()) clear(at);
+  }
+  /// By whoever ends the handle or the last pin; the first of them does it.
+  void clear(Place& at) {
+    std::shared_ptr<T> object;  // ends after the lock
+    {
+      std::lock_guard lock(at.mutex);
+      if (!at.ended.load() || at.pins.load() != 0) return;
+      object = std::move(at.object);
+      at.object = nullptr;
+      at.ended.store(false);
+    }
+    std::lock_guard lock(mutex_);
+    free_.push_back(at.index);
   }
 
   [[nodiscard]] Place* place_of(const Opaque* handle) const {
@@ -134,6 +186,7 @@ class HandleTable {
     if (used_ == kPlacesMax) return std::nullopt;
     if (used_ % kPlacesPerChunk == 0) {
       owned_.push_back(std::make_unique<Chunk>());
+      for (std::size_t i = 0; i < kPlacesPerChunk; ++i) (*owned_.back())[i].index = used_ + i;
       chunks_[used_ / kPlacesPerChunk].store(owned_.back().get(), std::memory_order_release);  // pairs with place_of()
     }
     return used_++;

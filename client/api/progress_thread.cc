@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/api/log.h"
+#include "tributary/transport/shm.h"
 
 namespace tributary::client {
 namespace {
@@ -182,6 +183,12 @@ void ProgressThread::recall() {
 std::unique_ptr<transport::KeptMemory> ProgressThread::keep_registered(std::span<const std::byte> memory) {
   std::lock_guard lock(mutex_);
   return over_ ? nullptr : transport_->keep_registered(memory);
+}
+
+std::unique_ptr<transport::KeptMemory> ProgressThread::lend(const std::byte* address, transport::SharedRange range) {
+  const std::lock_guard lock(mutex_);
+  auto* const lender = over_ ? nullptr : dynamic_cast<transport::MemoryLender*>(transport_);
+  return lender != nullptr ? lender->lend(address, std::move(range)) : nullptr;
 }
 
 void ProgressThread::run_calls() {

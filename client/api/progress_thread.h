@@ -22,6 +22,7 @@
 #include "client/api/meeting.h"
 #include "client/api/request.h"
 #include "client/core/communicator.h"
+#include "tributary/transport/shared_memory.h"
 
 namespace tributary::client {
 
@@ -64,6 +65,9 @@ class ProgressThread {
   void help();
   /// nullptr: the transport registers nothing, or is gone. Any thread.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory);
+  /// Lends it to the other sides of connections through shared memory. nullptr: there are none, or will be none. Any
+  /// thread.
+  [[nodiscard]] std::unique_ptr<transport::KeptMemory> lend(const std::byte* address, transport::SharedRange range);
   /// Sends what is queued, destroys communicator and transport, joins. Any thread but this one; the first counts.
   void stop();
 

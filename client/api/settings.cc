@@ -91,6 +91,14 @@ bool set_attach(ClientSettings& s, std::string_view value) {
   return s.attach || value == "off";
 }
 
+bool set_gpudirect(ClientSettings& s, std::string_view value) {
+  if (value == "auto") return s.gpudirect = gpu::DirectMode::automatic, true;
+  if (value == "off") return s.gpudirect = gpu::DirectMode::off, true;
+  if (value == "dma-buf") return s.gpudirect = gpu::DirectMode::dma_buf, true;
+  if (value == "peer-memory") return s.gpudirect = gpu::DirectMode::peer_memory, true;
+  return false;
+}
+
 bool set_transports(ClientSettings& s, std::string_view value) {
   s.transports = split(value);
   return std::ranges::all_of(
@@ -142,7 +150,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 17> kSettings{{
+constexpr std::array<Setting, 21> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -169,10 +177,24 @@ constexpr std::array<Setting, 17> kSettings{{
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
      set_transports},
+    {{"gpudirect", "TRIBUTARY_GPUDIRECT", "auto", "auto, off, dma-buf or peer-memory",
+      "Where transport is verbs: how the network reads and writes the memory of GPUs in large in-network operations. "
+      "auto tries dma-buf, then nvidia_peermem; off has all data go by way of pinned host memory."},
+     set_gpudirect},
     {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
-      "Where transport is udp: authenticate lets nobody else make, change or repeat a packet; encrypt hides payloads, "
+      "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
+      "payloads, "
       "too. The same on every rank."},
      set_packet_security},
+    {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
+      "Where transport is dpdk: the network device of this rank alone, as 0000:3b:00.0 or net_af_packet0,iface=eth1."},
+     [](ClientSettings& s, std::string_view value) { return s.dpdk.device = value, is_printable(value); }},
+    {{"dpdk_addresses", "TRIBUTARY_DPDK_ADDRESSES", "none; transport dpdk needs it",
+      "addresses with prefix length, separated by commas", "What this host is called at that device: 10.6.0.11/24."},
+     [](ClientSettings& s, std::string_view value) { return s.dpdk.addresses = value, is_printable(value); }},
+    {{"dpdk_gateways", "TRIBUTARY_DPDK_GATEWAYS", "none", "addresses, separated by commas",
+      "Routers for what is not on that device's link."},
+     [](ClientSettings& s, std::string_view value) { return s.dpdk.gateways = value, is_printable(value); }},
     {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
       "Independent trees that share a group's traffic, each with its own connections."},
      set_lanes},

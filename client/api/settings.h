@@ -9,28 +9,32 @@
 #include <string_view>
 #include <vector>
 
+#include "client/api/dpdk_module.h"
 #include "client/api/log.h"
 #include "client/core/communicator.h"
+#include "client/gpu/path_choice.h"
 #include "client/include/tributary/tributary.h"
 
 namespace tributary::client {
 
 struct ClientSettings {
-  std::string manager;                                   // URL; empty: no service, the fallback alone
-  PathMode path = PathMode::automatic;                   //
-  TuningMode tuning = TuningMode::automatic;             //
-  std::string tuning_file;                               // of TuningMode::table; read by rank 0 alone
-  bool local = true;                                     // ranks that all share a host use its memory
-  bool shared_memory = true;                             // over tcp: to whoever is on this host
-  bool attach = true;                                    // cross-memory attach between ranks of a host
-  std::vector<std::string> transports;                   // in order of preference; empty: the library chooses
-  PacketSecurity packet_security = PacketSecurity::off;  // over udp
-  std::uint32_t lanes = 1;                               // wanted, 1 to kLanesMax
-  std::chrono::milliseconds timeout{300'000};            // 1 ms to ten years
-  std::string interface_name;                            // empty: the library chooses
-  std::vector<std::string> rdma_devices;                 // over verbs, lane by lane; empty: the library chooses
-  std::uint32_t rdma_queue_pairs = 1;                    // over verbs: of each connection, 1 to 8
-  std::string host_id;                                   // at most kNameBytesMax; by default the host's name
+  std::string manager;                                     // URL; empty: no service, the fallback alone
+  PathMode path = PathMode::automatic;                     //
+  TuningMode tuning = TuningMode::automatic;               //
+  std::string tuning_file;                                 // of TuningMode::table; read by rank 0 alone
+  bool local = true;                                       // ranks that all share a host use its memory
+  bool shared_memory = true;                               // over tcp: to whoever is on this host
+  bool attach = true;                                      // cross-memory attach between ranks of a host
+  gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network gets at GPU memory
+  std::vector<std::string> transports;                     // in order of preference; empty: the library chooses
+  PacketSecurity packet_security = PacketSecurity::off;    // over udp
+  DpdkRank dpdk;                                           // the device of transport dpdk
+  std::uint32_t lanes = 1;                                 // wanted, 1 to kLanesMax
+  std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
+  std::string interface_name;                              // empty: the library chooses
+  std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses
+  std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8
+  std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;
   std::string token_file;       // empty: requests carry no token
   std::string job = "default";  // at most kNameBytesMax

@@ -13,20 +13,27 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
   for (const std::string& name : wanted) {
     if (name == "tcp" || name == "udp") return name;
     list += (list.empty() ? "" : ", ") + name;
+    if (name == "dpdk") {
+      const Status dpdk = dpdk_available();
+      if (dpdk) return name;
+      why += "; dpdk cannot be used: " + dpdk.error().message;
+    }
     if (name != "verbs") continue;
     const Status verbs = transport::verbs_available();
     if (verbs) return name;
-    why = "; verbs cannot be used: " + verbs.error().message;
+    why += "; verbs cannot be used: " + verbs.error().message;
   }
-  return fail(Errc::unsupported,
-              "none of the transports in TRIBUTARY_TRANSPORT (" + list +
-                  ") is built into this libtributary; it has tcp, udp and, where there is RDMA, verbs" + why);
+  return fail(Errc::unsupported, "none of the transports in TRIBUTARY_TRANSPORT (" + list +
+                                     ") is built into this libtributary; it has tcp, udp and, where there is RDMA, "
+                                     "verbs, and with DPDK's module dpdk" +
+                                     why);
 }
 
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
                                                              bool shared_memory,
                                                              std::shared_ptr<transport::LinkKeys> keys,
-                                                             const RdmaWish& rdma) {
+                                                             const DpdkRank& dpdk, const RdmaWish& rdma) {
+  if (name == "dpdk") return make_dpdk_transport(dpdk, std::move(keys));
   if (name == "udp") {
     return std::make_unique<transport::UdpTransport>(
         transport::UdpSettings{.bind_address = own_address, .keys = std::move(keys)});
@@ -43,7 +50,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
 }
 
 Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {
-  if (security != PacketSecurity::off && name != "udp") {
+  if (security != PacketSecurity::off && name != "udp" && name != "dpdk") {
     return fail(Errc::bad_config, "TRIBUTARY_PACKET_SECURITY is " + std::string(to_string(security)) +
                                       ", but the transport is " + name +
                                       ", which has no packets of ours: set TRIBUTARY_TRANSPORT=udp, or "

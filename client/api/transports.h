@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "client/api/dpdk_module.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
 
@@ -16,14 +17,15 @@ struct RdmaWish {
   std::vector<std::string> rails;  // addresses of this host's ports, lane by lane; none: own_address alone
   std::uint32_t queue_pairs = 1;
 };
-/// One of that name: "tcp", "udp", or "verbs" for RDMA. `own_address`, numeric, is where it listens; over UDP it is
-/// also the source of its connections, and over RDMA it says which device's connections it makes. `shared_memory`:
-/// "tcp" talks to processes of this host through memory. `keys`: what "udp" seals its packets with; may be nullptr.
+/// One of that name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names. `own_address`,
+/// numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it says which
+/// device's connections it makes. `shared_memory`: "tcp" talks to processes of this host through memory. `keys`: what
+/// "udp" and "dpdk" seal their packets with; may be nullptr.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name,
                                                                            const std::string& own_address,
                                                                            bool shared_memory,
                                                                            std::shared_ptr<transport::LinkKeys> keys,
-                                                                           const RdmaWish& rdma = {});
+                                                                           const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});
 /// What its connections are sealed with. Errc::bad_config where the transport of that name cannot: it has no packets of
 /// ours.
 [[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,

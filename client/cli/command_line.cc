@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <functional>
 
 #include "client/cli/cluster/cluster_layout.h"
@@ -36,15 +37,28 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const 
       ->type_name("");
 }
 
+/// Without what MPI, NCCL and PyTorch spell differently: AllReduce, allreduce, all-reduce, all_reduce.
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c != '_' && c != '-') letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return letters;
+}
+
 template <class T, class Find, class Name>
 CLI::Option* add_named(CLI::App& app, const std::string& names, T& into, const std::string& help, std::uint8_t number,
                        Find find, Name name) {
   std::string all;
   for (std::uint8_t i = 0; i < number; ++i) all += (i == 0 ? "" : ", ") + std::string(name(static_cast<T>(i)));
-  return add_parsed(app, names, into, help + ": " + all, [find, all](const std::string& text) -> Result<T> {
-    if (const auto value = find(text)) return *value;
-    return fail(Errc::bad_argument, "'" + text + "' is none of " + all);
-  });
+  return add_parsed(app, names, into, help + ": " + all,
+                    [find, name, number, all](const std::string& text) -> Result<T> {
+                      if (const auto value = find(text)) return *value;
+                      for (std::uint8_t i = 0; i < number; ++i) {
+                        if (letters_of(name(static_cast<T>(i))) == letters_of(text)) return static_cast<T>(i);
+                      }
+                      return fail(Errc::bad_argument, "'" + text + "' is none of " + all);
+                    });
 }
 
 void describe_run(CLI::App& app, const std::vector<std::string>& command, Action& action) {
@@ -133,7 +147,10 @@ void describe_explain(CLI::App& app, Action& action) {
       *sub, "collective", options->collective, "What is called", kCollectiveCount,
       [](const std::string& name) -> std::optional<Collective> {
         for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
-          if (to_string(static_cast<Collective>(i)) == name) return static_cast<Collective>(i);
+          std::string here(to_string(static_cast<Collective>(i)));
+          if (here == name) return static_cast<Collective>(i);
+          std::erase(here, '_');
+          if (here == name) return static_cast<Collective>(i);  // as MPI writes it
         }
         return std::nullopt;
       },
@@ -152,7 +169,8 @@ void describe_explain(CLI::App& app, Action& action) {
                return std::optional(*rate);
              });
   sub->add_option("--cores", options->cores, "Of each host (this machine's)")->check(CLI::Range(1U, 65536U));
-  sub->add_option("--ranks-per-host", options->ranks_per_host, "At most (1)")->check(CLI::Range(1U, 65536U));
+  sub->add_option("--ranks-per-host", options->ranks_per_host, "At most (1); as many as ranks: all on one host")
+      ->check(CLI::Range(1U, 65536U));
   add_parsed(*sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
     if (text == "table" || text == "json") return text == "json";
     return fail(Errc::bad_argument, "'" + text + "' is neither table nor json");

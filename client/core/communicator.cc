@@ -86,7 +86,8 @@ void Communicator::submit(std::unique_ptr<Operation> owned) {
   if (error_) return o.on_done(std::unexpected(*error_));
   o.number = next_number_++;
   o.called_at = now_;
-  keep_registered(o);
+  if (o.direct) settle_memory(o);
+  if (!o.direct) keep_registered(o);
   recent_[o.number % recent_.size()] = o.signature;
   operations_.push_back(std::move(owned));
   advance();
@@ -117,9 +118,47 @@ bool Communicator::copies_own_part(const Operation& o) const noexcept {
           (o.signature.collective == Collective::broadcast && o.signature.root == settings_.rank));
 }
 
+Status Communicator::prepare_direct(DirectMemory& memory) {
+  if (!trees_ || frozen_) return fail(Errc::unsupported, "in-network reduction is not in use");
+  const auto ranges = memory.keep(transport_);
+  if (!ranges) return std::unexpected(ranges.error());
+  for (auto& lane : trees_->lanes) {
+    if (auto ok = lane->prepare(transport_, memory.device(), *ranges); !ok) return ok;
+  }
+  return {};
+}
+
+/// Of an operation that has not started: its buffers stay where they are if it can go through a tree with them.
+void Communicator::settle_memory(Operation& o) {
+  if (goes_by_hosts(o) || !goes_in_network(o)) return leave_direct(o, {});
+  if (o.direct_generation == trees_->generation) return;
+  if (const Status ok = prepare_direct(*o.direct); !ok) return leave_direct(o, ok);
+  o.direct_generation = trees_->generation;
+}
+
+/// Nothing of the network touches its buffers. A rank that can have no copy of them can do nothing more for the others.
+void Communicator::leave_direct(Operation& o, const Status& why) {
+  const bool begun = o.state == Operation::State::in_network;
+  auto host = o.direct->materialize(begun, why);
+  if (!host) {
+    tell_rank_0({.type = FrameType::abort,
+                 .value = static_cast<std::uint64_t>(host.error().code),
+                 .body = "rank " + std::to_string(known_as(settings_.rank)) + ": " + host.error().message});
+    return begin_failing(host.error());
+  }
+  o.send = host->send;
+  o.recv = host->recv;
+  o.staged = std::move(host->staged);
+  o.direct.reset();
+}
+
 void Communicator::staged_input_arrived() {
   if (error_) return;
   now_ = progress_at_ = transport_.now();
+  if (waiting_recover_ && brought_down()) {
+    const ControlMessage recover = *std::exchange(waiting_recover_, std::nullopt);
+    on_recover(recover);
+  }
   if (trees_ && !frozen_) {
     for (auto& lane : trees_->lanes) lane->pump();
   }
@@ -132,8 +171,9 @@ void Communicator::staged_input_arrived() {
 void Communicator::advance() {
   if (advancing_) return;
   advancing_ = true;
-  for (Operation* next = operation(next_to_start_); next != nullptr && may_start(*next);
-       next = operation(next_to_start_)) {
+  for (Operation* next = operation(next_to_start_); next != nullptr; next = operation(next_to_start_)) {
+    if (next->direct) settle_memory(*next);
+    if (!may_start(*next)) break;
     ++next_to_start_;
     start_operation(*next);
   }
@@ -151,8 +191,12 @@ void Communicator::start_operation(Operation& o) {
     o.segments = Segmentation(o.signature, settings_.nranks, trees_->descriptor.lanes[0].segment_bytes).segments();
     if (copies_own_part(o)) {
       const std::size_t bytes = o.signature.count * o.element_bytes();
-      std::memcpy(o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0), o.send,
-                  bytes);
+      std::byte* const own = o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0);
+      if (o.direct) {
+        o.direct->device()->copy(own, o.send, bytes, [] {});
+      } else {
+        std::memcpy(own, o.send, bytes);
+      }
     }
     for (auto& lane : trees_->lanes) lane->pump();
     return;
@@ -238,7 +282,7 @@ void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const
 void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
   switch (peer_class) {
     case PeerClass::collective:
-      return runner_->sent();
+      return runner_->sent(cookie);
     case PeerClass::message:
       messages_.sent(peer, cookie);
       return finalize_when_idle();

@@ -12,6 +12,7 @@
 // welcome, so that every rank says the same of the same operation.
 // That makes the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
 #include <array>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -113,6 +114,8 @@ class Communicator final : public transport::Acceptor,
   void submit(std::unique_ptr<Operation> operation);
   /// More of the input of operations with StagedMemory is there.
   void staged_input_arrived();
+  /// Makes ready what operations with this memory need. Why they would not go as they are, if so.
+  [[nodiscard]] Status prepare_direct(DirectMemory& memory);
   void send_message(std::uint32_t peer, Message message);
   void receive_message(std::uint32_t peer, Message message);
   /// `on_done` when every rank has called it and every operation everywhere has ended.
@@ -215,6 +218,8 @@ class Communicator final : public transport::Acceptor,
   void on_commit(const ControlMessage& message);
   void on_freeze(const ControlMessage& message);
   void on_recover(const ControlMessage& message);
+  void bring_down();
+  [[nodiscard]] bool brought_down() const;
   void continue_by_fallback();
   [[nodiscard]] std::vector<Piece> remainder(const Operation& operation, std::uint64_t& segments_left) const;
   void discard(std::unique_ptr<Trees> trees);
@@ -234,6 +239,8 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] bool may_start(const Operation& operation) const;
   [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
   void next_remainder();
+  void settle_memory(Operation& operation);
+  void leave_direct(Operation& operation, const Status& why);
   void start_operation(Operation& operation);
   void run_fallback(Operation& operation, std::vector<Piece> pieces);
   void finish(Operation& operation, const Status& status);
@@ -299,7 +306,9 @@ class Communicator final : public transport::Acceptor,
   transport::TimePoint progress_at_{};             // something arrived
   std::array<Signature, 256> recent_{};            // by number: for inquiries after operations that have ended
   std::optional<ControlMessage> waiting_propose_;  // while a repair is under way
-  bool holding_ = false;                           // between propose and commit, freeze and recover: start nothing
+  std::optional<ControlMessage> waiting_recover_;  // while what it needs comes down from other memory
+  std::shared_ptr<std::atomic<std::size_t>> coming_down_ = std::make_shared<std::atomic<std::size_t>>(0);  // copies
+  bool holding_ = false;  // between propose and commit, freeze and recover: start nothing
 
   // paths
   std::unique_ptr<PeerMesh> mesh_;

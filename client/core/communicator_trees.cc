@@ -179,12 +179,17 @@ void Communicator::on_freeze(const ControlMessage& message) {
     lane->freeze();
     holdings.push_back(lane->prefix());
   }
+  bring_down();
   report_path(message.body);
   tell_rank_0({.type = FrameType::holdings, .epoch = message.epoch, .body = encode(holdings)});
 }
 
 void Communicator::on_recover(const ControlMessage& message) {
   if (!trees_ || trees_->generation != message.epoch || !frozen_ || repair_ || error_) return;
+  if (!brought_down()) {
+    waiting_recover_ = message;
+    return;
+  }
   const auto broken = [this](const Error& error) { abort(error.message); };
   auto all = decode_all_holdings(message.body);
   if (!all) return broken(all.error());
@@ -192,6 +197,24 @@ void Communicator::on_recover(const ControlMessage& message) {
   for (auto& lane : trees_->lanes) lanes.push_back(lane.get());
   repair_ = std::make_unique<Repair>(*mesh_, settings_.rank, settings_.nranks, std::move(lanes));
   if (auto ok = repair_->start(*all, [this] { continue_by_fallback(); }); !ok) broken(ok.error());
+}
+
+/// Recovery and the fallback work in host memory alone.
+void Communicator::bring_down() {
+  for (auto& o : operations_) {
+    if (o->direct && o->state != Operation::State::done) leave_direct(*o, {});
+  }
+  for (auto& lane : trees_->lanes) {
+    const auto done = [left = coming_down_] { left->fetch_sub(1); };
+    coming_down_->fetch_add(lane->descriptor().window);  // before the first can end
+    coming_down_->fetch_sub(lane->descriptor().window - lane->bring_down(done));
+  }
+}
+
+bool Communicator::brought_down() const {
+  return coming_down_->load() == 0 && std::ranges::all_of(operations_, [](const auto& o) {
+           return o->state != Operation::State::in_network || o->input_whole();
+         });
 }
 
 void Communicator::continue_by_fallback() {

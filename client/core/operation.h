@@ -7,6 +7,7 @@
 #include <string>
 
 #include "client/collectives/in_network/segmentation.h"
+#include "client/core/direct_memory.h"
 #include "client/core/staged_memory.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
@@ -26,6 +27,10 @@ struct Operation {
   std::function<void(const Status&)> on_done;  // once, on the communicator's thread
   transport::TimePoint called_at{};
   std::shared_ptr<StagedMemory> staged;  // send or recv stand for other memory; nullptr: they are the caller's own
+
+  // send and recv are not the processor's: as long as this is there it goes through a tree, or has not begun.
+  std::shared_ptr<DirectMemory> direct;
+  std::uint32_t direct_generation = 0;  // of the trees whose lanes reach them; 0: none
 
   State state = State::queued;
   std::uint64_t segments = 0;  // in-network: how many, and how many have their result

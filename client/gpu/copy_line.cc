@@ -104,7 +104,8 @@ bool CopyLine::take(Copy& copy, bool may_wait) {
 void CopyLine::launch(Copy copy) {
   CudaDriver& driver = context_->driver();
   CudaResult result = current_;
-  if (result == CudaResult::success) result = driver.copy(copy.to, copy.from, copy.bytes, stream_);
+  if (result == CudaResult::success && copy.flush) result = driver.flush_gpudirect_writes();
+  if (result == CudaResult::success && copy.bytes > 0) result = driver.copy(copy.to, copy.from, copy.bytes, stream_);
   if (result == CudaResult::success) {
     result = driver.event_record(free_.front(), stream_);
     if (result == CudaResult::success) {

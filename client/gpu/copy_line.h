@@ -1,7 +1,7 @@
 #pragma once
-// Copies in one direction between a GPU and the host, one after the other: a stream of our own, and a thread that feeds
-// it and waits for its events. The stream is never empty while there is something to copy, and nothing waits for the
-// whole device.
+// Copies of a GPU's memory, in one direction or within it, one after the other: a stream of our own, and a thread that
+// feeds it and waits for its events. The stream is never empty while there is something to copy, and nothing waits for
+// the whole device.
 #include <array>
 #include <condition_variable>
 #include <cstddef>
@@ -21,8 +21,9 @@ class CopyLine {
   struct Copy {
     DeviceAddress to = 0;
     DeviceAddress from = 0;
-    std::size_t bytes = 0;
-    std::string what;  // for messages: "copying a result to GPU 0"
+    std::size_t bytes = 0;  // 0: nothing but its turn
+    bool flush = false;     // first the GPU is made to see what the network has written
+    std::string what;       // for messages: "copying a result to GPU 0"
     /// On the line's thread, in the order of the copies: it has ended, and with an error nothing of it goes on.
     std::function<void(const Status&)> done;
   };

@@ -17,12 +17,26 @@ int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
   return driver.device_attribute(value, which, device) == CudaResult::success ? value : 0;
 }
 
+/// Why the user does not want this way; empty: it may be tried.
+std::string forbidden(DirectMode mode, Path path) {
+  switch (mode) {
+    case DirectMode::automatic:
+      return {};
+    case DirectMode::off:
+      return "TRIBUTARY_GPUDIRECT=off forbids it";
+    case DirectMode::dma_buf:
+      return path == Path::dma_buf ? "" : "TRIBUTARY_GPUDIRECT=dma-buf forbids it";
+    case DirectMode::peer_memory:
+      return path == Path::peer_memory ? "" : "TRIBUTARY_GPUDIRECT=peer-memory forbids it";
+  }
+  return {};
+}
+
 /// Why a device of the network cannot get at the GPU's memory, whichever the way; empty: it can.
 std::string obstacle(const PathFacts& facts) {
   if (!facts.transport.rdma) return "the transport " + facts.transport.name + " has the processor move payloads";
   if (!facts.transport.device_memory)
-    return "the transport " + facts.transport.name +
-           " lets the processor touch small payloads and those of the fallback";
+    return "the transport " + facts.transport.name + " takes no memory that the processor does not reach";
   if (!facts.gpu.gpudirect) return "the driver says that this GPU has no GPUDirect RDMA";
   if (!facts.gpu.can_flush && facts.gpu.write_ordering < kWritesOrderedForOwner)
     return "the GPU does not order what others write, and the driver cannot wait for it";
@@ -30,13 +44,16 @@ std::string obstacle(const PathFacts& facts) {
 }
 
 std::string dma_buf_obstacle(const PathFacts& facts) {
+  if (auto why = forbidden(facts.mode, Path::dma_buf); !why.empty()) return why;
   if (auto why = obstacle(facts); !why.empty()) return why;
   return facts.gpu.dma_buf ? "" : "the driver gives no dma-buf of this GPU's memory (it takes the open kernel modules)";
 }
 
 std::string peer_memory_obstacle(const PathFacts& facts) {
+  if (auto why = forbidden(facts.mode, Path::peer_memory); !why.empty()) return why;
   if (auto why = obstacle(facts); !why.empty()) return why;
-  return facts.host.peer_memory_module ? "" : "the kernel module nvidia_peermem is not loaded";
+  if (facts.mode == DirectMode::peer_memory || facts.host.peer_memory_module) return {};
+  return "the kernel module nvidia_peermem is not loaded";
 }
 
 }  // namespace
@@ -58,19 +75,30 @@ PathChoice choose_path(const PathFacts& facts) {
   const bool flush = facts.gpu.write_ordering < kWritesOrderedForOwner;
   const std::string flushed = flush ? ", with a flush after each arrival" : "";
   const std::string no_dma_buf = dma_buf_obstacle(facts);
-  if (no_dma_buf.empty()) {
-    return {Path::dma_buf, flush, gpu + ": the network reads and writes its memory, as a dma-buf" + flushed};
-  }
   const std::string no_peer_memory = peer_memory_obstacle(facts);
+  const std::string reached = gpu + ": in large in-network operations the network reads and writes its memory, ";
+  if (no_dma_buf.empty() && no_peer_memory.empty()) {
+    return {Path::dma_buf,
+            {Path::dma_buf, Path::peer_memory},
+            flush,
+            reached + "as a dma-buf, or, where an RDMA device refuses that, by nvidia_peermem" + flushed};
+  }
+  if (no_dma_buf.empty()) {
+    return {Path::dma_buf,
+            {Path::dma_buf},
+            flush,
+            reached + "as a dma-buf" + flushed + "; not by nvidia_peermem: " + no_peer_memory};
+  }
   if (no_peer_memory.empty()) {
-    return {Path::peer_memory, flush,
-            gpu + ": the network reads and writes its memory by nvidia_peermem" + flushed +
-                "; not as a dma-buf: " + no_dma_buf};
+    return {Path::peer_memory,
+            {Path::peer_memory},
+            flush,
+            reached + "by nvidia_peermem" + flushed + "; not as a dma-buf: " + no_dma_buf};
   }
   const std::string why = no_dma_buf == no_peer_memory
                               ? "neither as a dma-buf nor by nvidia_peermem: " + no_dma_buf
                               : "not as a dma-buf: " + no_dma_buf + "; not by nvidia_peermem: " + no_peer_memory;
-  return {Path::staging, false, gpu + ": data goes by way of pinned host memory; " + why};
+  return {Path::staging, {}, false, gpu + ": data goes by way of pinned host memory; " + why};
 }
 
 GpuFacts gpu_facts(CudaDriver& driver, int device) {

@@ -3,6 +3,7 @@
 // hardware, and `tributary doctor` and the log say the same.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tributary/kernels/cuda_driver.h"
 
@@ -35,20 +36,31 @@ struct HostFacts {
 struct TransportFacts {
   std::string name;            // "tcp"
   bool rdma = false;           // a device moves the payloads
-  bool device_memory = false;  // payloads of every size, and nothing else touches them
+  bool device_memory = false;  // and can be told of memory that the processor does not reach
+};
+
+/// What the user says (TRIBUTARY_GPUDIRECT).
+enum class DirectMode : std::uint8_t {
+  automatic,
+  off,
+  dma_buf,      // that way alone
+  peer_memory,  // likewise; whether the kernel has the module is not asked
 };
 
 struct PathFacts {
   GpuFacts gpu;
   HostFacts host;
   TransportFacts transport;
+  DirectMode mode = DirectMode::automatic;
 };
 
 struct PathChoice {
-  Path path = Path::staging;
+  Path path = Path::staging;  // the first
+  /// What is tried in turn, without staging, which always can be had: what the facts allow, a device may still refuse.
+  std::vector<Path> ways;
   /// The GPU must be made to see what the network has written before it is told of it.
   bool flush = false;
-  /// Whole: what is used, and of every way before it why it is not.
+  /// Whole: what is tried, and of every way that is not, why.
   std::string sentence;
 };
 

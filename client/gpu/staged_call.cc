@@ -29,30 +29,46 @@ StagedCall::StagedCall(const CallBuffers& caller, const CallBuffers& host, std::
       landed_(to ? chunks_of(host.recv_bytes) : 0),
       gone_up_(landed_.size()) {}
 
-void StagedCall::begin() {
+void StagedCall::begin(bool with_results) {
   if (!from_) return;
-  const std::size_t chunks = chunks_of(caller_.send_bytes);
+  const bool same = caller_.send == caller_.recv && caller_.send_bytes == caller_.recv_bytes;
+  const std::size_t results = with_results && !same ? caller_.recv_bytes : 0;
   {
     const std::lock_guard lock(mutex_);
     if (finished_) return;
-    copies_ += chunks;
+    copies_ += chunks_of(results) + chunks_of(caller_.send_bytes);
   }
-  for (std::size_t i = 0; i < chunks; ++i) {
-    const std::size_t offset = i * kChunkBytes, bytes = std::min(kChunkBytes, caller_.send_bytes - offset);
-    from_->down->submit({.to = address_of(host_.send + offset),
-                         .from = address_of(caller_.send + offset),
-                         .bytes = bytes,
-                         .what = "copying a call's input from GPU " + std::to_string(from_->device),
-                         .done = [self = shared_from_this(), bytes](const Status& s) { self->arrived(bytes, s); }});
+  results_coming_.store(results, std::memory_order_relaxed);
+  bool flush = from_->flush;
+  for (std::size_t at = 0; at < results; at += kChunkBytes) {
+    begin_copy(caller_.recv + at, host_.recv + at, std::min(kChunkBytes, results - at), std::exchange(flush, false),
+               false);
+  }
+  for (std::size_t at = 0; at < caller_.send_bytes; at += kChunkBytes) {
+    // The block is ours; only the caller's side of it is const.
+    begin_copy(caller_.send + at, const_cast<std::byte*>(host_.send) + at,
+               std::min(kChunkBytes, caller_.send_bytes - at), std::exchange(flush, false), true);
   }
 }
 
+void StagedCall::begin_copy(const std::byte* from, std::byte* to, std::size_t bytes, bool flush, bool input) {
+  from_->down->submit({.to = address_of(to),
+                       .from = address_of(from),
+                       .bytes = bytes,
+                       .flush = flush,
+                       .what = "copying a call's input from GPU " + std::to_string(from_->device),
+                       .done = [self = shared_from_this(), bytes, input](const Status& status) {
+                         self->arrived(bytes, input, status);
+                       }});
+}
+
 // In the order of the chunks. After an error no more counts: what is whole must be so from the beginning on.
-void StagedCall::arrived(std::size_t bytes, const Status& status) {
+void StagedCall::arrived(std::size_t bytes, bool input, const Status& status) {
   std::unique_lock lock(mutex_);
   const bool good = status && outcome_;
   const bool first_error = !status && outcome_.has_value();
-  if (good) ready_.store(ready_.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
+  if (good && input) ready_.store(ready_.load(std::memory_order_relaxed) + bytes, std::memory_order_release);
+  if (good && !input) results_coming_.fetch_sub(bytes, std::memory_order_release);
   if (first_error) outcome_ = status;
   lock.unlock();
   if (good && hooks_.arrived) hooks_.arrived();

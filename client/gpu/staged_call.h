@@ -33,12 +33,13 @@ struct CopyLines {
   CopyLine* down;
   CopyLine* up;
   int device;
+  bool flush = false;  // before the first that comes down
 };
 
 class StagedCall final : public StagedMemory, public std::enable_shared_from_this<StagedCall> {
  public:
   static constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-  using Blocks = std::vector<std::shared_ptr<PinnedPool::Block>>;
+  using Blocks = std::vector<std::shared_ptr<void>>;
   struct Hooks {
     std::function<void()> arrived;             // more of the input is there; any thread
     std::function<void(const Error&)> failed;  // the input will not come; any thread, at most once
@@ -51,8 +52,9 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   /// What the network shall use.
   [[nodiscard]] const CallBuffers& host() const noexcept { return host_; }
 
-  /// Begins to copy the input down. Nothing happens where it was finished already.
-  void begin();
+  /// Begins to copy the input down; before it, `with_results`, what the result's memory holds. Nothing happens where it
+  /// was finished already.
+  void begin(bool with_results = false);
   /// Copies it down, and waits for it.
   [[nodiscard]] Status download();
   /// The operation has ended with `outcome`; `done`, on any thread, when no copy is left: what is left of the result
@@ -65,12 +67,14 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
     return end <= host_.send + ready_.load(std::memory_order_acquire);  // pairs with arrived()
   }
   [[nodiscard]] bool input_whole() const noexcept override {
-    return ready_.load(std::memory_order_acquire) == host_.send_bytes;
+    return ready_.load(std::memory_order_acquire) == host_.send_bytes &&
+           results_coming_.load(std::memory_order_acquire) == 0;
   }
   void result_landed(std::span<const std::byte> part) override;
 
  private:
-  void arrived(std::size_t bytes, const Status& status);
+  void begin_copy(const std::byte* from, std::byte* to, std::size_t bytes, bool flush, bool input);
+  void arrived(std::size_t bytes, bool input, const Status& status);
   void upload(std::size_t chunk);
   void ended(const Status& status, std::unique_lock<std::mutex> lock);
   [[nodiscard]] std::size_t chunk_bytes(std::size_t chunk) const noexcept;
@@ -80,9 +84,10 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   const std::optional<CopyLines> from_, to_;
   const Blocks blocks_;
   const Hooks hooks_;
-  std::atomic<std::size_t> ready_;   // bytes of the input, from its beginning
-  std::vector<std::size_t> landed_;  // by chunk of the result: bytes; on the communicator's thread
-  std::vector<bool> gone_up_;        // by chunk; likewise
+  std::atomic<std::size_t> ready_;              // bytes of the input, from its beginning
+  std::atomic<std::size_t> results_coming_{0};  // bytes that begin() was to bring down, too
+  std::vector<std::size_t> landed_;             // by chunk of the result: bytes; on the communicator's thread
+  std::vector<bool> gone_up_;                   // by chunk; likewise
   std::mutex mutex_;
   std::condition_variable changed_;
   std::size_t copies_ = 0;                   // under mutex_: that have not ended

@@ -1,6 +1,7 @@
 #include "client/gpu/stager.h"
 
 #include <algorithm>
+#include <new>
 
 #include "client/gpu/memory_kind.h"
 
@@ -10,7 +11,7 @@ Result<Stager::Gpu> Stager::open(int device) const {
   auto driver = kernels::cuda::cuda_driver_of_process();
   if (!driver) return std::unexpected(driver.error());
   if (*driver == nullptr) return fail(Errc::unsupported, "this process has no CUDA driver loaded");
-  if (hooks_.first_use) hooks_.first_use(**driver, device);
+  const PathChoice choice = hooks_.choose ? hooks_.choose(**driver, device) : PathChoice{};
   auto context = Context::retain(**driver, device);
   if (!context) return std::unexpected(context.error());
   auto down = CopyLine::open(*context, "tributary-down");
@@ -18,7 +19,13 @@ Result<Stager::Gpu> Stager::open(int device) const {
   auto up = CopyLine::open(*context, "tributary-up");
   if (!up) return std::unexpected(up.error());
   auto pool = std::make_shared<PinnedPool>(*context, hooks_.keep);
-  return Gpu{std::move(*context), std::move(pool), std::move(*down), std::move(*up)};
+  Gpu gpu{std::move(*context), std::move(pool), std::move(*down), std::move(*up), nullptr};
+  if (choice.path == Path::staging) return gpu;
+  auto memory = GpuMemory::open(gpu.context, choice,
+                                {.arrived = hooks_.call.arrived, .failed = hooks_.call.failed, .tell = hooks_.tell});
+  if (!memory) return std::unexpected(memory.error());
+  gpu.memory = std::move(*memory);
+  return gpu;
 }
 
 Result<Stager::Gpu*> Stager::gpu(int device) {
@@ -60,8 +67,9 @@ Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
     if (bytes == 0) return nullptr;
     auto block = (*ready)->pool->take(bytes);
     if (!block) return std::unexpected(block.error());
+    std::byte* const data = (*block)->data();
     blocks.push_back(std::move(*block));
-    return blocks.back()->data();
+    return data;
   };
   if (buffers.in_place) {  // one block for both, so that it is in place there, too
     const std::byte* const begin = std::min<const std::byte*>(buffers.send, buffers.recv);
@@ -87,6 +95,72 @@ Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
   return std::make_shared<StagedCall>(buffers, host, down, up, std::move(blocks), hooks_.call);
 }
 
+Result<std::shared_ptr<DirectCall>> Stager::direct(const CallBuffers& buffers) {
+  if (std::max(buffers.send_bytes, buffers.recv_bytes) < kDirectBytesMin) return nullptr;
+  const auto from = device_of_buffer(buffers.send, buffers.send_bytes);
+  if (!from) return std::unexpected(from.error());
+  const auto to = device_of_buffer(buffers.recv, buffers.recv_bytes);
+  if (!to) return std::unexpected(to.error());
+  if (!*from && !*to) return nullptr;
+  const bool everywhere = (*from || buffers.send_bytes == 0) && (*to || buffers.recv_bytes == 0);
+  const int device = from->value_or(to->value_or(0));
+  if (!everywhere || to->value_or(device) != device) return nullptr;
+  auto ready = gpu(device);
+  if (!ready) return std::unexpected(ready.error());
+  if ((*ready)->memory == nullptr) return nullptr;
+  return std::make_shared<DirectCall>(buffers, (*ready)->memory, [this, gpu = *ready](const CallBuffers& caller) {
+    return stage_direct(*gpu, caller);
+  });
+}
+
+/// The call is under way, and must not fail for want of pinned memory: it is slower with other.
+Result<std::shared_ptr<StagedCall>> Stager::stage_direct(Gpu& gpu, const CallBuffers& buffers) const {
+  StagedCall::Blocks blocks;
+  const auto use = [&](std::size_t bytes) -> Result<std::byte*> {
+    if (bytes == 0) return nullptr;
+    if (auto block = gpu.pool->take(bytes)) {
+      std::byte* const data = (*block)->data();
+      blocks.push_back(std::move(*block));
+      return data;
+    }
+    try {
+      const auto plain = std::make_shared_for_overwrite<std::byte[]>(bytes);
+      blocks.push_back(plain);
+      return plain.get();
+    } catch (const std::bad_alloc&) {
+      return fail(Errc::exhausted, "there is no host memory for " + std::to_string(bytes) + " bytes of GPU " +
+                                       std::to_string(gpu.context->device()));
+    }
+  };
+  CallBuffers host = buffers;
+  if (buffers.in_place) {
+    const std::byte* const begin = std::min<const std::byte*>(buffers.send, buffers.recv);
+    const std::byte* const end =
+        std::max<const std::byte*>(buffers.send + buffers.send_bytes, buffers.recv + buffers.recv_bytes);
+    auto block = use(static_cast<std::size_t>(end - begin));
+    if (!block) return std::unexpected(block.error());
+    host.send = *block + (buffers.send - begin);
+    host.recv = *block + (buffers.recv - begin);
+  } else {
+    auto send = use(buffers.send_bytes);
+    auto recv = send ? use(buffers.recv_bytes) : send;
+    if (!recv) return std::unexpected(recv.error());
+    host.send = *send;
+    host.recv = *recv;
+  }
+  CopyLines down = lines_of(gpu);
+  down.down = &gpu.memory->line();
+  down.flush = gpu.memory->flushes();
+  return std::make_shared<StagedCall>(buffers, host, down, lines_of(gpu), std::move(blocks), hooks_.call);
+}
+
+void Stager::forget(std::span<const std::byte> memory) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [device, gpu] : gpus_) {
+    if (gpu.memory) gpu.memory->forget(memory);
+  }
+}
+
 void Stager::drain() {
   std::vector<CopyLine*> lines;
   {
@@ -94,6 +168,7 @@ void Stager::drain() {
     for (auto& [device, gpu] : gpus_) {
       lines.push_back(gpu.down.get());
       lines.push_back(gpu.up.get());
+      if (gpu.memory) lines.push_back(&gpu.memory->line());
     }
   }
   for (CopyLine* line : lines) line->drain();

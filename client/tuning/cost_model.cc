@@ -11,7 +11,7 @@ namespace {
 constexpr double kSpread = 1.05;    // of what is moved, where partners change from round to round
 constexpr double kIncast = 1.25;    // where all ranks talk to all at once
 constexpr double kStored = 2;       // where what passes through a rank is received whole before it is sent on
-constexpr double kReducing = 0.25;  // what reducing a byte takes, of what sending or receiving it does
+constexpr double kReducing = 0.25;  // what reducing or copying a byte takes, of what sending or receiving it does
 constexpr std::uint32_t kFanInMax = 16;
 
 /// What an algorithm asks of the busiest rank, and of all ranks together.
@@ -23,6 +23,7 @@ struct Demand {
   double all_bytes = 0;
   double reduced = 0;      // bytes
   double all_reduced = 0;  // over all ranks
+  double copied = 0;       // bytes, before anything is sent
 };
 
 // Bytes per microsecond: 1 GB/s is 1000 of them.
@@ -44,12 +45,15 @@ Demand all_reduce(Algorithm algorithm, double ranks, double bytes) noexcept {
   switch (algorithm) {
     case Algorithm::recursive_doubling: {
       const double messages = power * log + folded;
+      // In place, as most calls are, an odd number of steps must have the input out of the way: doubling.cc.
+      const bool moves_input = fold == 0 && std::bit_width(whole) % 2 == 0;
       return {.rounds = log + fold,
               .bytes = bytes * (log + fold),
               .messages = messages,
               .all_bytes = bytes * messages,
               .reduced = bytes * (log + fold / 2),
-              .all_reduced = bytes * (power * log + folded / 2)};
+              .all_reduced = bytes * (power * log + folded / 2),
+              .copied = moves_input ? bytes : 0};
     }
     case Algorithm::halving_doubling:
       return {.rounds = 2 * log + fold,
@@ -214,11 +218,12 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
   if (call.ranks < 2) return estimate;
   const double ranks = call.ranks;
   const Demand d = demand(call.collective, algorithm, ranks, static_cast<double>(call.bytes));
-  estimate.latency_us = d.rounds * figures.message_us;
   const double core = core_rate(figures);
+  estimate.latency_us = d.rounds * figures.message_us + kReducing * d.copied / core;
   estimate.transfer_us =
       std::max(d.bytes * d.slowdown / wire_rate(figures), (d.bytes * d.slowdown + kReducing * d.reduced) / core);
-  const double work = d.messages * figures.message_us + (d.all_bytes * d.slowdown + kReducing * d.all_reduced) / core;
+  const double work = d.messages * figures.message_us +
+                      (d.all_bytes * d.slowdown + kReducing * (d.all_reduced + ranks * d.copied)) / core;
   estimate.processors_us = work * host_share(figures, ranks) / figures.cores;
   return estimate;
 }

@@ -293,6 +293,8 @@ Result<Table> parse_table(const std::string& text, const std::string& where) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
     return fail(Errc::bad_config, where + ":" + std::to_string(line) + ": no valid JSON; a tuning table is what " +
                                       "`tributary perf COLLECTIVE --tune FILE` writes");
+  } catch (const json::out_of_range&) {  // the parser's, which does not say where
+    return fail(Errc::bad_config, where + ": a number in it is beyond what a double holds");
   }
   constexpr std::string_view keys[] = {"format", "figures", "rules", "measured"};
   if (!root.is_object())

@@ -87,7 +87,7 @@ void quantize(const float* in, std::int8_t* out, float* scales, std::size_t coun
                            .count = count,
                            .block = block,
                            .counters = counters,
-                           .stream = false,
+                           .stream = should_stream(count * (sizeof(float) + 1)),
                            .ahead = should_read_ahead(count * (sizeof(float) + 1))});
 }
 

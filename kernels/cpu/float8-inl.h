@@ -47,8 +47,16 @@ HWY_INLINE Vec<std::uint16_t> encode_words(Vec<float> first, Vec<float> second) 
       encode_small<Format::kExponentBits, Format::kMantissaBits, Format::kInfinity, kOverflow>(second));
 }
 
+#if HWY_TARGET == HWY_AVX3
+#include "cpu/float8_rounding-inl.h"
+#endif
+
 template <class Format, Overflow kOverflow, Order kOrder>
 HWY_INLINE Vec<std::uint8_t> narrow_float8(Vec<float> a, Vec<float> b, Vec<float> c, Vec<float> d) {
+#if HWY_TARGET == HWY_AVX3
+  if (HWY_LIKELY(!any_nan(a.raw, b.raw, c.raw, d.raw)))
+    return Vec<std::uint8_t>{round_to_float8<Format, kOverflow, kOrder>(a.raw, b.raw, c.raw, d.raw)};
+#endif
   return join_bytes<kOrder>(encode_words<Format, kOverflow, kOrder>(a, b),
                             encode_words<Format, kOverflow, kOrder>(c, d));
 }

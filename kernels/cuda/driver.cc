@@ -58,7 +58,7 @@ struct Calls {
 constexpr unsigned kHostPortableAndMapped = 1 | 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventBlockingSyncAndUntimed = 1 | 2;
-constexpr int kPointerMemoryType = 2, kPointerIsManaged = 8, kPointerDevice = 9;
+constexpr int kPointerMemoryType = 2, kPointerBufferId = 7, kPointerIsManaged = 8, kPointerDevice = 9;
 constexpr int kHandleIsDmaBuf = 1;
 constexpr int kFlushCurrentContext = 0, kFlushToOwner = 100;
 
@@ -127,6 +127,14 @@ class BoundDriver final : public CudaDriver {
   }
   CudaResult address_range(DeviceAddress& begin, std::size_t& bytes, DeviceAddress within) override {
     return result(calls_.address_range(&begin, &bytes, within));
+  }
+  CudaResult buffer_id(std::uint64_t& id, DeviceAddress address) override {
+    int wanted[] = {kPointerBufferId};
+    unsigned long long answer = 0;
+    void* answers[] = {&answer};
+    const CudaResult outcome = result(calls_.pointer_attributes(1, wanted, answers, address));
+    id = answer;
+    return outcome;
   }
   CudaResult dma_buf(int& descriptor, DeviceAddress begin, std::size_t bytes) override {
     if (calls_.dma_buf == nullptr) return CudaResult::not_supported;

@@ -32,11 +32,12 @@ class SendQueue {
     std::span<const std::byte> header;
     std::span<const std::byte> payload;
     std::size_t offset;  // bytes of both that were written
+    bool borrowed;       // next_sent() will tell of it
   };
   /// The frame that is to be written next. Not when empty().
   [[nodiscard]] Next next() noexcept {
     const Frame& frame = at(written_);
-    return {frame.header, {frame.payload, frame.payload_bytes}, offset_};
+    return {frame.header, {frame.payload, frame.payload_bytes}, offset_, frame.borrowed};
   }
   /// So many bytes of it were written. Returns how many frames that completed.
   std::size_t consume(std::size_t bytes) noexcept;

@@ -32,11 +32,17 @@ DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings,
       seen_at_(device_->receive_pool(settings.queue).seen_at()),
       turn_cycles_(::rte_get_tsc_hz() / kTurnsPerSecond),
       shared_(device_->send_pool(settings.queue).get(), !device_->sends_checksums().udp, device_->sends_pieces()),
-      routes_(std::make_unique<std::array<Route, kRoutes>>()) {}
+      routes_(std::make_unique<std::array<Route, kRoutes>>()) {
+  const ethernet::HostSettings& host = device_->host().settings();
+  for (const ethernet::Prefix& own : device_->settings().addresses) {
+    if (ethernet::is_ipv4(own.address) && host.vlan == 0) plain_ = {host.mac, own.address, udp_port_};
+  }
+}
 
 DpdkPort::~DpdkPort() {
   transmit();
   give_back_shown();
+  free_returned();
   ::rte_pktmbuf_free_bulk(staged_.data(), static_cast<unsigned>(staged_count_));
   ::rte_pktmbuf_free_bulk(blank_.data(), static_cast<unsigned>(blank_count_));
   for (const Waiting& one : std::span(waiting_).first(waiting_count_)) ::rte_pktmbuf_free(one.mbuf);

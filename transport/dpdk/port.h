@@ -14,6 +14,7 @@
 #include "dpdk/port_statistics.h"
 #include "dpdk/shared_payloads.h"
 #include "dpdk/wake_bell.h"
+#include "ethernet/plain_udp.h"
 #include "ethernet/udp_template.h"
 #include "packet/port.h"
 
@@ -42,6 +43,7 @@ class DpdkPort final : public packet::PacketPort {
   DpdkPort& operator=(const DpdkPort&) = delete;
 
   [[nodiscard]] std::size_t receive(std::span<packet::ReceivedPacket> into) override;
+  void leave_checksums() noexcept override { leaves_checksums_ = true; }
   [[nodiscard]] bool keep(void* buffer) noexcept override;
   void give_back(void* buffer) noexcept override;
   [[nodiscard]] bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
@@ -81,8 +83,10 @@ class DpdkPort final : public packet::PacketPort {
   // port_receive.cc
   void adopt_thread();
   void give_back_shown() noexcept;
+  void free_returned() noexcept;
   [[nodiscard]] std::size_t take_burst(std::span<rte_mbuf*> burst) noexcept;
   [[nodiscard]] bool show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept;
+  [[nodiscard]] bool show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept;
   [[nodiscard]] bool is_for_us(const ethernet::Frame& frame) const noexcept;
   [[nodiscard]] bool take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                    packet::ReceivedPacket& as) noexcept;
@@ -116,7 +120,8 @@ class DpdkPort final : public packet::PacketPort {
   const std::uint16_t id_;
   const std::uint16_t udp_port_;
   const std::unique_ptr<WakeBell> bell_;
-  const std::ptrdiff_t seen_at_;     // of received packets: PacketPool::seen_at()
+  const std::ptrdiff_t seen_at_;  // of received packets: PacketPool::seen_at()
+  ethernet::PlainUdp plain_;
   const std::uint64_t turn_cycles_;  // between looks at the clock: a millisecond
   std::uint64_t next_turn_ = 0;
   TimePoint now_;  // not older than that
@@ -124,7 +129,10 @@ class DpdkPort final : public packet::PacketPort {
 
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
   std::size_t shown_count_ = 0;
+  std::size_t shown_at_ = 0;  // where the last one that was kept stood: they are asked for in their order
   std::uint32_t kept_count_ = 0;
+  std::array<rte_mbuf*, kKept + kReceiveBurst> returned_{};  // since the last receive()
+  std::size_t returned_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
   std::array<rte_mbuf*, kBlank> blank_{};
@@ -137,6 +145,7 @@ class DpdkPort final : public packet::PacketPort {
   std::uint64_t last_arrival_ = 0;  // in cycles
   bool answers_staged_ = false;
   bool thread_adopted_ = false;
+  bool leaves_checksums_ = false;
   PortStatistics statistics_;
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "dpdk/port.h"
+#include "ethernet/checksum.h"
 #include "ethernet/quotation.h"
 
 namespace tributary::transport::dpdk {
@@ -24,12 +25,12 @@ ethernet::CheckedByDevice checked(const rte_mbuf& mbuf) noexcept {
           .udp = (mbuf.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == kUdpGood};
 }
 
-/// All of it: its checksums are verified here or above.
-void prefetch(const rte_mbuf* mbuf) noexcept {
+/// The headers; of the whole packet, where its checksum is verified here.
+void prefetch(const rte_mbuf* mbuf, bool whole) noexcept {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kLinesMax = 24;  // of a usual frame; the rest of a longer one is found by the processor itself
   const auto* const at = rte_pktmbuf_mtod(mbuf, const std::byte*);
-  const std::size_t bytes = std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine);
+  const std::size_t bytes = whole ? std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine) : kLine;
   for (std::size_t i = 0; i < bytes; i += kLine) rte_prefetch0(at + i);
 }
 
@@ -37,6 +38,7 @@ void prefetch(const rte_mbuf* mbuf) noexcept {
 
 std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   if (!thread_adopted_) adopt_thread();
+  free_returned();
   give_back_shown();
   const std::uint64_t cycles = ::rte_rdtsc();
   if (cycles >= next_turn_) {
@@ -46,10 +48,10 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   std::array<rte_mbuf*, kReceiveBurst> burst;
   const std::size_t count = take_burst(std::span(burst).first(std::min(into.size(), burst.size())));
   if (count > 0) last_arrival_ = cycles;
-  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i]);
+  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i], !leaves_checksums_);
   std::size_t shown = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(burst[i + kAhead]);
+    if (i + kAhead < count) prefetch(burst[i + kAhead], !leaves_checksums_);
     if (show(burst[i], into[shown])) ++shown;
   }
   if (answers_staged_) transmit();
@@ -69,20 +71,38 @@ void DpdkPort::adopt_thread() {
 }
 
 void DpdkPort::give_back_shown() noexcept {
-  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));
-  shown_count_ = 0;
+  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // none: those that were kept
+  shown_count_ = shown_at_ = 0;
 }
 
+/// The first time the port's own reference goes over to who keeps it: to count one more and one less are atomic
+/// operations.
 bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
   ++kept_count_;
-  rte_mbuf_refcnt_update(static_cast<rte_mbuf*>(buffer), 1);
+  auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+  for (std::size_t i = shown_at_; i < shown_count_; ++i) {
+    if (shown_[i] != mbuf) continue;
+    shown_[i] = nullptr;
+    shown_at_ = i + 1;
+    return true;
+  }
+  rte_mbuf_refcnt_update(mbuf, 1);
   return true;
 }
 
+/// Not before the next receive(): until then whoever was shown a packet may still read it. There is room for all: those
+/// that were kept before the last receive(), and those that it has shown.
 void DpdkPort::give_back(void* buffer) noexcept {
   --kept_count_;
-  ::rte_pktmbuf_free(static_cast<rte_mbuf*>(buffer));
+  auto* const mbuf = static_cast<rte_mbuf*>(buffer);
+  if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others have it, too
+  returned_[returned_count_++] = mbuf;
+}
+
+void DpdkPort::free_returned() noexcept {
+  ::rte_pktmbuf_free_bulk(returned_.data(), static_cast<unsigned>(returned_count_));
+  returned_count_ = 0;
 }
 
 std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
@@ -107,7 +127,10 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
     return false;
   }
   const std::span<std::byte> bytes(rte_pktmbuf_mtod(mbuf, std::byte*) + seen_at_, mbuf->data_len);
-  const ethernet::Frame frame = ethernet::parse_frame(bytes, checked(*mbuf));
+  if (leaves_checksums_ && show_plain(mbuf, bytes, as)) return true;
+  ethernet::CheckedByDevice by_device = checked(*mbuf);
+  by_device.udp_later = leaves_checksums_;
+  const ethernet::Frame frame = ethernet::parse_frame(bytes, by_device);
   if (frame.from_mac == device_->host().settings().mac) {  // sockets see what the kernel sends from the same interface
     drop(mbuf, statistics_.dropped_foreign);
     return false;
@@ -121,6 +144,28 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   take_control(frame, bytes);
   ::rte_pktmbuf_free(mbuf);
   return false;
+}
+
+/// What most packets are. False: look closer.
+bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
+  ethernet::PlainDatagram plain;
+  if (!plain_.match(bytes, plain)) return false;
+  // One by one: a whole one that is made elsewhere and copied here would be read while its pieces are still being
+  // stored.
+  ethernet::store_mapped(as.from.ip, plain.from);
+  as.from.port = plain.from_port;
+  as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
+  as.congestion_experienced = plain.ecn == ethernet::Ecn::congestion_experienced;
+  as.refused = false;
+  as.arrived = {};
+  as.buffer = mbuf;
+  as.udp_besides.reset();
+  if (!checked(*mbuf).udp) as.udp_besides = plain.udp_besides;
+  ++statistics_.received;
+  statistics_.received_bytes += plain.body_bytes;
+  statistics_.marked += as.congestion_experienced ? 1 : 0;
+  shown_[shown_count_++] = mbuf;
+  return true;
 }
 
 /// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.
@@ -148,7 +193,12 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
     drop(mbuf, statistics_.dropped_foreign);
     return false;
   }
+  const std::span<std::byte> body = bytes.subspan(frame.body_offset, frame.body_bytes);
   if (frame.to_port != udp_port_) {
+    if (frame.udp_besides && !ethernet::udp_right(*frame.udp_besides, body)) {
+      drop(mbuf, statistics_.dropped[static_cast<std::size_t>(ethernet::Drop::udp_checksum)]);
+      return false;
+    }
     const std::uint8_t queue = device_->queue_of(frame.to_port);
     if (queue == Device::kNoQueue || queue == settings_.queue) {
       send_control([&](std::span<std::byte> out) { return device_->host().refuse(frame, bytes, now_, out); });
@@ -159,9 +209,10 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
     return false;
   }
   as = {.from = {frame.from, frame.from_port},
-        .bytes = bytes.subspan(frame.body_offset, frame.body_bytes),
+        .bytes = body,
         .congestion_experienced = frame.ecn == ethernet::Ecn::congestion_experienced,
-        .buffer = mbuf};
+        .buffer = mbuf,
+        .udp_besides = frame.udp_besides};
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;

@@ -43,6 +43,10 @@ template <std::size_t kBytes>
   }
   return sum;
 }
+/// The checksum in a datagram is right: `besides` is the sum of all that it covers but `body`.
+[[nodiscard]] inline bool udp_right(PartialSum besides, std::span<const std::byte> body) noexcept {
+  return finish(besides + partial_sum(body)) == 0;
+}
 /// What finish() gave, to its place in a header.
 inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
   std::memcpy(at, &checksum, sizeof checksum);

@@ -66,7 +66,8 @@ std::size_t Host::answer_solicitation(const Frame& frame, std::span<const std::b
   const IpAddress target = load_array<16>(message.data() + 8);
   const Options options = read_options(message.subspan(kNeighbourBytes), NeighbourOption::source_address);
   const bool is_probe = is_unspecified(frame.from);  // duplicate address detection
-  if (!options.valid || is_multicast(target) || !has(target)) return ignore();
+  // A mapped address in a message of IPv6 (RFC 6890 knows none) would be taken for one of ours of IPv4.
+  if (!options.valid || is_multicast(target) || is_ipv4(target) || !has(target)) return ignore();
   if (is_probe && (options.address || frame.to != solicited_node_of(target))) return ignore();
   if (!is_probe && !on_link(frame.from)) return ignore();
   if (options.address && *options.address != settings_.mac && !has(frame.from)) {
@@ -90,7 +91,8 @@ void Host::hear_advertisement(const Frame& frame, std::span<const std::byte> mes
   const IpAddress target = load_array<16>(message.data() + 8);
   const Options options = read_options(message.subspan(kNeighbourBytes), NeighbourOption::target_address);
   const bool solicited = (flags & kAdvertisementSolicited) != 0;
-  if (!options.valid || is_multicast(target) || (solicited && is_multicast(frame.to)) || !on_link(target)) {
+  if (!options.valid || is_multicast(target) || is_ipv4(target) || (solicited && is_multicast(frame.to)) ||
+      !on_link(target)) {
     ignore();
     return;
   }

@@ -22,16 +22,20 @@ bool is_host(std::uint32_t ip) noexcept {
 }
 
 /// `addresses`: their sum, as the pseudo header has them.
-Drop parse_udp(Bytes bytes, PartialSum addresses, bool checked, Frame& frame) noexcept {
+Drop parse_udp(Bytes bytes, PartialSum addresses, CheckedByDevice checked, Frame& frame) noexcept {
   if (frame.body_bytes < kUdpBytes) return Drop::udp_length;
   const Bytes datagram = bytes.subspan(frame.body_offset, frame.body_bytes);
   if (load16(datagram.data() + kUdpLength) != frame.body_bytes) return Drop::udp_length;
   const bool has_checksum = load16(datagram.data() + kUdpChecksum) != 0;
   if (!has_checksum && !is_ipv4(frame.from)) return Drop::udp_checksum;
-  if (has_checksum && !checked) {
-    const PartialSum rest =
-        __builtin_bswap16(static_cast<std::uint16_t>(IpProtocol::udp)) + __builtin_bswap32(frame.body_bytes);
-    if (finish(addresses + rest + partial_sum(datagram)) != 0) return Drop::udp_checksum;
+  if (has_checksum && !checked.udp) {
+    const PartialSum besides = addresses + __builtin_bswap16(static_cast<std::uint16_t>(IpProtocol::udp)) +
+                               __builtin_bswap32(frame.body_bytes) + sum_of_words<kUdpBytes>(datagram.data());
+    if (checked.udp_later) {
+      frame.udp_besides = besides;
+    } else if (!udp_right(besides, datagram.subspan(kUdpBytes))) {
+      return Drop::udp_checksum;
+    }
   }
   frame.from_port = load16(datagram.data());
   frame.to_port = load16(datagram.data() + 2);
@@ -81,7 +85,7 @@ Drop parse_ipv4(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   frame.body_bytes = static_cast<std::uint32_t>(total - kIpv4Bytes);
   switch (static_cast<IpProtocol>(load8(ip + kIpv4Protocol))) {
     case IpProtocol::udp:
-      return parse_udp(bytes, sum_of_words<8>(ip + kIpv4From), checked.udp, frame);
+      return parse_udp(bytes, sum_of_words<8>(ip + kIpv4From), checked, frame);
     case IpProtocol::icmp:
       return parse_icmp(bytes, frame);
     default:
@@ -115,7 +119,7 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   switch (static_cast<IpProtocol>(next)) {
     case IpProtocol::udp:
       return is_unspecified(frame.from) ? Drop::ip_source
-                                        : parse_udp(bytes, sum_of_words<32>(ip + kIpv6From), checked.udp, frame);
+                                        : parse_udp(bytes, sum_of_words<32>(ip + kIpv6From), checked, frame);
     case IpProtocol::icmp6:
       return parse_icmp6(bytes, frame);
     case IpProtocol::fragment:

@@ -2,6 +2,7 @@
 // What a frame is. A pure function of its bytes: no state, nothing is written, every length is checked before use.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -39,6 +40,7 @@ inline constexpr std::size_t kDrops = 17;
 struct CheckedByDevice {
   bool ip = false;
   bool udp = false;
+  bool udp_later = false;  // UDP's is left to the caller: see Frame::udp_besides
 };
 
 struct Frame {
@@ -51,6 +53,7 @@ struct Frame {
   std::uint16_t to_port = 0;
   std::uint32_t body_offset = 0;  // in the frame: UDP's payload, the ICMP message with its header, the ARP message
   std::uint32_t body_bytes = 0;   // without Ethernet's padding
+  std::optional<std::uint64_t> udp_besides;  // UDP's checksum is to be verified: the sum of all it covers but the body
   MacAddress from_mac;
   MacAddress to_mac;
   IpAddress from{};  // of IP frames

@@ -2,6 +2,8 @@
 // The state of a SimNetwork and its three jobs: time and hosts (sim_core.cc), connections and the moving of frames
 // (sim_delivery.cc, sim_connections.cc), faults (sim_faults.cc).
 #include <deque>
+#include <map>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "memory/connection.h"
 #include "memory/event_queue.h"
 #include "memory/random.h"
+#include "tributary/transport/device_memory.h"
 #include "tributary/transport/sim_network.h"
 
 namespace tributary::transport {
@@ -88,6 +91,12 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   void resume(std::uint32_t host);
   void set_link(std::uint32_t host_a, std::uint32_t host_b, const LinkSettings& link);
 
+  // ---- memory that the processor does not reach: sim_delivery.cc
+  [[nodiscard]] std::uint64_t keep_device_memory(std::span<const std::byte> memory,
+                                                 std::shared_ptr<DeviceMemory> owner);
+  void unkeep(std::uint64_t number) { device_memory_.erase(number); }
+  [[nodiscard]] DeviceMemory* owner_of(std::span<const std::byte> memory) const;
+
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return trace_hash_; }
   SimStatistics statistics;
   Random random;
@@ -129,7 +138,8 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   // sim_delivery.cc
   SimFrame& enqueue(SimConnection& connection, unsigned side, const FrameHeader& header,
                     std::span<const std::byte> payload);
-  static void write_early(SimConnection& c, unsigned side, const SimFrame& frame);
+  void move(std::byte* to, const std::byte* from, std::size_t bytes);
+  void write_early(SimConnection& c, unsigned side, const SimFrame& frame);
   static void check_expected(Pipe& pipe, const FrameHeader& header, std::span<const std::byte> destination);
   void stamp(Pipe& pipe, SimFrame& frame);
   void schedule(std::uint32_t index, unsigned side);
@@ -166,6 +176,12 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   std::unordered_map<std::uint64_t, bool> cut_apart_;      // by both hosts
   std::vector<Event> held_;                                // what partitions keep back, in order
   std::uint64_t next_listener_ = 1;
+  struct KeptMemoryOfDevice {
+    std::span<const std::byte> memory;
+    std::shared_ptr<DeviceMemory> owner;
+  };
+  std::map<std::uint64_t, KeptMemoryOfDevice> device_memory_;  // by the number of the promise
+  std::uint64_t next_kept_ = 1;
   std::uint64_t trace_hash_ = 0xCBF29CE484222325ULL;
 };
 

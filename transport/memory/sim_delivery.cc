@@ -70,13 +70,47 @@ bool same(const FrameHeader& a, const FrameHeader& b) {
 
 }  // namespace
 
+std::uint64_t SimCore::keep_device_memory(std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner) {
+  device_memory_.emplace(next_kept_, KeptMemoryOfDevice{memory, std::move(owner)});
+  return next_kept_++;
+}
+
+DeviceMemory* SimCore::owner_of(std::span<const std::byte> memory) const {
+  for (const auto& [number, kept] : device_memory_) {
+    if (kept.memory.data() <= memory.data() &&
+        memory.data() + memory.size() <= kept.memory.data() + kept.memory.size()) {
+      return kept.owner.get();
+    }
+  }
+  return nullptr;
+}
+
+/// As the devices of the network would, which reach what the processor does not.
+void SimCore::move(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  DeviceMemory* const source = device_memory_.empty() ? nullptr : owner_of({from, bytes});
+  DeviceMemory* const target = device_memory_.empty() ? nullptr : owner_of({to, bytes});
+  if (source == nullptr && target == nullptr) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  std::vector<std::byte> between(from, from + (source == nullptr ? bytes : 0));
+  between.resize(bytes);
+  if (source != nullptr) static_cast<void>(source->copy(between.data(), from, bytes));
+  if (target == nullptr) {
+    std::memcpy(to, between.data(), bytes);
+  } else {
+    static_cast<void>(target->copy(to, between.data(), bytes));
+  }
+}
+
 /// The worst that a transport may do with a place that it was told: the bytes are there as soon as they are sent, long
 /// before on_header, and even if the connection does not live to bring the frame.
 void SimCore::write_early(SimConnection& c, unsigned side, const SimFrame& frame) {
   const End& receiver = c.ends[1 - side];
   if (receiver.closed || receiver.channel == nullptr) return;
   for (const Pipe::Expected& one : c.pipes[side].expected) {
-    if (same(one.header, frame.header)) std::memcpy(one.place.data(), frame.payload, one.place.size());
+    if (same(one.header, frame.header)) move(one.place.data(), frame.payload, one.place.size());
   }
 }
 
@@ -108,7 +142,8 @@ void SimCore::release_early(Pipe& pipe, SimFrame& frame) {
   if (pipe.early_bytes + bytes > settings_.early_sent_bytes_max) return;
   if (!random.chance(settings_.early_sent_percent)) return;
   pipe.early_bytes += bytes;
-  frame.copy.assign(frame.payload, frame.payload + bytes);
+  frame.copy.resize(bytes);
+  move(frame.copy.data(), frame.payload, bytes);
   frame.payload = frame.copy.data();
   frame.owned = true;
 }
@@ -258,7 +293,7 @@ bool SimCore::land(const Event& event) {
   const std::size_t rest = pipe.destination.size() - pipe.landed;
   const bool split = rest > 0 && ++pipe.pieces < kPiecesMax && random.chance(settings_.split_percent);
   const std::size_t piece = split ? static_cast<std::size_t>(random.below(rest)) : rest;
-  if (piece > 0) std::memcpy(pipe.destination.data() + pipe.landed, frame.payload + pipe.landed, piece);
+  if (piece > 0) move(pipe.destination.data() + pipe.landed, frame.payload + pipe.landed, piece);
   pipe.landed += piece;
   statistics.bytes += piece;
   if (split) {

@@ -4,7 +4,7 @@
 
 namespace tributary::transport {
 
-class SimChannel final : public Channel {
+class SimChannel final : public Channel, public ReachesDeviceMemory {
  public:
   SimChannel(std::shared_ptr<SimCore> core, std::uint32_t connection, unsigned side)
       : core_(std::move(core)), connection_(connection), side_(side) {}
@@ -20,6 +20,10 @@ class SimChannel final : public Channel {
   }
   void expect(const FrameHeader& header, std::span<std::byte> place) override {
     core_->expect(connection_, side_, header, place);
+  }
+  Status reach(std::span<const std::byte> memory) override {
+    if (closed()) return fail(Errc::unreachable, "the connection is closed");
+    return core_->owner_of(memory) != nullptr ? Status{} : fail(Errc::unsupported, "this memory was not kept");
   }
   void resume() override { core_->resume_reading(connection_, side_); }
   void close() override { core_->close(connection_, side_); }
@@ -68,7 +72,21 @@ class DeadChannel final : public Channel {
 };
 
 /// One process on a host. After kill() it answers as the dead do: nothing works and nothing is called.
-class SimTransport final : public Transport {
+class KeptBySim final : public KeptMemory {
+ public:
+  KeptBySim(std::weak_ptr<SimCore> core, std::uint64_t number) : core_(std::move(core)), number_(number) {}
+  KeptBySim(const KeptBySim&) = delete;
+  KeptBySim& operator=(const KeptBySim&) = delete;
+  ~KeptBySim() override {
+    if (const auto core = core_.lock()) core->unkeep(number_);
+  }
+
+ private:
+  std::weak_ptr<SimCore> core_;
+  std::uint64_t number_;
+};
+
+class SimTransport final : public Transport, public TakesDeviceMemory {
  public:
   SimTransport(SimCore& core, std::uint32_t host, std::uint32_t generation)
       : core_(core), host_(host), generation_(generation) {}
@@ -85,6 +103,10 @@ class SimTransport final : public Transport {
   TimePoint now() const override { return core_.now(); }
   void post(std::function<void()> call) override {
     if (living()) core_.post(host_, std::move(call));
+  }
+  std::unique_ptr<KeptMemory> keep_device_memory(std::span<const std::byte> memory,
+                                                 std::shared_ptr<DeviceMemory> owner) override {
+    return std::make_unique<KeptBySim>(core_.weak_from_this(), core_.keep_device_memory(memory, std::move(owner)));
   }
 
  private:

@@ -60,6 +60,10 @@ void NearTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 
+std::unique_ptr<KeptMemory> NearTransport::lend(const std::byte* address, SharedRange range) {
+  return shm_ != nullptr ? lend_memory(core_, shm_, address, std::move(range)) : nullptr;
+}
+
 Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel) {
   auto* ours = dynamic_cast<ConnectionChannel*>(&channel);
   auto* shared = ours == nullptr ? nullptr : dynamic_cast<ShmConnection*>(&ours->connection());

@@ -93,22 +93,25 @@ void PacketConnection::channel_destroyed() {
 
 // ---- packets
 
-bool PacketConnection::send_packet(const PacketHeader& header, std::span<std::byte> head,
+bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte> head,
                                    std::span<const std::byte> rest) {
   if (seal_) {
-    PacketHeader sealed = header;
+    PacketHeader sealed = header.fields();
     sealed.flags |= packet_flags::kSealed;
     sealed.payload_bytes = static_cast<std::uint16_t>(head.size() - kPacketHeaderBytes - kSealTagBytes + rest.size());
     std::memcpy(head.data(), &sealed, kPacketHeaderBytes);
     std::span<std::byte> room;
     if (seal_->encrypts() && !rest.empty()) room = core_.sealed_room(rest.size());
-    if (!seal_->seal(header.number, head, rest, room)) return false;
+    if (!seal_->seal(header.number(), head, rest, room)) return false;
     if (!room.empty()) rest = room;
   } else if (rest.empty()) {
-    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), rest);
+    header.write(head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes));
   } else {
-    encode(header, head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes), core_.suffix_of(rest),
-           rest.size());
+    // A whole frame's header is the same for all whom its payload goes to.
+    const auto copied = head.subspan(kPacketHeaderBytes);
+    const bool framed = copied.size() == kFrameHeaderBytes;
+    header.write(head.first<kPacketHeaderBytes>(), framed ? std::span<std::byte>{} : copied,
+                 core_.suffix_of(framed ? copied : std::span<std::byte>{}, rest), copied.size() + rest.size());
   }
   if (!core_.port().send(address_, head, rest)) return false;
   ++core_.statistics.packets_sent;

@@ -77,7 +77,7 @@ class PacketConnection final : public StreamReader,
 
   // ---- StreamReader and PacketSink, for the flow
   std::size_t take(std::span<const std::byte> bytes) override;
-  bool send_packet(const PacketHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override;
+  bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override;
 
  private:
   enum class State : std::uint8_t {
@@ -102,7 +102,7 @@ class PacketConnection final : public StreamReader,
   void schedule_open();
 
   // connection_frames.cc
-  bool place_next(std::span<const std::byte> behind);
+  bool place_next(std::span<const std::byte, kFrameHeaderBytes> header, std::span<const std::byte> behind);
   bool keep_in_place(const FrameHeader& header, std::span<const std::byte> behind);
   void deliver();
   void tell_sent();

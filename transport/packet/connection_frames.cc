@@ -16,11 +16,21 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   std::size_t taken = 0;
   while (serving()) {
     if (!in_frame_) {
-      const std::size_t piece = std::min(bytes.size() - taken, kFrameHeaderBytes - header_landed_);
-      if (piece > 0) std::memcpy(header_bytes_.data() + header_landed_, bytes.data() + taken, piece);
-      header_landed_ += piece;
-      taken += piece;
-      if (header_landed_ < kFrameHeaderBytes || stalled_ || !place_next(bytes.subspan(taken))) break;
+      if (header_landed_ == 0 && bytes.size() - taken >= kFrameHeaderBytes && !stalled_) {  // read where it is
+        const auto rest = bytes.subspan(taken);
+        taken += kFrameHeaderBytes;
+        if (!place_next(rest.first<kFrameHeaderBytes>(), rest.subspan(kFrameHeaderBytes))) {
+          std::memcpy(header_bytes_.data(), rest.data(), kFrameHeaderBytes);  // it may be asked for again
+          header_landed_ = kFrameHeaderBytes;
+          break;
+        }
+      } else {
+        const std::size_t piece = std::min(bytes.size() - taken, kFrameHeaderBytes - header_landed_);
+        if (piece > 0) std::memcpy(header_bytes_.data() + header_landed_, bytes.data() + taken, piece);
+        header_landed_ += piece;
+        taken += piece;
+        if (header_landed_ < kFrameHeaderBytes || stalled_ || !place_next(header_bytes_, bytes.subspan(taken))) break;
+      }
     }
     if (in_place_) {
       taken += destination_.size();
@@ -66,8 +76,9 @@ void PacketConnection::give_back(std::span<const std::byte> payload) {
 
 /// Asks where the payload of the header that has landed goes. False: reading must stop, because the handler wants so or
 /// the channel is closed.
-bool PacketConnection::place_next(std::span<const std::byte> behind) {
-  const auto header = decode(header_bytes_);
+bool PacketConnection::place_next(std::span<const std::byte, kFrameHeaderBytes> bytes,
+                                  std::span<const std::byte> behind) {
+  const auto header = decode(bytes);
   if (!header) {
     ++core_.statistics.frame_rejects[static_cast<std::size_t>(header.error())];
     tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});

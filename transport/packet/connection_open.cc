@@ -67,7 +67,7 @@ void PacketConnection::send_open() {
   handshake.cookie = cookie_;
   handshake.credit = credit_told_;
   handshake.datagram_bytes = static_cast<std::uint32_t>(core_.settings().datagram_bytes_max);
-  if (const FrameHeader* first = flow_.frames().first()) {
+  if (const auto first = flow_.frames().first()) {
     handshake.group = first->group;
     handshake.lane = first->lane;
     handshake.epoch = first->epoch;
@@ -132,6 +132,7 @@ void PacketConnection::take_refuse(RefuseReason reason) {
 void PacketConnection::take_challenge(const Handshake& handshake) {
   if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a repeat waits for its turn
   cookie_ = handshake.cookie;
+  attempts_ = 0;  // the way is good: a lost answer is asked for again as soon as at the beginning
   send_open();
 }
 

@@ -52,6 +52,7 @@ Status PacketCore::open_port() {
   auto port = open_({});
   if (!port) return std::unexpected(port.error());
   port_ = std::move(*port);
+  port_->leave_checksums();
   return {};
 }
 
@@ -67,6 +68,7 @@ Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, Pack
     auto port = open_(at);
     if (!port) return refused(port.error().message);
     port_ = std::move(*port);
+    port_->leave_checksums();
   } else if (at.port != 0 && at.port != port_->local().port) {
     return refused("this transport has port " + std::to_string(port_->local().port) + " already.");
   }
@@ -127,12 +129,38 @@ PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
   return at != by_peer_.end() ? find(at->second) : nullptr;
 }
 
-const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> payload) noexcept {
+namespace {
+
+/// Of a frame's header, which was written just now: in no larger pieces than it was written in.
+bool same_header(const std::byte* a, const std::byte* b) noexcept {
+  using Piece [[gnu::vector_size(16)]] = std::uint64_t;
+  Piece differs{};
+  for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
+    Piece of_a;
+    Piece of_b;
+    std::memcpy(&of_a, a + i, sizeof of_a);
+    std::memcpy(&of_b, b + i, sizeof of_b);
+    differs |= of_a ^ of_b;
+  }
+  return (differs[0] | differs[1]) == 0;
+}
+
+}  // namespace
+
+const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> head,
+                                          std::span<const std::byte> payload) noexcept {
   // Neighbouring segments fall on different places.
   const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(payload.data()) >> 6U) * 0x9E3779B97F4A7C15ULL;
   KnownSuffix& known = suffixes_[hash >> (64U - kSuffixBits)];
-  if (known.data != payload.data() || known.bytes != payload.size() || known.turn != transmits_) {
-    known = {payload.data(), payload.size(), transmits_, Crc32cSuffix::of(payload)};
+  const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
+                    known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
+  if (!same) {
+    known.data = payload.data();
+    known.bytes = payload.size();
+    known.turn = transmits_;
+    known.framed = !head.empty();
+    if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
+    known.suffix = Crc32cSuffix::of(head, payload);
   }
   return known.suffix;
 }

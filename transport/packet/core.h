@@ -43,8 +43,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
-  /// The checksum of a payload that is sent in this turn, which a result's other receivers need, too.
-  [[nodiscard]] const Crc32cSuffix& suffix_of(std::span<const std::byte> payload) noexcept;
+  /// The checksum of a payload that is sent in this turn, which a result's other receivers need, too. `head`: a frame's
+  /// header before it, or nothing.
+  [[nodiscard]] const Crc32cSuffix& suffix_of(std::span<const std::byte> head,
+                                              std::span<const std::byte> payload) noexcept;
   /// The packet that is being read now; nullptr: none.
   [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
   [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
@@ -151,7 +153,9 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
     std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
+    bool framed = false;
     Crc32cSuffix suffix;
+    std::array<std::byte, kFrameHeaderBytes> head;
   };
   static constexpr unsigned kSuffixBits = 6;
   std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "ethernet/checksum.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -136,6 +138,17 @@ TRIBUTARY_CRC_TARGET std::uint32_t by_instruction(const std::byte* at, std::size
   for (; bytes > 0; ++at, --bytes) crc = TRIBUTARY_CRC_1(crc, static_cast<std::uint8_t>(*at));
   return crc;
 }
+
+/// Without a loop: seven words and a half one.
+TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) noexcept {
+  std::uint32_t crc = 0xFFFFFFFFU;
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i + 8 <= kCrc32cHeaderBytes; i += 8) crc = TRIBUTARY_CRC_8(crc, load(at + i));
+  std::uint32_t last = 0;
+  std::memcpy(&last, at + kCrc32cHeaderBytes - sizeof last, sizeof last);
+  return ~TRIBUTARY_CRC_4(crc, last);
+}
+
 #if defined(__x86_64__)
 // Long bytes, 256 at a time: 16 remainders of 128 bits side by side. A remainder that stands D bits further ahead is
 // brought to its place by multiplying its two halves by x^(D+32) and x^(D-32); the product, of at most 128 bits, leaves
@@ -167,20 +180,47 @@ TRIBUTARY_FOLD_TARGET inline __m512i wide(const std::byte* at) noexcept {
   return _mm512_loadu_si512(at);
 }
 
-TRIBUTARY_FOLD_TARGET std::uint32_t by_folding(const std::byte* at, std::size_t bytes, std::uint32_t crc) noexcept {
-  if (bytes < kFoldBytesMin) return by_instruction(at, bytes, crc);
-  __m512i a = _mm512_xor_si512(wide(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc))));
-  __m512i b = wide(at + 64);
-  __m512i c = wide(at + 128);
-  __m512i d = wide(at + 192);
+/// What reads blocks of 64 bytes, and adds them up on the way as the checksum of UDP wants it, if that is asked for.
+template <bool kSums>
+struct Blocks {
+  using Words [[gnu::vector_size(64)]] = std::uint32_t;
+  Words low{};  // sums of 16-bit words, in 32 bits each: enough for some 60000 blocks
+  Words high{};
+  TRIBUTARY_FOLD_TARGET [[gnu::always_inline]] __m512i read(const std::byte* at) noexcept {
+    const __m512i block = wide(at);
+    if constexpr (kSums) {
+      const auto words = reinterpret_cast<Words>(block);
+      low += words & 0xFFFFU;
+      high += words >> 16U;
+    }
+    return block;
+  }
+  TRIBUTARY_FOLD_TARGET [[gnu::always_inline]] std::uint64_t sum() const noexcept {
+    std::uint64_t all = 0;
+    if constexpr (kSums) {
+      for (std::size_t i = 0; i < sizeof(Words) / sizeof(std::uint32_t); ++i) all += std::uint64_t{low[i]} + high[i];
+    }
+    return all;
+  }
+};
+
+template <bool kSums>
+TRIBUTARY_FOLD_TARGET std::uint32_t by_folding_of(const std::byte* at, std::size_t bytes, std::uint32_t crc,
+                                                  std::uint64_t& sum) noexcept {
+  Blocks<kSums> blocks;
+  __m512i a = _mm512_xor_si512(blocks.read(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc))));
+  __m512i b = blocks.read(at + 64);
+  __m512i c = blocks.read(at + 128);
+  __m512i d = blocks.read(at + 192);
   for (at += 256, bytes -= 256; bytes >= 256; at += 256, bytes -= 256) {
-    a = fold<2048>(a, wide(at));
-    b = fold<2048>(b, wide(at + 64));
-    c = fold<2048>(c, wide(at + 128));
-    d = fold<2048>(d, wide(at + 192));
+    a = fold<2048>(a, blocks.read(at));
+    b = fold<2048>(b, blocks.read(at + 64));
+    c = fold<2048>(c, blocks.read(at + 128));
+    d = fold<2048>(d, blocks.read(at + 192));
   }
   d = fold<512>(fold<512>(fold<512>(a, b), c), d);
-  for (; bytes >= 64; at += 64, bytes -= 64) d = fold<512>(d, wide(at));
+  for (; bytes >= 64; at += 64, bytes -= 64) d = fold<512>(d, blocks.read(at));
+  sum += blocks.sum();
   alignas(64) std::byte lanes[64];
   std::memcpy(lanes, &d, sizeof d);
   const auto lane = [&lanes](std::size_t i) { return reinterpret_cast<const __m128i*>(lanes + 16 * i); };
@@ -191,7 +231,22 @@ TRIBUTARY_FOLD_TARGET std::uint32_t by_folding(const std::byte* at, std::size_t 
   // Else the code that follows, which knows only the lower 128 bits of registers, would wait for the rest of them; the
   // compiler leaves it out before a call at a function's end.
   _mm256_zeroupper();
+  if (kSums && bytes > 0) sum += ethernet::partial_sum({at, bytes});
   return by_instruction(at, bytes, TRIBUTARY_CRC_8(TRIBUTARY_CRC_8(0, low), high));
+}
+
+std::uint32_t by_folding(const std::byte* at, std::size_t bytes, std::uint32_t crc) noexcept {
+  if (bytes < kFoldBytesMin) return by_instruction(at, bytes, crc);
+  std::uint64_t none = 0;
+  return by_folding_of<false>(at, bytes, crc, none);
+}
+
+constexpr std::size_t kSummedTogetherMax = 1U << 20U;
+std::uint32_t by_folding_and_sum(const std::byte* at, std::size_t bytes, std::uint32_t crc,
+                                 std::uint64_t& sum) noexcept {
+  if (bytes >= kFoldBytesMin && bytes <= kSummedTogetherMax) return by_folding_of<true>(at, bytes, crc, sum);
+  sum += ethernet::partial_sum({at, bytes});
+  return by_folding(at, bytes, crc);
 }
 
 bool has_folding() noexcept {
@@ -216,6 +271,11 @@ bool has_folding() noexcept {
   return false;
 }
 constexpr auto by_folding = by_instruction;
+std::uint32_t by_folding_and_sum(const std::byte* at, std::size_t bytes, std::uint32_t crc,
+                                 std::uint64_t& sum) noexcept {
+  sum += ethernet::partial_sum({at, bytes});
+  return by_instruction(at, bytes, crc);
+}
 bool multiplies() noexcept {
   return false;
 }
@@ -231,10 +291,18 @@ bool has_instruction() noexcept {
   return false;
 }
 constexpr auto by_instruction = by_tables;
+std::uint32_t header_by_instruction(const std::byte* at) noexcept {
+  return ~by_tables(at, kCrc32cHeaderBytes, 0xFFFFFFFFU);
+}
 bool has_folding() noexcept {
   return false;
 }
 constexpr auto by_folding = by_tables;
+std::uint32_t by_folding_and_sum(const std::byte* at, std::size_t bytes, std::uint32_t crc,
+                                 std::uint64_t& sum) noexcept {
+  sum += ethernet::partial_sum({at, bytes});
+  return by_tables(at, bytes, crc);
+}
 bool multiplies() noexcept {
   return false;
 }
@@ -249,6 +317,18 @@ std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) noe
   return ~way(bytes.data(), bytes.size(), ~before);
 }
 
+std::uint32_t crc32c_of_header(const std::byte* header) noexcept {
+  static const bool has = has_instruction();
+  return has ? header_by_instruction(header) : ~by_tables(header, kCrc32cHeaderBytes, 0xFFFFFFFFU);
+}
+
+std::uint32_t crc32c_and_sum(std::span<const std::byte> bytes, std::uint32_t before, std::uint64_t& sum) noexcept {
+  static const bool together = has_folding();
+  if (together) return ~by_folding_and_sum(bytes.data(), bytes.size(), ~before, sum);
+  sum += ethernet::partial_sum(bytes);
+  return crc32c(bytes, before);
+}
+
 std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before) noexcept {
   return ~by_tables(bytes.data(), bytes.size(), ~before);
 }
@@ -259,21 +339,23 @@ std::uint32_t crc32c_instruction(std::span<const std::byte> bytes, std::uint32_t
 }
 
 // crc(AB) = crc(A) x^(8|B|) + crc(B): the ones that a CRC begins and ends with cancel.
-Crc32cSuffix Crc32cSuffix::of(std::span<const std::byte> bytes) noexcept {
+Crc32cSuffix Crc32cSuffix::of(std::span<const std::byte> first, std::span<const std::byte> second) noexcept {
   struct Known {
     std::size_t bytes = 0;
     std::uint32_t power = kOne;
   };
-  static thread_local Known known;  // payloads are of few lengths
-  if (known.bytes != bytes.size()) {
-    const std::uint64_t exponent = 8 * std::uint64_t{bytes.size()};
+  static thread_local std::array<Known, 16> all_known;  // payloads are of few lengths
+  const std::size_t bytes = first.size() + second.size();
+  Known& known = all_known[bytes / 64 % all_known.size()];
+  if (known.bytes != bytes) {
+    const std::uint64_t exponent = 8 * std::uint64_t{bytes};
     const std::uint64_t left_out = multiplies() && exponent >= kDivided ? kDivided : 0;
-    known = {bytes.size(), power_of_x(exponent - left_out)};
+    known = {bytes, power_of_x(exponent - left_out)};
   }
   Crc32cSuffix suffix;
-  suffix.alone_ = crc32c(bytes);
+  suffix.alone_ = first.empty() ? crc32c(second) : crc32c(second, crc32c(first));
   suffix.power_ = known.power;
-  suffix.divides_ = multiplies() && 8 * std::uint64_t{bytes.size()} >= kDivided;
+  suffix.divides_ = multiplies() && 8 * std::uint64_t{bytes} >= kDivided;
   return suffix;
 }
 

@@ -10,6 +10,15 @@ namespace tributary::transport::packet {
 /// Of `bytes`, which follow those that `before` was computed of; 0 to begin.
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
+/// Of the first 60 bytes of a packet's header: all but the checksum itself.
+inline constexpr std::size_t kCrc32cHeaderBytes = 60;
+[[nodiscard]] std::uint32_t crc32c_of_header(const std::byte* header) noexcept;
+
+/// The same, and in the same pass the sum that UDP's checksum is made of (ethernet/checksum.h), which is added to
+/// `sum`.
+[[nodiscard]] std::uint32_t crc32c_and_sum(std::span<const std::byte> bytes, std::uint32_t before,
+                                           std::uint64_t& sum) noexcept;
+
 /// The same without any special instruction.
 [[nodiscard]] std::uint32_t crc32c_portable(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
@@ -21,7 +30,9 @@ namespace tributary::transport::packet {
 class Crc32cSuffix {
  public:
   Crc32cSuffix() = default;
-  [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> bytes) noexcept;
+  [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> bytes) noexcept { return of({}, bytes); }
+  /// Of bytes in two pieces.
+  [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> first, std::span<const std::byte> second) noexcept;
   /// Of bytes whose CRC is `before`, and these behind them.
   [[nodiscard]] std::uint32_t behind(std::uint32_t before) const noexcept;
 

@@ -44,6 +44,7 @@ class FaultyPort final : public PacketPort {
     }
     port_->flush();
   }
+  void leave_checksums() noexcept override { port_->leave_checksums(); }
   bool keep(void* buffer) noexcept override { return port_->keep(buffer); }
   void give_back(void* buffer) noexcept override { port_->give_back(buffer); }
   void wait(Duration limit) override { port_->wait(limit); }

@@ -75,7 +75,14 @@ void Flow::time_out(TimePoint now) {
     give_up(*packet, number);
     if (backoff_ == 1) break;
   }
-  probe_wanted_ = true;
+  probes_wanted_ = backoff_ == 1 ? 1 : 2;
+}
+
+/// Nothing under way will bring credit any more: the other side's word of it may be lost.
+void Flow::note_credit_blocked(TimePoint now) noexcept {
+  if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
+    ask_credit_at_ = now + round_trip_.timeout(credit_asked_);
+  }
 }
 
 void Flow::set_datagram_bytes(std::size_t bytes) noexcept {

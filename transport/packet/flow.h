@@ -8,7 +8,8 @@
 // come, the latest packet's number, and a bitmap of the 64 before it. A packet is given up when three later ones came,
 // or one that was sent some time later (as RFC 8985 and RFC 9002 do), more of both where packets overtake each other;
 // its range of the stream is sent again under a new number. When nothing is heard for a time-out (RFC 6298, doubled
-// each time), the oldest range is sent again; when nothing is heard twice, all ranges.
+// each time), the oldest range is sent again; when nothing is heard twice, all ranges, and from then on two packets at
+// each time-out, so that one that is lost does not cost another, doubled time-out (RFC 9002, section 6.2.4).
 //
 // Receiving. Bytes in order go straight to the reader. The receiver says how far the sender may go; a reader that stops
 // (NotYet) stops the sender, and a sender without credit asks by pings whether there is some.
@@ -31,7 +32,8 @@ class PacketSink {
  public:
   virtual ~PacketSink() = default;
   /// False: no more can go now. Both parts are used before this returns, or copied.
-  virtual bool send_packet(const PacketHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
+  /// `head` has room for the header at its beginning.
+  virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
 };
 
 /// A packet that has come and is for this flow.
@@ -93,6 +95,7 @@ class Flow {
  private:
   // flow_receive.cc
   [[nodiscard]] bool sensible(const PacketHeader& header) const noexcept;
+  [[nodiscard]] bool tells_nothing_new(const PacketHeader& header) noexcept;
   void take_acknowledgement(const Arrival& arrival, TimePoint now);
   void acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap);
   void acknowledge_number(std::uint64_t number);
@@ -108,8 +111,8 @@ class Flow {
   Sent send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now);
   Sent send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now);
   Sent send_one(PacketSink& sink, TimePoint now);
-  [[nodiscard]] PacketHeader header(std::uint16_t flags, TimePoint now);
-  void sent(const SentPacket& packet, TimePoint now);
+  [[nodiscard]] DataHeader told(TimePoint now) const noexcept;
+  void sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now);
   [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - head_bytes_; }
   [[nodiscard]] bool window_open(TimePoint now) const noexcept;
   [[nodiscard]] bool has_new() const noexcept;
@@ -118,6 +121,7 @@ class Flow {
   [[nodiscard]] bool credit_news() const noexcept;
   void drop_stale_lost() noexcept;
   void time_out(TimePoint now);
+  void note_credit_blocked(TimePoint now) noexcept;
   [[nodiscard]] TimePoint times_out_at() const noexcept;
 
   const PacketSettings& settings_;
@@ -142,6 +146,12 @@ class Flow {
   std::uint64_t next_offset_ = 0;  // of what was never sent
   std::uint64_t credit_ = 0;       // sending may go so far
   std::uint64_t largest_acknowledged_ = 0;
+  struct Told {  // what a packet says of our stream
+    std::uint64_t bitmap = 0;
+    std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  std::optional<Told> told_last_;             // by the latest packet that said something
   std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,
   std::uint64_t bitmap_told_ = 0;             // and the bits
   std::uint32_t peer_marked_ = 0;
@@ -156,7 +166,7 @@ class Flow {
   bool finish_sent_ = false;
   bool finish_acknowledged_ = false;
   bool ping_wanted_ = false;
-  bool probe_wanted_ = false;
+  std::uint32_t probes_wanted_ = 0;  // packets that go now whatever the window says
   TimePoint ask_credit_at_ = TimePoint::max();
   std::uint32_t credit_asked_ = 0;                        // times in a row
   TimePoint waiting_since_{};                             // for an answer, or a sign of life
@@ -179,7 +189,8 @@ class Flow {
   TimePoint acknowledge_at_ = TimePoint::max();
   TimePoint largest_came_{};
   TimePoint last_heard_{};
-  std::array<std::byte, kCopiedBytesMax + kPacketHeaderBytes> head_;
+  DataHeader header_;  // of the packets that transmit() sends
+  alignas(64) std::array<std::byte, kCopiedBytesMax + kPacketHeaderBytes> head_;
 };
 
 }  // namespace tributary::transport::packet

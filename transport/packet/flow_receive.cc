@@ -76,8 +76,18 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
   }
 }
 
+/// As of most packets that were sent together. What follows from time alone is left to on_time().
+bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
+  if ((header.flags & packet_flags::kAcks) == 0) return false;
+  const Told told{header.bitmap, header.received, header.credit, header.largest, header.marked};
+  if (told_last_ == told) return true;
+  told_last_ = told;
+  return false;
+}
+
 void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
   const PacketHeader& header = arrival.header;
+  if (tells_nothing_new(header)) return;
   fresh_packets_ = fresh_lost_ = 0;
   fresh_delay_.reset();
   const std::uint64_t received = expand(header.received, frames_.acknowledged());
@@ -107,6 +117,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
                              round_trip_.smoothed());
   }
   if (fresh_lost_ > 0) congestion_.lost(fresh_lost_, now, round_trip_.smoothed());
+  note_credit_blocked(now);
 }
 
 /// Most of what an acknowledgement tells was in the one before it, and is not looked at again.

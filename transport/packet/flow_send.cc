@@ -28,13 +28,14 @@ bool Flow::credit_news() const noexcept {
 
 bool Flow::wants_to_send(TimePoint now) const noexcept {
   if (!open_) return false;
-  if (acknowledge_now_ || acknowledge_at_ <= now || ping_wanted_ || probe_wanted_ || credit_news()) return true;
+  if (acknowledge_now_ || acknowledge_at_ <= now || ping_wanted_ || probes_wanted_ > 0 || credit_news()) return true;
   return (!lost_.empty() || has_new()) && window_open(now);
 }
 
 bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (!open_) return false;
   if (datagram_bytes_ < datagram_bytes_route_ && now >= small_until_) datagram_bytes_ = datagram_bytes_route_;
+  header_ = told(now);
   for (std::size_t i = 0; i < packets_max; ++i) {
     const Sent sent = send_one(sink, now);
     if (sent == Sent::port_full) return true;
@@ -43,9 +44,7 @@ bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (acknowledge_now_ || acknowledge_at_ <= now || credit_news()) {
     if (send_plain(sink, 0, now) == Sent::port_full) return true;
   }
-  if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
-    ask_credit_at_ = now + round_trip_.timeout(credit_asked_);
-  }
+  note_credit_blocked(now);
   return wants_to_send(now);
 }
 
@@ -54,13 +53,14 @@ Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
   const bool some = !lost_.empty() || has_new();
   const bool open = window_open(now);
   window_limited_ = some && !open;
-  if (some && (open || probe_wanted_)) {
-    // After several time-outs in a row the path may have become one that swallows large packets.
+  if (some && (open || probes_wanted_ > 0)) {
+    // After several time-outs in a row the path may have become one that swallows large packets: the first probe is
+    // small.
     const std::size_t bytes_max =
-        probe_wanted_ && backoff_ >= 3 ? kDatagramBytesMin - head_bytes_ : payload_bytes_max();
+        probes_wanted_ > 1 && backoff_ >= 3 ? kDatagramBytesMin - head_bytes_ : payload_bytes_max();
     return lost_.empty() ? send_new(sink, now) : send_again(sink, bytes_max, now);
   }
-  if (ping_wanted_ || probe_wanted_) return send_plain(sink, packet_flags::kPing, now);
+  if (ping_wanted_ || probes_wanted_ > 0) return send_plain(sink, packet_flags::kPing, now);
   return Sent::nothing_to_send;
 }
 
@@ -109,59 +109,49 @@ Flow::Sent Flow::send_new(PacketSink& sink, TimePoint now) {
 Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now) {
   const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(head_bytes_));
   fin = fin && offset + piece.bytes() == frames_.end();
-  PacketHeader head = header(fin ? packet_flags::kFin : std::uint16_t{0}, now);
-  head.offset = static_cast<std::uint32_t>(offset);
-  if (!sink.send_packet(head, std::span(head_).first(head_bytes_ + piece.copied), piece.rest)) {
+  header_.set(fin ? packet_flags::kFin : std::uint16_t{0}, sent_.next(), static_cast<std::uint32_t>(offset));
+  if (!sink.send_packet(header_, std::span(head_).first(head_bytes_ + piece.copied), piece.rest)) {
     return Sent::port_full;
   }
-  sent({.offset = offset,
-        .bytes = static_cast<std::uint32_t>(piece.bytes()),
-        .fin = fin,
-        .state = SentPacket::State::under_way,
-        .at = now},
-       now);
+  sent(offset, static_cast<std::uint32_t>(piece.bytes()), fin, true, now);
   return Sent::yes;
 }
 
 /// Without a piece of the stream: an acknowledgement, or a ping.
 Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now) {
-  PacketHeader head = header(flags, now);
-  head.offset = static_cast<std::uint32_t>(next_offset_);
-  if (!sink.send_packet(head, std::span(head_).first(head_bytes_), {})) return Sent::port_full;
-  const bool asks = (flags & packet_flags::kPing) != 0;
-  sent({.offset = next_offset_, .state = asks ? SentPacket::State::under_way : SentPacket::State::gone, .at = now},
-       now);
+  header_.set(flags, sent_.next(), static_cast<std::uint32_t>(next_offset_));
+  if (!sink.send_packet(header_, std::span(head_).first(head_bytes_), {})) return Sent::port_full;
+  sent(next_offset_, 0, false, (flags & packet_flags::kPing) != 0, now);
   return Sent::yes;
 }
 
-PacketHeader Flow::header(std::uint16_t flags, TimePoint now) {
+/// What all packets of one transmit() tell the other side: nothing of it changes meanwhile.
+DataHeader Flow::told(TimePoint now) const noexcept {
   PacketHeader head;
   head.type = PacketType::data;
-  head.flags = flags;
   head.connection = peer_connection_;
-  head.number = sent_.next();
   head.received = static_cast<std::uint32_t>(stream_.received() + (peer_end_known() ? 1 : 0));
   head.credit = static_cast<std::uint32_t>(credit_to_give() - stream_.received());
   head.marked = marked_;
-  if (numbers_.empty()) return head;
-  head.flags |= packet_flags::kAcks;
+  if (numbers_.empty()) return DataHeader(head);
+  head.flags = packet_flags::kAcks;
   head.largest = static_cast<std::uint32_t>(numbers_.largest());
   head.bitmap = numbers_.bitmap();
   const auto delay = std::chrono::duration_cast<std::chrono::microseconds>(now - largest_came_).count();
   head.ack_delay_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(delay, 0, UINT32_MAX));
-  return head;
+  return DataHeader(head);
 }
 
 /// After the packet with the next number went out.
-void Flow::sent(const SentPacket& packet, TimePoint now) {
-  const bool asks = packet.state == SentPacket::State::under_way;
+void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now) {
   if (asks) {
     if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
     last_asked_ = now;
-    ping_wanted_ = probe_wanted_ = false;
+    ping_wanted_ = false;
+    if (probes_wanted_ > 0) --probes_wanted_;
     if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
   }
-  sent_.add(packet);
+  sent_.add(offset, bytes, fin, asks, now);
   credit_given_ = credit_to_give();
   unacknowledged_ = 0;
   acknowledge_now_ = false;

@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "tributary/transport/channel.h"
@@ -32,6 +33,9 @@ struct ReceivedPacket {
   TimePoint arrived{};     // when the device or the system took it in, where that is known: then waiting
                            // in its queue for this thread is not mistaken for waiting in the network
   void* buffer = nullptr;  // where the bytes lie, for keep(); nullptr: they cannot be kept
+  // UDP's checksum is left to who reads the bytes, and to be verified in the same pass: the sum of all that it covers
+  // besides them (RFC 1071, not folded). Only after leave_checksums().
+  std::optional<std::uint64_t> udp_besides;
 };
 
 /// Of a send()'s header, at most.
@@ -43,6 +47,8 @@ class PacketPort {
   /// Fills `into` from its beginning with what has come, without waiting; returns how many. They stay valid until the
   /// next receive().
   [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
+  /// Whoever calls it verifies UDP's checksum where receive() has left that to him.
+  virtual void leave_checksums() noexcept {}
   /// For ports whose buffers can stay with who reads them. The bytes of a packet that the last receive() has shown stay
   /// where they are, until give_back() was called as often as this. False: no more can be spared; they must be copied.
   [[nodiscard]] virtual bool keep(void* /*buffer*/) noexcept { return false; }

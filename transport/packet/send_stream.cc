@@ -23,9 +23,9 @@ void SendStream::grow() {
 SendStream::Frame& SendStream::push(const FrameHeader& header, std::span<const std::byte> payload) {
   if (tail_ - told_ == frames_.size()) grow();
   Frame& frame = at(tail_++);
-  frame.fields = header;
-  frame.fields.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  encode(frame.fields, frame.header);
+  encode(header, frame.header);
+  const auto payload_bytes = static_cast<std::uint32_t>(payload.size());
+  std::memcpy(frame.header.data() + offsetof(FrameHeader, payload_bytes), &payload_bytes, sizeof payload_bytes);
   frame.payload = payload.data();
   frame.payload_bytes = payload.size();
   frame.begin = end_;
@@ -47,8 +47,14 @@ void SendStream::push_copy(const FrameHeader& header, std::span<const std::byte>
   frame.payload = frame.copy.data();
 }
 
-/// The frame in which `offset` lies; tail_ for the end of the stream.
+bool SendStream::holds(std::uint64_t number, std::uint64_t offset) const noexcept {
+  return number >= done_ && number < tail_ && at(number).begin <= offset && offset < at(number).end();
+}
+
+/// The frame in which `offset` lies; tail_ for the end of the stream. Mostly it is the one behind the last.
 std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
+  if (holds(last_piece_ + 1, offset)) return last_piece_ + 1;
+  if (holds(last_piece_, offset)) return last_piece_;
   std::uint64_t low = done_;
   std::uint64_t high = tail_;
   while (low < high) {
@@ -67,6 +73,7 @@ SendStream::Piece SendStream::piece(std::uint64_t offset, std::size_t bytes_max,
   Piece piece;
   for (std::uint64_t number = frame_of(offset); number < tail_ && piece.copied < bytes_max; ++number) {
     const Frame& frame = at(number);
+    last_piece_ = number;
     auto within = static_cast<std::size_t>(offset + piece.copied - frame.begin);
     if (within < kFrameHeaderBytes) {
       const std::size_t bytes =
@@ -110,8 +117,11 @@ std::optional<std::uint64_t> SendStream::next_sent() noexcept {
   return std::nullopt;
 }
 
-const FrameHeader* SendStream::first() const noexcept {
-  return done_ < tail_ ? &at(done_).fields : nullptr;
+std::optional<FrameHeader> SendStream::first() const noexcept {
+  if (done_ == tail_) return std::nullopt;
+  FrameHeader fields;
+  std::memcpy(static_cast<void*>(&fields), at(done_).header.data(), sizeof fields);
+  return fields;
 }
 
 bool SendStream::needs_borrowed() const noexcept {

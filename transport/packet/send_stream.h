@@ -38,7 +38,7 @@ class SendStream {
   /// The next cookie to report.
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
   /// Of the first frame that is not acknowledged.
-  [[nodiscard]] const FrameHeader* first() const noexcept;
+  [[nodiscard]] std::optional<FrameHeader> first() const noexcept;
   /// Memory of the user's is still needed: a frame that was borrowed is not acknowledged.
   [[nodiscard]] bool needs_borrowed() const noexcept;
   /// Forgets all frames; none is reported.
@@ -46,8 +46,7 @@ class SendStream {
 
  private:
   struct Frame {
-    FrameBytes header;
-    FrameHeader fields;
+    alignas(64) FrameBytes header;
     const std::byte* payload = nullptr;
     std::size_t payload_bytes = 0;
     std::uint64_t begin = 0;  // in the stream
@@ -59,11 +58,13 @@ class SendStream {
   [[nodiscard]] const Frame& at(std::uint64_t number) const noexcept { return frames_[number & (frames_.size() - 1)]; }
   [[nodiscard]] Frame& at(std::uint64_t number) noexcept { return frames_[number & (frames_.size() - 1)]; }
   [[nodiscard]] std::uint64_t frame_of(std::uint64_t offset) const noexcept;
+  [[nodiscard]] bool holds(std::uint64_t number, std::uint64_t offset) const noexcept;
   Frame& push(const FrameHeader& header, std::span<const std::byte> payload);
   void grow();
 
   std::vector<Frame> frames_;
-  std::uint64_t told_ = 0;  // numbers of frames
+  mutable std::uint64_t last_piece_ = 0;  // number of the frame in which it ended: the next one begins there, or behind
+  std::uint64_t told_ = 0;                // numbers of frames
   std::uint64_t done_ = 0;
   std::uint64_t tail_ = 0;
   std::uint64_t acknowledged_ = 0;  // bytes

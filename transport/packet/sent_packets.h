@@ -19,10 +19,13 @@ class Ring {
   [[nodiscard]] T& operator[](std::size_t index) noexcept { return items_[(begin_ + index) & (items_.size() - 1)]; }
   [[nodiscard]] T& front() noexcept { return (*this)[0]; }
   void pop_front() noexcept { ++begin_; }
-  void push_back(const T& item) {
+  /// A new last one, to be written to where it is: an item that is put together elsewhere in small pieces, and copied
+  /// in large ones at once, waits for its own stores.
+  [[nodiscard]] T& push_back() {
     if (size() == items_.size()) grow();
-    items_[end_++ & (items_.size() - 1)] = item;
+    return items_[end_++ & (items_.size() - 1)];
   }
+  void push_back(const T& item) { push_back() = item; }
   void clear() noexcept { begin_ = end_ = 0; }
 
  private:
@@ -57,13 +60,20 @@ class SentPackets {
  public:
   /// The number that the next packet gets.
   [[nodiscard]] std::uint64_t next() const noexcept { return base_ + packets_.size(); }
-  void add(const SentPacket& packet) {
-    packets_.push_back(packet);
-    if (packet.state == SentPacket::State::under_way) {
+  /// `asks` for an acknowledgement.
+  void add(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint at) {
+    SentPacket& packet = packets_.push_back();
+    packet.offset = offset;
+    packet.bytes = bytes;
+    packet.fin = fin;
+    packet.state = asks ? SentPacket::State::under_way : SentPacket::State::gone;
+    packet.at = at;
+    if (asks) {
       ++under_way_;
-      bytes_under_way_ += packet.bytes;
+      bytes_under_way_ += bytes;
+    } else {
+      trim();
     }
-    trim();
   }
   /// The oldest number that is remembered.
   [[nodiscard]] std::uint64_t base() const noexcept { return base_; }

@@ -3,11 +3,13 @@
 #include <cstring>
 #include <optional>
 
+#include "ethernet/checksum.h"
 #include "packet/crc32c.h"
 
 namespace tributary::transport::packet {
 
 constexpr std::size_t kChecksummedBytes = offsetof(PacketHeader, checksum);
+static_assert(kChecksummedBytes == kCrc32cHeaderBytes);
 
 std::string_view to_string(PacketReject reject) noexcept {
   constexpr std::string_view names[] = {"length", "magic", "version", "type", "flags", "checksum"};
@@ -40,6 +42,33 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
   end_encoding(out, borrowed.behind(begin_encoding(header, out, copied, borrowed_bytes)));
 }
 
+std::uint32_t DataHeader::begin(std::span<std::byte, kPacketHeaderBytes> out,
+                                std::size_t payload_bytes) const noexcept {
+  auto words = words_;
+  words[0] |= std::uint64_t{payload_bytes} << 48U;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::uint64_t word = words[i];
+    asm("" : "+r"(word));  // so that the compiler does not make larger pieces of them again
+    std::memcpy(out.data() + i * sizeof word, &word, sizeof word);
+  }
+  return crc32c_of_header(out.data());
+}
+
+void DataHeader::end(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) const noexcept {
+  const std::uint64_t last = (words_.back() & 0xFFFFFFFFU) | std::uint64_t{checksum} << 32U;
+  std::memcpy(out.data() + kPacketHeaderBytes - sizeof last, &last, sizeof last);
+}
+
+void DataHeader::write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+                       const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept {
+  const std::uint32_t before = begin(out, payload_bytes);
+  end(out, behind.behind(copied.empty() ? before : crc32c(copied, before)));
+}
+
+void DataHeader::write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept {
+  end(out, crc32c(copied, begin(out, copied.size())));
+}
+
 std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept {
   return crc32c(datagram.subspan(kPacketHeaderBytes), crc32c(datagram.first(kChecksummedBytes)));
 }
@@ -64,17 +93,30 @@ std::optional<PacketReject> read_header(std::span<const std::byte> bytes, Packet
   return std::nullopt;
 }
 
-std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, PacketHeader& header) noexcept {
+/// One pass over the payload for both checksums.
+bool both_right(std::span<const std::byte> datagram, std::uint32_t checksum, ethernet::PartialSum besides) noexcept {
+  const auto head = datagram.first(kPacketHeaderBytes);
+  besides += ethernet::sum_of_words<kPacketHeaderBytes>(head.data());
+  const std::uint32_t found =
+      crc32c_and_sum(datagram.subspan(kPacketHeaderBytes), crc32c_of_header(head.data()), besides);
+  return found == checksum && ethernet::finish(besides) == 0;
+}
+
+std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides,
+                                        PacketHeader& header) noexcept {
   if (const auto reject = read_header(datagram, header)) return reject;
   if ((header.flags & packet_flags::kSealed) != 0) {
+    if (udp_besides && ethernet::finish(*udp_besides + ethernet::partial_sum(datagram)) != 0)
+      return PacketReject::checksum;
     if (datagram.size() != kPacketHeaderBytes + kSealTagBytes + header.payload_bytes) return PacketReject::length;
     const std::uint32_t right = header.type == PacketType::data ? 0 : sealed_checksum(datagram);
     return header.checksum == right ? std::nullopt : std::optional(PacketReject::checksum);
   }
   const auto payload = datagram.subspan(kPacketHeaderBytes);
   if (payload.size() != header.payload_bytes) return PacketReject::length;
-  if (crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) != header.checksum) return PacketReject::checksum;
-  return std::nullopt;
+  const bool right = udp_besides ? both_right(datagram, header.checksum, *udp_besides)
+                                 : crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) == header.checksum;
+  return right ? std::nullopt : std::optional(PacketReject::checksum);
 }
 
 }  // namespace
@@ -85,9 +127,10 @@ std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byt
   return header;
 }
 
-std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept {
+std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram,
+                                                        std::optional<std::uint64_t> udp_besides) noexcept {
   std::expected<PacketHeader, PacketReject> header;
-  if (const auto reject = read_packet(datagram, *header)) header = std::unexpected(*reject);
+  if (const auto reject = read_packet(datagram, udp_besides, *header)) header = std::unexpected(*reject);
   return header;
 }
 

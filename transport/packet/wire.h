@@ -2,9 +2,12 @@
 // The packet: a header of 64 bytes, then a piece of the sender's stream of bytes, or what a handshake says.
 // docs/protocol.md draws it.
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <expected>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -107,12 +110,52 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
 /// The same for a part that is sent to several, whose checksum is known.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
+/// The headers of data packets that go out together: they tell the same, and differ in flags, number, offset and length
+/// alone. Kept, changed and written in words of 64 bits: what is stored in small pieces and then read in large ones
+/// waits for its own stores.
+class DataHeader {
+ public:
+  DataHeader() = default;
+  explicit DataHeader(const PacketHeader& told) noexcept {
+    std::memcpy(words_.data(), &told, sizeof words_);
+    first_ = words_[0];
+  }
+  /// `more_flags`: besides those that all have.
+  void set(std::uint16_t more_flags, std::uint64_t number, std::uint32_t offset) noexcept {
+    words_[0] = first_ | std::uint64_t{more_flags} << 32U;
+    words_[2] = number;
+    words_[4] = (words_[4] & ~std::uint64_t{0xFFFFFFFFU}) | offset;
+  }
+  [[nodiscard]] std::uint64_t number() const noexcept { return words_[2]; }
+  [[nodiscard]] PacketHeader fields() const noexcept {
+    PacketHeader header;
+    std::memcpy(static_cast<void*>(&header), words_.data(), sizeof header);
+    return header;
+  }
+  /// Writes it with the checksum over it and the payload: `copied`, and then what `behind` was made of.
+  void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
+             const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept;
+  /// The same for a payload that is `copied` alone.
+  void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept;
+
+ private:
+  [[nodiscard]] std::uint32_t begin(std::span<std::byte, kPacketHeaderBytes> out,
+                                    std::size_t payload_bytes) const noexcept;
+  void end(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) const noexcept;
+
+  std::array<std::uint64_t, kPacketHeaderBytes / sizeof(std::uint64_t)> words_{};
+  std::uint64_t first_ = 0;  // of them, with the flags that all have
+};
+static_assert(std::endian::native == std::endian::little);
+
 /// Of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken for a secret
 /// that is not known.
 [[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
 /// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no
-/// checksum: whether it is what was sent, its authenticator tells.
-[[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(std::span<const std::byte> datagram) noexcept;
+/// checksum: whether it is what was sent, its authenticator tells. `udp_besides`: UDP's checksum is to be verified,
+/// too, in the same pass; the sum of all that it covers besides the datagram.
+[[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(
+    std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides = std::nullopt) noexcept;
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
 /// What a datagram carries behind its header, and behind its authenticator.

@@ -37,6 +37,8 @@ struct alignas(kLineBytes) Side {
   std::atomic<std::uint64_t> room_at;   // it waits for room: until the other side has read so far; kNoWait: it does not
   std::atomic<std::uint32_t> asleep;    // odd while its thread sleeps, and wants to be woken by a byte on the socket
   std::atomic<std::uint32_t> finished;  // 1: it has written its last frame, and its end is no failure
+  std::atomic<std::uint64_t> payloads_read;  // of those that it was told to read where they are (region_line.h)
+  std::atomic<std::uint32_t> withdrawn;  // 1: such payloads may change from here on, so what is read now is not theirs
 };
 static_assert(sizeof(Side) == kLineBytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
@@ -63,6 +65,11 @@ class RingMemory {
   [[nodiscard]] std::size_t ring_bytes() const noexcept { return ring_bytes_; }
   [[nodiscard]] Side& mine() const noexcept { return side(role_); }
   [[nodiscard]] const Side& theirs() const noexcept { return side(other(role_)); }
+  /// Whether the other side had withdrawn its payloads when this began: if not, what was read of them before is whole.
+  [[nodiscard]] bool theirs_withdrawn() const noexcept {
+    // A load could come before what was read; this cannot, and writes nothing that its writer could lose.
+    return side(other(role_)).withdrawn.fetch_or(0, std::memory_order_acq_rel) != 0;
+  }
   [[nodiscard]] std::byte* outgoing() const noexcept { return ring(other(role_)); }
   [[nodiscard]] const std::byte* incoming() const noexcept { return ring(role_); }
 

@@ -185,6 +185,37 @@ Result<SharedRange> find_shared(std::span<const std::byte> memory) {
   return mapped;
 }
 
+void keep_huge_pages(const SharedRange& range) noexcept {
+  if (is_huge(range.file.get())) static_cast<void>(::fcntl(range.file.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE));
+}
+
+Result<ReadableMemory> ReadableMemory::make(std::size_t bytes) {
+  ReadableMemory made;
+  const std::size_t whole = rounded_up(bytes, page_bytes());
+  made.file_ = make_file(0, whole);
+  if (!made.file_.is_open()) return failed("memfd_create");
+  void* at = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, made.file_.get(), 0);
+  if (at == MAP_FAILED) return failed("mmap");
+  made.bytes_ = {static_cast<std::byte*>(at), whole};
+  static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));
+  // A child would go on writing where this process gives out results; and it does not need them.
+  static_cast<void>(::madvise(at, whole, MADV_DONTFORK));
+  if (auto ok = populate(made.file_, made.bytes_); !ok) return std::unexpected(ok.error());
+  if (::fcntl(made.file_.get(), F_ADD_SEALS, kSeals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
+    return fail(Errc::unsupported, "this system has no F_SEAL_FUTURE_WRITE");
+  return made;
+}
+
+ReadableMemory::~ReadableMemory() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+Result<SharedRange> ReadableMemory::range() const {
+  SharedRange range{.file = duplicate(file_.get()), .offset = 0, .bytes = bytes_.size()};
+  if (!range.file.is_open()) return failed("dup");
+  return range;
+}
+
 Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                            Access access, bool huge_pages_too) {
   const auto refused = [](const char* why) {
@@ -198,7 +229,11 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (bytes == 0 || offset > size || bytes > size - offset) return refused("it is smaller than was said");
   const bool huge = is_huge(file.get());
-  if (huge && !huge_pages_too) return refused("huge pages can be taken away");
+  if (huge && !huge_pages_too) {
+    if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");
+    // Those that were taken before: a hole would be a bus error, which now is an error here.
+    if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("there are not so many huge pages");
+  }
   const std::size_t unit = huge ? static_cast<std::size_t>(status.st_blksize) : page_bytes();
   const std::uint64_t begin = offset / unit * unit;
   const std::size_t whole = rounded_up(offset - begin + bytes, unit);

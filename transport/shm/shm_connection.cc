@@ -63,13 +63,16 @@ void ShmConnection::end_of_peer() {
 void ShmConnection::drain_bells() noexcept {
   bells_heard_ = 0;
   std::array<std::byte, 1024> scratch;
-  (void)receive_message(socket_.get(), scratch);
+  OwnedDescriptor passed;
+  (void)receive_message(socket_.get(), scratch, &passed);
+  if (passed.is_open()) regions_.passed = std::move(passed);  // who passes two mixes up his own
 }
 
 bool ShmConnection::memory_changed() const noexcept {
   const Side& theirs = memory_->theirs();
   return theirs.written.load(std::memory_order_seq_cst) != written_seen_ ||
-         (waits_for_room_ && theirs.read.load(std::memory_order_seq_cst) != read_seen_);
+         (waits_for_room_ && theirs.read.load(std::memory_order_seq_cst) != read_seen_) ||
+         (!named_.empty() && theirs.payloads_read.load(std::memory_order_seq_cst) != payloads_read_seen_);
 }
 
 void ShmConnection::set_asleep(bool asleep) noexcept {
@@ -95,6 +98,10 @@ void ShmConnection::tell_corrupt(std::string_view what) {
 
 void ShmConnection::close() {
   if (state_ == State::closed) return;
+  if (!named_.empty()) {  // before their memory is anybody's to change
+    static_cast<void>(memory_->mine().withdrawn.exchange(1, std::memory_order_seq_cst));
+  }
+  if (memory_ != nullptr) std::erase(part_->open, this);
   state_ = State::closed;
   handler_ = nullptr;
   otherwise_ = nullptr;
@@ -103,7 +110,8 @@ void ShmConnection::close() {
   --part_->statistics.connections;
   if (ShmAcceptor* acceptor = std::exchange(acceptor_, nullptr)) acceptor->forget(*this);
   core_.leave(*this);
-  if (kept_.empty()) memory_.reset();
+  regions_ = {};
+  if (kept_.empty() && taken_.empty()) memory_.reset();
 }
 
 void ShmConnection::channel_destroyed() {
@@ -153,10 +161,11 @@ Result<ShmHandOver> ShmConnection::release() {
   if (!serving() || fatal_) {
     return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
   }
-  if (in_frame_ || stalled_ || !kept_.empty() || !queue_.empty() || !queue_.all_told()) {
+  if (in_frame_ || stalled_ || !kept_.empty() || !taken_.empty() || !queue_.empty() || !queue_.all_told()) {
     return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
   }
   publish_read();
+  publish_payloads_read();
   set_asleep(false);
   ShmHandOver taken{.peer = peer_,
                     .socket = OwnedDescriptor(socket_.release()),
@@ -165,7 +174,10 @@ Result<ShmHandOver> ShmConnection::release() {
                     .read = read_,
                     .read_seen = read_seen_,
                     .naps = naps_,
-                    .rung_for = rung_for_};
+                    .rung_for = rung_for_,
+                    .regions = std::exchange(regions_, {}),
+                    .payloads_read = payloads_read_,
+                    .payloads_read_seen = payloads_read_seen_};
   close();
   return taken;
 }
@@ -176,8 +188,12 @@ void ShmConnection::open(ShmHandOver&& taken) {
   read_seen_ = taken.read_seen;
   naps_ = taken.naps;
   rung_for_ = taken.rung_for;
+  regions_ = std::move(taken.regions);
+  payloads_read_ = payloads_read_told_ = taken.payloads_read;
+  payloads_read_seen_ = taken.payloads_read_seen;
   memory_ = std::move(taken.memory);
   state_ = State::open;
+  part_->open.push_back(this);
   core_.watch_memory(*this);
   socket_.own(taken.socket.release());
   if (socket_.watch(EPOLLIN | EPOLLRDHUP, *this) != 0) {

@@ -1,12 +1,13 @@
 #pragma once
 // One connection through shared memory: meeting (shm_greeting.cc), reading (shm_read.cc), writing (shm_write.cc),
-// ending (shm_connection.cc).
+// payloads that are read where they are (shm_regions.cc), ending (shm_connection.cc).
 //
 //   listener -> connector   Offer, with the memory
 //   connector -> listener   mapped
 //   listener -> connector   go: nobody can change the memory's size or take its pages any more
 //
-// From then on the socket brings nothing but single bytes that wake a sleeper, and the end.
+// From then on the socket brings nothing but single bytes that wake a sleeper, some of them with a descriptor, and the
+// end.
 #include <array>
 #include <functional>
 #include <optional>
@@ -14,12 +15,24 @@
 #include <vector>
 
 #include "core/connection.h"
+#include "shm/regions_mapped.h"
+#include "shm/regions_told.h"
 #include "shm/ring_memory.h"
 #include "shm/shm_part.h"
 
 namespace tributary::transport {
 
 class ShmAcceptor;
+
+inline constexpr std::size_t kInPlaceBytesMin = 4096;  // less is copied faster than it is kept, or named
+
+/// What both sides of a connection have told each other of their memory.
+struct ShmRegions {
+  RegionsTold told;
+  RegionsMapped mapped;
+  OwnedDescriptor passed;            // came with a byte, for the next `told`
+  std::optional<RegionLine> answer;  // is due
+};
 
 /// An open connection, taken out of one transport for another.
 struct ShmHandOver {
@@ -28,6 +41,8 @@ struct ShmHandOver {
   std::shared_ptr<RingMemory> memory;
   std::uint64_t written = 0, read = 0, read_seen = 0;
   std::uint32_t naps = 0, rung_for = 0;
+  ShmRegions regions;
+  std::uint64_t payloads_read = 0, payloads_read_seen = 0;
 };
 
 class ShmConnection final : public Connection {
@@ -59,9 +74,11 @@ class ShmConnection final : public Connection {
   void close() override;
   void close_after_flush(Duration limit) override;
   void channel_destroyed() override;
-  [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
+  [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed || withdrawn_seen_; }
   [[nodiscard]] bool shares_memory() const noexcept override { return true; }
   [[nodiscard]] Core& core() const noexcept { return core_; }
+  /// Some of this side's memory was taken back.
+  void look_at_regions() { make_due(); }
 
   // ---- Pollable
   void mark(std::uint32_t events) override;
@@ -81,6 +98,7 @@ class ShmConnection final : public Connection {
   void make_due() { core_.make_due(*this); }
   void tell_closed(Error error);
   void tell_corrupt(std::string_view what);
+  void position_cannot_be();
   void turn_open();
   void end_of_peer();
   void drain_bells() noexcept;
@@ -120,6 +138,23 @@ class ShmConnection final : public Connection {
   void room_is_enough() noexcept;
   void ring_bell_of(const Side& sleeper) noexcept;
   void tell_sent();
+  [[nodiscard]] std::size_t room() const noexcept { return memory_->ring_bytes() - (written_ - read_seen_); }
+
+  // shm_regions.cc
+  [[nodiscard]] bool region_words_due() const noexcept {
+    return regions_.answer.has_value() || regions_.told.any_withdrawn();
+  }
+  void write_line(const RegionLine& line) noexcept;
+  [[nodiscard]] bool write_region_words() noexcept;
+  [[nodiscard]] std::optional<RegionLine> name_payload(const SendQueue::Next& next);
+  bool write_named(const RegionLine& line, const SendQueue::Next& next, std::size_t& budget);
+  void look_for_payloads_read();
+  bool serve_region_line(const RegionLine& line, std::size_t& budget);
+  void map_region(const RegionLine& told);
+  bool serve_named(const RegionLine& line, std::size_t& budget);
+  bool give_back_taken(const std::byte* payload);
+  void forget_taken() noexcept;
+  void publish_payloads_read() noexcept;
 
   Core& core_;
   std::shared_ptr<ShmPart> part_;
@@ -157,6 +192,22 @@ class ShmConnection final : public Connection {
   bool waits_for_room_ = false;
   std::uint32_t naps_ = 0;      // our own `asleep`
   std::uint32_t rung_for_ = 0;  // the other side's, when it was last woken
+
+  // payloads that are read where they are
+  ShmRegions regions_;
+  std::uint64_t sends_written_ = 0;       // send()s, without send_copy()s
+  std::uint64_t sends_told_ = 0;          // and so many of them by on_sent()
+  std::vector<std::uint64_t> named_;      // those of which the other side reads the payload still: their numbers
+  std::uint64_t payloads_read_seen_ = 0;  // by the other side: as last looked at, and checked
+  struct Taken {                          // a payload of the other side's, in the order of the frames
+    const std::byte* payload;
+    bool given_back;
+    RegionsMapped::Mapping keeps;
+  };
+  std::vector<Taken> taken_;              // the oldest first, which is not given back
+  std::uint64_t payloads_read_ = 0;       // before it
+  std::uint64_t payloads_read_told_ = 0;  // and so much of it was published
+  bool withdrawn_seen_ = false;           // the other side has closed while a payload of its was read: on_closed is due
 
   // meeting and ending
   std::string name_;

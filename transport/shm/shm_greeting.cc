@@ -13,7 +13,7 @@
 namespace tributary::transport {
 namespace {
 
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 constexpr Duration kCallAgainAfter = std::chrono::milliseconds(2);
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);
 
@@ -150,6 +150,7 @@ void ShmConnection::take_go() {
 
 void ShmConnection::start() {
   core_.watch_memory(*this);
+  part_->open.push_back(this);
   make_due();
   if (detached_) {  // close_after_flush() was called meanwhile, and its limit holds
     core_.set_deadline(*this, deadline_ - Clock::now());

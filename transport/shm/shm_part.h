@@ -1,14 +1,27 @@
 #pragma once
 // What the shared-memory connections of one transport have in common, besides the core.
+#include <memory>
+#include <vector>
+
+#include "shm/lent_memory.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::transport {
+
+class ShmConnection;
 
 class ShmPart {
  public:
   explicit ShmPart(const ShmSettings& wanted) : settings(wanted) {}
   const ShmSettings settings;
   ShmStatistics statistics;
+  std::vector<ShmConnection*> open;  // connections whose memory is there
+  LentMemory lent;
 };
+
+/// Lends it to the other sides of the part's connections (MemoryLender).
+[[nodiscard]] std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<Core>& core,
+                                                      const std::shared_ptr<ShmPart>& part, const std::byte* address,
+                                                      SharedRange range);
 
 }  // namespace tributary::transport

@@ -6,8 +6,6 @@
 
 namespace tributary::transport {
 
-constexpr std::size_t kInPlaceBytesMin = 4096;  // less is copied faster than it is kept
-
 void ShmConnection::resume() {
   if (state_ != State::open) return;
   resumed_ = true;
@@ -48,6 +46,7 @@ bool ShmConnection::look_for_more() {
 bool ShmConnection::serve_next(std::size_t& budget) {
   FrameBytes bytes;
   copy_out(memory_->incoming(), memory_->ring_bytes(), read_, bytes);
+  if (const auto line = region_line(bytes)) return serve_region_line(*line, budget);
   const auto header = decode(bytes);
   if (!header) {
     ++part_->statistics.corrupt;
@@ -91,6 +90,7 @@ bool ShmConnection::take_in_place(const FrameHeader& header, std::size_t& budget
 }
 
 void ShmConnection::give_back(std::span<const std::byte> payload) {
+  if (!taken_.empty() && give_back_taken(payload.data())) return;
   const auto at = std::ranges::find(kept_, payload.data(), &Kept::payload);
   if (at == kept_.end()) return;
   at->given_back = true;

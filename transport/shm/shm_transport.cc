@@ -55,6 +55,10 @@ void ShmTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 
+std::unique_ptr<KeptMemory> ShmTransport::lend(const std::byte* address, SharedRange range) {
+  return lend_memory(core_, part_, address, std::move(range));
+}
+
 ShmStatistics ShmTransport::statistics() const {
   return part_->statistics;
 }

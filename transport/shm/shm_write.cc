@@ -26,7 +26,10 @@ void ShmConnection::write_turn() {
   if (state_ != State::open && state_ != State::flushing) return;
   if (fatal_) return;
   write_frames();
-  if (state_ == State::flushing && queue_.empty()) {
+  if (state_ == State::closed) return;
+  publish_payloads_read();
+  look_for_payloads_read();
+  if (state_ == State::flushing && queue_.empty() && named_.empty()) {
     memory_->mine().finished.store(1, std::memory_order_relaxed);  // the end of the socket brings it to the other side
     return close();
   }
@@ -35,7 +38,7 @@ void ShmConnection::write_turn() {
 
 void ShmConnection::write_frames() {
   std::size_t budget = part_->settings.poll_bytes_max;
-  while (!queue_.empty()) {
+  while (!queue_.empty() || region_words_due()) {
     if (!look_for_room()) break;
     if (budget == 0) {
       make_due();
@@ -56,25 +59,32 @@ bool ShmConnection::look_for_room() {
   const std::uint64_t read = memory_->theirs().read.load(std::memory_order_acquire);
   if (read == read_seen_) return true;
   if (read - read_seen_ > written_ - read_seen_ || read % kLineBytes != 0) {
-    if (state_ == State::flushing) {
-      close();
-    } else if (!fatal_) {
-      ++part_->statistics.corrupt;
-      fatal_ = Error{Errc::corrupt, peer_ + " wrote a position that cannot be to the memory that it shares."};
-      queue_.clear();
-      make_due();
-    }
+    position_cannot_be();
     return false;
   }
   read_seen_ = read;
   return true;
 }
 
+void ShmConnection::position_cannot_be() {
+  if (state_ == State::flushing) return close();
+  if (fatal_) return;
+  ++part_->statistics.corrupt;
+  fatal_ = Error{Errc::corrupt, peer_ + " wrote a position that cannot be to the memory that it shares."};
+  queue_.clear();
+  make_due();
+}
+
 /// Whatever fits of the frame that is next, up to a piece. False: the ring is full.
 bool ShmConnection::write_some(std::size_t& budget) {
+  if ((queue_.empty() || queue_.next().offset == 0) && !write_region_words()) return false;
+  if (queue_.empty()) return true;
   const std::size_t ring_bytes = memory_->ring_bytes();
   const SendQueue::Next next = queue_.next();
-  std::size_t room = ring_bytes - (written_ - read_seen_);
+  if (next.offset == 0) {
+    if (const auto line = name_payload(next)) return write_named(*line, next, budget);
+  }
+  std::size_t room = this->room();
   std::size_t taken = 0;
   if (room < kLineBytes) return false;
   if (next.offset == 0) {
@@ -89,7 +99,10 @@ bool ShmConnection::write_some(std::size_t& budget) {
   written_ = whole_lines(written_ + piece);
   taken += piece;
   part_->statistics.bytes_sent += taken;
-  part_->statistics.frames_sent += queue_.consume(taken);
+  if (const std::size_t completed = queue_.consume(taken); completed > 0) {
+    part_->statistics.frames_sent += completed;
+    sends_written_ += next.borrowed ? 1 : 0;
+  }
   budget -= std::min(budget, taken);
   if (written_ - written_told_ >= kPublishBytes) publish_written();
   return true;
@@ -129,8 +142,10 @@ void ShmConnection::ring_bell_of(const Side& sleeper) noexcept {
 
 void ShmConnection::tell_sent() {
   while (serving() && handler_ != nullptr) {
+    if (!named_.empty() && named_.front() == sends_told_) return;
     const auto cookie = queue_.next_sent();
     if (!cookie) return;
+    ++sends_told_;
     core_.count_callback();
     handler_->on_sent(*channel_, *cookie);
   }

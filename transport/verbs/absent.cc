@@ -44,6 +44,10 @@ void VerbsTransport::take_routed(std::function<void(const std::shared_ptr<VerbsC
 std::unique_ptr<KeptMemory> VerbsTransport::keep_registered(std::span<const std::byte>) {
   return nullptr;
 }
+std::unique_ptr<KeptMemory> VerbsTransport::keep_device_memory(std::span<const std::byte>,
+                                                               std::shared_ptr<DeviceMemory>) {
+  return nullptr;
+}
 std::uint64_t VerbsTransport::room_bytes(std::uint32_t, std::uint32_t) const {
   return 0;
 }

@@ -68,12 +68,12 @@ Result<std::shared_ptr<Domain>> Device::domain_of(std::uint64_t group) {
   return domain;
 }
 
-void Device::forget(std::span<const std::byte> memory) {
+void Device::forget(std::span<const std::byte> memory, Registrations::Kept kept) {
   for (auto& [group, weak] : domains_) {
-    if (auto domain = weak.lock()) domain->registrations().forget(memory);
+    if (auto domain = weak.lock()) domain->registrations().forget(memory, kept);
   }
   for (auto& weak : own_domains_) {
-    if (auto domain = weak.lock()) domain->registrations().forget(memory);
+    if (auto domain = weak.lock()) domain->registrations().forget(memory, kept);
   }
 }
 

@@ -50,7 +50,7 @@ class Device {
 
   /// A group's domain; or one that nobody else gets: for group 0, and where keys of registrations go to peers.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
-  void forget(std::span<const std::byte> memory);
+  void forget(std::span<const std::byte> memory, Registrations::Kept kept = Registrations::Kept::stays);
 
   /// The completion queue must never be full: room for a connection's outstanding work is reserved before it has any. A
   /// device bounds the length of a queue: where has_room() is false, it is used by another Device too.

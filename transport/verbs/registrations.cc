@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "verbs/device_registration.h"
+
 namespace tributary::transport::verbs {
 namespace {
 
@@ -18,26 +20,31 @@ const std::byte* end_of(std::span<const std::byte> memory) noexcept {
 
 }  // namespace
 
-Registration::Registration(MemoryRegionPtr region, VerbsStatistics& statistics)
-    : region_(std::move(region)), statistics_(statistics) {
+const KeptRange* kept_around(const KeptRanges& kept, std::span<const std::byte> memory) noexcept {
+  for (const auto& [number, range] : kept) {
+    if (range.memory.data() <= memory.data() && end_of(memory) <= end_of(range.memory)) return &range;
+  }
+  return nullptr;
+}
+
+Registration::Registration(MemoryRegionPtr region, std::span<const std::byte> memory, VerbsStatistics& statistics)
+    : region_(std::move(region)), memory_(memory), statistics_(statistics) {
   ++statistics_.registrations;
   ++statistics_.memory_regions;
-  statistics_.bytes_registered += region_->length;
+  statistics_.bytes_registered += bytes();
 }
 
 Registration::~Registration() {
   --statistics_.memory_regions;
-  statistics_.bytes_registered -= region_->length;
+  statistics_.bytes_registered -= bytes();
 }
 
 bool Registration::covers(const std::byte* at, std::size_t bytes) const noexcept {
-  const auto* begin = static_cast<const std::byte*>(region_->addr);
-  return at >= begin && at + bytes <= begin + region_->length;
+  return at >= memory_.data() && at + bytes <= end_of(memory_);
 }
 
 bool Registration::overlaps(std::span<const std::byte> memory) const noexcept {
-  const auto* begin = static_cast<const std::byte*>(region_->addr);
-  return begin < end_of(memory) && memory.data() < begin + region_->length;
+  return memory_.data() < end_of(memory) && memory.data() < end_of(memory_);
 }
 
 Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
@@ -50,8 +57,8 @@ Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory
     ++statistics_.registration_hits;
     return known;
   }
-  const auto* kept = is_exposed(access) ? nullptr : kept_around(memory);
-  const auto wanted = kept != nullptr && !is_exact(access) ? *kept : memory;
+  const auto* kept = is_exposed(access) ? nullptr : kept_around(kept_, memory);
+  const auto wanted = kept != nullptr && !is_exact(access) ? kept->memory : memory;
   auto made = make(wanted, access);
   if (!made) return made;
   remember(wanted.data(), access, *made);
@@ -99,9 +106,14 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
     rights |= exposed_.peers ? exposed : unsigned{IBV_ACCESS_MW_BIND};
   }
   if (access == Access::local && exposed_.locals) rights |= IBV_ACCESS_REMOTE_WRITE;
+  if (const KeptRange* const kept = kept_around(kept_, memory); kept != nullptr && kept->owner != nullptr) {
+    auto region = register_device_memory(domain_, memory, rights, *kept->owner);
+    if (!region) return std::unexpected(region.error());
+    return std::make_shared<const Registration>(std::move(*region), memory, statistics_);
+  }
   auto* const at = const_cast<std::byte*>(memory.data());  // the call has no const form; a source is only read
   MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
-  if (region) return std::make_shared<const Registration>(std::move(region), statistics_);
+  if (region) return std::make_shared<const Registration>(std::move(region), memory, statistics_);
   const int error = errno;
   std::string why =
       "cannot register " + std::to_string(memory.size()) + " bytes with the RDMA device: " + std::strerror(error);
@@ -109,11 +121,16 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
   return fail(error == EFAULT ? Errc::bad_argument : Errc::exhausted, why + ".");
 }
 
-const std::span<const std::byte>* Registrations::kept_around(std::span<const std::byte> memory) const noexcept {
-  for (const auto& [number, range] : kept_) {
-    if (range.data() <= memory.data() && end_of(memory) <= end_of(range)) return &range;
+// What is local is registered last: where that is there, the others have been tried.
+Status Registrations::reach(std::span<const std::byte> memory) {
+  if (is_exact(Access::local))
+    return fail(Errc::unsupported, "this kind of RDMA device must have memory registered for each payload");
+  if (find(memory, Access::local)) return {};
+  for (const Access access : {Access::source, Access::target, Access::local}) {
+    auto made = is_exact(access) ? make(memory, access) : acquire(memory, access);
+    if (!made) return std::unexpected(made.error());
   }
-  return nullptr;
+  return {};
 }
 
 void Registrations::keep_idle(const RegistrationPtr& registration) {
@@ -126,9 +143,10 @@ void Registrations::keep_idle(const RegistrationPtr& registration) {
   }
 }
 
-void Registrations::forget(std::span<const std::byte> memory) {
+void Registrations::forget(std::span<const std::byte> memory, Kept kept) {
   const auto gone = [&](const RegistrationPtr& registration) {
-    return registration->overlaps(memory) && kept_around(registration->memory()) == nullptr;
+    return registration->overlaps(memory) &&
+           (kept == Kept::is_new || kept_around(kept_, registration->memory()) == nullptr);
   };
   std::erase_if(held_, gone);
   std::erase_if(held_parts_, gone);

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "tributary/transport/device_memory.h"
 #include "tributary/transport/verbs.h"
 #include "verbs/resources.h"
 
@@ -38,7 +39,7 @@ struct Exposed {
 
 class Registration {
  public:
-  Registration(MemoryRegionPtr region, VerbsStatistics& statistics);
+  Registration(MemoryRegionPtr region, std::span<const std::byte> memory, VerbsStatistics& statistics);
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
@@ -47,19 +48,25 @@ class Registration {
   [[nodiscard]] ibv_mr* region() const noexcept { return region_.get(); }
   [[nodiscard]] bool covers(const std::byte* at, std::size_t bytes) const noexcept;
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
-  [[nodiscard]] std::size_t bytes() const noexcept { return region_->length; }
-  [[nodiscard]] std::span<const std::byte> memory() const noexcept {
-    return {static_cast<const std::byte*>(region_->addr), region_->length};
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
+  [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
 
  private:
   MemoryRegionPtr region_;
+  std::span<const std::byte> memory_;  // of a dma-buf the region itself knows no address
   VerbsStatistics& statistics_;
 };
 using RegistrationPtr = std::shared_ptr<const Registration>;
 
-/// Ranges that do not go away, by the number of their promise. Shared by the domains of a transport.
-using KeptRanges = std::map<std::uint64_t, std::span<const std::byte>>;
+/// Memory that does not go away.
+struct KeptRange {
+  std::span<const std::byte> memory;
+  std::shared_ptr<DeviceMemory> owner;  // nullptr: the processor's
+};
+/// By the number of their promise. Shared by the domains of a transport.
+using KeptRanges = std::map<std::uint64_t, KeptRange>;
+/// The one that has all of this memory; nullptr: none.
+[[nodiscard]] const KeptRange* kept_around(const KeptRanges& kept, std::span<const std::byte> memory) noexcept;
 
 class Registrations {
  public:
@@ -70,8 +77,12 @@ class Registrations {
   [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
   /// One that nobody else gets.
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
-  /// This memory may go away: nobody gets a registration of it any more, but what is kept still.
-  void forget(std::span<const std::byte> memory);
+  /// Registers kept memory for every access, as a whole, unless it is. What must be registered exactly later is tried.
+  [[nodiscard]] Status reach(std::span<const std::byte> memory);
+  /// This memory may go away: nobody gets a registration of it any more, but what is kept still, unless it is other
+  /// memory at the same addresses.
+  enum class Kept : bool { stays, is_new };
+  void forget(std::span<const std::byte> memory, Kept kept = Kept::stays);
 
  private:
   using ByBegin = std::multimap<const std::byte*, std::weak_ptr<const Registration>>;
@@ -85,7 +96,6 @@ class Registrations {
   [[nodiscard]] static bool is_for_peers(Access access) noexcept {
     return access == Access::source || access == Access::target;
   }
-  [[nodiscard]] const std::span<const std::byte>* kept_around(std::span<const std::byte> memory) const noexcept;
   void keep_idle(const RegistrationPtr& registration);
   void remember(const std::byte* begin, Access access, const RegistrationPtr& registration);
 

@@ -71,6 +71,19 @@ void VerbsConnection::probe() {
   static_cast<void>(post(pair));
 }
 
+Status VerbsConnection::reach(std::span<const std::byte> memory) {
+  if (!serving() || !domain_) return fail(Errc::unreachable, "the connection to " + peer_ + " is not open");
+  return domain_->registrations().reach(memory);
+}
+
+/// Between a payload's memory, which need not be the processor's, and ours. False: the connection is broken.
+bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* from) {
+  core_.statistics.bytes_copied += to.size();
+  const Status copied = core_.copy(to, from);
+  if (!copied) broken(copied.error());
+  return copied.has_value();
+}
+
 void VerbsConnection::set_timer(TimePoint at) {
   clear_timer();
   timer_ = at;

@@ -82,6 +82,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   void give_back(std::span<const std::byte> payload);
   void expect(const FrameHeader& header, std::span<std::byte> place);
   void make_room(std::uint32_t payloads, std::uint32_t payload_bytes);
+  [[nodiscard]] Status reach(std::span<const std::byte> memory);
   void resume();
   void close();
   void close_after_flush(Duration limit);
@@ -135,6 +136,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   void tell_sent();
   void tear_down();
   void probe();
+  bool copy_payload(std::span<std::byte> to, const std::byte* from);
   [[nodiscard]] ConnectionPtr self() { return shared_from_this(); }
   [[nodiscard]] bool serving() const noexcept { return state_ == State::open; }
   [[nodiscard]] bool running() const noexcept {
@@ -320,7 +322,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::jthread look_up_;  // last: it uses the others
 };
 
-class VerbsChannel final : public Channel {
+class VerbsChannel final : public Channel, public ReachesDeviceMemory {
  public:
   VerbsChannel(std::shared_ptr<VerbsCore> core, ConnectionPtr connection)
       : core_(std::move(core)), connection_(std::move(connection)) {
@@ -341,6 +343,7 @@ class VerbsChannel final : public Channel {
   void make_room(std::uint32_t payloads, std::uint32_t payload_bytes) override {
     connection_->make_room(payloads, payload_bytes);
   }
+  Status reach(std::span<const std::byte> memory) override { return connection_->reach(memory); }
   void resume() override { connection_->resume(); }
   void close() override { connection_->close(); }
   void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }

@@ -347,15 +347,40 @@ void VerbsCore::run_here(std::function<void(VerbsCore&)> call) {
 
 std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {
   const std::uint64_t number = next_kept_.fetch_add(1, std::memory_order_relaxed);
-  run_here([number, memory](VerbsCore& core) { core.kept_.emplace(number, memory); });
+  run_here(
+      [number, memory](VerbsCore& core) { core.kept_.emplace(number, KeptRange{.memory = memory, .owner = nullptr}); });
   return number;
+}
+
+std::uint64_t VerbsCore::keep_device_memory(std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner) {
+  const std::uint64_t number = next_kept_.fetch_add(1, std::memory_order_relaxed);
+  // The end of an earlier promise for these addresses may still be posted.
+  for (const auto& device : devices_) {
+    if (const auto alive = device.lock()) alive->forget(memory, Registrations::Kept::is_new);
+  }
+  kept_.emplace(number, KeptRange{.memory = memory, .owner = std::move(owner)});
+  ++kept_of_devices_;
+  return number;
+}
+
+Status VerbsCore::copy(std::span<std::byte> to, const std::byte* from) {
+  if (to.empty()) return {};
+  if (kept_of_devices_ > 0) {
+    for (const auto& memory : {std::span<const std::byte>(to), std::span(from, to.size())}) {
+      const KeptRange* const kept = kept_around(kept_, memory);
+      if (kept != nullptr && kept->owner != nullptr) return kept->owner->copy(to.data(), from, to.size());
+    }
+  }
+  std::memcpy(to.data(), from, to.size());
+  return {};
 }
 
 void VerbsCore::unkeep(std::uint64_t number) {
   run_here([number](VerbsCore& core) {
     const auto found = core.kept_.find(number);
     if (found == core.kept_.end()) return;
-    const auto memory = found->second;
+    const auto memory = found->second.memory;
+    if (found->second.owner != nullptr) --core.kept_of_devices_;
     core.kept_.erase(found);
     for (const auto& device : core.devices_) {
       if (const auto alive = device.lock()) alive->forget(memory);

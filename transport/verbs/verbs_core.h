@@ -79,6 +79,11 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
     }
   }
   [[nodiscard]] bool shut() const noexcept { return shut_; }
+  /// Where the processor does not reach one of them, by the driver of that memory.
+  [[nodiscard]] Status copy(std::span<std::byte> to, const std::byte* from);
+  /// The same promise as keep(), of memory that is `owner`'s.
+  [[nodiscard]] std::uint64_t keep_device_memory(std::span<const std::byte> memory,
+                                                 std::shared_ptr<DeviceMemory> owner);
   VerbsStatistics statistics;
 
   // ---- any thread; at once on the transport's own
@@ -119,6 +124,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   verbs::EventWatch::Flag control_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t control_number_ = 0;  // with event_watch_
   verbs::KeptRanges kept_;
+  std::size_t kept_of_devices_ = 0;  // of them
   std::atomic<std::uint64_t> next_kept_{1};
   std::atomic<std::thread::id> thread_{};  // that polls
   std::vector<std::weak_ptr<verbs::Device>> devices_;

@@ -164,10 +164,8 @@ bool VerbsConnection::serve_place() {
   if (places_.is_revoking(number) && !failed_) return false;
   const auto written = places_.memory(number);
   if (!place(places_.header(number))) return false;
-  if (destination_.data() != written.data()) {  // it has changed its mind
-    std::memcpy(destination_.data(), written.data(), written.size());
-    core_.statistics.bytes_copied += written.size();
-  }
+  const bool moved = destination_.data() != written.data();  // it has changed its mind
+  if (moved && !copy_payload(destination_, written.data())) return false;
   if (!places_.is_revoking(number)) places_.free(number);
   arrived_.pop_front();
   record_end_ = 0;
@@ -187,8 +185,7 @@ bool VerbsConnection::serve_cell() {
     ++core_.statistics.frames_in_place;
   } else {
     if (!place(FrameHeader(header_))) return false;
-    std::memcpy(destination_.data(), payload.data(), payload.size());
-    core_.statistics.bytes_copied += payload.size();
+    if (!copy_payload(destination_, payload.data())) return false;
     landing_.free(cell);
   }
   message.payload_bytes = 0;

@@ -224,9 +224,7 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
     in_frame_ = true;
     return fetch(read_as<RemotePayload>(body));
   }
-  if (!body.empty()) std::memcpy(destination_.data(), body.data(), body.size());
-  core_.statistics.bytes_copied += body.size();
-  return deliver();
+  return copy_payload(destination_, body.data()) && deliver();
 }
 
 /// Asks where the payload goes.

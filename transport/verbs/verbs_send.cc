@@ -278,8 +278,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
   std::memcpy(rest.data(), &head, sizeof head);
   std::byte* const after = rest.data() + sizeof head;
   if (here) {
-    if (body > 0) std::memcpy(after, frame.payload.data(), body);
-    core_.statistics.bytes_copied += body;
+    if (!copy_payload({after, body}, frame.payload.data())) return std::nullopt;
   } else {
     const auto key = offer(frame, pair);
     if (!key) {

@@ -76,6 +76,11 @@ std::unique_ptr<KeptMemory> VerbsTransport::keep_registered(std::span<const std:
   return std::make_unique<KeptByVerbs>(core_, core_->keep(memory));
 }
 
+std::unique_ptr<KeptMemory> VerbsTransport::keep_device_memory(std::span<const std::byte> memory,
+                                                               std::shared_ptr<DeviceMemory> owner) {
+  return std::make_unique<KeptByVerbs>(core_, core_->keep_device_memory(memory, std::move(owner)));
+}
+
 std::uint64_t VerbsTransport::room_bytes(std::uint32_t payloads, std::uint32_t payload_bytes) const {
   const std::uint64_t bytes = room_bytes_for(payloads, payload_bytes);
   return bytes <= core_->settings().room_bytes_max ? bytes : 0;

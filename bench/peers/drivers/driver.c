@@ -102,8 +102,10 @@ static void take_samples(const struct contestant* self, float* values, size_t co
       outcome->failed = self->all_reduce(self->context, values, count);
     outcome->seconds[sample] = seconds_of(CLOCK_MONOTONIC) - begin;
     outcome->cpu_seconds += seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    /* Nor does one that has ended take the processors for its checking from those that have not. */
+    if (!outcome->failed) outcome->failed = self->all_reduce(self->context, &together, 1);
     if (outcome->wrong_at == count) outcome->wrong_at = first_wrong(values, count, &expected);
-    if (together != (float)self->ranks) outcome->wrong_at = 0;
+    if (together != (float)self->ranks * (float)self->ranks) outcome->wrong_at = 0;
   }
 }
 

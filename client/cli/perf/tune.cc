@@ -147,11 +147,32 @@ class Tuner {
       if (!comm) return std::unexpected(comm.error());
       if (auto ok = add(tuning::Path::ranks, algorithm, std::move(*comm)); !ok) return ok;
     }
+    if (auto ok = count_parties(); !ok) return ok;
     std::string names;
     for (const Way& way : ways_) names += fmt::format(" {:>22}", way.text());
     show_(fmt::format("# {} over {} ranks: us, medians of {} x {} operations\n# {:>12}{}  quickest\n",
                       to_string(collective_), call_.ranks, kAlternations, options_.bench.iterations, "size (B)",
                       names));
+    return {};
+  }
+
+  /// Where ranks of a host reduce in its memory first, what is chosen is the way of one rank for each host.
+  Status count_parties() {
+    for (const Way& way : ways_) {
+      tributary_info info{};
+      info.struct_bytes = sizeof info;
+      if (const auto s = tributary_comm_info(way.comm.get(), &info); s != TRIBUTARY_OK)
+        return std::unexpected(error_of(s, way.comm.get()));
+      if (&way != ways_.data() && info.hosts != hosts_)
+        return fail(Errc::retry, "the ways that were to be compared do not treat the hosts alike: nothing was written");
+      hosts_ = info.hosts;
+    }
+    if (hosts_ != 0) {
+      show_(
+          fmt::format("# the ranks of each of {} hosts reduce in its memory first: the table is for {} ranks, of which "
+                      "each speaks for its host\n",
+                      hosts_, hosts_));
+    }
     return {};
   }
 
@@ -174,7 +195,8 @@ class Tuner {
       std::ranges::nth_element(times[w], times[w].begin() + kAlternations / 2);
       const double median = times[w][kAlternations / 2];
       measured_.push_back(
-          {collective_, call_.ranks, collective_ == Collective::barrier ? 0 : whole, ways_[w].path,
+          {collective_, hosts_ != 0 ? hosts_ : call_.ranks, collective_ == Collective::barrier ? 0 : whole,
+           ways_[w].path,
            ways_[w].path == tuning::Path::tree ? schedule::algorithms(collective_).front() : ways_[w].algorithm,
            median});
       if (median < measured_[measured_.size() - 1 - w + best].time_us) best = w;
@@ -188,7 +210,7 @@ class Tuner {
     if (!is_first()) return {};
     tuning::Figures start = table_ ? table_->figures : tuning::Figures{};
     start.cores = tuning::cores_here();
-    start.ranks_per_host = options_.ranks_per_host;
+    start.ranks_per_host = hosts_ != 0 ? 1 : options_.ranks_per_host;
     if (segment_bytes_ != 0) start.segment_bytes = segment_bytes_;
     tuning::Table table = table_.value_or(tuning::Table{});
     tuning::add_measured(table, measured_, start);
@@ -204,6 +226,7 @@ class Tuner {
   const std::function<void(const std::string&)>& show_;
   std::optional<tuning::Table> table_;  // what the file had
   std::uint32_t segment_bytes_ = 0;
+  std::uint32_t hosts_ = 0;  // as in tributary_info
   std::vector<Way> ways_;
   std::vector<tuning::MeasuredTime> measured_;
 };

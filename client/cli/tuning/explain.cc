@@ -10,6 +10,7 @@
 
 #include "client/cli/exit_code.h"
 #include "client/cli/manager/table.h"
+#include "client/cli/tuning/explain_local.h"
 #include "client/tuning/table.h"
 
 namespace tributary::cli {
@@ -37,9 +38,7 @@ std::string way_text(tuning::Path path, schedule::Algorithm algorithm) {
 
 /// Hosts that share memory among their ranks, and are several; else 0.
 std::uint32_t hosts_of(const ExplainOptions& options) {
-  const char* local = std::getenv("TRIBUTARY_LOCAL");
-  const bool off = local != nullptr && std::string_view(local) == "off";
-  if (off || options.ranks_per_host < 2 || options.ranks <= options.ranks_per_host) return 0;
+  if (!may_share_memory() || options.ranks_per_host < 2 || options.ranks <= options.ranks_per_host) return 0;
   if (!tuning::tree_can(options.collective)) return 0;
   return (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
 }
@@ -167,6 +166,10 @@ void show_json(const Answer& answer, const ExplainOptions& options) {
 }  // namespace
 
 int explain(const ExplainOptions& options) {
+  if (all_on_one_host(options)) {
+    explain_local(options);
+    return kExitGood;
+  }
   const auto answer = answer_of(options);
   if (!answer) {
     std::fprintf(stderr, "tributary explain: %s\n", answer.error().message.c_str());

@@ -1,26 +1,22 @@
 #pragma once
 // Runs the fallback: one operation at a time, piece by piece, round by round, as its schedule says.
+//
+// A round ends when this rank's neighbours have done their part of it, and a link that waits for that is idle. So a
+// long ring is run as two strands, of half the vector each, which take rounds by turns: while one waits, the other's
+// bytes are under way. The turns are strict: every rank starts the rounds of both in the same order, so the frames on
+// each channel have the order in which their receives are posted, and the first round that has not ended everywhere can
+// always end.
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "client/collectives/fallback/peer_mesh.h"
-#include "client/collectives/schedule/schedule.h"
-#include "client/core/operation.h"
+#include "client/collectives/fallback/strand.h"
 #include "client/tuning/policy.h"
 
 namespace tributary::client {
 
-/// A contiguous part of an operation, itself a collective: the whole operation, or what a lost tree has left of it.
-struct Piece {
-  Collective collective = Collective::all_reduce;
-  std::uint32_t root = 0;
-  const std::byte* send = nullptr;
-  std::byte* recv = nullptr;
-  std::uint64_t count = 0;  // elements, as in the collective's own call
-  bool in_place = false;
-};
 /// The operation as it was called.
 [[nodiscard]] Piece whole(const Operation& operation);
 
@@ -34,24 +30,22 @@ class FallbackRunner {
   /// outlives the run.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const noexcept { return operation_ != nullptr; }
-  [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
+  /// Rounds of the piece that were started.
+  [[nodiscard]] std::uint64_t round() const noexcept;
   /// The ranks whose receives are outstanding, for messages.
   [[nodiscard]] std::vector<std::uint32_t> waits_for() const;
   void stop();
 
   void received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload);
-  void sent();
+  void sent(std::uint64_t cookie);
 
  private:
+  static constexpr std::size_t kStrandsMax = 2;
+
   void start_piece();
-  void start_round();
   void proceed();
-  void do_local(const schedule::Action& action);
-  void do_remote(const schedule::Action& action, std::uint64_t index);
-  void land(const schedule::Receive& action, std::span<std::byte> payload);
-  [[nodiscard]] std::byte* at(const schedule::Slice& slice) const noexcept;
-  [[nodiscard]] std::size_t bytes(const schedule::Slice& slice) const noexcept;
-  [[nodiscard]] FrameHeader header() const;
+  [[nodiscard]] bool take_turn();
+  [[nodiscard]] std::span<const Strand> strands() const noexcept { return std::span(strands_).first(strand_count_); }
 
   PeerMesh& mesh_;
   const std::uint32_t rank_;
@@ -61,11 +55,9 @@ class FallbackRunner {
   std::vector<Piece> pieces_;
   std::function<void()> done_;
   std::size_t piece_ = 0;
-  std::optional<schedule::Schedule> schedule_;
-  schedule::Actions actions_;
-  std::vector<std::byte> scratch_;
-  std::uint64_t round_ = 0;
-  std::uint32_t outstanding_ = 0;
+  std::array<Strand, kStrandsMax> strands_;
+  std::size_t strand_count_ = 0;
+  std::size_t turn_ = 0;  // whose round is started next
   bool starting_ = false;
 };
 

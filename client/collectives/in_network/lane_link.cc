@@ -3,6 +3,8 @@
 #include <cassert>
 #include <cstring>
 
+#include "tributary/transport/device_memory.h"
+
 namespace tributary::client {
 
 using transport::Accept;
@@ -28,6 +30,28 @@ void LaneLink::connect(transport::Transport& transport, transport::Duration limi
   header.epoch = settings_.epoch;
   header.lane = static_cast<std::uint8_t>(settings_.lane);
   channel_->send_copy(header, encode(entry.tokens));
+}
+
+Status LaneLink::prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
+                         const std::vector<std::span<const std::byte>>& memory) {
+  auto* const channel = dynamic_cast<transport::ReachesDeviceMemory*>(channel_.get());
+  if (channel == nullptr) return tributary::fail(Errc::unsupported, "the transport takes no such memory");
+  for (const auto& range : memory) {
+    if (auto ok = channel->reach(range); !ok) return ok;
+  }
+  if (direct_lane(device.get()) != nullptr) return {};
+  auto lane = DirectLane::make(transport, device, descriptor_.window, descriptor_.segment_bytes);
+  if (!lane) return std::unexpected(lane.error());
+  if (auto ok = channel->reach((*lane)->places()); !ok) return ok;
+  direct_lanes_.push_back(std::move(*lane));
+  return {};
+}
+
+DirectLane* LaneLink::direct_lane(const DirectDevice* device) const noexcept {
+  for (const auto& lane : direct_lanes_) {
+    if (&lane->device() == device) return lane.get();
+  }
+  return nullptr;
 }
 
 bool LaneLink::has_data(const SequenceEntry& e) const noexcept {
@@ -120,9 +144,14 @@ bool LaneLink::contribute_one() {
   if (next == nullptr) return false;
   Operation& operation = *next;
   if (!input_there(operation)) return false;
+  if (operation.direct && overwrites(operation) &&
+      !direct_lane(operation.direct->device().get())->place_free(contributed_)) {
+    return false;
+  }
   SequenceEntry& e = entry_slot(contributed_);
   e.sequence = contributed_;
   e.operation = &operation;
+  e.retained_in = nullptr;
   e.number = operation.number;
   e.segment_index = static_cast<std::uint32_t>(cursor_segment_);
   e.signature = operation.signature;
@@ -141,6 +170,15 @@ void LaneLink::pump() {
   if (!ready_ || over_) return;
   while (contribute_one()) {
   }
+}
+
+/// What would be staged, because a part of it must not be written over the input: whole as it lies there, it goes
+/// straight to where it belongs.
+bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
+  if (over_ || header.type != FrameType::result) return false;
+  const Placement placement = place_result(header);
+  const auto* const place = std::get_if<Accept>(&placement);
+  return place != nullptr && !place->payload.empty() && place->payload.data() == staging(prefix_);
 }
 
 Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
@@ -178,8 +216,9 @@ Placement LaneLink::place_result(const FrameHeader& header) {
 }
 
 std::byte* LaneLink::result_place(const SequenceEntry& e) noexcept {
-  const bool overwrites = e.operation->in_place && pattern_of(e.signature.collective) != Pattern::one_to_all;
-  return overwrites ? staging(e.sequence) : e.operation->result_of(e.segment);
+  const Operation& operation = *e.operation;
+  if (!overwrites(operation)) return operation.result_of(e.segment);
+  return operation.direct ? direct_lane(operation.direct->device().get())->place(e.sequence) : staging(e.sequence);
 }
 
 /// The header that place_result() will accept.
@@ -196,7 +235,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   const auto text = [&] { return std::string(reinterpret_cast<const char*>(payload.data()), payload.size()); };
   switch (header.type) {
     case FrameType::result:
-      return take_result(header, payload);
+      return take_result(payload);
     case FrameType::ready:
       ready_ = true;
       return user_.lane_ready(settings_.lane);
@@ -214,11 +253,17 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
   }
 }
 
-void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
+void LaneLink::take_result(std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
-  if (!payload.empty() && payload.data() == staging(e.sequence))
-    std::memcpy(e.operation->result_of(e.segment), payload.data(), payload.size());
   Operation& operation = *e.operation;
+  if (std::byte* const to = payload.empty() ? nullptr : operation.result_of(e.segment); to != payload.data()) {
+    if (operation.direct) {
+      direct_lane(operation.direct->device().get())->bring(e.sequence, to, payload.size());
+    } else {
+      std::memcpy(to, payload.data(), payload.size());
+      if (payload.data() != staging(e.sequence)) channel_->give_back(payload);
+    }
+  }
   if (operation.staged && !payload.empty())
     operation.staged->result_landed({operation.result_of(e.segment), payload.size()});
   user_.lane_progress();
@@ -228,19 +273,36 @@ void LaneLink::take_result(const FrameHeader&, std::span<std::byte> payload) {
 }
 
 void LaneLink::retain(const Operation& operation) {
-  const std::uint64_t first = prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
+  DirectLane* const direct = operation.direct ? direct_lane(operation.direct->device().get()) : nullptr;
+  const std::uint64_t first = first_retained();
   for (std::uint64_t sequence = prefix_; sequence > first; --sequence) {
     SequenceEntry& e = entry_slot(sequence - 1);
     if (e.number < operation.number) break;
     if (e.operation != &operation) continue;
     const std::size_t bytes = e.segment.count * operation.element_bytes();
-    if (bytes > 0 && wants_result(e)) {
-      std::memcpy(retained(e.sequence), operation.result_of(e.segment), bytes);
-    } else if (bytes > 0 && has_data(e)) {
-      std::memcpy(retained(e.sequence), operation.input_of(e.segment), bytes);
+    if (bytes > 0 && (wants_result(e) || has_data(e))) {
+      const std::byte* const from = wants_result(e) ? operation.result_of(e.segment) : operation.input_of(e.segment);
+      if (direct != nullptr) {
+        direct->retain(e.sequence, from, bytes);
+      } else {
+        std::memcpy(retained(e.sequence), from, bytes);
+      }
+      e.retained_in = direct;
     }
     e.operation = nullptr;
   }
+}
+
+std::size_t LaneLink::bring_down(const std::function<void()>& done) {
+  std::size_t copies = 0;
+  for (std::uint64_t sequence = first_retained(); sequence < prefix_; ++sequence) {
+    SequenceEntry& e = entry_slot(sequence);
+    if (e.operation != nullptr || e.retained_in == nullptr) continue;
+    e.retained_in->bring_down(sequence, retained(sequence), e.segment.count * size_of(e.signature.dtype), done);
+    e.retained_in = nullptr;
+    ++copies;
+  }
+  return copies;
 }
 
 const SequenceEntry* LaneLink::entry(std::uint64_t sequence) const noexcept {

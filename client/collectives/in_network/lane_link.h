@@ -16,12 +16,15 @@
 //   that dies in
 //     mid-payload must not leave an input half overwritten. There is a place for each segment of the window, because
 //     some transports write results to where they will be wanted as soon as they are sent.
+//   - Of operations whose buffers the processor does not reach (direct_memory.h), both are in memory of that kind, and
+//   what is retained comes to the host when it is needed (direct_lane.h).
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "client/collectives/in_network/direct_lane.h"
 #include "client/core/operation.h"
 #include "tributary/kernels/pages.h"
 #include "tributary/protocol/descriptor.h"
@@ -53,6 +56,7 @@ struct SequenceEntry {
   std::uint32_t segment_index = 0;
   Signature signature;
   Segment segment;
+  DirectLane* retained_in = nullptr;  // nullptr: in host memory
 };
 
 struct LaneSettings {
@@ -72,6 +76,10 @@ class LaneLink final : public transport::ChannelHandler {
   void connect(transport::Transport& transport, transport::Duration limit);
   /// The first operation that goes in-network; before the first pump().
   void start_at(std::uint64_t operation) noexcept { cursor_operation_ = operation; }
+  /// Makes ready for operations whose buffers are this device's; `memory`: what the network shall reach. The error says
+  /// why it cannot.
+  [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
+                               const std::vector<std::span<const std::byte>>& memory);
   /// Contributes what the window and the channel take.
   void pump();
   /// Copies what recovery could ask for after the caller has got `operation`'s buffers back.
@@ -94,6 +102,8 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   // for recovery, after freeze()
+  /// Brings to the host what was retained elsewhere: so many copies, each of which tells its end, on any thread.
+  std::size_t bring_down(const std::function<void()>& done);
   /// The entry of a sequence within 2 * window of the prefix; nullptr if this rank never contributed it.
   /// The first segment of `operation` on this lane without a result anywhere, when results below sequence `hi` are
   /// everyone's; at least operation.segments if there is none. The later ones on this lane follow in steps of the
@@ -104,6 +114,7 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] const std::byte* input_bytes(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] const std::byte* result_bytes(const SequenceEntry& entry) const noexcept;
 
+  bool takes_in_place(transport::Channel& channel, const FrameHeader& header) override;
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
@@ -116,8 +127,14 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
   /// Where the result's data of this entry, which has some, is received.
   [[nodiscard]] std::byte* result_place(const SequenceEntry& entry) noexcept;
+  /// Its results would overwrite its input.
+  [[nodiscard]] static bool overwrites(const Operation& operation) noexcept {
+    return operation.in_place && pattern_of(operation.signature.collective) != Pattern::one_to_all;
+  }
+  /// nullptr: prepare() has not made one.
+  [[nodiscard]] DirectLane* direct_lane(const DirectDevice* device) const noexcept;
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
-  void take_result(const FrameHeader& header, std::span<std::byte> payload);
+  void take_result(std::span<std::byte> payload);
   void fail(const std::string& reason);
   [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
   [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept {
@@ -125,6 +142,9 @@ class LaneLink final : public transport::ChannelHandler {
   }
   [[nodiscard]] bool wants_result(const SequenceEntry& entry) const noexcept;
   [[nodiscard]] bool has_data(const SequenceEntry& entry) const noexcept;
+  [[nodiscard]] std::uint64_t first_retained() const noexcept {
+    return prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
+  }
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
     return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
@@ -142,6 +162,7 @@ class LaneLink final : public transport::ChannelHandler {
   kernels::Pages retained_;
   kernels::Pages staging_;
   std::unique_ptr<transport::KeptMemory> kept_staging_;
+  std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one a device
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
   std::uint64_t contributed_ = 0;   // sequences below have been sent up

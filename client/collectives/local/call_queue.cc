@@ -26,21 +26,22 @@ Status CallQueue::run(const Call& call) {
 
 // It counts as pending before the look at closed_, as close() looks the other way round.
 std::optional<Status> CallQueue::run_at_once(const Call& call) {
-  const std::unique_lock drives(driving_, std::try_to_lock);
-  if (!drives) return std::nullopt;
-  const Waiter counted(waiters_);
-  std::size_t none = 0;
-  if (!pending_.compare_exchange_strong(none, 1)) return std::nullopt;
+  constexpr std::uint64_t kAlone = kDriven + kWaiter + kPending;
+  std::uint64_t found = state_.load(std::memory_order_relaxed);
+  do {
+    if ((found & kDriven) != 0 || pending_in(found) != 0) return std::nullopt;
+  } while (!state_.compare_exchange_weak(found, found + kAlone));
   if (closed_.load()) [[unlikely]] {
-    pending_.fetch_sub(1);
+    state_.fetch_sub(kAlone);
     return refusal();
   }
   Call numbered = call;
   numbered.number = next_number_++;
   const Status& outcome = group_.run(numbered);
+  std::optional<Status> result(outcome);
   count(call, outcome);
-  pending_.fetch_sub(1);
-  return outcome;
+  state_.fetch_sub(kAlone);
+  return result;
 }
 
 void CallQueue::post(const Call& call, Done done, Begin begin) {
@@ -49,7 +50,7 @@ void CallQueue::post(const Call& call, Done done, Begin begin) {
     const std::lock_guard lock(posting_);
     refused = closed_.load();
     if (!refused) {
-      pending_.fetch_add(1);
+      state_.fetch_add(kPending);
       posted_.push_back({call, std::move(done)});
     }
   }
@@ -90,7 +91,7 @@ void CallQueue::count(const Call& call, const Status& outcome) noexcept {
 }
 
 bool CallQueue::drive() {
-  const std::unique_lock drives(driving_, std::try_to_lock);
+  const Driving drives(state_);
   if (!drives) return false;
   while (true) {
     if (!running_) {
@@ -105,19 +106,19 @@ bool CallQueue::drive() {
     const Posted past = *std::exchange(running_, std::nullopt);
     count(past.call, group_.outcome());
     // Before `done`: whoever is told by it may call again at once, and must find the queue as it is.
-    pending_.fetch_sub(1);
+    state_.fetch_sub(kPending);
     past.done(group_.outcome());
     group_.bell().nudge();  // another thread of this rank may sleep for it
   }
 }
 
 void CallQueue::attend() {
-  const std::unique_lock drives(driving_, std::try_to_lock);
+  const Driving drives(state_);
   if (drives) group_.attend();
 }
 
 void CallQueue::inspect() {
-  const std::unique_lock drives(driving_, std::try_to_lock);
+  const Driving drives(state_);
   if (drives) group_.inspect();
 }
 

@@ -50,7 +50,10 @@ class CallQueue {
   void close(const Error& why);
 
   /// For the progress thread: there is something to drive, and no thread that waits for it.
-  [[nodiscard]] bool neglected() const noexcept { return pending() > 0 && waiters_.load() == 0; }
+  [[nodiscard]] bool neglected() const noexcept {
+    const std::uint64_t state = state_.load();
+    return pending_in(state) > 0 && (state & kWaiters) == 0;
+  }
   /// Between calls, now and then: LocalGroup::attend().
   void attend();
   /// Time-outs and dead ranks, for whoever drives and is not wait() or run().
@@ -67,16 +70,32 @@ class CallQueue {
     Done done;
   };
   struct Waiter {
-    explicit Waiter(std::atomic<std::uint32_t>& count) noexcept : count_(count) { ++count_; }
-    ~Waiter() { --count_; }
+    explicit Waiter(std::atomic<std::uint64_t>& state) noexcept : state_(state) { state_.fetch_add(kWaiter); }
+    ~Waiter() { state_.fetch_sub(kWaiter); }
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
-    std::atomic<std::uint32_t>& count_;
+    std::atomic<std::uint64_t>& state_;
+  };
+  /// Who has it may use the group.
+  class Driving {
+   public:
+    explicit Driving(std::atomic<std::uint64_t>& state) noexcept
+        : state_(state), mine_((state.fetch_or(kDriven) & kDriven) == 0) {}
+    ~Driving() {
+      if (mine_) state_.fetch_and(~kDriven);
+    }
+    Driving(const Driving&) = delete;
+    Driving& operator=(const Driving&) = delete;
+    explicit operator bool() const noexcept { return mine_; }
+
+   private:
+    std::atomic<std::uint64_t>& state_;
+    const bool mine_;
   };
   template <class Ended>
   bool wait_here(Ended& ended, std::optional<TimePoint> deadline) {
     Wait wait(group_.bell(), group_.crowded());
-    const Waiter counted(waiters_);
+    const Waiter counted(state_);
     while (!ended()) {
       drive();
       if (ended()) return true;
@@ -85,7 +104,12 @@ class CallQueue {
     }
     return true;
   }
-  [[nodiscard]] std::size_t pending() const noexcept { return pending_.load(); }
+  static constexpr std::uint64_t kPending = 1;                  // a call that has not ended
+  static constexpr std::uint64_t kWaiter = 1ULL << 32;          // a thread that waits
+  static constexpr std::uint64_t kDriven = 1ULL << 63;          // a thread uses the group
+  static constexpr std::uint64_t kWaiters = kDriven - kWaiter;  // all of them
+  static constexpr std::size_t pending_in(std::uint64_t state) noexcept { return state & (kWaiter - 1); }
+  [[nodiscard]] std::size_t pending() const noexcept { return pending_in(state_.load()); }
   [[nodiscard]] std::optional<Status> run_at_once(const Call& call);
   [[nodiscard]] std::optional<Posted> next();
   void count(const Call& call, const Status& outcome) noexcept;
@@ -93,17 +117,15 @@ class CallQueue {
 
   LocalGroup& group_;
   const std::function<void()> left_alone_;
-  std::mutex driving_;             // whose holder may use the group
-  std::optional<Posted> running_;  // under driving_
-  std::uint64_t next_number_ = 0;  // under driving_
+  std::optional<Posted> running_;  // under kDriven
+  std::uint64_t next_number_ = 0;  // under kDriven
   mutable std::mutex posting_;     // taken last, held for a moment
   std::deque<Posted> posted_;      // under posting_
   Error refused_{};                // under posting_: why, once closed_
-  // Sequentially consistent, all three: each is written before another is looked at.
+  // Sequentially consistent, both: each is written before the other is looked at.
   std::atomic<bool> closed_{false};
-  std::atomic<std::size_t> pending_{0};  // calls that have not ended
-  std::atomic<std::uint32_t> waiters_{0};
-  std::atomic<std::uint64_t> steps_{0}, ended_{0}, bytes_{0};  // written under driving_
+  std::atomic<std::uint64_t> state_{0};  // one word, so that a call which finds nobody changes it once, and once back
+  std::atomic<std::uint64_t> steps_{0}, ended_{0}, bytes_{0};  // written under kDriven
 };
 
 /// A rank's group and its calls on it.

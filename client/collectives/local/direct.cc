@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "client/collectives/local/copy.h"
+#include "client/collectives/local/ways.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::client::local {
@@ -12,19 +13,9 @@ namespace {
 
 /// Results of calls from this size on go past the caches, unless they lie where an input was just read.
 constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
-/// Of less an attached copy costs more by its system calls than lanes do by copying twice; of more it costs more by the
-/// reads of results' lines that lanes go past. Two ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB
-/// to 16 MiB, even at 256 KiB and from 32 MiB on; with more ranks than cores slower everywhere.
-constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
-constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
-}
-
-bool is_reduction(Collective collective) noexcept {
-  return collective == Collective::all_reduce || collective == Collective::reduce ||
-         collective == Collective::reduce_scatter;
 }
 
 }  // namespace
@@ -92,9 +83,9 @@ bool Direct::offer(const Call& call, const Movement& movement, std::byte* note) 
               .recv = place_of(call.recv, movement.wants() ? bytes_of_recv(rank_) : 0)};
   reach.send.in_place = reach.recv.in_place = call.in_place ? 1 : 0;
   const bool attaches = reach.send.way == Way::attach || reach.recv.way == Way::attach;
-  const bool possible =
-      ranks_ <= kernels::kReduceInputsMax && reach.send.way != Way::none && reach.recv.way != Way::none &&
-      (!attaches || (movement.offered_bytes() >= kAttachBytesMin && movement.offered_bytes() <= kAttachBytesMax));
+  const bool possible = ranks_ <= kernels::kReduceInputsMax && reach.send.way != Way::none &&
+                        reach.recv.way != Way::none &&
+                        (!attaches || is_worth_attaching(call.signature.collective, movement.offered_bytes()));
   if (!possible) reach = {};
   std::memcpy(note, &reach, sizeof reach);
   return possible;

@@ -16,13 +16,14 @@
 #include "client/collectives/local/direct.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
+#include "client/collectives/local/ways.h"
 
 namespace tributary::client::local {
 
 struct GroupSettings {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
-  std::size_t note_bytes = 8192;     // offers up to this go with the note
+  std::size_t note_bytes = kNoteBytes;
   std::size_t chunk_bytes = 262144;  // of a rank's input at a time
   std::size_t depth = 4;             // chunks in a lane
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);

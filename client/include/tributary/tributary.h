@@ -201,9 +201,10 @@ TRIBUTARY_API tributary_status tributary_mem_free(void* ptr);
 /* Memory that calls will use again and again: registered once. kind says where it is, and is checked.
  * Memory of tributary_mem_alloc, or a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), is
  * mapped by the communicator's other ranks of this host: long calls whose buffers lie in such memory on all of these
- * ranks read inputs and write results where they are. At most 32 ranges a communicator; other memory, and more, is
- * registered all the same, and tributary_mem_info says why it is not shared. It must stay mapped until it is
- * deregistered or the communicator is destroyed.
+ * ranks read inputs and write results where they are. Where there are no such ranks, an aggregator of this host maps it
+ * for reading, and sums contributions there. At most 32 ranges a communicator; other memory, and more, is registered
+ * all the same, and tributary_mem_info says why it is not shared. It must stay mapped until it is deregistered or the
+ * communicator is destroyed.
  * For memory of a GPU the streams that its copies need are made, and the log says which way its data takes. */
 TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes,
                                                       tributary_mem_kind kind, tributary_mem** mem);
@@ -212,7 +213,7 @@ TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* com
 TRIBUTARY_API tributary_status tributary_mem_deregister(tributary_comm* comm, tributary_mem* mem);
 typedef struct tributary_mem_details {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_mem_details) */
-  int shared;          /* 1: announced to the other ranks of this host */
+  int shared;          /* 1: announced to the other ranks of this host, or to an aggregator of this host */
   char reason[256];    /* why not, if not */
 } tributary_mem_details;
 TRIBUTARY_API tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details);

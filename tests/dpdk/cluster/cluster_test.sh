@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Four ranks in network namespaces of their own speak UDP by the kernel's sockets; their aggregator is on the same bridge by DPDK. The ranks
 # run mixed collectives and check every value. The aggregator answers a neighbour's ping; then it is killed, and they go on between themselves.
-#   cluster_test.sh MANAGER AGGREGATOR CHAOS_RANK
+# RANKS dpdk: each rank has a device of its own, by DPDK, to which its kernel has no address; that one is reached by another bridge.
+#   cluster_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]
 set -euo pipefail
-manager=$1 aggregator=$2 rank=$3
-ranks=4
+manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
 
 # All of it in namespaces that go with this script, however it ends.
 if [[ ${DPDK_CLUSTER_INSIDE:-} != yes ]]; then
@@ -33,6 +33,7 @@ within() {
 mkdir -p /run/netns && mount -t tmpfs none /run/netns
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip link set bridge0 up && ip addr add 10.6.0.254/24 dev bridge0
+ip link add bridge1 type bridge forward_delay 0 && ip link set bridge1 up && ip addr add 10.5.0.254/24 dev bridge1
 plug() { ip link set "$1" master bridge0 up; }
 ip link add agg-wire type veth peer name agg-port && ip link set agg-wire up && plug agg-port
 ethtool -K agg-wire tx off rx off >/dev/null
@@ -41,7 +42,14 @@ for ((i = 0; i < ranks; ++i)); do
   ip link add "port$i" type veth peer name eth0 netns "host$i"
   plug "port$i"
   ip netns exec "host$i" ip link set lo up
-  ip netns exec "host$i" ip addr add "10.6.0.1$i/24" dev eth0
+  if [[ $over == dpdk ]]; then
+    ip link add "control$i" type veth peer name control netns "host$i"
+    ip link set "control$i" master bridge1 up
+    ip netns exec "host$i" ip addr add "10.5.0.1$i/24" dev control
+    ip netns exec "host$i" ip link set control up
+  else
+    ip netns exec "host$i" ip addr add "10.6.0.1$i/24" dev eth0
+  fi
   ip netns exec "host$i" ip link set eth0 up
   # Else the kernel leaves the checksum to a wire that has none.
   ip netns exec "host$i" ethtool -K eth0 tx off >/dev/null
@@ -49,7 +57,7 @@ done
 
 # ---- the daemons
 cat >"$folder/manager.yaml" <<EOF
-listen: "10.6.0.254:7470"
+listen: "0.0.0.0:7470"
 state_directory: $folder/state
 ready_file: $folder/manager.ready
 EOF
@@ -76,11 +84,13 @@ registered() { curl -s http://10.6.0.254:7470/v1/aggregators | grep -q '"active"
 within 20 registered || fail 'the aggregator does not register'
 
 # ---- the ranks
-export TRIBUTARY_TRANSPORT=udp TRIBUTARY_TUNING=off TRIBUTARY_TIMEOUT=30 TRIBUTARY_MANAGER=http://10.6.0.254:7470
-export TRIBUTARY_TOKEN_FILE=$folder/state/job.token WORLD_SIZE=$ranks MASTER_ADDR=10.6.0.10 MASTER_PORT=29500
+[[ $over == dpdk ]] && net=10.5.0 interface=control || net=10.6.0 interface=eth0
+export TRIBUTARY_TRANSPORT=$over TRIBUTARY_TUNING=off TRIBUTARY_TIMEOUT=30 TRIBUTARY_MANAGER=http://$net.254:7470
+export TRIBUTARY_TOKEN_FILE=$folder/state/job.token WORLD_SIZE=$ranks MASTER_ADDR=$net.10 MASTER_PORT=29500
 pids=()
 for ((i = 0; i < ranks; ++i)); do
-  RANK=$i LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=eth0 TRIBUTARY_HOST_ID=host$i ip netns exec "host$i" \
+  RANK=$i LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=$interface TRIBUTARY_HOST_ID=host$i \
+    TRIBUTARY_DPDK_DEVICE=net_af_packet0,iface=eth0 TRIBUTARY_DPDK_ADDRESSES=10.6.0.1$i/24 ip netns exec "host$i" \
     "$rank" --stop-file "$folder/stop" --world-only --bytes-max 65536 >"$folder/rank$i.out" 2>"$folder/rank$i.log" &
   pids+=($!)
 done

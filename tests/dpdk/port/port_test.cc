@@ -176,6 +176,60 @@ TEST_F(DpdkPortTest, KeepsWhatIsStillRead) {
   EXPECT_EQ(a_device->mbufs_in_use() + b_device->mbufs_in_use(), 0U);
 }
 
+TEST_F(DpdkPortTest, LendsWhatWasGivenBackUntilTheNextReceive) {
+  const auto to_a = at("10.7.0.1", 7471);
+  ASSERT_TRUE(b->send(to_a, pattern(8, 0), {}));
+  ASSERT_EQ(take_soon(*a).size(), 1U);
+  static_cast<void>(take(*a));
+  for (unsigned sent = 0; sent < 3; ++sent) ASSERT_TRUE(b->send(to_a, pattern(200, sent), {}));
+  b->flush();
+  std::array<ReceivedPacket, 64> into;
+  ASSERT_EQ(a->receive(into), 3U);
+  const std::size_t in_use = b_device->mbufs_in_use();  // rings pass the sender's buffers on
+  ASSERT_TRUE(a->keep(into[0].buffer));                 // given back at once: whoever was shown it may go on reading
+  a->give_back(into[0].buffer);
+  ASSERT_TRUE(a->keep(into[2].buffer));  // twice, as two payloads of one packet are
+  ASSERT_TRUE(a->keep(into[2].buffer));
+  ASSERT_TRUE(a->keep(into[1].buffer));  // out of turn
+  a->give_back(into[2].buffer);
+  EXPECT_EQ(b_device->mbufs_in_use(), in_use) << "it went back too soon";
+  EXPECT_TRUE(std::ranges::equal(into[0].bytes, pattern(200, 0)));
+  const std::array<std::span<const std::byte>, 2> kept{into[1].bytes, into[2].bytes};
+  const std::array<void*, 2> buffers{into[1].buffer, into[2].buffer};
+  static_cast<void>(a->receive(into));
+  EXPECT_EQ(b_device->mbufs_in_use(), in_use - 1);
+  EXPECT_TRUE(std::ranges::equal(kept[0], pattern(200, 1)));
+  EXPECT_TRUE(std::ranges::equal(kept[1], pattern(200, 2)));
+  for (void* const buffer : buffers) a->give_back(buffer);
+  static_cast<void>(a->receive(into));
+  EXPECT_EQ(b_device->mbufs_in_use(), in_use - 3);
+}
+
+TEST_F(DpdkPortTest, LeavesTheChecksumToWhoReadsIfHeWantsIt) {
+  const auto to_a = at("10.7.0.1", 7471);
+  ASSERT_TRUE(b->send(to_a, pattern(8, 0), {}));
+  ASSERT_EQ(take_soon(*a).size(), 1U);
+  a->leave_checksums();
+  for (const char* const ip : {"10.7.0.1", "fd07::1"}) {
+    for (const std::size_t bytes : {1U, 8U, 999U, 1400U}) {
+      ASSERT_TRUE(b->send(at(ip, 7471), pattern(bytes, 3), {}));
+      std::array<ReceivedPacket, 64> into;
+      std::size_t count = 0;
+      for (const auto end = Clock::now() + 5s; count == 0 && Clock::now() < end;) {
+        b->flush();
+        count = a->receive(into);
+        a->flush();
+        static_cast<void>(take(*b));
+      }
+      ASSERT_EQ(count, 1U);
+      ASSERT_TRUE(into[0].udp_besides) << ip;
+      EXPECT_TRUE(ethernet::udp_right(*into[0].udp_besides, into[0].bytes)) << ip << ' ' << bytes;
+      into[0].bytes[bytes / 2] ^= std::byte{8};
+      EXPECT_FALSE(ethernet::udp_right(*into[0].udp_besides, into[0].bytes)) << ip << ' ' << bytes;
+    }
+  }
+}
+
 TEST_F(DpdkPortTest, TellsThatNobodyIsAtAPort) {
   const auto said = pattern(64, 5);
   ASSERT_TRUE(b->send(at("10.7.0.1", 9), said, {}));

@@ -27,6 +27,7 @@ struct DeviceBlock {
   unsigned char* alias;  // where it is
   std::size_t bytes, mapped;
   int descriptor, device;
+  std::uint64_t id;  // of no other block that ever was
 };
 
 struct Event {
@@ -59,6 +60,7 @@ struct State {
   };
   std::map<std::string, Failure> failures;
   std::map<std::uint64_t, DeviceBlock> device_blocks;
+  std::uint64_t next_block_id = 1;
   std::map<unsigned char*, std::size_t> host_blocks;
   std::multiset<const unsigned char*> copying;  // host ends of copies that have not ended
   std::map<Stream*, std::unique_ptr<Stream>> streams;
@@ -141,9 +143,10 @@ std::uint64_t make_device_block(State& s, std::size_t bytes, int device) {
   const int descriptor = memfd_create("device memory", MFD_CLOEXEC);
   if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(mapped)) != 0) return 0;
   void* alias = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  void* base = mmap(nullptr, mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* base = mmap(nullptr, mapped, PROT_NONE, MAP_SHARED, descriptor, 0);
   const auto address = reinterpret_cast<std::uint64_t>(base);
-  s.device_blocks[address] = {address, static_cast<unsigned char*>(alias), bytes, mapped, descriptor, device};
+  s.device_blocks[address] = {address,          static_cast<unsigned char*>(alias), bytes, mapped, descriptor, device,
+                              s.next_block_id++};
   ++s.counts.device_blocks;
   return address;
 }
@@ -221,6 +224,20 @@ std::string misuse() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   return s.misuse;
+}
+
+Opened::Opened(std::uint64_t address, std::size_t bytes) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  const DeviceBlock* const block = block_of(s, address);
+  if (block == nullptr || address + bytes > block->base + block->mapped) return;
+  begin_ = reinterpret_cast<void*>(block->base);
+  bytes_ = block->mapped;
+  mprotect(begin_, bytes_, PROT_READ | PROT_WRITE);
+}
+
+Opened::~Opened() {
+  if (begin_ != nullptr) mprotect(begin_, bytes_, PROT_NONE);
 }
 
 std::uint64_t allocate(std::size_t bytes, int device) {
@@ -415,21 +432,23 @@ int cuMemcpyAsync(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*
   if (target == nullptr || source == nullptr) return kInvalidValue;
   if (s.streams.count(stream_of(handle)) == 0) return kInvalidHandle;
   std::memset(target, kPoison, bytes);
-  const unsigned char* const host = block_of(s, to) == nullptr ? target : source;
+  const bool to_device = block_of(s, to) != nullptr, from_device = block_of(s, from) != nullptr;
+  const unsigned char* const host = to_device ? source : target;
   s.copying.insert(host);
   ++s.counts.copies_begun;
-  stream_of(handle)->works.push_back({.run = [&s, to, from, bytes, host](bool good) {
+  stream_of(handle)->works.push_back({.run = [&s, to, from, bytes, host, to_device, from_device](bool good) {
     s.copying.erase(s.copying.find(host));
     if (!good) return;
     unsigned char* const into = touchable(s, to, bytes);
     const unsigned char* const out_of = touchable(s, from, bytes);
-    if (block_of(s, to) == nullptr && block_of(s, from) == nullptr) {
+    if ((to_device && block_of(s, to) == nullptr) || (from_device && block_of(s, from) == nullptr)) {
       s.misused("device memory was freed while a copy used it");
       return;
     }
     std::memcpy(into, out_of, bytes);
     ++s.counts.copies;
     s.counts.bytes_copied += bytes;
+    if (to_device != from_device) s.counts.bytes_staged += bytes;
   }});
   s.changed.notify_all();
   return kSuccess;
@@ -447,6 +466,9 @@ int cuPointerGetAttributes(unsigned count, const int* attributes, void** data, s
     switch (attributes[i]) {
       case 2:
         *static_cast<unsigned*>(data[i]) = block != nullptr ? 2 : (pinned ? 1 : 0);
+        break;
+      case 7:
+        *static_cast<unsigned long long*>(data[i]) = block != nullptr ? block->id : 0;
         break;
       case 8:
         *static_cast<unsigned*>(data[i]) = 0;

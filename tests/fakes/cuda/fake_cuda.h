@@ -40,11 +40,28 @@ void release();
 struct Counts {
   std::int64_t contexts = 0, pushed = 0, streams = 0, events = 0, host_blocks = 0, device_blocks = 0;
   std::uint64_t copies = 0, bytes_copied = 0, flushes = 0, descriptors = 0;
+  std::uint64_t bytes_staged = 0;  // copied between device and host
   std::uint64_t copies_begun = 0;  // handed to a stream
   std::uint64_t misuses = 0;
 };
 Counts counts();
 std::string misuse();  // the first, in words
+
+/// While it lives other devices of the bus may be let at this device memory, as a kernel module for peers would: its
+/// addresses are there. What has its pages then keeps them.
+class Opened {
+ public:
+  Opened(std::uint64_t address, std::size_t bytes);
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  ~Opened();
+  /// False: it is no device memory.
+  [[nodiscard]] explicit operator bool() const noexcept { return begin_ != nullptr; }
+
+ private:
+  void* begin_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 /// For tests, without streams: device memory, and what is in it.
 std::uint64_t allocate(std::size_t bytes, int device = 0);

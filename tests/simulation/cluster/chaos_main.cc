@@ -141,6 +141,7 @@ void Life::build() {
       if (below(3) == 0) r->think_max = within(3ms);
       // Not drawn from the life's numbers, which are those of the same seeds before there was GPU memory.
       if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 0) r->arriving_bytes_max = 1 + seed * 37 % 2000;
+      if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 1) r->use_distant_memory(seed % 11 == 0);
     }
   }
   attacker = std::make_unique<Attacker>(*cluster, "attacker");

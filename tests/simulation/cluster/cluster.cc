@@ -279,8 +279,24 @@ void SimRank::pump() {
     let_input_arrive();
     wake = std::min(wake, now + 1us + Duration(static_cast<std::int64_t>(random_() % 100'000)));
   }
+  if (distant_ && !distant_->idle()) {
+    distant_->advance(random_() % 4);
+    wake = std::min(wake, now + 1us + Duration(static_cast<std::int64_t>(random_() % 50'000)));
+  }
   if (next_call_at_ > now) wake = std::min(wake, next_call_at_);
   cluster_.network().wake_at(host_, wake);
+}
+
+void SimRank::use_distant_memory(bool refuses) {
+  distant_ =
+      std::make_shared<DistantDevice>(DistantDevice::Settings{.wake =
+                                                                  [this] {
+                                                                    cluster_.network().transport(host_).post([this] {
+                                                                      if (communicator_)
+                                                                        communicator_->staged_input_arrived();
+                                                                    });
+                                                                  },
+                                                              .refuses = refuses});
 }
 
 void SimRank::let_input_arrive() {
@@ -323,6 +339,14 @@ void SimRank::call_next() {
     operation->staged = slow_[index];
   }
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
+  if (distant_ && client::in_network_capable(s.collective)) {
+    const auto distant = std::make_shared<DistantCall>(distant_, b, *operation);
+    operation->direct = distant;
+    operation->on_done = [this, index, distant](const Status& status) {
+      ++(distant->materialized() ? materialized : went_direct);
+      distant->finish(status.has_value(), [this, index, status] { on_result(index, status); });
+    };
+  }
   ++under_way_;
   if (think_max.count() > 0)
     next_call_at_ = cluster_.network().now() + Duration(random_() % static_cast<std::uint64_t>(think_max.count()));

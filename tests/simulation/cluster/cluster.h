@@ -12,6 +12,7 @@
 
 #include "aggregator/worker/worker.h"
 #include "client/core/communicator.h"
+#include "distant_memory.h"
 #include "slow_memory.h"
 #include "tributary/transport/sim_network.h"
 #include "workload.h"
@@ -89,6 +90,10 @@ class SimRank {
   transport::Duration think_max{};
   /// Of each of its calls' buffers so many bytes at most come at once, as from a GPU; 0: they are there.
   std::size_t arriving_bytes_max = 0;
+  /// Its buffers are memory that the processor does not reach; `refuses`: nor do the network's devices.
+  void use_distant_memory(bool refuses);
+  /// Of its calls: through trees as they were, and made staged ones before they ended.
+  std::uint64_t went_direct = 0, materialized = 0;
   /// Replaces what this rank calls as its n-th operation.
   std::map<std::size_t, Call> other_calls;
 
@@ -108,6 +113,7 @@ class SimRank {
   std::unique_ptr<client::Communicator> communicator_;
   std::vector<std::unique_ptr<Buffers>> buffers_;
   std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // by call, those under way
+  std::shared_ptr<DistantDevice> distant_;
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t completed_ = 0;

@@ -59,6 +59,48 @@ TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
   EXPECT_GT(half_written, 10U) << "the test did not meet what it is about";
 }
 
+// Buffers that the processor does not reach go through the tree as they are, whatever the others have.
+TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
+  for (const bool refuses : {false, true}) {
+    Cluster cluster({.seed = 21});
+    cluster.manager().levels = 2;
+    cluster.add_group(4, 2, {.calls = 60, .direct = false});
+    auto& ranks = cluster.groups()[0];
+    for (std::size_t r = 1; r < ranks.size(); ++r) ranks[r]->use_distant_memory(refuses);
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << cluster.describe();
+    for (std::size_t r = 1; r < ranks.size(); ++r) {
+      EXPECT_FALSE(ranks[r]->failure()) << cluster.describe();
+      EXPECT_EQ(ranks[r]->went_direct, refuses ? 0U : 60U);
+      EXPECT_EQ(ranks[r]->materialized, refuses ? 60U : 0U);
+    }
+  }
+}
+
+// Invariants 3 to 5 for such buffers: the aggregator dies at one moment after the other, and operations that were under
+// way, or have just ended, go on in host memory with the same bits.
+TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
+  std::uint64_t materialized = 0, went_direct = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Cluster cluster({.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024});
+    cluster.manager().levels = 1;
+    cluster.add_group(3, 1 + seed % 2,
+                      {.calls = 40, .count_max = 8000, .direct = false, .always_in_place = seed % 3 == 0});
+    auto& ranks = cluster.groups()[0];
+    for (auto& rank : ranks) rank->use_distant_memory(false);
+    cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
+    ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    for (auto& rank : ranks) {
+      EXPECT_FALSE(rank->failure()) << "seed " << seed << "\n" << cluster.describe();
+      materialized += rank->materialized;
+      went_direct += rank->went_direct;
+    }
+  }
+  EXPECT_GT(materialized, 500U) << "the test did not meet what it is about";
+  EXPECT_GT(went_direct, 1000U);
+}
+
 // Invariant 6: the data plane does not need the manager; new groups start on fallback and move over when it is back.
 TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
   Cluster cluster({.seed = 3});
@@ -74,6 +116,33 @@ TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
     EXPECT_GT(info.bytes_fallback, 0U);
     EXPECT_GT(info.bytes_in_network, 0U);
     EXPECT_EQ(info.returns, 1U);
+  }
+}
+
+// Long rings run as two strands that take rounds by turns, on some ranks in place and on others not; also what a lost
+// tree has left of an operation.
+TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) {
+  for (const bool trees : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      ClusterSettings settings{.seed = seed, .window = 8, .segment_bytes = 16384};
+      settings.network.link.jitter = 400us;
+      Cluster cluster(settings);
+      cluster.manager().reachable = trees;
+      cluster.manager().levels = 1;
+      cluster.add_group(3 + static_cast<std::uint32_t>(seed % 3), 1,
+                        {.calls = 6, .count_max = 3'000'000, .only = Collective::all_reduce});
+      if (trees) {
+        cluster.network().call_at(cluster.network().now() + 5ms * seed, [&] {
+          for (auto& a : cluster.aggregators()) a->kill();
+        });
+      }
+      ASSERT_TRUE(cluster.run(120s)) << "seed " << seed << "\n" << cluster.describe();
+      ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+      for (auto& rank : cluster.groups()[0]) {
+        EXPECT_FALSE(rank->failure()) << cluster.describe();
+        EXPECT_GT(rank->communicator().info().bytes_fallback, 0U);
+      }
+    }
   }
 }
 

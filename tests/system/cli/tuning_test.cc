@@ -56,10 +56,12 @@ TEST_F(Tuning, ExplainSaysWhatIsPickedWhyAndWhatEachWayTakes) {
   EXPECT_EQ(large.at("picked").at("path"), "tree");
   EXPECT_EQ(large.at("estimates").size(), 4U);
   EXPECT_EQ(large.at("figures").at("link_gbits"), 1);
-  const json small = explain({"all_reduce", "--bytes", "8", "--ranks", "4", "--cores", "2", "--ranks-per-host", "4"});
-  EXPECT_EQ(small.at("picked"), (json{{"path", "ranks"}, {"algorithm", "recursive-doubling"}}));
+  const json small = explain({"all_reduce", "--bytes", "8", "--ranks", "4", "--cores", "2"});
+  EXPECT_EQ(small.at("picked").at("path"), "ranks");
+  EXPECT_EQ(small.at("picked").at("algorithm"), "recursive-doubling");
   EXPECT_THAT(small.at("why"), HasSubstr("the cost model expects"));
   EXPECT_EQ(explain({"all_reduce", "--bytes", "16M", "--ranks", "2"}).at("picked").at("path"), "ranks");
+  EXPECT_EQ(explain({"AllReduce", "--bytes", "16M", "--ranks", "2"}).at("collective"), "all_reduce");
   EXPECT_EQ(explain({"all_reduce", "--bytes", "7", "--ranks", "2", "-d", "float64"}).at("bytes"), 0);
 
   const Outcome table = work_.tributary({"explain", "all_reduce", "--bytes", "16M", "--ranks", "8"});
@@ -67,6 +69,31 @@ TEST_F(Tuning, ExplainSaysWhatIsPickedWhyAndWhatEachWayTakes) {
   EXPECT_THAT(table.output, HasSubstr("why: "));
   EXPECT_THAT(table.output, testing::ContainsRegex("\\* +tree +- "));
   EXPECT_THAT(table.output, HasSubstr("halving-doubling"));
+}
+
+TEST_F(Tuning, ExplainKnowsRanksThatShareOneHost) {
+  const auto on_one_host = [&](const std::string& collective, const std::string& bytes, const std::string& ranks) {
+    return explain({collective, "--bytes", bytes, "--ranks", ranks, "--ranks-per-host", ranks, "--cores", "2"});
+  };
+  const auto by = [](const char* way) { return json{{"path", "local"}, {"algorithm", way}}; };
+  EXPECT_EQ(on_one_host("all_reduce", "8K", "2").at("picked"), by("notes"));
+  EXPECT_EQ(on_one_host("all_reduce", "8196", "2").at("picked"), by("chunks"));
+  EXPECT_EQ(on_one_host("all_reduce", "8196", "2").at("registered"), "regions");
+  EXPECT_EQ(on_one_host("all_reduce", "16M", "2").at("picked"), by("attach"));
+  EXPECT_EQ(on_one_host("all_reduce", "32M", "2").at("picked"), by("chunks"));
+  EXPECT_EQ(on_one_host("all_reduce", "16M", "4").at("picked"), by("chunks"));
+  EXPECT_THAT(on_one_host("all_reduce", "16M", "4").at("why"), HasSubstr("4 ranks are more than 2 cores"));
+  EXPECT_EQ(on_one_host("broadcast", "16M", "2").at("picked"), by("chunks"));
+  EXPECT_EQ(on_one_host("all_gather", "16K", "2").at("picked"), by("notes")) << "8 KiB of each rank";
+  EXPECT_EQ(explain({"allreduce", "--bytes", "8", "--ranks", "2", "--link-rate", "0bit/s"}).at("picked"), by("notes"));
+  const Outcome table = work_.tributary(
+      {"explain", "all_reduce", "--bytes", "16M", "--ranks", "2", "--cores", "2", "--ranks-per-host", "2"});
+  EXPECT_THAT(table.output, HasSubstr("over 2 ranks: in the shared memory of their host, by attach"));
+  EXPECT_THAT(table.output, HasSubstr("registered on all ranks (tributary_mem_register): by regions"));
+  work_.variables["TRIBUTARY_CMA"] = "off";
+  EXPECT_EQ(on_one_host("all_reduce", "16M", "2").at("picked"), by("chunks"));
+  work_.variables["TRIBUTARY_LOCAL"] = "off";
+  EXPECT_NE(on_one_host("all_reduce", "16M", "2").at("picked").at("path"), "local");
 }
 
 TEST_F(Tuning, ExplainKnowsHostsOfSeveralRanks) {

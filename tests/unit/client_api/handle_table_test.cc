@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 #include <thread>
 #include <vector>
@@ -23,6 +24,56 @@ TEST(HandleTable, FindsWhatIsInItUntilItIsRemoved) {
   EXPECT_EQ(*table.remove(handle), 7);
   EXPECT_EQ(table.find(handle), nullptr);
   EXPECT_EQ(table.remove(handle), nullptr);
+  EXPECT_EQ(table.live(), 0U);
+}
+
+TEST(HandleTable, WhatIsPinnedLivesUntilItsLastPinAndItsPlaceWaitsForThat) {
+  Table table;
+  const auto object = std::make_shared<int>(7);
+  Opaque* handle = table.insert(object);
+  {
+    const auto pinned = table.pin(handle);
+    ASSERT_TRUE(pinned);
+    EXPECT_EQ(*pinned, 7);
+    {
+      const auto again = table.pin(handle);
+      EXPECT_EQ(table.remove(handle), object);
+      EXPECT_EQ(*again, 7);
+      EXPECT_FALSE(table.pin(handle)) << "the handle has ended";
+    }
+    EXPECT_EQ(object.use_count(), 2) << "pinned still";
+    EXPECT_EQ(table.live(), 1U);
+    Opaque* other = table.insert(std::make_shared<int>(8));
+    EXPECT_EQ(*pinned, 7);
+    EXPECT_EQ(*table.pin(other), 8);
+    table.remove(other);
+  }
+  EXPECT_EQ(object.use_count(), 1);
+  EXPECT_EQ(table.live(), 0U);
+  EXPECT_FALSE(table.pin(handle));
+  EXPECT_FALSE(table.pin(nullptr));
+}
+
+TEST(HandleTable, PinsAndRemovalsOfManyThreadsLeaveNothingBehind) {
+  Table table;
+  std::atomic<Opaque*> handle{table.insert(std::make_shared<int>(1))};
+  std::atomic<bool> stop{false};
+  std::vector<std::jthread> pinning;
+  for (int i = 0; i < 3; ++i) {
+    pinning.emplace_back([&] {
+      while (!stop) {
+        if (const auto pinned = table.pin(handle.load())) EXPECT_EQ(*pinned, 1);
+      }
+    });
+  }
+  for (int i = 0; i < 20'000; ++i) {
+    Opaque* const next = table.insert(std::make_shared<int>(1));
+    auto removed = table.remove(handle.exchange(next));
+    ASSERT_NE(removed, nullptr);
+  }
+  stop = true;
+  pinning.clear();
+  table.remove(handle.load());
   EXPECT_EQ(table.live(), 0U);
 }
 

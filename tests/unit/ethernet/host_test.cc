@@ -204,6 +204,17 @@ TEST_F(HostTest, RefusesSolicitationsWhoseOptionsAreWrong) {
   EXPECT_EQ(host.counts().neighbours.entries, 0U);
 }
 
+TEST_F(HostTest, AddressesOfTheOtherFamilyAreNobodysInMessagesOfIpv6) {
+  const IpAddress group = solicited_node_of(us6.ip);
+  const auto about_us = neighbour_rest(0, us4.ip, NeighbourOption::source_address, kTheirMac);
+  EXPECT_FALSE(ask(icmp_frame(their6, {multicast_mac_of(group), group}, {kNeighbourSolicitation}, about_us, 255)));
+  host.neighbours().want(their4.ip, now);
+  const auto about_them = neighbour_rest(kAdvertisementSolicited | kAdvertisementOverride, their4.ip,
+                                         NeighbourOption::target_address, kTheirMac);
+  EXPECT_FALSE(ask(icmp_frame(their6, us6, {kNeighbourAdvertisement}, about_them, 255)));
+  EXPECT_FALSE(knows(their4.ip));
+}
+
 TEST_F(HostTest, AnswersPingsOfBothFamiliesUpToItsRate) {
   for (const auto& [from, to] : {std::pair{their4, us4}, std::pair{their6, us6}}) {
     const bool four = is_ipv4(to.ip);

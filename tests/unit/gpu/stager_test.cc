@@ -32,7 +32,8 @@ class StagedCalls : public test::WithFakeDriver {
                                                                    failure = why.message;
                                                                  }},
                                                     .keep = nullptr,
-                                                    .first_use = nullptr});
+                                                    .choose = nullptr,
+                                                    .tell = nullptr});
   }
   void TearDown() override {
     stager.reset();

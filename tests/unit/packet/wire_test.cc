@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "ethernet/checksum.h"
 #include "memory/random.h"
 #include "packet/crc32c.h"
 #include "packet/faulty_port.h"
@@ -57,8 +58,25 @@ TEST(Crc32c, OfASuffixIsFoundOnceForAllThatStandsBeforeIt) {
     for (const std::size_t before : {0U, 1U, 60U, 124U}) {
       const auto prefix = std::span(bytes).first(before);
       ASSERT_EQ(found.behind(crc32c(prefix)), crc32c(suffix, crc32c(prefix))) << length << " behind " << before;
+      const auto pieces = Crc32cSuffix::of(suffix.first(length / 3), suffix.subspan(length / 3));
+      ASSERT_EQ(pieces.behind(crc32c(prefix)), crc32c(suffix, crc32c(prefix))) << length << " in two pieces";
     }
   }
+}
+
+TEST(Crc32c, WithTheSumOfUdpIsBothInOnePass) {
+  const auto bytes = random_bytes(9000, 6);
+  for (std::size_t length = 0; length < bytes.size(); length += length < 600 ? 1 : 509) {
+    const auto part = std::span(bytes).last(length);
+    std::uint64_t sum = 77;
+    ASSERT_EQ(crc32c_and_sum(part, 5, sum), crc32c(part, 5)) << length;
+    ASSERT_EQ(ethernet::finish(sum), ethernet::finish(77 + ethernet::partial_sum(part))) << length;
+  }
+  const std::vector<std::byte> ones(70'000, std::byte{0xFF});
+  std::uint64_t sum = 0;
+  EXPECT_EQ(crc32c_and_sum(ones, 0, sum), crc32c_portable(ones));
+  EXPECT_EQ(ethernet::finish(sum), ethernet::finish(ethernet::partial_sum(ones)));
+  EXPECT_EQ(crc32c_of_header(bytes.data()), crc32c_portable(std::span(bytes).first(kCrc32cHeaderBytes)));
 }
 
 TEST(SipHash, IsThatOfItsAuthors) {
@@ -113,6 +131,54 @@ TEST(Wire, RejectsEverySingleDamagedByteAndEveryOtherLength) {
   auto longer = bytes;
   longer.push_back({});
   EXPECT_EQ(decode_packet(longer).error(), PacketReject::length);
+}
+
+TEST(Wire, OfAHeaderThatIsKeptInWordsIsTheSame) {
+  PacketHeader header;
+  header.flags = packet_flags::kAcks;
+  header.connection = 0x1122334455667788ULL;
+  header.bitmap = 0x0F0E0D0C0B0A0908ULL;
+  header.received = 0xFFFFFFFE;
+  header.credit = 3;
+  header.largest = 4;
+  header.ack_delay_us = 5;
+  header.marked = 6;
+  DataHeader kept(header);
+  const auto payload = random_bytes(1300, 8);
+  for (std::uint64_t number = 0xFFFFFFF0; number < 0x100000010; number += 7) {
+    for (const bool fin : {false, true}) {
+      header.number = number;
+      header.offset = static_cast<std::uint32_t>(number * 1000);
+      header.flags = fin ? packet_flags::kAcks | packet_flags::kFin : packet_flags::kAcks;
+      kept.set(fin ? packet_flags::kFin : std::uint16_t{0}, number, header.offset);
+      std::vector<std::byte> expected(kPacketHeaderBytes), plain(kPacketHeaderBytes), framed(kPacketHeaderBytes);
+      encode(header, std::span(expected).first<kPacketHeaderBytes>(), payload, {});
+      kept.write(std::span(plain).first<kPacketHeaderBytes>(), payload);
+      const auto head = std::span(payload).first(64);
+      const auto rest = std::span(payload).subspan(64);
+      kept.write(std::span(framed).first<kPacketHeaderBytes>(), {}, Crc32cSuffix::of(head, rest), payload.size());
+      EXPECT_EQ(plain, expected);
+      EXPECT_EQ(framed, expected);
+      EXPECT_EQ(kept.number(), number);
+      EXPECT_EQ(kept.fields().flags, header.flags);
+    }
+  }
+}
+
+TEST(Wire, VerifiesTheChecksumOfUdpWhereThatIsLeftToIt) {
+  const auto bytes = packet_with({.connection = 5, .number = 6}, random_bytes(1001, 9));
+  // The sum of all else, such that the whole is right: what a datagram's own checksum makes of it.
+  const std::uint64_t besides = ethernet::finish(ethernet::partial_sum(bytes));
+  EXPECT_TRUE(decode_packet(bytes, besides));
+  EXPECT_EQ(decode_packet(bytes, besides + 1).error(), PacketReject::checksum);
+  PacketHeader sealed;
+  sealed.flags = packet_flags::kSealed;
+  sealed.payload_bytes = 100;
+  std::vector<std::byte> secret(kPacketHeaderBytes + kSealTagBytes + 100, std::byte{3});
+  std::memcpy(secret.data(), &sealed, sizeof sealed);
+  const std::uint64_t its = ethernet::finish(ethernet::partial_sum(secret));
+  EXPECT_TRUE(decode_packet(secret, its));
+  EXPECT_EQ(decode_packet(secret, its + 1).error(), PacketReject::checksum);
 }
 
 TEST(Wire, SaysWhyBytesAreNoPacket) {

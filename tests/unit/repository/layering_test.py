@@ -47,6 +47,7 @@ LAYERS: dict[str, set[str]] = {
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
     "client/plugins/nccl": {"client/include", "protocol", "transport"},
+    "client/plugins/dpdk": {"client/api", "protocol", "transport"},
 }
 
 # How the layers are written in an #include: the public headers are found under "tributary/".

@@ -68,6 +68,16 @@ TEST(CostModel, NeedsNoTreeForLargeOperationsWithinOneHost) {
   }
 }
 
+// Both send as many bytes; but in place the one must copy its input away first, and reduces twice as much.
+TEST(CostModel, SavesTwoRanksTheCopyOfALargeInput) {
+  for (const Figures& figures : {Figures{}, kOneMachine, kLoopback}) {
+    for (const std::uint64_t bytes : {4ULL, 4ULL << 10, 64ULL << 10})
+      EXPECT_EQ(best(figures, Collective::all_reduce, 2, bytes).algorithm, Algorithm::recursive_doubling) << bytes;
+    for (const std::uint64_t bytes : {256ULL << 10, 1ULL << 20, 16ULL << 20, 1ULL << 30})
+      EXPECT_EQ(best(figures, Collective::all_reduce, 2, bytes).algorithm, Algorithm::ring) << bytes;
+  }
+}
+
 TEST(CostModel, GoesFromFewRoundsToFewBytesBetweenTheRanks) {
   const auto algorithm = [](Collective collective, std::uint32_t ranks, std::uint64_t bytes) {
     return best_between_ranks(Figures{.link_gbits = 20, .cores = 64}, collective, ranks, bytes).algorithm;

@@ -51,6 +51,7 @@ TEST(Table, NamesFileKeyAndWhatIsAllowedWhenItIsWrong) {
   for (const Wrong& wrong : {
            Wrong{"", "t.json:1: no valid JSON", "perf COLLECTIVE --tune FILE"},
            Wrong{"{\n\n\"format\": }", "t.json:3: no valid JSON", "--tune"},
+           Wrong{R"({"format": 1e999})", "t.json: a number", "beyond what a double holds"},
            Wrong{"[]", "t.json: a tuning table", "format, figures and rules"},
            Wrong{"{}", "t.json: format", "\"tributary-tuning-1\""},
            Wrong{R"({"format": "tributary-tuning-2"})", "t.json: format: \"tributary-tuning-2\"", "tributary-tuning-1"},

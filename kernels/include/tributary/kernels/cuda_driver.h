@@ -72,6 +72,8 @@ class CudaDriver {
                           StreamHandle stream) = 0;  // host or device, either way
   virtual CudaResult pointer_attributes(PointerAttributes& attributes, DeviceAddress address) = 0;
   virtual CudaResult address_range(DeviceAddress& begin, std::size_t& bytes, DeviceAddress within) = 0;
+  /// Another one for every allocation that ever was, so that memory can be known again.
+  virtual CudaResult buffer_id(std::uint64_t& id, DeviceAddress address) = 0;
   /// A dma-buf of device memory, for the caller to close. Both ends are multiples of the host's page. Not of every
   /// driver: CUDA_ERROR_NOT_SUPPORTED.
   virtual CudaResult dma_buf(int& descriptor, DeviceAddress begin, std::size_t bytes) = 0;

@@ -25,7 +25,7 @@ class HandedOver {
   virtual ~HandedOver() = default;
 };
 
-class NearTransport final : public Transport {
+class NearTransport final : public Transport, public MemoryLender {
  public:
   explicit NearTransport(const NearSettings& settings = {});
   /// As ~TcpTransport().
@@ -38,6 +38,8 @@ class NearTransport final : public Transport {
   std::size_t poll(Duration wait) override;
   [[nodiscard]] TimePoint now() const override { return Clock::now(); }
   void post(std::function<void()> call) override;
+  /// nullptr: all goes over TCP.
+  [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
   /// As TcpTransport::release() and adopt(), for channels of either kind.
   [[nodiscard]] Result<std::unique_ptr<HandedOver>> release(Channel& channel);

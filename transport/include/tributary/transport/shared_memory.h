@@ -51,12 +51,37 @@ struct SharedRange {
 /// Errc::unsupported: with the reason, a sentence without an end.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
+/// Where it is of huge pages: from here on nobody can take pages of it away, nor map it anew for writing. So whoever
+/// trusts nobody can map it for reading.
+void keep_huge_pages(const SharedRange& range) noexcept;
+
+/// Zeroed memory that others may map for reading, and that nobody but through this mapping can write to: another
+/// process can neither shorten the file nor take its pages.
+class ReadableMemory {
+ public:
+  /// Errc::unsupported: the system cannot seal it so (Linux before 5.1).
+  [[nodiscard]] static Result<ReadableMemory> make(std::size_t bytes);
+  ReadableMemory() = default;
+  ReadableMemory(ReadableMemory&& other) noexcept
+      : file_(std::move(other.file_)), bytes_(std::exchange(other.bytes_, {})) {}
+  ReadableMemory& operator=(ReadableMemory&&) = delete;
+  ~ReadableMemory();
+
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+  /// All of it, for others. Errc::exhausted: no descriptor is left.
+  [[nodiscard]] Result<SharedRange> range() const;
+
+ private:
+  OwnedDescriptor file_;
+  std::span<std::byte> bytes_;  // whole pages
+};
+
 /// What another process has passed, mapped here.
 class ForeignMapping {
  public:
   enum class Access : std::uint8_t { read, write };
   /// Errc::corrupt: not sealed against shrinking, too small, or none of ours to map. `huge_pages_too`: the other
-  /// process is trusted not to punch holes into huge pages, which would be bus errors here.
+  /// process is trusted not to punch holes into huge pages, which would be bus errors here; or it cannot any more.
   [[nodiscard]] static Result<ForeignMapping> map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                                   Access access, bool huge_pages_too);
   ForeignMapping() = default;

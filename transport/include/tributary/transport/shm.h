@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "tributary/transport/channel.h"
+#include "tributary/transport/shared_memory.h"
 
 namespace tributary::transport {
 
@@ -16,12 +17,13 @@ class Core;
 class ShmPart;
 
 struct ShmSettings {
-  std::uint32_t ring_bytes = 512U << 10;   // of each direction of each connection; a power of two, 4 KiB to 64 MiB
-  std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
-  std::uint32_t connections_max = 16384;   // open at once; more are accepted and closed at once
-  std::size_t poll_bytes_max = 1U << 20;   // per channel and direction in one turn of poll()
-  bool huge_pages = true;                  // where the system has set some aside
-  Duration busy_poll{};                    // as in TcpSettings
+  std::uint32_t ring_bytes = 512U << 10;     // of each direction of each connection; a power of two, 4 KiB to 64 MiB
+  std::uint32_t frames_queued_max = 1024;    // per channel: send() without its on_sent; above, send() is false
+  std::uint32_t connections_max = 16384;     // open at once; more are accepted and closed at once
+  std::size_t poll_bytes_max = 1U << 20;     // per channel and direction in one turn of poll()
+  bool huge_pages = true;                    // where the system has set some aside
+  std::uint64_t map_bytes_max = 8ULL << 30;  // of each other side's memory, mapped for reading; 0: payloads are copied
+  Duration busy_poll{};                      // as in TcpSettings
   Duration spin_max = std::chrono::microseconds(20);  // likewise
 };
 
@@ -30,6 +32,9 @@ struct ShmStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
   std::uint64_t frames_in_place = 0;                 // of those received: payloads that were not copied
+  std::uint64_t frames_named = 0;                    // of those sent: payloads that the other side reads where they are
+  std::uint64_t regions_mapped = 0;                  // ranges of other processes' memory, since the start
+  std::uint64_t regions_refused = 0;                 // likewise: not sealed, too many, or too much
   std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;    // because of connections_max, or because there was no memory
@@ -39,7 +44,17 @@ struct ShmStatistics {
   std::size_t connections = 0;       // open now
 };
 
-class ShmTransport final : public Transport {
+/// A transport whose other sides on this host may read this process's memory where it is.
+class MemoryLender {
+ public:
+  virtual ~MemoryLender() = default;
+  /// As long as the answer lives, payloads of 4 KiB and more that lie in the range, which begins at
+  /// `address`, are read there by the other side, once that has mapped it, instead of going through the ring. When it
+  /// ends, no payload of it may be under way. Any thread.
+  [[nodiscard]] virtual std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) = 0;
+};
+
+class ShmTransport final : public Transport, public MemoryLender {
  public:
   explicit ShmTransport(const ShmSettings& settings = {});
   /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback.
@@ -53,6 +68,7 @@ class ShmTransport final : public Transport {
   std::size_t poll(Duration wait) override;
   [[nodiscard]] TimePoint now() const override { return Clock::now(); }
   void post(std::function<void()> call) override;
+  [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
   [[nodiscard]] ShmStatistics statistics() const;
 

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "tributary/transport/channel.h"
+#include "tributary/transport/device_memory.h"
 #include "tributary/transport/rails.h"
 
 namespace tributary::transport {
@@ -112,7 +113,7 @@ struct VerbsClaim {
 /// are not among them.
 [[nodiscard]] std::vector<Rail> verbs_rails();
 
-class VerbsTransport final : public Transport {
+class VerbsTransport final : public Transport, public TakesDeviceMemory {
  public:
   /// Errc::unsupported, with the reason, where there is no RDMA device; Errc::io where the system refuses.
   [[nodiscard]] static Result<std::unique_ptr<VerbsTransport>> create(const VerbsSettings& settings = {});
@@ -139,6 +140,10 @@ class VerbsTransport final : public Transport {
   /// Registered once for each domain that uses it. The registrations go with the promise, at the latest when the frames
   /// that use them are done.
   [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory) override;
+
+  /// On this transport's thread; the promise may end on any. Small payloads go by the owner's copy().
+  [[nodiscard]] std::unique_ptr<KeptMemory> keep_device_memory(std::span<const std::byte> memory,
+                                                               std::shared_ptr<DeviceMemory> owner) override;
 
   [[nodiscard]] std::uint64_t room_bytes(std::uint32_t payloads, std::uint32_t payload_bytes) const override;
 

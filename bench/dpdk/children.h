@@ -1,0 +1,94 @@
+#pragma once
+// All children of one lane in one thread, with the least that speaks the packet protocol: the network loses nothing, so
+// nothing is sent again. What it spends on a packet is less than what an aggregator must, so that it does not hold one
+// up: payloads never change, and their checksums are known before.
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "dpdk/device.h"
+#include "ethernet/udp_template.h"
+#include "packet/crc32c.h"
+#include "packet/wire.h"
+#include "tributary/protocol/frame.h"
+
+struct rte_mbuf;
+
+namespace tributary::bench {
+
+struct ChildrenSetting {
+  std::uint32_t window = 0, segment_bytes = 0;
+  transport::ethernet::UdpFlow flow;  // to_mac: none if it is to be asked for
+  std::uint16_t queue = 0;            // that they receive from,
+  std::uint16_t send_queue = 0;       // and send by
+  std::uint32_t lane_children = 0;    // 0: all are of one lane
+};
+
+class Children {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Children(transport::dpdk::Device& device, std::size_t count, const ChildrenSetting& setting);
+
+  /// `meanwhile` is called over and over: for an aggregator in the same thread. False: no answer.
+  template <class Meanwhile>
+  bool connect(Meanwhile meanwhile) {
+    for (const auto end = Clock::now() + std::chrono::seconds(5); Clock::now() < end;) {
+      ask();
+      for (const auto soon = Clock::now() + std::chrono::milliseconds(1); Clock::now() < soon;) {
+        meanwhile();
+        take_all();
+      }
+      if (all_connected()) return true;
+    }
+    return false;
+  }
+  /// Contributes as far as the windows go, and takes what has come.
+  void turn();
+  /// Whoever answers must know where we are, and go on believing it.
+  void tell_where_we_are();
+  /// turn() for so long; returns how many results came.
+  std::uint64_t exchange(Clock::duration time);
+  [[nodiscard]] std::uint64_t results() const noexcept { return results_; }
+  [[nodiscard]] bool wrong() const noexcept { return wrong_; }
+
+ private:
+  struct Child {
+    std::uint64_t ours = 0, theirs = 0;  // names of the connection
+    std::uint64_t cookie = 0;
+    std::uint64_t number = 0, largest = 0, came = 0;  // of packets
+    std::uint64_t received = 0;                       // bytes of the aggregator's stream
+    std::uint64_t sequence = 0, results = 0;
+  };
+  static constexpr std::uint16_t kBurst = 32;
+
+  void ask();
+  [[nodiscard]] bool all_connected() const noexcept;
+  [[nodiscard]] rte_mbuf* blank();
+  void stage(rte_mbuf* mbuf, std::size_t bytes);
+  void flush();
+  void open(Child& child);
+  void contribute();
+  void write(Child& child, rte_mbuf* mbuf);
+  [[nodiscard]] bool knows_mac() const noexcept;
+  void learn_mac(const rte_mbuf* mbuf);
+  void take_all();
+  void take(const rte_mbuf* mbuf);
+  void check(const rte_mbuf* mbuf);
+
+  transport::dpdk::Device& device_;
+  ChildrenSetting setting_;
+  transport::ethernet::UdpTemplate headers_;
+  std::vector<std::byte> payload_;
+  transport::ethernet::PartialSum payload_sum_ = 0;
+  transport::packet::Crc32cSuffix suffix_;
+  FrameHeader frame_;
+  std::vector<Child> all_;
+  std::size_t next_ = 0;
+  std::array<rte_mbuf*, kBurst + 8> staged_{};
+  std::uint16_t staged_count_ = 0;
+  std::uint64_t results_ = 0;
+  bool wrong_ = false;
+};
+
+}  // namespace tributary::bench

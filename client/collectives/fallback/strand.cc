@@ -1,0 +1,117 @@
+#include "client/collectives/fallback/strand.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "tributary/kernels/reduce.h"
+
+namespace tributary::client {
+
+void Strand::start(const Operation& operation, const Piece& piece, const Part& part, std::uint64_t number) {
+  operation_ = &operation;
+  piece_ = piece;
+  number_ = number;
+  round_ = 0;
+  outstanding_ = 0;
+  const auto element = static_cast<std::uint32_t>(operation.element_bytes());
+  schedule_.emplace(schedule::Parameters{.collective = piece.collective,
+                                         .algorithm = part.algorithm,
+                                         .ranks = part.ranks,
+                                         .rank = part.rank,
+                                         .root = piece.root,
+                                         .count = piece.count,
+                                         .element_bytes = element,
+                                         .piece_bytes = kPieceBytes,
+                                         .in_place = piece.in_place});
+  rounds_ = schedule_->rounds();
+  scratch_.resize(std::max<std::size_t>(scratch_.size(), schedule_->scratch_count() * element));
+}
+
+void Strand::start_round(PeerMesh& mesh, std::uint64_t cookie) {
+  schedule_->actions(round_, actions_);
+  for (const schedule::Action& action : actions_) do_local(action);
+  for (std::size_t i = 0; i < actions_.size(); ++i) do_remote(mesh, actions_[i], cookie | i);
+  ++round_;
+}
+
+std::byte* Strand::at(const schedule::Slice& slice) const noexcept {
+  const std::size_t offset = slice.offset * operation_->element_bytes();
+  switch (slice.buffer) {
+    case schedule::Buffer::send:
+      return const_cast<std::byte*>(piece_.send) + offset;  // never written: see schedule.h
+    case schedule::Buffer::recv:
+      return piece_.recv + offset;
+    case schedule::Buffer::scratch:
+      return const_cast<std::byte*>(scratch_.data()) + offset;
+  }
+  return nullptr;
+}
+
+std::size_t Strand::bytes(const schedule::Slice& slice) const noexcept {
+  return slice.count * operation_->element_bytes();
+}
+
+void Strand::do_local(const schedule::Action& action) {
+  const Signature& s = operation_->signature;
+  if (const auto* copy = std::get_if<schedule::LocalCopy>(&action)) {
+    if (copy->from.count > 0 && at(copy->from) != at(copy->into))
+      std::memmove(at(copy->into), at(copy->from), bytes(copy->from));
+  } else if (const auto* reduce = std::get_if<schedule::LocalReduce>(&action)) {
+    std::array<const void*, kernels::kReduceInputsMax> inputs;
+    const std::byte* input = at(reduce->first);
+    for (std::uint32_t i = 0; i < reduce->operands; ++i, input += bytes(reduce->first)) inputs[i] = input;
+    kernels::reduce(s.dtype, s.op, {inputs.data(), reduce->operands}, at(reduce->into), reduce->first.count,
+                    reduce->divisor);
+  }
+}
+
+FrameHeader Strand::header() const {
+  FrameHeader h;
+  h.type = FrameType::peer_data;
+  h.operation = operation_->number;
+  h.sequence = (number_ << 40U) | round_;
+  h.set_signature(operation_->signature);
+  return h;
+}
+
+void Strand::do_remote(PeerMesh& mesh, const schedule::Action& action, std::uint64_t cookie) {
+  if (const auto* send = std::get_if<schedule::Send>(&action)) {
+    ++outstanding_;
+    mesh.link(PeerClass::collective, send->peer).send(header(), {at(send->from), bytes(send->from)}, cookie);
+  } else if (const auto* receive = std::get_if<schedule::Receive>(&action)) {
+    ++outstanding_;
+    const FrameHeader h = header();
+    const bool copies = receive->landing == schedule::Landing::copy;
+    mesh.link(PeerClass::collective, receive->peer)
+        .post({.type = h.type,
+               .operation = h.operation,
+               .tag = h.sequence,
+               .signature = operation_->signature,
+               .bytes = static_cast<std::uint32_t>(bytes(receive->into)),
+               .into = copies ? at(receive->into) : nullptr,
+               .cookie = cookie});
+  }
+}
+
+void Strand::land(const schedule::Receive& action, std::span<std::byte> payload) {
+  if (action.landing == schedule::Landing::copy) return;
+  const Signature& s = operation_->signature;
+  std::array<const void*, 2> inputs{payload.data(), at(action.operand)};
+  if (action.landing == schedule::Landing::received_second) std::swap(inputs[0], inputs[1]);
+  kernels::reduce(s.dtype, s.op, inputs, at(action.into), action.into.count, action.divisor);
+}
+
+void Strand::received(std::uint32_t index, std::span<std::byte> payload) {
+  land(std::get<schedule::Receive>(actions_[index]), payload);
+  --outstanding_;
+}
+
+void Strand::add_waits(std::vector<std::uint32_t>& ranks) const {
+  if (outstanding_ == 0) return;
+  for (const schedule::Action& action : actions_) {
+    if (const auto* receive = std::get_if<schedule::Receive>(&action)) ranks.push_back(receive->peer);
+  }
+}
+
+}  // namespace tributary::client

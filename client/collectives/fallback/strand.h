@@ -1,0 +1,64 @@
+#pragma once
+// One piece of an operation while its schedule runs: a round at a time.
+#include <cstdint>
+#include <vector>
+
+#include "client/collectives/fallback/peer_mesh.h"
+#include "client/collectives/schedule/schedule.h"
+#include "client/core/operation.h"
+
+namespace tributary::client {
+
+/// A contiguous part of an operation, itself a collective: the whole operation, or what a lost tree has left of it.
+struct Piece {
+  Collective collective = Collective::all_reduce;
+  std::uint32_t root = 0;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  std::uint64_t count = 0;  // elements, as in the collective's own call
+  bool in_place = false;
+};
+
+/// Of `ranks` ranks, this one being `rank`; how a piece is run.
+struct Part {
+  std::uint32_t ranks = 1;
+  std::uint32_t rank = 0;
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;
+};
+
+class Strand {
+ public:
+  /// `number`: of the piece in its operation, the same on all ranks and no other's. The operation outlives the run.
+  void start(const Operation& operation, const Piece& piece, const Part& part, std::uint64_t number);
+
+  [[nodiscard]] bool all_started() const noexcept { return round_ == rounds_; }
+  [[nodiscard]] bool round_ended() const noexcept { return outstanding_ == 0; }
+  /// Rounds that were started, of the piece.
+  [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
+  /// Does what the round does here, and posts the rest. `cookie`: of what is sent and received, its lower 32 bits free.
+  void start_round(PeerMesh& mesh, std::uint64_t cookie);
+  void received(std::uint32_t index, std::span<std::byte> payload);
+  void sent() noexcept { --outstanding_; }
+  /// Adds the ranks whose receives belong to the round.
+  void add_waits(std::vector<std::uint32_t>& ranks) const;
+
+ private:
+  void do_local(const schedule::Action& action);
+  void do_remote(PeerMesh& mesh, const schedule::Action& action, std::uint64_t cookie);
+  void land(const schedule::Receive& action, std::span<std::byte> payload);
+  [[nodiscard]] std::byte* at(const schedule::Slice& slice) const noexcept;
+  [[nodiscard]] std::size_t bytes(const schedule::Slice& slice) const noexcept;
+  [[nodiscard]] FrameHeader header() const;
+
+  const Operation* operation_ = nullptr;
+  Piece piece_;
+  std::uint64_t number_ = 0;
+  std::optional<schedule::Schedule> schedule_;
+  schedule::Actions actions_;  // of the round that was started last
+  std::vector<std::byte> scratch_;
+  std::uint64_t rounds_ = 0;
+  std::uint64_t round_ = 0;
+  std::uint32_t outstanding_ = 0;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,99 @@
+#pragma once
+// One GPU whose memory the network's devices may reach: what the transport asks of its driver, the order of everything
+// that is done in it for operations that go direct, and the allocations that are kept registered.
+//
+// An allocation is registered as a whole when an operation first names it, and known again by the driver's number for
+// it: memory that was freed and is somebody else's now has another. So many are kept, those that were used last;
+// those that operations use stay until these end.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client/core/direct_memory.h"
+#include "client/gpu/copy_line.h"
+#include "client/gpu/path_choice.h"
+#include "tributary/transport/device_memory.h"
+
+namespace tributary::client::gpu {
+
+class GpuMemory final : public DirectDevice,
+                        public transport::DeviceMemory,
+                        public std::enable_shared_from_this<GpuMemory> {
+ public:
+  static constexpr std::size_t kAllocationsMax = 128;
+  struct Hooks {
+    std::function<void()> arrived;                 // DirectDevice::wake(); any thread
+    std::function<void(const Error&)> failed;      // a copy that somebody else needs; any thread
+    std::function<void(const std::string&)> tell;  // a line for the log
+  };
+  struct Counts {
+    std::uint64_t kept = 0, known = 0, replaced = 0, dropped = 0;  // allocations
+    std::uint64_t bytes_within = 0;                                // copied by copy()
+  };
+
+  [[nodiscard]] static Result<std::shared_ptr<GpuMemory>> open(std::shared_ptr<Context> context,
+                                                               const PathChoice& choice, Hooks hooks);
+  GpuMemory(const GpuMemory&) = delete;
+  GpuMemory& operator=(const GpuMemory&) = delete;
+  ~GpuMemory() override;
+
+  /// One allocation, registered with a transport for as long as somebody has this.
+  struct Allocation {
+    std::span<const std::byte> memory;
+    std::uint64_t id = 0;
+    std::unique_ptr<transport::KeptMemory> promise;
+    std::optional<Error> refused;  // by a network device, for good; of the communicator's thread
+  };
+  /// The allocation that this memory lies in. On the transport's thread.
+  [[nodiscard]] Result<std::shared_ptr<Allocation>> keep(transport::Transport& transport,
+                                                         std::span<const std::byte> memory);
+  /// The caller says that it will not use this any more. Any thread.
+  void forget(std::span<const std::byte> memory);
+  /// Once for every text.
+  void tell(const std::string& line);
+  /// When all copies before it have ended and the GPU sees what the network wrote: with the first error of any copy.
+  void after_all(std::function<void(const Status&)> done);
+  [[nodiscard]] CopyLine& line() noexcept { return *line_; }
+  [[nodiscard]] bool flushes() const noexcept { return flush_; }
+  [[nodiscard]] int device() const noexcept { return context_->device(); }
+  [[nodiscard]] Counts counts() const;
+
+  // ---- DirectDevice
+  [[nodiscard]] Result<std::shared_ptr<DirectBlock>> allocate(transport::Transport& transport,
+                                                              std::size_t bytes) override;
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) override;
+  void wake() override { hooks_.arrived(); }
+
+  // ---- transport::DeviceMemory
+  [[nodiscard]] std::vector<transport::DeviceWay> ways() const override { return ways_; }
+  [[nodiscard]] Result<DmaBuf> dma_buf(std::span<const std::byte> memory) override;
+  [[nodiscard]] Status copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void reached(const std::string& network_device, std::optional<transport::DeviceWay> way,
+               const std::string& others) override;
+
+ private:
+  class Block;
+  GpuMemory(std::shared_ptr<Context> context, const PathChoice& choice, Hooks hooks);
+  [[nodiscard]] std::unexpected<Error> failed(kernels::cuda::CudaResult result, const char* what) const;
+  void note(const Status& status);
+
+  const std::shared_ptr<Context> context_;
+  const bool flush_;
+  std::vector<transport::DeviceWay> ways_;
+  const Hooks hooks_;
+  std::unique_ptr<CopyLine> line_;
+  kernels::cuda::StreamHandle stream_ = nullptr;  // of the copies that are waited for; of the transport's thread
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<Allocation>> allocations_;  // under mutex_, as all below; used last comes first
+  std::set<std::string> told_;
+  Counts counts_;
+  Status outcome_;  // the first error of a copy
+};
+
+}  // namespace tributary::client::gpu

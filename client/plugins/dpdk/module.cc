@@ -1,0 +1,59 @@
+// libtributary-dpdk.so: a rank's device of its own. One device in a process, of one queue, from the first transport on
+// until the process ends: DPDK cannot be started a second time.
+#include <mutex>
+#include <ranges>
+#include <string_view>
+#include <vector>
+
+#include "client/api/dpdk_module.h"
+#include "tributary/transport/dpdk.h"
+
+namespace tributary::client {
+namespace {
+
+// Ranks compute: their thread sleeps when nothing has come for a while, and a device has no bell.
+constexpr auto kSleep = std::chrono::microseconds(50);
+
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> words;
+  for (const auto word : std::views::split(text, ',')) {
+    if (!word.empty()) words.emplace_back(word.begin(), word.end());
+  }
+  return words;
+}
+
+struct Opened {
+  std::mutex mutex;
+  std::string name;
+  std::shared_ptr<transport::DpdkDevice> device;
+};
+
+/// Never destroyed: transports may end while the process does.
+Opened& opened() {
+  static Opened* const one = new Opened;
+  return *one;
+}
+
+Result<std::unique_ptr<transport::Transport>> make(const std::string& device, const std::string& addresses,
+                                                   const std::string& gateways,
+                                                   std::shared_ptr<transport::LinkKeys> keys) {
+  Opened& one = opened();
+  const std::lock_guard lock(one.mutex);
+  if (one.device == nullptr) {
+    auto made =
+        transport::DpdkDevice::open({.device = device, .addresses = split(addresses), .gateways = split(gateways)});
+    if (!made) return std::unexpected(made.error());
+    one.device = std::move(*made);
+    one.name = device;
+  } else if (one.name != device) {
+    return fail(Errc::bad_config, "this process has DPDK's device " + one.name + " already, and can have one");
+  }
+  return std::make_unique<transport::DpdkTransport>(
+      one.device, transport::DpdkSettings{.sleep_max = kSleep, .keys = std::move(keys)});
+}
+
+}  // namespace
+}  // namespace tributary::client
+
+extern "C" [[gnu::visibility("default")]] const tributary::client::DpdkModule tributary_dpdk_module{
+    TRIBUTARY_VERSION_TEXT, tributary::client::make};

@@ -1,0 +1,285 @@
+// GPU memory over RDMA, end to end: ranks whose buffers are memory of the fake CUDA driver, which the processor cannot
+// touch, and real aggregators. The RDMA device reads and writes it by what stands in for the kernel's part
+// (device_registration.h): every byte of a result was put there by it, or by a copy that is counted.
+#include <errno.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "device_registration.h"
+#include "fake_cuda.h"
+#include "tensors.h"
+#include "tests/system/chaos/workshop.h"
+#include "tributary/tributary.h"
+
+namespace tributary::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::uint32_t kRanks = 4;
+
+/// Device memory, for as long as it lives.
+class OnGpu {
+ public:
+  explicit OnGpu(const Bytes& content) : address_(fake_cuda::allocate(content.size())), bytes_(content.size()) {
+    write(content);
+  }
+  OnGpu(const OnGpu&) = delete;
+  OnGpu& operator=(const OnGpu&) = delete;
+  ~OnGpu() { fake_cuda::free(address_); }
+  void write(const Bytes& content) { fake_cuda::write(address_, content.data(), content.size()); }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  [[nodiscard]] std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
+  [[nodiscard]] Bytes content() const {
+    Bytes bytes(bytes_);
+    fake_cuda::read(address_, bytes.data(), bytes_);
+    return bytes;
+  }
+
+ private:
+  std::uint64_t address_;
+  std::size_t bytes_;
+};
+
+class GpuDirect : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_cuda::reset();
+    DeviceRegistration& all = device_registration();
+    all.peer_memory = true;
+    all.dma_bufs = false;
+    all.by_peer_memory = all.by_dma_buf = all.dma_bufs_refused = 0;
+    setenv("TRIBUTARY_GPUDIRECT", "peer-memory", 1);
+    cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = 2, .levels = 1}, 1);
+    token_file_ = cluster_->job_token_file();
+    setenv("TRIBUTARY_TOKEN_FILE", token_file_.c_str(), 1);
+  }
+  void TearDown() override {
+    const fake_cuda::Counts left = fake_cuda::counts();
+    EXPECT_EQ(left.contexts, 0);
+    EXPECT_EQ(left.pushed, 0);
+    EXPECT_EQ(left.streams, 0);
+    EXPECT_EQ(left.events, 0);
+    EXPECT_EQ(left.host_blocks, 0);
+    EXPECT_EQ(left.device_blocks, 0);
+    EXPECT_EQ(left.misuses, 0U) << fake_cuda::misuse();
+  }
+
+  /// Ranks as threads of this process; what the library says in its log.
+  template <class Body>
+  std::string run(Body body) {
+    testing::internal::CaptureStderr();
+    tributary_unique_id id{};
+    EXPECT_EQ(tributary_get_unique_id(&id), TRIBUTARY_OK) << tributary_last_error(nullptr);
+    std::vector<std::thread> ranks;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      ranks.emplace_back([&, rank] {
+        tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+        config.manager = cluster_->manager_url().c_str();
+        config.host_id = cluster_->layout().host_of_rank[rank].c_str();
+        config.tuning = "off";
+        config.timeout_ms = 60'000;
+        tributary_comm* comm = nullptr;
+        ASSERT_EQ(
+            tributary_comm_init_rank_config(&comm, static_cast<int>(kRanks), &id, static_cast<int>(rank), &config),
+            TRIBUTARY_OK)
+            << tributary_last_error(nullptr);
+        body(comm, rank);
+        EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_OK) << tributary_last_error(nullptr);
+      });
+    }
+    for (std::thread& rank : ranks) rank.join();
+    return testing::internal::GetCapturedStderr();
+  }
+  static Bytes input(std::size_t count, std::uint32_t rank) {
+    return reducible(DType::float32, ReduceOp::sum, count, static_cast<int>(rank));
+  }
+  static Bytes sum(std::size_t count) {
+    std::vector<Bytes> inputs;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) inputs.push_back(input(count, rank));
+    return reduced(DType::float32, ReduceOp::sum, inputs);
+  }
+  static std::uint64_t staged() { return fake_cuda::counts().bytes_staged; }
+
+  chaos::Workshop workshop_;
+  std::unique_ptr<cli::LocalCluster> cluster_;
+  std::string token_file_;
+};
+
+tributary_status all_reduce(const OnGpu& send, const OnGpu& recv, std::size_t count, tributary_comm* comm) {
+  return tributary_all_reduce(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
+}
+
+/// All-reduces of both kinds, and the other collectives of trees; everything is checked, and the inputs are intact.
+void call_everything(tributary_comm* comm, std::uint32_t rank, std::size_t count) {
+  const Bytes mine = reducible(DType::float32, ReduceOp::sum, count, static_cast<int>(rank));
+  std::vector<Bytes> inputs, parts;
+  Bytes all;
+  for (std::uint32_t r = 0; r < kRanks; ++r) {
+    inputs.push_back(reducible(DType::float32, ReduceOp::sum, count, static_cast<int>(r)));
+    parts.push_back(reducible(DType::float32, ReduceOp::sum, count * kRanks, static_cast<int>(r)));
+    all.insert(all.end(), inputs.back().begin(), inputs.back().end());
+  }
+  const Bytes expected = reduced(DType::float32, ReduceOp::sum, inputs);
+  const Bytes expected_parts = reduced(DType::float32, ReduceOp::sum, parts);
+  OnGpu send(mine), recv(Bytes(mine.size())), whole(Bytes(all.size())), many(parts[rank]);
+  ASSERT_EQ(all_reduce(send, recv, count, comm), TRIBUTARY_OK) << tributary_last_error(comm);
+  EXPECT_EQ(difference(expected, recv.content()), "") << "all_reduce";
+  EXPECT_EQ(difference(mine, send.content()), "") << "all_reduce's input";
+  recv.write(mine);
+  ASSERT_EQ(all_reduce(recv, recv, count, comm), TRIBUTARY_OK) << tributary_last_error(comm);
+  EXPECT_EQ(difference(expected, recv.content()), "") << "all_reduce in place";
+  ASSERT_EQ(tributary_all_gather(send.data(), whole.data(), count, TRIBUTARY_FLOAT32, comm, nullptr), TRIBUTARY_OK);
+  EXPECT_EQ(difference(all, whole.content()), "") << "all_gather";
+  ASSERT_EQ(tributary_reduce_scatter(many.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr),
+            TRIBUTARY_OK);
+  const auto from = expected_parts.begin() + static_cast<std::ptrdiff_t>(rank * mine.size());
+  EXPECT_EQ(difference(Bytes(from, from + static_cast<std::ptrdiff_t>(mine.size())), recv.content()), "")
+      << "reduce_scatter";
+  ASSERT_EQ(tributary_broadcast(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, 2, comm, nullptr), TRIBUTARY_OK);
+  EXPECT_EQ(difference(inputs[2], recv.content()), "") << "broadcast";
+  ASSERT_EQ(tributary_reduce(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, 1, comm, nullptr),
+            TRIBUTARY_OK);
+  if (rank == 1) EXPECT_EQ(difference(expected, recv.content()), "") << "reduce";
+}
+
+TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {
+  constexpr std::size_t kCount = 1 << 20;
+  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, kCount); });
+  EXPECT_EQ(staged(), 0U) << log;
+  EXPECT_EQ(fake_cuda::counts().flushes, 0U);  // this GPU sees what others wrote
+  EXPECT_GT(device_registration().by_peer_memory, 0U);
+  EXPECT_EQ(device_registration().by_dma_buf + device_registration().dma_bufs_refused, 0U);
+  EXPECT_THAT(log, HasSubstr("not as a dma-buf: TRIBUTARY_GPUDIRECT=peer-memory forbids it"));
+  EXPECT_THAT(log, HasSubstr("reads and writes its memory by nvidia_peermem"));
+}
+
+// The last segment's few bytes travel in messages, which the driver copies.
+TEST_F(GpuDirect, LetsTheDriverCopyNoMoreThanTheSmallEnds) {
+  constexpr std::size_t kCount = (1 << 18) + 77;
+  run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, kCount); });
+  EXPECT_LE(staged(), 4096U * 2 * kRanks * 6 * kRanks);
+}
+
+TEST_F(GpuDirect, IsFlushedWhereTheGpuDoesNotOrderWhatOthersWrite) {
+  fake_cuda::settings().write_ordering = 0;
+  const std::string log =
+      run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, std::size_t{1} << 18); });
+  EXPECT_EQ(staged(), 0U);
+  EXPECT_GE(fake_cuda::counts().flushes, 6U * kRanks);
+  EXPECT_THAT(log, HasSubstr("with a flush"));
+}
+
+TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
+  setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
+  device_registration().dma_bufs = true;
+  const std::string log =
+      run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, std::size_t{1} << 18); });
+  EXPECT_EQ(staged(), 0U) << log;
+  EXPECT_GT(device_registration().by_dma_buf, 0U);
+  EXPECT_EQ(device_registration().by_peer_memory, 0U);
+  EXPECT_THAT(log, HasSubstr("reads and writes its memory as a dma-buf"));
+}
+
+// What software RoCE itself says of a dma-buf, and a kernel without the module: a reason in the log, once, and no
+// error.
+TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
+  setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
+  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) {
+    call_everything(comm, rank, std::size_t{1} << 18);
+    call_everything(comm, rank, std::size_t{1} << 18);
+  });
+  EXPECT_GT(staged(), std::uint64_t{kRanks} << 20);
+  EXPECT_EQ(device_registration().by_dma_buf + device_registration().by_peer_memory, 0U);
+  EXPECT_THAT(log, HasSubstr("not by nvidia_peermem: the kernel module nvidia_peermem is not loaded"));
+  EXPECT_THAT(log, HasSubstr("not as a dma-buf: ibv_reg_dmabuf_mr says: "));
+  if (std::getenv("RDMA_VIRTUAL") != nullptr) {  // whose device is known
+    EXPECT_EQ(device_registration().refusal, EOPNOTSUPP);
+  }
+}
+
+TEST_F(GpuDirect, TakesTheSecondWayWhereTheFirstIsRefused) {
+  if (!std::filesystem::exists("/sys/module/nvidia_peermem")) GTEST_SKIP() << "no kernel module, and none shown";
+  setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
+  const std::string log =
+      run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, std::size_t{1} << 18); });
+  EXPECT_EQ(staged(), 0U) << log;
+  EXPECT_GT(device_registration().by_peer_memory, 0U);
+  EXPECT_GT(device_registration().dma_bufs_refused, 0U);
+  EXPECT_THAT(log, HasSubstr("reads and writes its memory by nvidia_peermem; not as a dma-buf: ibv_reg_dmabuf_mr"));
+}
+
+TEST_F(GpuDirect, RegistersAnAllocationOnceForManyCalls) {
+  constexpr std::size_t kCount = 1 << 18;
+  std::atomic<std::uint64_t> before = 0;
+  run([&](tributary_comm* comm, std::uint32_t rank) {
+    const OnGpu memory(input(kCount, rank));
+    tributary_mem* mem = nullptr;
+    ASSERT_EQ(tributary_mem_register(comm, memory.data(), kCount * 4, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_OK)
+        << tributary_last_error(comm);
+    for (int call = 0; call < 10; ++call)
+      ASSERT_EQ(all_reduce(memory, memory, kCount, comm), TRIBUTARY_OK) << tributary_last_error(comm);
+    EXPECT_EQ(tributary_mem_deregister(comm, mem), TRIBUTARY_OK);
+  });
+  EXPECT_EQ(staged(), 0U);
+}
+
+// Again and again other memory, mostly at addresses that were somebody else's before.
+TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
+  constexpr std::size_t kCount = 1 << 16;
+  run([&](tributary_comm* comm, std::uint32_t rank) {
+    for (std::uint32_t call = 0; call < 12; ++call) {
+      const OnGpu memory(input(kCount, (rank + call) % kRanks));
+      ASSERT_EQ(all_reduce(memory, memory, kCount, comm), TRIBUTARY_OK) << tributary_last_error(comm);
+      ASSERT_EQ(difference(sum(kCount), memory.content()), "") << call;
+    }
+  });
+  EXPECT_EQ(staged(), 0U);
+}
+
+TEST_F(GpuDirect, AKilledAggregatorInMidOperationCostsNoBitAndNoError) {
+  constexpr std::size_t kCount = std::size_t{1} << 20;
+  constexpr int kCalls = 24;
+  std::atomic<int> calls{0};
+  std::atomic<std::uint64_t> failovers{0};
+  std::thread killer([&] {
+    while (calls.load() < 6 * static_cast<int>(kRanks)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    for (std::size_t which = 0; which < cluster_->aggregators(); ++which) cluster_->kill(which);
+  });
+  run([&](tributary_comm* comm, std::uint32_t rank) {
+    const Bytes mine = input(kCount, rank), expected = sum(kCount);
+    for (int round = 0; round < kCalls; round += 2) {  // one in place and one not, at once
+      OnGpu send(mine), recv(Bytes(mine.size())), both(mine);
+      tributary_request* requests[2] = {};
+      ASSERT_EQ(
+          tributary_all_reduce(send.data(), recv.data(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, &requests[0]),
+          TRIBUTARY_OK);
+      ASSERT_EQ(
+          tributary_all_reduce(both.data(), both.data(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, &requests[1]),
+          TRIBUTARY_OK);
+      calls += 2;
+      for (tributary_request* request : requests)
+        ASSERT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << tributary_last_error(comm);
+      ASSERT_EQ(difference(expected, recv.content()), "") << round;
+      ASSERT_EQ(difference(mine, send.content()), "") << round;
+      ASSERT_EQ(difference(expected, both.content()), "") << round << ", in place";
+    }
+    tributary_info info{};
+    info.struct_bytes = sizeof info;
+    EXPECT_EQ(tributary_comm_info(comm, &info), TRIBUTARY_OK);
+    failovers += info.failovers;
+    EXPECT_GT(info.bytes_in_network, 0U);
+    EXPECT_GT(info.bytes_fallback, 0U);
+  });
+  killer.join();
+  EXPECT_EQ(failovers, std::uint64_t{kRanks});
+  EXPECT_GT(staged(), 0U);
+}
+
+}  // namespace
+}  // namespace tributary::test

@@ -1,0 +1,89 @@
+#pragma once
+// Memory that the network's devices reach and the processor does not, as a GPU's: what lies in it is kept in another
+// form, so that whoever reads or writes it as if it were the processor's has the wrong bits. Copies have their order,
+// and take their time.
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/core/direct_memory.h"
+#include "client/core/operation.h"
+#include "tributary/transport/device_memory.h"
+#include "workload.h"
+
+namespace tributary::simulation {
+
+class DistantDevice final : public client::DirectDevice,
+                            public transport::DeviceMemory,
+                            public std::enable_shared_from_this<DistantDevice> {
+ public:
+  struct Settings {
+    std::function<void()> wake;
+    bool refuses = false;  // the network's devices do not reach it
+  };
+  explicit DistantDevice(Settings settings) : settings_(std::move(settings)) {}
+
+  /// From now on, or not any more, this is memory of the device; its content stays.
+  void take(std::span<std::byte> memory);
+  void give_back(std::span<std::byte> memory);
+  [[nodiscard]] bool idle() const { return works_.empty(); }
+  /// Does so many copies.
+  void advance(std::size_t works);
+  void after_all(std::function<void()> done) { works_.push_back({.done = std::move(done)}); }
+  [[nodiscard]] bool refuses() const { return settings_.refuses; }
+  [[nodiscard]] std::uint64_t copies() const { return copies_; }
+
+  Result<std::shared_ptr<client::DirectBlock>> allocate(transport::Transport& transport, std::size_t bytes) override;
+  void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) override;
+  void wake() override { settings_.wake(); }
+
+  std::vector<transport::DeviceWay> ways() const override { return {}; }
+  Result<DmaBuf> dma_buf(std::span<const std::byte>) override { return fail(Errc::unsupported, "not here"); }
+  Status copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  void reached(const std::string&, std::optional<transport::DeviceWay>, const std::string&) override {}
+
+ private:
+  class Block;
+  struct Work {
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    std::size_t bytes = 0;
+    std::function<void()> done;
+  };
+  [[nodiscard]] bool ours(const std::byte* at) const;
+
+  const Settings settings_;
+  std::map<const std::byte*, std::size_t> memory_;
+  std::deque<Work> works_;
+  std::uint64_t copies_ = 0;
+};
+
+/// A call whose buffers lie there until it has ended.
+class DistantCall final : public client::DirectMemory {
+ public:
+  DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation);
+  /// The operation has ended; `done`, when the buffers are as they were before, with the result.
+  void finish(bool good, std::function<void()> done);
+  [[nodiscard]] bool materialized() const { return staged_ != nullptr; }
+
+  const std::shared_ptr<client::DirectDevice>& device() const noexcept override { return base_; }
+  Result<std::vector<std::span<const std::byte>>> keep(transport::Transport& transport) override;
+  Result<InHostMemory> materialize(bool with_results, const Status& why) override;
+
+ private:
+  class Staged;
+  const std::shared_ptr<DistantDevice> device_;
+  const std::shared_ptr<client::DirectDevice> base_;
+  Buffers& buffers_;
+  const std::byte* send_;
+  std::byte* recv_;
+  std::vector<std::unique_ptr<transport::KeptMemory>> promises_;
+  std::shared_ptr<Staged> staged_;
+};
+
+}  // namespace tributary::simulation

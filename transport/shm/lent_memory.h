@@ -1,0 +1,55 @@
+#pragma once
+// Memory of this process that the other sides of a transport's connections may read where it is.
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "tributary/transport/shared_memory.h"
+
+namespace tributary::transport {
+
+/// One range. Any thread.
+class LentRange {
+ public:
+  LentRange(const std::byte* address, SharedRange range) noexcept
+      : address_(address), bytes_(range.bytes), offset_(range.offset), range_(std::move(range)) {}
+  LentRange(const LentRange&) = delete;
+  LentRange& operator=(const LentRange&) = delete;
+
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Of its first byte in the file.
+  [[nodiscard]] std::uint64_t file_offset() const noexcept { return offset_; }
+  /// The payload lies in it. Then it begins at `offset` of the range.
+  [[nodiscard]] bool holds(std::span<const std::byte> payload, std::uint64_t& offset) const noexcept;
+  [[nodiscard]] bool withdrawn() const noexcept { return withdrawn_.load(std::memory_order_acquire); }
+  /// Gives the file back: from here on it is passed to nobody.
+  void withdraw() noexcept;
+  /// Sends a byte and the file's descriptor. False: not now, or never again.
+  [[nodiscard]] bool pass(int socket) const noexcept;
+
+ private:
+  const std::byte* const address_;
+  const std::size_t bytes_;
+  const std::uint64_t offset_;
+  std::atomic<bool> withdrawn_{false};
+  mutable std::mutex mutex_;
+  SharedRange range_;  // under mutex_
+};
+
+/// All of one transport. Any thread.
+class LentMemory {
+ public:
+  [[nodiscard]] std::shared_ptr<LentRange> lend(const std::byte* address, SharedRange range);
+  void withdraw(const std::shared_ptr<LentRange>& range) noexcept;
+  /// nullptr: it lies in none.
+  [[nodiscard]] std::shared_ptr<LentRange> find(std::span<const std::byte> payload) const noexcept;
+
+ private:
+  std::atomic<std::size_t> count_{0};
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<LentRange>> ranges_;  // under mutex_
+};
+
+}  // namespace tributary::transport

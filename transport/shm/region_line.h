@@ -1,0 +1,45 @@
+#pragma once
+// Words about memory that one side lends the other for reading: each is one line of the ring, between frames.
+//
+//   told       a descriptor is in the socket: map so many bytes of it, from so far on, under this place and generation
+//   mapped     the other side's answer: payloads may now be named instead of written
+//   refused    its other answer: go on copying
+//   withdrawn  no payload will be named there any more
+//   payload    the frame whose header is in the next line has its payload in that place, so far from its beginning
+//
+// A generation is used once in a connection, so nothing that is late can be taken for what has its place now.
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "shm/ring_memory.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::transport {
+
+inline constexpr std::uint32_t kRegionMagic = 0x31475254;  // "TRG1", where a frame has its own
+inline constexpr std::uint32_t kRegionPlaces = 32;         // of each side, in each connection
+static_assert(kRegionMagic != kFrameMagic);
+
+enum class RegionWord : std::uint32_t { told = 1, mapped = 2, refused = 3, withdrawn = 4, payload = 5 };
+
+struct RegionLine {
+  std::uint32_t magic = kRegionMagic;
+  RegionWord word{};
+  std::uint32_t place = 0;
+  std::uint32_t generation = 0;
+  std::uint64_t offset = 0;  // told: in the file; payload: in the region
+  std::uint64_t bytes = 0;
+  std::uint64_t unused[4] = {};
+};
+static_assert(sizeof(RegionLine) == kLineBytes && kLineBytes == kFrameHeaderBytes);
+
+/// nullopt: the line is a frame's, or garbage.
+[[nodiscard]] inline std::optional<RegionLine> region_line(const FrameBytes& bytes) noexcept {
+  RegionLine line;
+  std::memcpy(&line, bytes.data(), sizeof line);
+  return line.magic == kRegionMagic ? std::optional(line) : std::nullopt;
+}
+
+}  // namespace tributary::transport

@@ -1,0 +1,74 @@
+#include "shm/regions_mapped.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace tributary::transport {
+namespace {
+
+// A process may have some 65,000 mappings in all, and needs most of them for other things.
+constexpr std::uint32_t kMappingsMax = 8192;
+// Pages of holes become this process's when it reads them, and stay while the other side keeps the file: so what one
+// connection may ever have mapped is bounded, too. Whoever registers anew for each call comes there, and copies then.
+constexpr std::uint64_t kTurnsOver = 64;
+
+std::atomic<std::uint32_t> mappings{0};
+
+/// One of kMappingsMax.
+struct Counted {
+  explicit Counted(ForeignMapping&& taken) noexcept : mapping(std::move(taken)) {}
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { mappings.fetch_sub(1, std::memory_order_relaxed); }
+  const ForeignMapping mapping;
+};
+
+}  // namespace
+
+bool RegionsMapped::map(const RegionLine& told, const OwnedDescriptor& file, std::uint64_t bytes_max) {
+  if (told.place >= kRegionPlaces || told.generation == 0 || !file.is_open()) return false;
+  Place& place = places_[told.place];
+  clear(place);
+  if (told.bytes > bytes_max - std::min(bytes_max, bytes_)) return false;
+  if (told.bytes > kTurnsOver * bytes_max - std::min(kTurnsOver * bytes_max, bytes_ever_)) return false;
+  if (mappings.fetch_add(1, std::memory_order_relaxed) >= kMappingsMax) {
+    mappings.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  auto mapping = ForeignMapping::map(file, told.offset, told.bytes, ForeignMapping::Access::read, false);
+  if (!mapping) {
+    mappings.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  const auto counted = std::make_shared<const Counted>(std::move(*mapping));
+  place = {.generation = told.generation, .mapping = Mapping(counted, &counted->mapping)};
+  bytes_ += told.bytes;
+  bytes_ever_ += told.bytes;
+  return true;
+}
+
+void RegionsMapped::clear(Place& place) noexcept {
+  if (place.mapping != nullptr) bytes_ -= place.mapping->bytes().size();
+  place = {};
+}
+
+void RegionsMapped::drop(const RegionLine& withdrawn) noexcept {
+  if (withdrawn.place >= kRegionPlaces) return;
+  Place& place = places_[withdrawn.place];
+  if (place.generation == withdrawn.generation) clear(place);
+}
+
+RegionsMapped::Bytes RegionsMapped::find(const RegionLine& payload) const noexcept {
+  if (payload.place >= kRegionPlaces) return {};
+  const Place& place = places_[payload.place];
+  if (place.generation == 0 || place.generation != payload.generation) return {};
+  const std::span<const std::byte> whole = place.mapping->bytes();
+  if (payload.offset > whole.size() || payload.bytes > whole.size() - payload.offset) return {};
+  return {.there = whole.subspan(payload.offset, payload.bytes), .keeps = place.mapping};
+}
+
+std::size_t RegionsMapped::count() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(places_, [](const Place& p) { return p.generation != 0; }));
+}
+
+}  // namespace tributary::transport
