@@ -125,15 +125,20 @@ void Children::open(Child& child) {
   stage(mbuf, headers_.bytes() + bytes);
 }
 
+/// One each in turn, as what many hosts send comes together at a port; `in_rows`: as much as the window allows of one,
+/// then of the next.
 void Children::contribute() {
-  for (std::size_t tried = 0; tried < all_.size() && staged_count_ < kBurst; ++tried) {
+  std::size_t full = 0;  // children in a row whose windows are
+  while (full < all_.size() && staged_count_ < kBurst) {
     Child& child = all_[next_];
-    while (child.sequence < child.results + setting_.window && staged_count_ < kBurst) {
+    const bool open = child.sequence < child.results + setting_.window;
+    if (open) {
       rte_mbuf* const mbuf = blank();
       if (mbuf == nullptr) return;
       write(child, mbuf);
     }
-    if (staged_count_ < kBurst) next_ = (next_ + 1) % all_.size();
+    full = open ? 0 : full + 1;
+    if (!open || !setting_.in_rows) next_ = (next_ + 1) % all_.size();
   }
 }
 

@@ -22,6 +22,7 @@ struct ChildrenSetting {
   transport::ethernet::UdpFlow flow;  // to_mac: none if it is to be asked for
   std::uint16_t queue = 0;            // that they receive from,
   std::uint16_t send_queue = 0;       // and send by
+  bool in_rows = false;               // a window of one child, then of the next; else one packet of each in turn
   std::uint32_t lane_children = 0;    // 0: all are of one lane
 };
 

@@ -1,5 +1,6 @@
 // All children of one lane (children.h) over a device, against an aggregator at its other end.
-//   dpdk_children_bench DEVICE CORE SECONDS CHILDREN WINDOW SEGMENT_BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC
+//   dpdk_children_bench DEVICE CORE SECONDS CHILDREN WINDOW SEGMENT_BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [rows]
+// rows: a window of one child, then of the next; else one packet of each in turn.
 // Prints millions of results a second that came back. The first result's numbers are checked.
 #include <cstdio>
 #include <cstdlib>
@@ -12,12 +13,13 @@ namespace {
 using namespace tributary;
 using namespace std::chrono_literals;
 
-int run(char** a) {
+int run(char** a, bool in_rows) {
   const auto device = bench::open_device(a[1], a[7], a[2]);
   if (!device) return 1;
   const bench::ChildrenSetting setting{.window = static_cast<std::uint32_t>(std::atoi(a[5])),
                                        .segment_bytes = static_cast<std::uint32_t>(std::atoi(a[6])),
-                                       .flow = bench::flow_to(*device, a[8], a[9], a[10])};
+                                       .flow = bench::flow_to(*device, a[8], a[9], a[10]),
+                                       .in_rows = in_rows};
   bench::Children children(*device, static_cast<std::size_t>(std::atoi(a[4])), setting);
   if (!children.connect([] {})) return std::fprintf(stderr, "no connection\n"), 1;
   static_cast<void>(children.exchange(500ms));
@@ -32,6 +34,6 @@ int run(char** a) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 11) return 64;
-  return run(arguments);
+  if (count != 11 && count != 12) return 64;
+  return run(arguments, count == 12);
 }

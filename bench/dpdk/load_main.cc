@@ -1,6 +1,7 @@
 // Sends one datagram over and over, as fast as the device takes it, and counts what comes back: the same for every
 // program at the other end.
-//   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC
+//   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [WINDOW]
+// WINDOW: so many at most are under way, as with children of an aggregator; else as many as the device takes.
 // Prints millions of packets a second that came back, after a second in which they find each other.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
@@ -57,7 +58,7 @@ void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
 }
 
 Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::vector<std::byte>& frame,
-                Steady::duration time) {
+                std::uint64_t window, Steady::duration time) {
   Counts counts;
   std::array<rte_mbuf*, kBurst> burst;
   Steady::time_point told{};
@@ -70,6 +71,7 @@ Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::
       const std::uint16_t got = ::rte_eth_rx_burst(device.id(), 0, burst.data(), kBurst);
       counts.back += got;
       ::rte_pktmbuf_free_bulk(burst.data(), got);
+      if (window != 0 && counts.sent + kBurst > counts.back + window) continue;
       if (::rte_pktmbuf_alloc_bulk(device.send_pool(0).get(), burst.data(), kBurst) != 0) continue;
       for (rte_mbuf* const mbuf : burst) {
         std::memcpy(rte_pktmbuf_mtod(mbuf, void*), frame.data(), frame.size());
@@ -84,14 +86,14 @@ Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::
   return counts;
 }
 
-int run(char** a) {
+int run(char** a, std::uint64_t window) {
   const auto device = bench::open_device(a[1], a[5], a[2]);
   if (!device) return 1;
   const ethernet::UdpFlow flow = bench::flow_to(*device, a[6], a[7], a[8]);
   const auto frame = make_frame(flow, static_cast<std::size_t>(std::atoi(a[4])));
-  static_cast<void>(exchange(*device, flow, frame, 1s));
+  static_cast<void>(exchange(*device, flow, frame, window, 1s));
   const auto seconds = std::chrono::duration<double>(std::atof(a[3]));
-  const Counts counts = exchange(*device, flow, frame, std::chrono::duration_cast<Steady::duration>(seconds));
+  const Counts counts = exchange(*device, flow, frame, window, std::chrono::duration_cast<Steady::duration>(seconds));
   std::printf("%.3f\n", static_cast<double>(counts.back) / seconds.count() / 1e6);
   return 0;
 }
@@ -99,6 +101,6 @@ int run(char** a) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 9) return 64;
-  return run(arguments);
+  if (count != 9 && count != 10) return 64;
+  return run(arguments, count == 10 ? std::strtoull(arguments[9], nullptr, 10) : 0);
 }

@@ -161,7 +161,11 @@ HWY_INLINE void convert_from(const ConvertArgs& args, std::size_t first, Countin
   std::size_t i = first;
   for (; args.count - i >= step; i += step) {
     if constexpr (kAhead) {
-      prefetch_ahead(in + i * Kernel::kInBytes, step * Kernel::kInBytes);
+      if constexpr (Kernel::kOutBytes == 1) {
+        prefetch_far_ahead(in + i * Kernel::kInBytes, step * Kernel::kInBytes);
+      } else {
+        prefetch_ahead(in + i * Kernel::kInBytes, step * Kernel::kInBytes);
+      }
       if constexpr (Kernel::kReadsOut) prefetch_ahead(out + i * Kernel::kOutBytes, step * Kernel::kOutBytes);
     }
     Kernel::template group<kStream>(in + i * Kernel::kInBytes, out + i * Kernel::kOutBytes, counting);

@@ -39,6 +39,16 @@ HWY_INLINE void prefetch_ahead(const std::uint8_t* from, std::size_t bytes) {
   for (std::size_t line = 0; line < bytes; line += kLineBytes) hwy::Prefetch(from + kPrefetchBytes + line);
 }
 
+/// The same for what computes long on each line, so that few of its loads are under way at a time: farther on, and into
+/// the second cache, where more requests may wait. On an Emerald Rapids, float32 from memory to float8: 14.5 GB/s by
+/// the other, 17.0 by this; reading and writing as much takes 18.3.
+inline constexpr std::size_t kPrefetchFarBytes = 16384;
+HWY_INLINE void prefetch_far_ahead(const std::uint8_t* from, std::size_t bytes) {
+  constexpr int kToSecondCache = 2;
+  for (std::size_t line = 0; line < bytes; line += kLineBytes)
+    __builtin_prefetch(from + kPrefetchFarBytes + line, 0, kToSecondCache);
+}
+
 template <class To, class V>
 HWY_INLINE Vec<To> as(V v) {
   return hn::BitCast(Tag<To>(), v);

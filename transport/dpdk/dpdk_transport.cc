@@ -9,6 +9,7 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kWindowsMin = 1U << 20;
+constexpr Duration kLinger = std::chrono::milliseconds(500);  // as over the kernel's UDP
 
 packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk::Device& device) {
   packet::PacketSettings packets;
@@ -22,6 +23,7 @@ packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk:
   packets.keepalive = settings.keepalive;
   packets.peer_timeout = settings.peer_timeout;
   packets.keys = settings.keys;
+  packets.linger = kLinger;
   packets.congestion.target = settings.delay_target;
   packets.congestion.window_initial = settings.window_initial;
   packets.congestion.window_max = settings.window_max;

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "client/cli/manager/table.h"
-#include "client/collectives/local/ways.h"
 #include "client/tuning/cost_model.h"
 #include "client/tuning/figures.h"
+#include "client/tuning/local_ways.h"
 
 namespace tributary::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "client/collectives/local/copy.h"
-#include "client/collectives/local/ways.h"
+#include "client/tuning/local_ways.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::client::local {

@@ -1,105 +1,10 @@
 #!/usr/bin/env bash
 # Four ranks in network namespaces of their own speak UDP by the kernel's sockets; their aggregator is on the same bridge by DPDK. The ranks
 # run mixed collectives and check every value. The aggregator answers a neighbour's ping; then it is killed, and they go on between themselves.
-# RANKS dpdk: each rank has a device of its own, by DPDK, to which its kernel has no address; that one is reached by another bridge.
 #   cluster_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]
 set -euo pipefail
-manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
-
-# All of it in namespaces that go with this script, however it ends.
-if [[ ${DPDK_CLUSTER_INSIDE:-} != yes ]]; then
-  if ((EUID != 0)) || ! unshare --net --mount --pid --fork --kill-child true 2>/dev/null; then
-    echo 'skipped: namespaces need root'
-    exit 77
-  fi
-  for tool in ip ethtool curl; do command -v "$tool" >/dev/null || { echo "skipped: $tool is not there"; exit 77; }; done
-  DPDK_CLUSTER_INSIDE=yes exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" "$@"
-fi
-
-folder=$(mktemp -d)
-trap 'status=$?; ((status == 0)) || { tail -n 25 "$folder"/*.log >&2 || true; }; rm -rf "$folder"; exit $status' EXIT
-fail() { printf 'failed: %s\n' "$*" >&2; exit 1; }
-# within SECONDS COMMAND...: until it succeeds
-within() {
-  local end=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < end)) || return 1
-    sleep 0.1
-  done
-}
-
-# ---- the network: a bridge here, one host for each rank, and the aggregator's wire, whose far end is DPDK's
-mkdir -p /run/netns && mount -t tmpfs none /run/netns
-ip link set lo up
-ip link add bridge0 type bridge forward_delay 0 && ip link set bridge0 up && ip addr add 10.6.0.254/24 dev bridge0
-ip link add bridge1 type bridge forward_delay 0 && ip link set bridge1 up && ip addr add 10.5.0.254/24 dev bridge1
-plug() { ip link set "$1" master bridge0 up; }
-ip link add agg-wire type veth peer name agg-port && ip link set agg-wire up && plug agg-port
-ethtool -K agg-wire tx off rx off >/dev/null
-for ((i = 0; i < ranks; ++i)); do
-  ip netns add "host$i"
-  ip link add "port$i" type veth peer name eth0 netns "host$i"
-  plug "port$i"
-  ip netns exec "host$i" ip link set lo up
-  if [[ $over == dpdk ]]; then
-    ip link add "control$i" type veth peer name control netns "host$i"
-    ip link set "control$i" master bridge1 up
-    ip netns exec "host$i" ip addr add "10.5.0.1$i/24" dev control
-    ip netns exec "host$i" ip link set control up
-  else
-    ip netns exec "host$i" ip addr add "10.6.0.1$i/24" dev eth0
-  fi
-  ip netns exec "host$i" ip link set eth0 up
-  # Else the kernel leaves the checksum to a wire that has none.
-  ip netns exec "host$i" ethtool -K eth0 tx off >/dev/null
-done
-
-# ---- the daemons
-cat >"$folder/manager.yaml" <<EOF
-listen: "0.0.0.0:7470"
-state_directory: $folder/state
-ready_file: $folder/manager.ready
-EOF
-cat >"$folder/aggregator.yaml" <<EOF
-name: agg
-host_id: agg
-manager: http://10.6.0.254:7470
-token_file: $folder/state/aggregator.token
-state_file: $folder/agg.key
-transport: dpdk
-listen: "0.0.0.0:7471"
-http_listen: 127.0.0.1:7472
-workers: 1
-dpdk_device: net_af_packet0,iface=agg-wire
-dpdk_addresses: 10.6.0.1/24
-dpdk_sleep: 50us
-packet_security: ${TRIBUTARY_PACKET_SECURITY:-off}
-EOF
-"$manager" --config "$folder/manager.yaml" >"$folder/manager.log" 2>&1 &
-within 20 test -s "$folder/manager.ready" || fail 'the manager does not start'
-"$aggregator" --config "$folder/aggregator.yaml" >"$folder/aggregator.log" 2>&1 &
-aggregator_pid=$!
-registered() { curl -s http://10.6.0.254:7470/v1/aggregators | grep -q '"active"'; }
-within 20 registered || fail 'the aggregator does not register'
-
-# ---- the ranks
-[[ $over == dpdk ]] && net=10.5.0 interface=control || net=10.6.0 interface=eth0
-export TRIBUTARY_TRANSPORT=$over TRIBUTARY_TUNING=off TRIBUTARY_TIMEOUT=30 TRIBUTARY_MANAGER=http://$net.254:7470
-export TRIBUTARY_TOKEN_FILE=$folder/state/job.token WORLD_SIZE=$ranks MASTER_ADDR=$net.10 MASTER_PORT=29500
-pids=()
-for ((i = 0; i < ranks; ++i)); do
-  RANK=$i LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=$interface TRIBUTARY_HOST_ID=host$i \
-    TRIBUTARY_DPDK_DEVICE=net_af_packet0,iface=eth0 TRIBUTARY_DPDK_ADDRESSES=10.6.0.1$i/24 ip netns exec "host$i" \
-    "$rank" --stop-file "$folder/stop" --world-only --bytes-max 65536 >"$folder/rank$i.out" 2>"$folder/rank$i.log" &
-  pids+=($!)
-done
-rounds() { grep -c '^round' "$folder/rank0.out" || true; }
-last_is() { tail -n 1 "$folder/rank0.out" | grep -q -- "$1"; }
-at_least() { (($(rounds) >= $1)); }
-alive() { local p; for p in "${pids[@]}"; do kill -0 "$p" || fail 'a rank has ended'; done; }
-in_network() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep -q ' in-network '; }
-by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep -q ' fallback '; }
+# shellcheck source=tests/dpdk/cluster/cluster.sh
+source "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
 
 within 30 in_network || fail 'the ranks do not get to the tree'
 first=$(rounds)
@@ -107,8 +12,6 @@ within 30 at_least $((first + 5)) || fail 'no rounds on the tree'
 alive
 
 # ---- a good citizen, with figures to tell
-metrics=$(curl -s http://127.0.0.1:7472/metrics)
-value() { awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }' <<<"$metrics"; }
 (($(value 'dpdk_received_packets_total') > 0)) || fail 'the metrics know no packets'
 (($(value 'dpdk_answers_total{to="arp"}') > 0)) || fail 'nobody asked for the aggregator by ARP, or it did not answer'
 (($(value 'contributions_total') > 0)) || fail 'nothing was contributed'

@@ -50,9 +50,10 @@ class Stranger {
   /// False: this kind cannot be made here.
   [[nodiscard]] bool can(Kind kind) const noexcept;
   void send(Kind kind);
+  /// What it would send; nothing for a fragment.
+  [[nodiscard]] Datagram make(Kind kind);
 
  private:
-  [[nodiscard]] Datagram make(Kind kind);
   void send_fragment();
 
   const std::uint16_t port_;

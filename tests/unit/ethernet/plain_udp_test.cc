@@ -1,6 +1,8 @@
 // What is told in a few comparisons is what the parser says of it, or is left to the parser.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ethernet/plain_udp.h"
 #include "frames.h"
 
@@ -41,6 +43,9 @@ TEST(PlainUdp, IsToldFromAllElse) {
   EXPECT_FALSE(matches(udp_frame("127.0.0.1", "10.0.0.1", "from nowhere")));
   EXPECT_FALSE(matches(udp_frame("224.0.0.1", "10.0.0.1", "from a group")));
   EXPECT_FALSE(matches(udp_frame("fd00::2", "fd00::1", "IPv6")));
+  FrameBytes own = udp_frame("10.0.0.2", "10.0.0.1", "what a socket sees of its own");
+  std::copy(kOurMac.bytes.begin(), kOurMac.bytes.end(), reinterpret_cast<std::uint8_t*>(own.data()) + 6);
+  EXPECT_FALSE(matches(own));
   PlainDatagram found;
   EXPECT_FALSE(PlainUdp().match(udp_frame("10.0.0.2", "10.0.0.1", "x"), found)) << "nobody waits";
   FrameBytes no_checksum = udp_frame("10.0.0.2", "10.0.0.1", "x");
@@ -54,9 +59,9 @@ TEST(PlainUdp, WithAnyChangedBitOrLengthIsWhatTheParserSays) {
   for (std::size_t bit = 0; bit < right.size() * 8; ++bit) {
     FrameBytes wrong = right;
     wrong[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
-    matched += matches(wrong) ? 1 : 0;
+    matched += matches(wrong) ? 1U : 0U;
     repair_ipv4(wrong);
-    matched += matches(wrong) ? 1 : 0;
+    matched += matches(wrong) ? 1U : 0U;
   }
   EXPECT_GT(matched, 0U);
   for (std::size_t bytes = 0; bytes < right.size(); ++bytes) {

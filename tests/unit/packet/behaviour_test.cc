@@ -144,6 +144,15 @@ TEST_F(Packets, RepeatsOfEverythingDoNoHarm) {
   EXPECT_GT(server_->statistics().repeats, 1000U);
 }
 
+TEST_F(Packets, OnePayloadUnderManyHeadersHasTheRightChecksumEachTime) {
+  start();
+  Source source(1000, 300);  // a packet each, all from one place
+  connect(source);
+  ASSERT_TRUE(run([&] { return source.sent == 300; }));
+  EXPECT_EQ(server_->statistics().rejects[static_cast<std::size_t>(PacketReject::checksum)], 0U);
+  EXPECT_EQ(client_->statistics().packets_sent_again, 0U);
+}
+
 TEST_F(Packets, IsSentToThePortThatServesItsGroup) {
   start();
   Sinks others;

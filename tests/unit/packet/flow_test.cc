@@ -1,0 +1,88 @@
+// A flow by itself: what a packet tells again is passed over, and what is new in it is not.
+#include "packet/flow.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tributary::transport::packet {
+namespace {
+
+class Sink final : public PacketSink {
+ public:
+  bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override {
+    headers.push_back(header.fields());
+    bytes += head.size() - kPacketHeaderBytes + rest.size();
+    return true;
+  }
+  std::vector<PacketHeader> headers;
+  std::size_t bytes = 0;
+};
+
+class NoReader final : public StreamReader {
+ public:
+  std::size_t take(std::span<const std::byte> bytes) override { return bytes.size(); }
+};
+
+class FlowTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    flow.open(9, 1000, kDatagramBytesMin, 0, now);
+    flow.frames().push_borrowed({}, payload, 1);
+    while (flow.transmit(sink, 32, now)) continue;
+    ASSERT_EQ(sink.bytes, 1000U) << "as far as the credit goes";
+    told.number = 1;
+    told.flags = packet_flags::kAcks;
+    told.received = 1000;
+    told.credit = 0;
+    told.largest = static_cast<std::uint32_t>(sink.headers.back().number);
+    ASSERT_TRUE(tell());
+    ASSERT_FALSE(flow.wants_to_send(now)) << "no credit";
+  }
+  bool tell() {
+    ++told.number;
+    now += std::chrono::microseconds(10);
+    return flow.receive({.header = told, .payload = {}, .at = now}, reader, now);
+  }
+
+  PacketSettings settings;
+  ChunkPool pool{1U << 20U};
+  PacketStatistics statistics;
+  Flow flow{settings, pool, statistics};
+  Sink sink;
+  NoReader reader;
+  std::vector<std::byte> payload = std::vector<std::byte>(100'000);
+  PacketHeader told;
+  TimePoint now = TimePoint{} + std::chrono::seconds(5);
+};
+
+TEST_F(FlowTest, TakesCreditThatComesWithNothingElse) {
+  ASSERT_TRUE(tell());
+  EXPECT_FALSE(flow.wants_to_send(now));
+  told.credit = 500;
+  ASSERT_TRUE(tell());
+  EXPECT_TRUE(flow.wants_to_send(now));
+}
+
+TEST_F(FlowTest, TakesMarksThatComeWithNothingElse) {
+  const double before = flow.congestion().window();
+  told.marked = 1;
+  ASSERT_TRUE(tell());
+  EXPECT_LT(flow.congestion().window(), before);
+}
+
+TEST_F(FlowTest, TakesAcknowledgementsOfWhatCameLate) {
+  told.credit = 5000;
+  ASSERT_TRUE(tell());
+  while (flow.transmit(sink, 32, now)) continue;
+  const std::uint64_t acknowledged = flow.frames().acknowledged();
+  told.largest = static_cast<std::uint32_t>(sink.headers.back().number);
+  ASSERT_TRUE(tell());
+  EXPECT_EQ(flow.frames().acknowledged(), acknowledged);
+  told.received = 1000 + kDatagramBytesMin - kPacketHeaderBytes;
+  ASSERT_TRUE(tell());
+  EXPECT_GT(flow.frames().acknowledged(), acknowledged);
+}
+
+}  // namespace
+}  // namespace tributary::transport::packet
