@@ -129,6 +129,8 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   if (host != "0.0.0.0" && host != "::" && host.find_first_not_of("0123456789abcdef.:") == std::string::npos) {
     verbs.bind_address = host;
   }
+  verbs.queue_pairs = settings_.rdma_queue_pairs;
+  verbs.rails = rails_;
   return verbs;
 }
 
@@ -166,6 +168,12 @@ Status Daemon::start_workers() {
 }
 
 Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
+  if (const auto names = transport::names_of_rails(settings_.rdma_devices); !names.empty()) {
+    const auto rails = transport::choose_rails(transport::SystemTree(), transport::verbs_rails(),
+                                               {.names = names, .gpu = {}, .node = {}});
+    if (!rails) return fail(Errc::bad_config, "rdma_devices: " + rails.error().message + ".");
+    for (const transport::Rail& rail : *rails) rails_.push_back(rail.address);
+  }
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     auto verbs = transport::VerbsTransport::create(verbs_settings());
     if (!verbs) return fail(Errc::bad_config, "transport is verbs, but " + verbs.error().message);

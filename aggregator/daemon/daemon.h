@@ -97,6 +97,7 @@ class Daemon {
   std::vector<std::unique_ptr<WorkerThread>> workers_;
   std::unique_ptr<FrontDoor> front_door_;  // ends before the workers that it hands to; one of the three is there, or,
                                            // over DPDK with one worker, none: it listens itself
+  std::vector<std::string> rails_;         // over RDMA: addresses of the devices that settings_ names
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
   std::unique_ptr<ManagerLink> manager_;  // asks the workers

@@ -52,6 +52,9 @@ struct Settings {
   std::uint32_t packet_window_initial = 10;  // packets
   std::uint32_t packet_window_max = 4096;    //
   bool packet_ecn = true;
+  // transport: verbs
+  std::string rdma_devices = "auto";  // separated by commas
+  std::uint32_t rdma_queue_pairs = 1;
   // transport: dpdk
   std::string dpdk_device;
   std::string dpdk_addresses;  // separated by commas, as are gateways and cores

@@ -245,6 +245,15 @@ std::vector<Field> make_fields() {
             "Packets that a new connection may have under way."),
       count("packet_window_max", &S::packet_window_max, 1, 65536, "The most that a connection may have under way."),
       on_or_off("packet_ecn", &S::packet_ecn, "Packets say that switches may mark them instead of dropping them."),
+      text("rdma_devices", &S::rdma_devices, "auto, or device or device:port, separated by commas",
+           "Where transport is verbs: the RDMA devices by which connections to parents leave, lane by lane in turn; "
+           "where "
+           "one has gone, by the next. auto: the one of listen, or the system's choice.",
+           check_words),
+      count(
+          "rdma_queue_pairs", &S::rdma_queue_pairs, 1, 8,
+          "Where transport is verbs: queue pairs of each connection at most, over which large payloads are spread. The "
+          "children's TRIBUTARY_RDMA_QUEUE_PAIRS asks for them."),
       text("dpdk_device", &S::dpdk_device, "as DPDK names it; or empty",
            "With transport dpdk: a virtual device with its arguments, as net_af_packet0,iface=eth1 (the kernel must "
            "have "

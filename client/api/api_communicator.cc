@@ -28,11 +28,17 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto transport = choose_transport(settings->transports);
   if (!transport) return std::unexpected(transport.error());
   const Environment environment = [](const char* name) { return std::getenv(name); };
-  auto address = *transport == "dpdk"    ? Result<std::string>(settings->dpdk.address())
-                 : *transport == "verbs" ? rdma_address(settings->interface_name, environment)
-                                         : address_to_advertise(settings->interface_name, environment);
+  RdmaWish rdma{.rails = {}, .queue_pairs = settings->rdma_queue_pairs};
+  if (*transport == "verbs") {
+    auto chosen = rdma_addresses(*settings, environment);
+    if (!chosen) return std::unexpected(chosen.error());
+    rdma.rails = std::move(*chosen);
+    return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security, settings->dpdk, rdma);
+  }
+  auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
+                                      : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, settings->dpdk);
+  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, settings->dpdk, rdma);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

@@ -65,10 +65,12 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
 
 Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, const UniqueId& id) {
   std::string address = address_towards(id.root.host);
+  RdmaWish rdma{.rails = {}, .queue_pairs = settings.rdma_queue_pairs};
   if (parts.transport_name == "verbs") {
-    auto chosen = rdma_address(settings.interface_name, [](const char* name) { return std::getenv(name); });
+    auto chosen = rdma_addresses(settings, [](const char* name) { return std::getenv(name); });
     if (!chosen) return std::unexpected(chosen.error());
-    address = parts.settings.advertised_host = std::move(*chosen);
+    rdma.rails = std::move(*chosen);
+    address = parts.settings.advertised_host = rdma.rails.front();
   } else if (parts.transport_name == "dpdk") {
     address = parts.settings.advertised_host = settings.dpdk.address();
   } else if (!settings.interface_name.empty()) {
@@ -81,8 +83,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport =
-      make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys), settings.dpdk);
+  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys),
+                                  settings.dpdk, rdma);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};

@@ -1,6 +1,7 @@
 #include "client/api/interfaces.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -14,6 +15,8 @@
 #include <memory>
 #include <optional>
 
+#include "tributary/kernels/cuda_driver.h"
+#include "tributary/transport/rails.h"
 #include "tributary/transport/tcp.h"
 #include "tributary/transport/verbs.h"
 
@@ -87,6 +90,21 @@ std::unique_ptr<addrinfo, FreeAddresses> numeric(const std::string& host) {
   return std::unique_ptr<addrinfo, FreeAddresses>(found);
 }
 
+/// The GPU's id on the PCI bus, by the convention that a process uses the GPU of its local rank; "" where this process
+/// has not loaded the CUDA driver by itself: nothing of it is begun for its sake.
+std::string gpu_in_use(std::size_t local_rank) {
+  void* const loaded = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (loaded == nullptr) return {};
+  dlclose(loaded);
+  const auto driver = kernels::cuda::open_cuda_driver();
+  int count = 0;
+  if (!driver || (*driver)->device_count(count) != kernels::cuda::CudaResult::success || count < 1) return {};
+  std::array<char, 32> id{};
+  const int device = static_cast<int>(local_rank % static_cast<std::size_t>(count));
+  const auto result = (*driver)->device_bus_id(id.data(), static_cast<int>(id.size()), device);
+  return result == kernels::cuda::CudaResult::success ? id.data() : "";
+}
+
 }  // namespace
 
 Result<std::string> address_to_advertise(const std::string& interface_name, const Environment& environment) {
@@ -98,17 +116,27 @@ Result<std::string> address_to_advertise(const std::string& interface_name, cons
   return address.empty() ? kLoopback : address;
 }
 
-Result<std::string> rdma_address(const std::string& interface_name, const Environment& environment) {
-  if (!interface_name.empty()) return transport::address_of_interface(interface_name);
-  const std::vector<std::string> addresses = transport::verbs_addresses();
-  if (addresses.empty()) {
-    return fail(Errc::unsupported,
-                "no RDMA port of this host has an IP address that can be found; name its interface (TRIBUTARY_IFNAME)");
+Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings, const Environment& environment) {
+  if (settings.rdma_devices.empty() && !settings.interface_name.empty()) {
+    auto address = transport::address_of_interface(settings.interface_name);
+    if (!address) return std::unexpected(address.error());
+    return std::vector{std::move(*address)};
   }
-  const char* const local_rank = environment("LOCAL_RANK");
-  std::size_t turn = 0;
-  if (local_rank != nullptr) std::from_chars(local_rank, local_rank + std::strlen(local_rank), turn);
-  return addresses[turn % addresses.size()];
+  const transport::SystemTree system;
+  transport::RailWish wish{
+      .names = settings.rdma_devices, .gpu = {}, .node = transport::node_of_this_thread(system), .turn = 0};
+  if (const char* const local_rank = environment("LOCAL_RANK"); local_rank != nullptr)
+    std::from_chars(local_rank, local_rank + std::strlen(local_rank), wish.turn);
+  if (wish.names.empty()) wish.gpu = gpu_in_use(wish.turn);
+  auto rails = transport::choose_rails(system, transport::verbs_rails(), wish);
+  if (!rails) {
+    return fail(rails.error().code, wish.names.empty()
+                                        ? rails.error().message + "; name its interface (TRIBUTARY_IFNAME)"
+                                        : "TRIBUTARY_RDMA_DEVICES: " + rails.error().message);
+  }
+  std::vector<std::string> addresses;
+  for (transport::Rail& rail : *rails) addresses.push_back(std::move(rail.address));
+  return addresses;
 }
 
 // Connecting a datagram socket sends nothing; it only makes the system choose a route and a source address.

@@ -2,6 +2,7 @@
 // Which of this host's addresses the other ranks are told.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "client/api/settings.h"
 #include "tributary/protocol/error.h"
@@ -19,9 +20,12 @@ namespace tributary::client {
 [[nodiscard]] Result<std::string> address_to_advertise(const std::string& interface_name,
                                                        const Environment& environment);
 
-/// Where a rank listens over RDMA, and which device its connections leave by: `interface_name`'s, or, of this host's
-/// RDMA addresses, the one whose turn it is by LOCAL_RANK, so that the ranks of a host share its devices out.
-[[nodiscard]] Result<std::string> rdma_address(const std::string& interface_name, const Environment& environment);
+/// By which of this host's RDMA addresses a rank talks: it listens at the first, and its lanes leave by all of them in
+/// turn. Those of the devices that are named in the settings; or the named interface's alone; or those nearest to the
+/// GPU in use or the NUMA node, beginning with the one whose turn it is by LOCAL_RANK, so that the ranks of a host
+/// share its devices out.
+[[nodiscard]] Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings,
+                                                              const Environment& environment);
 
 /// The address by which this host would talk to `host`, a numeric address: where a rank listens for its peers. Empty
 /// when the system does not know.

@@ -4,7 +4,6 @@
 #include <mutex>
 
 #include "client/api/fork_guard.h"
-#include "client/api/transports.h"
 
 namespace tributary::client {
 
@@ -24,12 +23,12 @@ void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
 }
 
 Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host,
-                                               bool shared_memory, PacketSecurity security, const DpdkRank& dpdk) {
+                                               bool shared_memory, PacketSecurity security, const DpdkRank& dpdk, const RdmaWish& rdma) {
   std::unique_ptr<Meeting> meeting(new Meeting);
   auto keys = make_link_keys(transport, security);
   if (!keys) return std::unexpected(keys.error());
   meeting->keys_ = std::move(*keys);
-  auto made = make_transport(transport, host, shared_memory, meeting->keys_, dpdk);
+  auto made = make_transport(transport, host, shared_memory, meeting->keys_, dpdk, rdma);
   if (!made) return std::unexpected(made.error());
   meeting->transport_ = std::move(*made);
   auto listener = meeting->transport_->listen({host, 0}, *meeting->relay_);
@@ -63,8 +62,8 @@ Registry& registry() {
 }  // namespace
 
 Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host, bool shared_memory,
-                                   PacketSecurity security, const DpdkRank& dpdk) {
-  auto meeting = Meeting::open(transport, host, shared_memory, security, dpdk);
+                                   PacketSecurity security, const DpdkRank& dpdk, const RdmaWish& rdma) {
+  auto meeting = Meeting::open(transport, host, shared_memory, security, dpdk, rdma);
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "client/api/dpdk_module.h"
+#include "client/api/transports.h"
 #include "client/bootstrap/unique_id.h"
 #include "tributary/transport/channel.h"
 
@@ -15,7 +16,7 @@ class Meeting {
   /// Listens at `host`, by the transport of that name, and makes the id.
   [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host,
                                                              bool shared_memory, PacketSecurity security,
-                                                             const DpdkRank& dpdk = {});
+                                                             const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});
   ~Meeting();
 
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
@@ -41,7 +42,7 @@ class Meeting {
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
                                                  bool shared_memory, PacketSecurity security,
-                                                 const DpdkRank& dpdk = {});
+                                                 const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});
 /// nullptr: not made by this process, taken already, or closed because kMeetingsMax newer ones were made.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 

@@ -13,6 +13,7 @@
 
 #include "client/api/config_file.h"
 #include "tributary/protocol/credential.h"
+#include "tributary/transport/rails.h"
 
 namespace tributary::client {
 namespace {
@@ -129,6 +130,18 @@ bool set_interface(ClientSettings& s, std::string_view value) {
   return value.size() < 16 && is_printable(value);  // IFNAMSIZ
 }
 
+bool set_rdma_devices(ClientSettings& s, std::string_view value) {
+  s.rdma_devices = transport::names_of_rails(value);
+  return is_printable(value) && (value == "auto" || !s.rdma_devices.empty());
+}
+
+bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
+  const auto count = to_number<std::uint32_t>(value);
+  if (!count || *count < 1 || *count > 8) return false;
+  s.rdma_queue_pairs = *count;
+  return true;
+}
+
 bool set_log(ClientSettings& s, std::string_view value) {
   constexpr std::array<std::string_view, 6> names{"trace", "debug", "info", "warn", "error", "off"};
   const auto found = std::ranges::find(names, value);
@@ -137,7 +150,7 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 19> kSettings{{
+constexpr std::array<Setting, 21> kSettings{{
     {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
       "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
      set_manager},
@@ -191,6 +204,17 @@ constexpr std::array<Setting, 19> kSettings{{
     {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up", "the name of a network interface",
       "The interface whose address other ranks are told."},
      set_interface},
+    {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
+      "auto, or a list, separated by commas, of device or device:port",
+      "Where transport is verbs: the RDMA devices to use, lane by lane in turn. auto: those nearest to the GPU that "
+      "the "
+      "rank uses, else to the NUMA node that it is bound to, by LOCAL_RANK in turn."},
+     set_rdma_devices},
+    {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
+      "Where transport is verbs: queue pairs of each connection, over which large payloads are spread. The "
+      "aggregator's "
+      "number bounds it."},
+     set_rdma_queue_pairs},
     {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
       "This host's name in the manager's topology."},
      [](ClientSettings& s, std::string_view value) { return set_name(s.host_id, value); }},

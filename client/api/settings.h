@@ -32,6 +32,8 @@ struct ClientSettings {
   std::uint32_t lanes = 1;                                 // wanted, 1 to kLanesMax
   std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
   std::string interface_name;                              // empty: the library chooses
+  std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses
+  std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8
   std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;
   std::string token_file;       // empty: requests carry no token

@@ -32,7 +32,7 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
                                                              bool shared_memory,
                                                              std::shared_ptr<transport::LinkKeys> keys,
-                                                             const DpdkRank& dpdk) {
+                                                             const DpdkRank& dpdk, const RdmaWish& rdma) {
   if (name == "dpdk") return make_dpdk_transport(dpdk, std::move(keys));
   if (name == "udp") {
     return std::make_unique<transport::UdpTransport>(
@@ -45,7 +45,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     settings.tcp.user_timeout = {};
     return std::make_unique<transport::NearTransport>(settings);
   }
-  return transport::VerbsTransport::create({.bind_address = own_address});
+  return transport::VerbsTransport::create(
+      {.queue_pairs = rdma.queue_pairs, .bind_address = own_address, .rails = rdma.rails});
 }
 
 Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {

@@ -18,7 +18,7 @@ class VerbsCore {};
 Status verbs_available() {
   return not_built();
 }
-std::vector<std::string> verbs_addresses() {
+std::vector<Rail> verbs_rails() {
   return {};
 }
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const VerbsSettings&) {

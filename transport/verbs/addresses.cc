@@ -34,7 +34,7 @@ std::string address_in(const ibv_gid& gid) {
   return ::inet_ntop(four ? AF_INET : AF_INET6, bytes, text.data(), text.size()) != nullptr ? text.data() : "";
 }
 
-void add_addresses(ibv_context* context, std::uint8_t port, std::vector<std::string>& out) {
+void add_rails(ibv_context* context, std::uint8_t port, std::vector<Rail>& out) {
   ibv_port_attr attributes{};
   if (ibv_query_port(context, port, &attributes) != 0 || attributes.state != IBV_PORT_ACTIVE ||
       attributes.link_layer != IBV_LINK_LAYER_ETHERNET) {
@@ -45,7 +45,8 @@ void add_addresses(ibv_context* context, std::uint8_t port, std::vector<std::str
     if (ibv_query_gid_ex(context, port, static_cast<std::uint32_t>(index), &entry, 0) != 0) continue;
     if (entry.gid_type != IBV_GID_TYPE_ROCE_V2) continue;
     std::string address = address_in(entry.gid);
-    if (!address.empty() && std::ranges::find(out, address) == out.end()) out.push_back(std::move(address));
+    if (address.empty() || std::ranges::find(out, address, &Rail::address) != out.end()) continue;
+    out.push_back({.device = ibv_get_device_name(context->device), .port = port, .address = std::move(address)});
   }
 }
 
@@ -56,18 +57,18 @@ Status verbs_available() {
   return fail(Errc::unsupported, "this host has no RDMA device that libibverbs knows (see `rdma link`, ibv_devices).");
 }
 
-std::vector<std::string> verbs_addresses() {
-  std::vector<std::string> addresses;
+std::vector<Rail> verbs_rails() {
+  std::vector<Rail> rails;
   const DeviceList list;
   for (int i = 0; i < list.count; ++i) {
     const ContextPtr context(ibv_open_device(list.devices[i]));
     ibv_device_attr attributes{};
     if (!context || ibv_query_device(context.get(), &attributes) != 0) continue;
     for (int port = 1; port <= attributes.phys_port_cnt; ++port) {
-      add_addresses(context.get(), static_cast<std::uint8_t>(port), addresses);
+      add_rails(context.get(), static_cast<std::uint8_t>(port), rails);
     }
   }
-  return addresses;
+  return rails;
 }
 
 }  // namespace tributary::transport

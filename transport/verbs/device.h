@@ -44,6 +44,10 @@ class Device {
   /// RDMA WRITE WITH IMMEDIATE, which iWARP devices seldom have.
   [[nodiscard]] bool writes_tell() const noexcept { return !is_iwarp(); }
 
+  /// Linux's rdma_rxe. Its library's ibv_wr_* are not fit for use (seen with rdma-core 44: a message with inline data
+  /// does not arrive, and after a READ the queue pair fails), its ibv_post_send is.
+  [[nodiscard]] bool is_software_roce() const noexcept { return windows_unbounded_; }
+
   /// A group's domain; or one that nobody else gets: for group 0, and where keys of registrations go to peers.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory, Registrations::Kept kept = Registrations::Kept::stays);

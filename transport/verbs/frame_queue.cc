@@ -31,9 +31,10 @@ void FrameQueue::sent(bool fetching) noexcept {
   if (fetching) ++being_fetched_;
 }
 
-void FrameQueue::written(std::uint32_t position) noexcept {
+void FrameQueue::written(std::uint32_t queue_pair, std::uint32_t position) noexcept {
   Frame& frame = at(sent_++);
   frame.writing = true;
+  frame.written_on = queue_pair;
   frame.written_at = position;
 }
 
@@ -45,12 +46,8 @@ void FrameQueue::fetched() noexcept {
   --being_fetched_;
 }
 
-std::optional<FrameQueue::Done> FrameQueue::take_done(std::uint32_t retired) noexcept {
-  if (told_ == sent_) return std::nullopt;
-  Frame& frame = at(told_);
-  if (frame.fetching || (frame.writing && static_cast<std::int32_t>(retired - frame.written_at) < 0))
-    return std::nullopt;
-  ++told_;
+FrameQueue::Done FrameQueue::take_oldest() noexcept {
+  Frame& frame = at(told_++);
   if (fetched_ < told_) fetched_ = told_;
   frame.registration.reset();
   if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);

@@ -21,6 +21,7 @@ class FrameQueue {
     bool fetching = false;         // sent, but its payload is not fetched yet
     bool writing = false;          // sent, but its payload is still being written to the peer
     std::uint32_t written_at = 0;  // if so: by the work request at this place of the send queue
+    std::uint32_t written_on = 0;  // of this queue pair
     RegistrationPtr registration;  // of a payload that is fetched or written
     std::vector<std::byte> copy;
   };
@@ -37,18 +38,26 @@ class FrameQueue {
   }
   /// The next one was sent; `fetching`: not done before fetched().
   void sent(bool fetching) noexcept;
-  /// The next one was sent by a write; not done before the send queue is up to `position`.
-  void written(std::uint32_t position) noexcept;
+  /// The next one was sent by a write; not done before the send queue of that queue pair is up to `position`.
+  void written(std::uint32_t queue_pair, std::uint32_t position) noexcept;
   [[nodiscard]] std::uint32_t being_fetched() const noexcept { return being_fetched_; }
   /// The oldest payload that is being fetched was; there is one.
   void fetched() noexcept;
 
-  /// Takes the oldest frame out if it is done, the send queue being up to `retired`; its cookie, if anybody wants to
-  /// know.
+  /// Takes the oldest frame out if it is done, `retired` saying how far a queue pair's send queue is; its cookie, if
+  /// anybody wants to know.
   struct Done {
     std::optional<std::uint64_t> cookie;
   };
-  [[nodiscard]] std::optional<Done> take_done(std::uint32_t retired) noexcept;
+  template <class Retired>
+  [[nodiscard]] std::optional<Done> take_done(Retired retired) noexcept {
+    if (told_ == sent_) return std::nullopt;
+    const Frame& frame = at(told_);
+    if (frame.fetching) return std::nullopt;
+    if (frame.writing && static_cast<std::int32_t>(retired(frame.written_on) - frame.written_at) < 0)
+      return std::nullopt;
+    return take_oldest();
+  }
   /// All were sent, and all payloads fetched.
   [[nodiscard]] bool all_done() const noexcept { return sent_ == tail_ && being_fetched_ == 0; }
   void clear() noexcept;
@@ -56,6 +65,7 @@ class FrameQueue {
  private:
   Frame& at(std::uint64_t number) noexcept { return frames_[number & (frames_.size() - 1)]; }
   void grow();
+  [[nodiscard]] Done take_oldest() noexcept;
 
   std::vector<Frame> frames_;
   std::uint64_t told_ = 0;

@@ -12,9 +12,11 @@ void Landing::make(std::uint32_t cells, std::uint32_t payload_bytes) {
 }
 
 Result<RemotePayload> Landing::open(Registrations& registrations, Window& window, ibv_send_wr* work) {
-  auto registration = registrations.make(memory_.bytes(), Access::target);
-  if (!registration) return std::unexpected(registration.error());
-  registration_ = std::move(*registration);
+  if (!registration_) {
+    auto registration = registrations.make(memory_.bytes(), Access::target);
+    if (!registration) return std::unexpected(registration.error());
+    registration_ = std::move(*registration);
+  }
   RemotePayload where{.address = reinterpret_cast<std::uintptr_t>(memory_.bytes().data()),
                       .key = registration_->remote_key(),
                       .number = cells()};
@@ -44,11 +46,14 @@ bool Landing::free(const std::byte* payload) noexcept {
   return true;
 }
 
-bool LandingThere::open(const RemotePayload& where, std::uint32_t payload_bytes) noexcept {
-  if (cells_ != 0 || where.number == 0 || where.number > kCellsMax || payload_bytes == 0 ||
-      payload_bytes > kSegmentBytesMax)
+bool LandingThere::open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept {
+  if (where.number == 0 || where.number > kCellsMax || payload_bytes == 0 || payload_bytes > kSegmentBytesMax)
     return false;
-  where_ = where;
+  const bool known = cells_ != 0;
+  if (known && (where.address != address_ || where.number != cells_ || payload_bytes != payload_bytes_)) return false;
+  if (keys_[queue_pair]) return false;
+  keys_[queue_pair] = where.key;
+  address_ = where.address;
   cells_ = where.number;
   payload_bytes_ = payload_bytes;
   return true;
@@ -61,12 +66,20 @@ bool LandingThere::freed_to(std::uint32_t count) noexcept {
   return true;
 }
 
-void LandingThere::write_next(ibv_send_wr& work, std::uint32_t message_bytes) noexcept {
+std::uint32_t LandingThere::next_queue_pair() noexcept {
+  do {
+    last_queue_pair_ = (last_queue_pair_ + 1) % kQueuePairsMax;
+  } while (!keys_[last_queue_pair_]);  // takes() is true, so one has
+  return last_queue_pair_;
+}
+
+void LandingThere::write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
+                              std::uint32_t number) noexcept {
   const std::uint64_t cell = written_ % cells_ * cell_bytes_for(payload_bytes_);
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  work.imm_data =
-      htonl(packed(CellImmediate{.message_bytes = message_bytes, .number = static_cast<std::uint32_t>(written_)}));
-  work.wr.rdma = {.remote_addr = where_.address + cell + kCellMessageBytes - message_bytes, .rkey = where_.key};
+  work.imm_data = htonl(packed(
+      CellImmediate{.message_bytes = message_bytes, .cell = static_cast<std::uint32_t>(written_), .number = number}));
+  work.wr.rdma = {.remote_addr = address_ + cell + kCellMessageBytes - message_bytes, .rkey = *keys_[queue_pair]};
   ++written_;
 }
 

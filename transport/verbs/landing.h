@@ -1,10 +1,11 @@
 #pragma once
 // Room in this process that one peer may write to: cells, each for one payload with its message in front. The peer
 // writes them in turn; what it may write again it is told as a count. Nobody else has a right to the room: it is
-// registered by itself, and reached through a memory window of this queue pair, or, where there are none, by the key of
-// its registration in a domain of its own.
+// registered by itself, and reached through a memory window of each of the connection's queue pairs, or, where there
+// are none, by the key of its registration in a domain of its own.
 //
 // Cells are freed in the order in which they were written, those that were given back early with those before them.
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -22,7 +23,8 @@ class Landing {
   void make(std::uint32_t cells, std::uint32_t payload_bytes);
   [[nodiscard]] bool made() const noexcept { return !memory_.bytes().empty(); }
   [[nodiscard]] bool is_open() const noexcept { return registration_ != nullptr; }
-  /// The peer may write from now on, once `work`, if it is bound by one, was done: where and how.
+  /// The peer may write through `window`'s queue pair from now on, once `work`, if it is bound by one, was done: where
+  /// and how. Once for each queue pair.
   [[nodiscard]] Result<RemotePayload> open(Registrations& registrations, Window& window, ibv_send_wr* work);
   /// No device writes there any more; the memory stays, for those who read in it.
   void close() noexcept { registration_.reset(); }
@@ -60,7 +62,8 @@ class Landing {
 /// The other side's room, as this side may use it.
 class LandingThere {
  public:
-  [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes) noexcept;
+  /// As it was told on this queue pair, whose key it is. False: that cannot be.
+  [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept;
   [[nodiscard]] bool takes(std::size_t payload_bytes) const noexcept {
     return payload_bytes <= payload_bytes_ && written_ - freed_ < cells_;
   }
@@ -71,11 +74,16 @@ class LandingThere {
     const auto freed = static_cast<std::uint32_t>(freed_);
     return freed + ((bits - freed) & mask);
   }
-  /// Makes `work`, with the message and the payload behind it, write the next cell.
-  void write_next(ibv_send_wr& work, std::uint32_t message_bytes) noexcept;
+  /// The queue pair to write the next cell through: those that may, in turn.
+  [[nodiscard]] std::uint32_t next_queue_pair() noexcept;
+  /// Makes `work`, with message `number` and the payload behind it, write the next cell through that.
+  void write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
+                  std::uint32_t number) noexcept;
 
  private:
-  RemotePayload where_;
+  std::uint64_t address_ = 0;
+  std::array<std::optional<std::uint32_t>, kQueuePairsMax> keys_;  // by queue pair
+  std::uint32_t last_queue_pair_ = kQueuePairsMax - 1;
   std::uint32_t cells_ = 0;
   std::uint32_t payload_bytes_ = 0;
   std::uint64_t written_ = 0;

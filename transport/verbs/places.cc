@@ -24,8 +24,7 @@ void Places::close() noexcept {
   places_.clear();
   free_.clear();
   untold_.clear();
-  to_revoke_.clear();
-  revoking_.clear();
+  queues_ = {};
   told_ = 0;
 }
 
@@ -42,7 +41,7 @@ bool Places::expect(const FrameHeader& header, std::span<std::byte> memory) {
   return true;
 }
 
-Result<Places::Told> Places::tell(Registrations& registrations, ibv_send_wr* work) {
+Result<Places::Told> Places::tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work) {
   const std::uint32_t number = untold_.front();
   Place& place = at(number);
   auto registration = registrations.acquire(place.memory, Access::target);
@@ -59,12 +58,14 @@ Result<Places::Told> Places::tell(Registrations& registrations, ibv_send_wr* wor
   }
   untold_.pop_front();
   place.state = State::told;
+  place.queue_pair = queue_pair;
   ++told_;
   return told;
 }
 
-bool Places::written(std::uint32_t number, std::uint32_t bytes) {
-  if (number >= places_.size() || at(number).state != State::told || at(number).memory.size() != bytes) return false;
+bool Places::written(std::uint32_t number, std::uint32_t queue_pair, std::uint32_t bytes) {
+  if (number >= places_.size() || at(number).state != State::told) return false;
+  if (at(number).memory.size() != bytes || at(number).queue_pair != queue_pair) return false;
   end_right(number);
   return true;
 }
@@ -91,7 +92,7 @@ void Places::end_right(std::uint32_t number) {
   --told_;
   if (!windows_) return revoked(number);
   at(number).state = State::revoking;
-  to_revoke_.push_back(number);
+  queues_[at(number).queue_pair].to_revoke.push_back(number);
 }
 
 void Places::revoked(std::uint32_t number) {
@@ -100,19 +101,21 @@ void Places::revoked(std::uint32_t number) {
   if (at(number).withdrawn) free(number);
 }
 
-void Places::revoke(ibv_send_wr& work, std::uint32_t position) {
-  const std::uint32_t number = to_revoke_.front();
-  to_revoke_.pop_front();
+void Places::revoke(std::uint32_t queue_pair, ibv_send_wr& work, std::uint32_t position) {
+  Queue& queue = queues_[queue_pair];
+  const std::uint32_t number = queue.to_revoke.front();
+  queue.to_revoke.pop_front();
   at(number).window.revoke(work);
   at(number).revoked_at = position;
-  revoking_.push_back(number);
+  queue.revoking.push_back(number);
 }
 
-bool Places::done_to(std::uint32_t position) {
+bool Places::done_to(std::uint32_t queue_pair, std::uint32_t position) {
+  auto& revoking = queues_[queue_pair].revoking;
   bool some = false;
-  while (!revoking_.empty() && static_cast<std::int32_t>(position - at(revoking_.front()).revoked_at) >= 0) {
-    revoked(revoking_.front());
-    revoking_.pop_front();
+  while (!revoking.empty() && static_cast<std::int32_t>(position - at(revoking.front()).revoked_at) >= 0) {
+    revoked(revoking.front());
+    revoking.pop_front();
     some = true;
   }
   return some;
@@ -123,21 +126,21 @@ void Places::free(std::uint32_t number) {
   free_.push_back(number);
 }
 
-bool PlacesThere::add(const FrameHeader& header, const RemotePayload& where) {
-  if (where.number >= kPlacesMax) return false;
+bool PlacesThere::add(const Place& place) {
+  if (place.where.number >= kPlacesMax) return false;
   // A number that is used anew was withdrawn: its frame has gone another way.
-  std::erase_if(places_, [&](const Place& place) { return place.where.number == where.number; });
-  places_.push_back({header, where});
+  std::erase_if(places_, [&](const Place& one) { return one.where.number == place.where.number; });
+  places_.push_back(place);
   return true;
 }
 
-const RemotePayload* PlacesThere::find(const FrameHeader& header) const noexcept {
+const PlacesThere::Place* PlacesThere::find(const FrameHeader& header) const noexcept {
   const auto found = std::ranges::find_if(places_, [&](const Place& place) { return same(place.header, header); });
-  return found == places_.end() ? nullptr : &found->where;
+  return found == places_.end() ? nullptr : &*found;
 }
 
-void PlacesThere::taken(const RemotePayload* place) {
-  places_.erase(std::ranges::find(places_, place, [](const Place& one) { return &one.where; }));
+void PlacesThere::taken(const Place* place) {
+  places_.erase(std::ranges::find_if(places_, [&](const Place& one) { return &one == place; }));
 }
 
 }  // namespace tributary::transport::verbs

@@ -40,12 +40,12 @@ class SendList {
                                     .lkey = local_key};
   }
   [[nodiscard]] ibv_send_wr& last() noexcept { return works_[count_ - 1]; }
-  /// errno's value, or 0.
-  [[nodiscard]] int post(ibv_qp* queue_pair) noexcept {
+  /// The first of them, the others behind it by their `next`.
+  [[nodiscard]] ibv_send_wr* chained() noexcept {
     for (std::size_t i = 0; i + 1 < count_; ++i) works_[i].next = &works_[i + 1];
-    ibv_send_wr* refused = nullptr;
-    return ibv_post_send(queue_pair, works_.data(), &refused);
+    return works_.data();
   }
+  [[nodiscard]] std::span<const ibv_send_wr> works() const noexcept { return {works_.data(), count_}; }
 
  private:
   std::array<ibv_send_wr, kRoom> works_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
 
 #include "verbs/verbs_connection.h"
 
@@ -27,6 +28,12 @@ std::string refusal(int status) {
     default:
       return status < 0 ? text_of(-status) : "it was refused with reason " + std::to_string(status);
   }
+}
+
+/// 24 bits.
+std::uint32_t new_first_packet() {
+  std::random_device random;
+  return random() & 0xFFFFFFU;
 }
 
 }  // namespace
@@ -63,26 +70,53 @@ Endpoint endpoint_of(const sockaddr& address) {
   return {text.data(), ntohs(four.sin_port)};
 }
 
+/// The search begins in the next turn: by then the first frame says which lane's it is.
 void VerbsConnection::connect(const Endpoint& to, Duration limit) {
   to_ = to;
   connect_deadline_ = Clock::now() + limit;
   set_timer(connect_deadline_);
-  if (auto numeric = addresses_of(to, true)) return found_addresses(std::move(numeric));
-  look_up_ = std::jthread([to, weak = weak_from_this(), core = core_.weak_from_this()] {
+  const auto go_on = [weak = weak_from_this()](const Result<std::vector<NetworkAddress>>& found) {
+    if (const auto connection = weak.lock()) connection->found_addresses(found);
+  };
+  if (auto numeric = addresses_of(to, true))
+    return core_.post([go_on, numeric = std::move(numeric)] { go_on(numeric); });
+  look_up_ = std::jthread([to, go_on, core = core_.weak_from_this()] {
     auto found = addresses_of(to, false);
-    const auto alive = core.lock();
-    if (!alive) return;
-    alive->post([weak, found = std::move(found)] {
-      if (const auto connection = weak.lock()) connection->found_addresses(found);
-    });
+    if (const auto alive = core.lock()) alive->post([go_on, found = std::move(found)] { go_on(found); });
   });
 }
 
 void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found) {
   if (state_ != State::connecting) return;
   if (!found) return connect_failed(found.error().message);
-  addresses_.assign(found->begin(), found->end());
+  const auto from = sources();
+  if (!from) return broken(from.error());
+  if (from->empty()) {
+    for (const NetworkAddress& address : *found) routes_.push_back({.from = {}, .to = address});
+  }
+  for (const NetworkAddress& source : *from) {
+    for (const NetworkAddress& address : *found) {
+      if (source.get()->sa_family == address.get()->sa_family) routes_.push_back({.from = source, .to = address});
+    }
+  }
   try_next_address();
+}
+
+/// In the order in which they are tried; none: the system's choice.
+Result<std::vector<NetworkAddress>> VerbsConnection::sources() const {
+  const VerbsSettings& settings = core_.settings();
+  std::vector<std::string> texts = settings.rails;
+  if (texts.empty() && !settings.bind_address.empty()) texts.push_back(settings.bind_address);
+  std::vector<NetworkAddress> sources;
+  for (const std::string& text : texts) {
+    const auto found = addresses_of({text, 0}, true);
+    if (!found) return fail(Errc::bad_config, "the source address " + text + " is no numeric address.");
+    sources.push_back(found->front());
+  }
+  const auto* const first = queue_.first();
+  if (first == nullptr || first->header.type != FrameType::join || sources.size() < 2) return sources;
+  std::ranges::rotate(sources, sources.begin() + static_cast<std::ptrdiff_t>(first->header.lane % sources.size()));
+  return sources;
 }
 
 /// The reason that stays is the last address's.
@@ -92,34 +126,29 @@ void VerbsConnection::connect_failed(const std::string& why) {
 }
 
 void VerbsConnection::try_next_address() {
-  while (!addresses_.empty()) {
-    const NetworkAddress address = addresses_.front();
-    addresses_.pop_front();
-    const auto ok = start_resolving(address);
+  while (!routes_.empty()) {
+    const Route route = routes_.front();
+    routes_.pop_front();
+    const auto ok = start_resolving(route);
     if (ok) return;
     connect_error_ = ok.error().message;
   }
+  if (connect_error_.empty()) connect_error_ = "none of its addresses is of our device's kind";
   broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + connect_error_ + "."});
 }
 
-Status VerbsConnection::start_resolving(const NetworkAddress& address) {
+Status VerbsConnection::start_resolving(const Route& route) {
   id_.reset();
   rdma_cm_id* id = nullptr;
   if (rdma_create_id(core_.events(), &id, static_cast<Notified*>(this), RDMA_PS_TCP) != 0) {
     return fail(Errc::exhausted, "no more ids of the connection manager: " + text_of(errno));
   }
   id_.reset(id);
-  std::vector<NetworkAddress> source;
-  if (!core_.settings().bind_address.empty()) {
-    auto found = addresses_of({core_.settings().bind_address, 0}, true);
-    if (!found)
-      return fail(Errc::bad_config, "bind_address " + core_.settings().bind_address + " is no numeric address");
-    source = std::move(*found);
-  }
-  auto to = address;
+  auto from = route.from;
+  auto to = route.to;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(connect_deadline_ - Clock::now()).count();
   const int wait = static_cast<int>(std::clamp<std::int64_t>(left, 1, 60'000));
-  if (rdma_resolve_addr(id, source.empty() ? nullptr : source.front().get(), to.get(), wait) != 0) {
+  if (rdma_resolve_addr(id, from ? from->get() : nullptr, to.get(), wait) != 0) {
     return fail(Errc::unreachable, "no RDMA device leads there: " + text_of(errno));
   }
   return {};
@@ -134,7 +163,7 @@ Greeting VerbsConnection::greeting() const {
 }
 
 /// The receives are there before anybody can send: posting works from the queue pair's first state on.
-Status VerbsConnection::make_queue_pair(std::uint64_t group) {
+Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t count) {
   const Greeting ours = greeting();
   depth_ = ours.receive_depth;
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
@@ -145,7 +174,7 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   };
   // Windows: of payloads that are fetched, of places, of the landing room.
   const std::uint32_t places = std::min(core_.settings().places_max, kPlacesMax);
-  auto device = core_.device_of(id_->verbs, depth_ + sends_with(core_.settings().windows_max + places + 1));
+  auto device = core_.device_of(id_->verbs, count * (depth_ + sends_with(core_.settings().windows_max + places + 1)));
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   const bool has_windows = device_->windows() > 0;
@@ -155,37 +184,34 @@ Status VerbsConnection::make_queue_pair(std::uint64_t group) {
   auto domain = device_->domain_of(group);
   if (!domain) return std::unexpected(domain.error());
   domain_ = std::move(*domain);
-  if (auto ok = device_->reserve(depth_ + sends); !ok) return ok;
-  reserved_ = depth_ + sends;
-  ibv_qp_init_attr wanted{};
-  wanted.qp_context = nullptr;
-  wanted.send_cq = wanted.recv_cq = device_->completion_queue();
-  wanted.qp_type = IBV_QPT_RC;
-  wanted.sq_sig_all = 0;
-  wanted.cap = {.max_send_wr = sends,
-                .max_recv_wr = depth_,
-                .max_send_sge = SendList::kGathered,
-                .max_recv_sge = 1,
-                .max_inline_data = core_.settings().inline_bytes};
-  if (rdma_create_qp(id_.get(), domain_->get(), &wanted) != 0) {
-    wanted.cap.max_inline_data = 0;  // some devices have none
-    if (rdma_create_qp(id_.get(), domain_->get(), &wanted) != 0) {
-      return fail(Errc::exhausted, "RDMA device " + device_->name() + " makes no queue pair: " + text_of(errno));
+  if (auto ok = device_->reserve(count * (depth_ + sends)); !ok) return ok;
+  reserved_ = count * (depth_ + sends);
+  const QueuePair::Wanted wanted{.domain = domain_->get(),
+                                 .completions = device_->completion_queue(),
+                                 .sends = sends,
+                                 .receives = depth_,
+                                 .inline_bytes = core_.settings().inline_bytes,
+                                 .extended = core_.settings().extended_posting && !device_->is_software_roce()};
+  inline_bytes_ = core_.settings().inline_bytes;
+  pairs_.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    QueuePair pair;
+    pair.index = i;
+    if (auto ok = i == 0 ? pair.make_first(*id_, wanted) : pair.make_further(wanted); !ok) {
+      return fail(Errc::exhausted, "RDMA device " + device_->name() + " makes " + ok.error().message);
     }
+    inline_bytes_ = std::min(inline_bytes_, pair.inline_bytes());
+    pairs_.push_back(std::move(pair));
+    ++core_.statistics.queue_pairs;
+    if (pairs_.back().extended()) ++core_.statistics.queue_pairs_extended;
   }
-  queue_pair_ = id_->qp;
   windows_.open(*domain_->get(), device_->windows(), core_.statistics);
-  landing_window_.open(*domain_->get(), core_.statistics);
+  for (Window& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
   places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
-  ++core_.statistics.queue_pairs;
-  inline_bytes_ = std::min(wanted.cap.max_inline_data, core_.settings().inline_bytes);
-  auto rings = Rings::make(*domain_, depth_, ours.message_bytes, depth_, ours.message_bytes);
+  auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes, depth_, ours.message_bytes);
   if (!rings) return std::unexpected(rings.error());
   rings_ = std::move(*rings);
-  to_post_.reserve(depth_);
-  for (std::uint32_t i = 0; i < depth_; ++i) to_post_.push_back(i);
-  post_receives();
-  consumed_ = 0;  // these were not consumed before
+  post_first_receives(pairs_.front());
   return {};
 }
 
@@ -210,8 +236,9 @@ void VerbsConnection::set_up_sending(const Greeting& theirs) {
 
 Status VerbsConnection::start_connecting() {
   if (const auto* first = queue_.first()) claimed_group_ = first->header.group;
-  if (auto ok = make_queue_pair(claimed_group_); !ok) return ok;
-  Greeting ours = greeting();
+  if (auto ok = make_queue_pairs(claimed_group_, pairs_wanted()); !ok) return ok;
+  first_packet_ = new_first_packet();
+  Greeting ours = greeting_with_pairs();
   ours.group = claimed_group_;
   if (const auto* first = queue_.first()) ours.lane = first->header.lane;
   rdma_conn_param wanted = parameters(ours);
@@ -222,16 +249,20 @@ Status VerbsConnection::start_connecting() {
 void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::uint8_t reads,
                              std::function<void()> accepted) {
   state_ = State::accepting;
+  accepted_here_ = true;
   id_ = std::move(id);
   id_->context = static_cast<Notified*>(this);
   accepted_ = std::move(accepted);
   claimed_group_ = theirs.group;
   claimed_by_peer_ = true;
   set_timer(Clock::now() + kAcceptLimit);
-  auto ok = make_queue_pair(claimed_group_);
+  const auto offered = static_cast<std::uint32_t>(std::ranges::count_if(theirs.further, [](auto n) { return n != 0; }));
+  auto ok = make_queue_pairs(claimed_group_, std::min(pairs_wanted(), offered + 1));
+  first_packet_ = new_first_packet();
+  if (ok) ok = join_pairs(theirs);
   if (ok) {
     set_up_sending(theirs);
-    const Greeting ours = greeting();
+    const Greeting ours = greeting_with_pairs();
     rdma_conn_param answer = parameters(ours);
     answer.responder_resources = std::min<std::uint8_t>(reads, static_cast<std::uint8_t>(device_->reads_max()));
     if (rdma_accept(id_.get(), &answer) == 0) return;
@@ -264,6 +295,8 @@ void VerbsConnection::notice(const Notice& notice) {
           return broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
         }
         set_up_sending(theirs);
+        if (auto ok = join_pairs(theirs); !ok)
+          return broken({Errc::io, "cannot connect to " + peer_ + ": " + ok.error().message + "."});
       }
       return opened();
     }

@@ -1,5 +1,6 @@
 #include "verbs/verbs_connection.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -62,12 +63,12 @@ void VerbsConnection::probe() {
   if (period <= Duration::zero()) return;
   set_timer(Clock::now() + period);
   if (std::exchange(heard_, false) || probing_ || broken_) return;
-  SendList list;
-  ibv_send_wr& work = list.add(next_work(WorkKind::probe));
+  QueuePair& pair = pairs_.front();
+  ibv_send_wr& work = pair.list.add(next_work(WorkKind::probe, pair));
   work.opcode = IBV_WR_RDMA_WRITE;
   work.send_flags = IBV_SEND_SIGNALED;
   probing_ = true;
-  static_cast<void>(post(list));
+  static_cast<void>(post(pair));
 }
 
 Status VerbsConnection::reach(std::span<const std::byte> memory) {
@@ -104,7 +105,7 @@ void VerbsConnection::broken(Error error) {
 void VerbsConnection::turn() {
   if (state_ == State::closed) return;
   const ConnectionPtr alive = self();
-  if (early_ && state_ == State::accepting) opened();
+  if (spoken_early_ && state_ == State::accepting) opened();
   if (last_sent_) return close();
   // What arrived before the end is served before it: the end may be told sooner than the last completions were taken.
   if (broken_) core_.take_all_completions();
@@ -123,7 +124,7 @@ void VerbsConnection::turn() {
 }
 
 void VerbsConnection::tell_sent() {
-  while (const auto done = queue_.take_done(retired_)) {
+  while (const auto done = queue_.take_done([this](std::uint32_t on) { return pairs_[on].retired; })) {
     if (!done->cookie || !serving() || handler_ == nullptr) continue;
     core_.count_callback();
     handler_->on_sent(*channel_, *done->cookie);
@@ -148,16 +149,16 @@ void VerbsConnection::tear_down() {
   accepted_ = nullptr;
   clear_timer();
   core_.leave(number_);
-  if (queue_pair_ != nullptr) {
+  if (!pairs_.empty()) {
     rdma_disconnect(
-        id_.get());    // tells the peer; if it is told already, or was never there, that is an error that says so
-    windows_.close();  // before the queue pair, and before the registrations that they are bound to
-    landing_window_.close();
+        id_.get());  // tells the peer; if it is told already, or was never there, that is an error that says so
+    for (QueuePair& pair : pairs_) pair.stop();
+    windows_.close();  // before the queue pairs, and before the registrations that they are bound to
+    for (Window& window : landing_windows_) window.close();
     places_.close();
     landing_.close();
-    rdma_destroy_qp(id_.get());
-    queue_pair_ = nullptr;
-    --core_.statistics.queue_pairs;
+    core_.statistics.queue_pairs -= pairs_.size();
+    pairs_.clear();
   }
   id_.reset();
   if (device_) device_->give_back(reserved_);
@@ -171,8 +172,9 @@ void VerbsConnection::tear_down() {
 }
 
 bool VerbsConnection::uses(const ibv_context* context, std::uint32_t queue_pair) const noexcept {
-  return queue_pair_ != nullptr && queue_pair_->context == context &&
-         (queue_pair == 0 || queue_pair_->qp_num == queue_pair);
+  if (pairs_.empty() || pairs_.front().get()->context != context) return false;
+  return queue_pair == 0 ||
+         std::ranges::any_of(pairs_, [&](const QueuePair& pair) { return pair.get()->qp_num == queue_pair; });
 }
 
 void VerbsConnection::device_failed(const std::string& what) {

@@ -1,13 +1,32 @@
 #pragma once
-// One connection over a reliable queue pair: opening (verbs_connect.cc), receiving (verbs_receive.cc) and what the peer
-// may write here (verbs_places.cc), sending (verbs_send.cc), ending (verbs_connection.cc).
+// One connection over a reliable queue pair, or several: opening (verbs_connect.cc, verbs_pairs.cc), receiving
+// (verbs_receive.cc) and what the peer may write here (verbs_places.cc), sending (verbs_send.cc), ending
+// (verbs_connection.cc).
 //
-// Why a receive is always posted before it can be needed. Let D be the receives that the other side posted before the
-// connection was there (its Greeting). Every message takes one, and so does a payload that is written to its place,
-// which counts as a message here; every message also tells how many of the other side's were consumed, which it counts
-// only after their receives were posted anew (those that a write took are, at once: their buffers were not used). So
-//     posted there = D + consumed there,   needed there = sent here,   and sent - (consumed, as told) <= D
-// is all that has to be kept, and may_send() keeps it: told is never more than consumed.
+// Several queue pairs. They are alike: a message goes through any of them, whole, and so does a payload, by one work
+// request. Order is the numbers': each message, and each write that tells of itself, has the number of all before it,
+// in its prefix or its immediate. What comes is taken in the order of the numbers, and what comes too early waits
+// (came()). So a payload is never seen before it is whole: its word is the completion of the very request that wrote
+// it, and a device completes that on the other side only when all of it is there. And it is never seen before what
+// was sent before it, whichever queue pair that took. Rights are windows', and a window is one queue pair's: so what
+// tells a place or room goes through the queue pair by which it is to be written, right behind the bind. Payloads that
+// are fetched, the probe and the last message stay with the first queue pair; the last message waits until nothing is
+// outstanding on the others. A queue pair that fails ends the connection, whichever it is.
+//
+// The accepting side has its further queue pairs ready before it accepts, the connecting side before it sends anything;
+// so the first side may use them at once, the other one once something has come.
+//
+// Why a receive is always posted before it can be needed. Let D be the receives that the other side posted, on each
+// queue pair, before the connection was there (its Greeting). Every message takes one, and so does a payload that is
+// written to its place, which counts as a message here; every message also tells how many of the other side's were
+// consumed, which it counts only after their receives were posted anew, on the same queue pair (those that a write took
+// are, when its turn has come: their buffers were not used). So on queue pair q
+//     posted there = D + consumed there(q),   needed there = sent here(q).
+// The sum over all q of sent(q) - consumed(q) is sent - consumed, and none of them is negative. So no one of them is
+// more than D as long as
+//     sent - (consumed, as told) <= D
+// which is all that has to be kept, and may_send() keeps it: told is never more than consumed. As nothing is consumed
+// before all that has a lower number has come, the numbers of what can come next are fewer than D apart, too.
 //
 // Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only
 // used by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b
@@ -24,6 +43,7 @@
 #include "verbs/frame_queue.h"
 #include "verbs/landing.h"
 #include "verbs/places.h"
+#include "verbs/queue_pair.h"
 #include "verbs/rings.h"
 #include "verbs/send_list.h"
 #include "verbs/verbs_core.h"
@@ -83,15 +103,29 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   bool dirty = false;
 
  private:
+  struct Route {
+    std::optional<NetworkAddress> from;
+    NetworkAddress to;
+  };
   enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, closed };
   /// A message, or a payload that was written without one.
   struct Arrived {
     enum class Where : std::uint8_t { ring, cell, place };
     Where where = Where::ring;
+    std::uint32_t queue_pair = 0;     // by which it came
     std::uint32_t index = 0;          // there
     std::uint32_t bytes = 0;          // of the message
     std::uint32_t payload_bytes = 0;  // in the cell, until it is served
     std::uint32_t revoking = 0;       // windows_.revoking() behind what it acknowledges
+  };
+  /// A receive that was used, as its completion tells.
+  struct Came {
+    bool here = false;
+    bool written = false;  // by a write, with this immediate; else by a send
+    std::uint32_t queue_pair = 0;
+    std::uint32_t index = 0;  // the receive
+    std::uint32_t immediate = 0;
+    std::uint32_t bytes = 0;
   };
 
   // verbs_connection.cc
@@ -115,17 +149,33 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   // verbs_connect.cc
   void found_addresses(Result<std::vector<NetworkAddress>> found);
   void try_next_address();
-  Status start_resolving(const NetworkAddress& address);
+  [[nodiscard]] Result<std::vector<NetworkAddress>> sources() const;
+  Status start_resolving(const Route& route);
   Status start_connecting();
-  Status make_queue_pair(std::uint64_t group);
+  Status make_queue_pairs(std::uint64_t group, std::uint32_t count);
   void set_up_sending(const Greeting& theirs);
   void opened();
   void connect_failed(const std::string& why);
   [[nodiscard]] rdma_conn_param parameters(const Greeting& ours) const;
   [[nodiscard]] Greeting greeting() const;
+  [[nodiscard]] Greeting greeting_with_pairs() const;
+
+  // verbs_pairs.cc
+  [[nodiscard]] std::uint32_t pairs_wanted() const noexcept;
+  Status join_pairs(const Greeting& theirs);
+  [[nodiscard]] bool others_quiet() const noexcept;
+  /// The accepting side waits with the further ones until the peer's are ready, which it shows by saying anything.
+  [[nodiscard]] bool may_use_all() const noexcept { return !accepted_here_ || came_ > 0; }
+  /// Bits of room_untold_.
+  [[nodiscard]] std::uint32_t tellable_room() const noexcept {
+    return may_use_all() ? room_untold_ : room_untold_ & 1U;
+  }
+  void came(const Came& what);
+  [[nodiscard]] std::optional<std::uint32_t> early_by(const Came& what);
 
   // verbs_receive.cc
-  void received(std::uint32_t index, std::uint32_t bytes);
+  void take(const Came& what);
+  void received(const Came& what);
   bool take_news(const MessagePrefix& prefix, std::size_t bytes);
   void arrived(const Arrived& what);
   void serve();
@@ -140,22 +190,31 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   bool fetched();
   bool corrupt(const std::string& why);
   void discard_arrived();
+  [[nodiscard]] std::span<std::byte> receive(std::uint32_t queue_pair, std::uint32_t index) const noexcept {
+    return rings_.receive(queue_pair * depth_ + index);
+  }
   void post_receives();
+  void post_receives(QueuePair& pair);
+  void post_first_receives(QueuePair& pair);
   void completion_failed(const ibv_wc& completion);
-  void retire(std::uint32_t index);
+  void retire(QueuePair& pair, std::uint32_t index);
   [[nodiscard]] bool awaits_revocation() const noexcept;
 
   // verbs_places.cc
-  void written(std::uint32_t index, std::uint32_t immediate, std::uint32_t bytes);
-  void cell_written(const CellImmediate& said, std::uint32_t bytes);
-  void place_written(const PlaceImmediate& said, std::uint32_t bytes);
+  void written(const Came& what);
+  void cell_written(const CellImmediate& said, const Came& what);
+  void place_written(const PlaceImmediate& said, const Came& what);
   bool serve_place();
   bool serve_cell();
   [[nodiscard]] bool awaits_withdrawal(const FrameHeader& header);
   void revoke_places();
+  void revoke_places(QueuePair& pair);
   bool learn_place(const RecordHead& head, const RemotePayload& where);
-  [[nodiscard]] std::optional<std::size_t> tell_room(std::span<std::byte> rest, SendList& list);
-  [[nodiscard]] std::optional<std::size_t> tell_place(std::span<std::byte> rest, SendList& list);
+  [[nodiscard]] bool has_untold_room(const QueuePair& pair) const noexcept {
+    return (room_untold_ >> pair.index & 1U) != 0;
+  }
+  [[nodiscard]] std::optional<std::size_t> tell_room(std::span<std::byte> rest, QueuePair& pair);
+  [[nodiscard]] std::optional<std::size_t> tell_place(std::span<std::byte> rest, QueuePair& pair);
 
   // verbs_send.cc
   [[nodiscard]] bool may_send() const noexcept;
@@ -164,19 +223,21 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   [[nodiscard]] bool is_eager(std::size_t payload_bytes) const noexcept;
   enum class Way : std::uint8_t { in_message, fetched, to_cell, to_place };
   [[nodiscard]] Way way_of(const FrameQueue::Frame& frame) const noexcept;
-  [[nodiscard]] std::uint64_t next_work(WorkKind kind) noexcept;
-  bool post(SendList& list);
+  [[nodiscard]] std::uint64_t next_work(WorkKind kind, QueuePair& pair) noexcept;
+  bool post(QueuePair& pair);
   bool post_messages();
-  bool add_message(SendList& list);
-  bool add_cell(FrameQueue::Frame& frame, SendList& list);
-  bool add_place(FrameQueue::Frame& frame, SendList& list);
-  bool register_local(FrameQueue::Frame& frame);
-  [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message, SendList& list);
-  [[nodiscard]] std::optional<std::size_t> write_news(std::span<std::byte> message, std::size_t kept, SendList& list);
+  bool post_lists();
+  [[nodiscard]] QueuePair& pair_for(Way way, const FrameQueue::Frame* frame) noexcept;
+  bool add_message(QueuePair& pair);
+  bool add_cell(FrameQueue::Frame& frame, QueuePair& pair);
+  bool add_place(FrameQueue::Frame& frame, QueuePair& pair);
+  bool register_local(FrameQueue::Frame& frame, QueuePair& pair);
+  [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message, QueuePair& pair);
+  [[nodiscard]] std::optional<std::size_t> write_news(std::span<std::byte> message, std::size_t kept, QueuePair& pair);
   void write_prefix(std::span<std::byte> message, std::size_t used, std::uint32_t flags) noexcept;
   [[nodiscard]] std::optional<std::size_t> write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
-                                                       SendList& list);
-  [[nodiscard]] Result<std::uint32_t> offer(FrameQueue::Frame& frame, SendList& list);
+                                                       QueuePair& pair);
+  [[nodiscard]] Result<std::uint32_t> offer(FrameQueue::Frame& frame, QueuePair& pair);
   void end_offers(std::uint32_t count);
 
   VerbsCore& core_;
@@ -195,7 +256,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   // opening
   Endpoint to_;
   TimePoint connect_deadline_{};
-  std::deque<NetworkAddress> addresses_;
+  std::deque<Route> routes_;  // to be tried
   std::string connect_error_;
   std::function<void()> accepted_;
   std::uint64_t claimed_group_ = 0;
@@ -204,11 +265,16 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::shared_ptr<Device> device_;
   std::shared_ptr<Domain> domain_;
   ConnectionIdPtr id_;
-  ibv_qp* queue_pair_ = nullptr;  // the id's
-  std::uint32_t reserved_ = 0;    // in the device's completion queue
+  std::vector<QueuePair> pairs_;    // the first is the id's
+  std::uint32_t reserved_ = 0;      // in the device's completion queue
+  std::uint32_t first_packet_ = 0;  // on further ones
+  bool accepted_here_ = false;      // and not connected
   Rings rings_;
 
   // receiving
+  std::uint32_t came_ = 0;                   // messages, in the order of their numbers
+  std::array<Came, kNumberMask + 1> early_;  // by number: those that wait for one before them
+  std::uint32_t early_count_ = 0;
   std::deque<Arrived> arrived_;
   std::size_t read_to_ = 0;     // within the first arrived message
   std::size_t record_end_ = 0;  // of the frame that is being read
@@ -224,10 +290,9 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   bool failed_ = false;         // the queue pair, its port or its device
   std::uint32_t consumed_ = 0;  // messages
   std::uint32_t fetched_count_ = 0;
-  std::vector<std::uint32_t> to_post_;  // receives to be posted anew
   Landing landing_;
-  Window landing_window_;
-  bool room_untold_ = false;  // the peer does not know of it yet
+  std::array<Window, kQueuePairsMax> landing_windows_;
+  std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer has not been told of it yet
   Places places_;
   std::optional<std::uint32_t> withdrawing_;  // a place whose frame has come in another way, and is not served yet
 
@@ -246,16 +311,13 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::uint32_t consumed_told_ = 0;
   std::uint32_t fetched_told_ = 0;
   std::uint32_t freed_told_ = 0;
-  std::uint32_t posted_ = 0;   // work requests on the send queue
-  std::uint32_t retired_ = 0;  // of them
-  std::uint32_t since_signal_ = 0;
-  bool writes_in_list_ = false;  // that is being made
+  std::uint32_t told_on_ = 0;  // the queue pair whose places were told last
   std::uint32_t inline_bytes_ = 0;
   std::uint32_t reads_max_ = 1;
-  bool last_posted_ = false;  // our last message; nothing follows
-  bool last_sent_ = false;    // and the peer's device has it
-  bool early_ = false;        // a message came before the connection manager's word that it is open
-  std::uint32_t depth_ = 0;   // receives posted here, and places in the send ring
+  bool last_posted_ = false;   // our last message; nothing follows
+  bool last_sent_ = false;     // and the peer's device has it
+  bool spoken_early_ = false;  // a message came before the connection manager's word that it is open
+  std::uint32_t depth_ = 0;    // receives posted here, and places in the send ring
 
   std::jthread look_up_;  // last: it uses the others
 };

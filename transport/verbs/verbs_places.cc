@@ -24,7 +24,7 @@ void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_by
   } catch (const std::bad_alloc&) {
     return;  // what would have come into it comes as ever
   }
-  room_untold_ = true;
+  room_untold_ = (1U << pairs_.size()) - 1;
   core_.make_dirty(self());
 }
 
@@ -46,24 +46,24 @@ constexpr std::size_t kToldBytes = sizeof(RecordHead) + sizeof(RemotePayload);
 
 /// A record, and what must be done before it is sent: so many bytes; 0: there is no room for it. Nothing: the
 /// connection is broken.
-std::optional<std::size_t> VerbsConnection::tell_room(std::span<std::byte> rest, SendList& list) {
-  if (rest.size() < kToldBytes || list.room() < 2) return 0;
-  ibv_send_wr* const bind = binds_max_ > 0 ? &list.add(next_work(WorkKind::bind)) : nullptr;
-  const auto where = landing_.open(domain_->registrations(), landing_window_, bind);
+std::optional<std::size_t> VerbsConnection::tell_room(std::span<std::byte> rest, QueuePair& pair) {
+  if (rest.size() < kToldBytes || pair.list.room() < 2) return 0;
+  ibv_send_wr* const bind = binds_max_ > 0 ? &pair.list.add(next_work(WorkKind::bind, pair)) : nullptr;
+  const auto where = landing_.open(domain_->registrations(), landing_windows_[pair.index], bind);
   if (!where) {
     broken(where.error());
     return std::nullopt;
   }
   put(rest, RecordHead{.kind = RecordKind::room, .payload_bytes = landing_.payload_bytes(), .header = {}});
   put(rest.subspan(sizeof(RecordHead)), *where);
-  room_untold_ = false;
+  room_untold_ &= ~(1U << pair.index);
   return kToldBytes;
 }
 
-std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest, SendList& list) {
-  if (rest.size() < kToldBytes || list.room() < 2) return 0;
-  ibv_send_wr* const bind = places_.takes_work() ? &list.add(next_work(WorkKind::bind)) : nullptr;
-  const auto told = places_.tell(domain_->registrations(), bind);
+std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest, QueuePair& pair) {
+  if (rest.size() < kToldBytes || pair.list.room() < 2) return 0;
+  ibv_send_wr* const bind = places_.takes_work() ? &pair.list.add(next_work(WorkKind::bind, pair)) : nullptr;
+  const auto told = places_.tell(domain_->registrations(), pair.index, bind);
   if (!told) {
     broken(told.error());
     return std::nullopt;
@@ -78,10 +78,11 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
 /// What the other side tells of its own.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
   read_to_ = record_end_;
+  const std::uint32_t by = arrived_.front().queue_pair;
   if (head.kind == RecordKind::room)
-    return landing_there_.open(where, head.payload_bytes) || corrupt("of a room that cannot be");
+    return landing_there_.open(where, head.payload_bytes, by) || corrupt("of a room that cannot be");
   const auto header = decode(head.header);
-  if (!header || header->payload_bytes != head.payload_bytes || !places_there_.add(*header, where))
+  if (!header || header->payload_bytes != head.payload_bytes || !places_there_.add({*header, where, by}))
     return corrupt("of a place that cannot be");
   return true;
 }
@@ -89,52 +90,59 @@ bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& w
 // ---- what was written
 
 /// Marks what has happened, as completed() does. The receive was needed to hear of it; its buffer is as it was.
-void VerbsConnection::written(std::uint32_t index, std::uint32_t immediate, std::uint32_t bytes) {
-  ++core_.statistics.messages_received;
-  to_post_.push_back(index);
-  const std::uint32_t said = ntohl(immediate);
-  if ((said & kCellFlag) != 0) {
-    cell_written(cell_of(said), bytes);
+void VerbsConnection::written(const Came& what) {
+  pairs_[what.queue_pair].to_receive.push_back(what.index);
+  if ((what.immediate & kCellFlag) != 0) {
+    cell_written(cell_of(what.immediate), what);
   } else {
-    place_written(place_of(said), bytes);
+    place_written(place_of(what.immediate), what);
   }
 }
 
-void VerbsConnection::cell_written(const CellImmediate& said, std::uint32_t bytes) {
+void VerbsConnection::cell_written(const CellImmediate& said, const Came& what) {
+  const std::uint32_t bytes = what.bytes;
   const bool fits = said.message_bytes >= sizeof(MessagePrefix) && said.message_bytes <= kCellMessageBytes &&
                     bytes >= said.message_bytes && bytes - said.message_bytes <= landing_.payload_bytes();
-  const auto cell = fits ? landing_.arrived(said.number) : std::nullopt;
+  const auto cell = fits ? landing_.arrived(said.cell) : std::nullopt;
   if (!cell) return static_cast<void>(corrupt("a payload where it has no room"));
   MessagePrefix prefix;
   std::memcpy(&prefix, landing_.message(*cell, said.message_bytes).data(), sizeof prefix);
   if (!take_news(prefix, said.message_bytes)) return;
   arrived({.where = Arrived::Where::cell,
+           .queue_pair = what.queue_pair,
            .index = *cell,
            .bytes = prefix.bytes,
            .payload_bytes = bytes - said.message_bytes,
            .revoking = windows_.revoking()});
 }
 
-void VerbsConnection::place_written(const PlaceImmediate& said, std::uint32_t bytes) {
-  if (!places_.written(said.number, bytes)) return static_cast<void>(corrupt("a payload to a place that it has not"));
+void VerbsConnection::place_written(const PlaceImmediate& said, const Came& what) {
+  if (!places_.written(said.place, what.queue_pair, what.bytes))
+    return static_cast<void>(corrupt("a payload to a place that it has not"));
   const MessagePrefix news{.consumed = peer_consumed_ + ((said.consumed - peer_consumed_) & kConsumedMask),
                            .fetched = peer_fetched_,
                            .freed = landing_there_.whole_count(said.freed, kFreedMask),
                            .bytes = sizeof(MessagePrefix)};
   if (!take_news(news, sizeof news)) return;
-  arrived({.where = Arrived::Where::place, .index = said.number, .revoking = windows_.revoking()});
+  arrived({.where = Arrived::Where::place,
+           .queue_pair = what.queue_pair,
+           .index = said.place,
+           .revoking = windows_.revoking()});
 }
 
 /// The rights to what was written end before it is served.
 void VerbsConnection::revoke_places() {
-  while (places_.has_to_revoke()) {
-    SendList list;
-    while (places_.has_to_revoke() && list.room() > 0) {
-      ibv_send_wr& work = list.add(next_work(WorkKind::revoke));
-      places_.revoke(work, posted_);
+  for (QueuePair& pair : pairs_) revoke_places(pair);
+}
+
+void VerbsConnection::revoke_places(QueuePair& pair) {
+  while (places_.has_to_revoke(pair.index)) {
+    while (places_.has_to_revoke(pair.index) && pair.list.room() > 0) {
+      ibv_send_wr& work = pair.list.add(next_work(WorkKind::revoke, pair));
+      places_.revoke(pair.index, work, pair.posted);
     }
-    list.last().send_flags = IBV_SEND_SIGNALED;
-    if (!post(list)) return;
+    pair.list.last().send_flags = IBV_SEND_SIGNALED;
+    if (!post(pair)) return;
   }
 }
 

@@ -1,4 +1,6 @@
 // Receiving: messages in their order, frames in theirs; large payloads are fetched straight to their place.
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -45,11 +47,14 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   if (work.kind == WorkKind::read) --reading_;
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
   if (work.kind == WorkKind::receive) {
-    if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-      return written(work.index, completion.imm_data, completion.byte_len);
-    return received(work.index, completion.byte_len);
+    return came({.here = true,
+                 .written = completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM,
+                 .queue_pair = work.queue_pair,
+                 .index = work.index,
+                 .immediate = ntohl(completion.imm_data),
+                 .bytes = completion.byte_len});
   }
-  retire(work.index);
+  retire(pairs_[work.queue_pair], work.index);
   switch (work.kind) {
     case WorkKind::last_send:
       last_sent_ = true;
@@ -71,11 +76,11 @@ void VerbsConnection::completed(const ibv_wc& completion) {
 }
 
 /// What was posted before it is done too.
-void VerbsConnection::retire(std::uint32_t index) {
-  retired_ += (index - retired_) & kIndexMask;
-  const std::uint32_t revoked = windows_.done_to(retired_);
+void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
+  pair.retired += (index - pair.retired) & kIndexMask;
+  const std::uint32_t revoked = pair.index == 0 ? windows_.done_to(pair.retired) : 0;
   for (std::uint32_t i = 0; i < revoked; ++i) queue_.fetched();
-  if (places_.done_to(retired_) || revoked > 0) core_.make_due(self());
+  if (places_.done_to(pair.index, pair.retired) || revoked > 0) core_.make_due(self());
 }
 
 /// A connection that has failed gives the peer nothing to read any more.
@@ -90,13 +95,25 @@ void VerbsConnection::completion_failed(const ibv_wc& completion) {
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
 }
 
-void VerbsConnection::received(std::uint32_t index, std::uint32_t bytes) {
+void VerbsConnection::take(const Came& what) {
+  ++came_;
   ++core_.statistics.messages_received;
-  if (bytes < sizeof(MessagePrefix)) return static_cast<void>(corrupt("a message without its prefix"));
-  const auto prefix = read_as<MessagePrefix>(rings_.receive(index));
-  if (!take_news(prefix, bytes)) return;
+  if (what.written) {
+    written(what);
+  } else {
+    received(what);
+  }
+}
+
+void VerbsConnection::received(const Came& what) {
+  const auto prefix = read_as<MessagePrefix>(receive(what.queue_pair, what.index));
+  if (!take_news(prefix, what.bytes)) return;
   last_arrived_ = (prefix.flags & kLastMessage) != 0;
-  arrived({.where = Arrived::Where::ring, .index = index, .bytes = prefix.bytes, .revoking = windows_.revoking()});
+  arrived({.where = Arrived::Where::ring,
+           .queue_pair = what.queue_pair,
+           .index = what.index,
+           .bytes = prefix.bytes,
+           .revoking = windows_.revoking()});
 }
 
 /// What a message of so many bytes, or a write instead of one, tells of the other direction. Taken at once, so that a
@@ -119,7 +136,7 @@ bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) 
 
 void VerbsConnection::arrived(const Arrived& what) {
   arrived_.push_back(what);
-  early_ = state_ == State::accepting;
+  spoken_early_ = state_ == State::accepting;
   core_.make_due(self());
 }
 
@@ -141,7 +158,7 @@ bool VerbsConnection::corrupt(const std::string& why) {
 std::span<const std::byte> VerbsConnection::message_of(const Arrived& message) const noexcept {
   return message.where == Arrived::Where::cell
              ? landing_.message(message.index, message.bytes)
-             : std::span<const std::byte>(rings_.receive(message.index)).first(message.bytes);
+             : std::span<const std::byte>(receive(message.queue_pair, message.index)).first(message.bytes);
 }
 
 /// One frame, one word about places, or the end of a message. False: reading must stop.
@@ -169,7 +186,7 @@ bool VerbsConnection::serve_record() {
 bool VerbsConnection::message_over() {
   const Arrived message = arrived_.front();
   if (message.payload_bytes != 0) return corrupt("a payload without its frame");
-  if (message.where == Arrived::Where::ring) to_post_.push_back(message.index);
+  if (message.where == Arrived::Where::ring) pairs_[message.queue_pair].to_receive.push_back(message.index);
   const bool last = last_arrived_ && arrived_.size() == 1;
   arrived_.pop_front();
   read_to_ = 0;
@@ -200,6 +217,8 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
     header_ = *header;
     return serve_cell();
   }
+  if (head.kind == RecordKind::fetch && arrived_.front().queue_pair != 0)
+    return corrupt("an offer through a further queue pair");
   if (!place(*header)) return false;
   if (head.kind == RecordKind::fetch) {
     in_frame_ = true;
@@ -253,26 +272,18 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
 }
 
 void VerbsConnection::fetch_more() {
+  QueuePair& pair = pairs_.front();  // whose other end has the right to
   while (asked_ < destination_.size() && reading_ < reads_max_) {
     const std::size_t piece = std::min<std::size_t>(core_.settings().read_bytes_max, destination_.size() - asked_);
-    ibv_sge to{.addr = reinterpret_cast<std::uintptr_t>(destination_.data() + asked_),
-               .length = static_cast<std::uint32_t>(piece),
-               .lkey = sink_->local_key()};
-    ibv_send_wr work{};
-    work.wr_id = next_work(WorkKind::read);
-    work.sg_list = &to;
-    work.num_sge = 1;
+    ibv_send_wr& work =
+        pair.list.add(next_work(WorkKind::read, pair), destination_.subspan(asked_, piece), sink_->local_key());
     work.opcode = IBV_WR_RDMA_READ;
     work.send_flags = IBV_SEND_SIGNALED;
     work.wr.rdma = {.remote_addr = remote_.address + asked_, .rkey = remote_.key};
-    ibv_send_wr* refused = nullptr;
-    ++core_.statistics.posts;
-    if (const int error = ibv_post_send(queue_pair_, &work, &refused); error != 0) {
-      return broken({Errc::io, "cannot fetch from " + peer_ + ": " + std::strerror(error) + "."});
-    }
     ++reading_;
     asked_ += piece;
   }
+  if (!pair.list.empty()) static_cast<void>(post(pair));
 }
 
 /// The payload is whole. False: reading must stop.
@@ -289,7 +300,7 @@ bool VerbsConnection::fetched() {
 /// acknowledgements come with it.
 void VerbsConnection::discard_arrived() {
   for (const Arrived& one : arrived_) {
-    if (one.where == Arrived::Where::ring) to_post_.push_back(one.index);
+    if (one.where == Arrived::Where::ring) pairs_[one.queue_pair].to_receive.push_back(one.index);
     if (one.where == Arrived::Where::cell) landing_.free(one.index);
   }
   arrived_.clear();
@@ -299,27 +310,32 @@ void VerbsConnection::discard_arrived() {
 
 /// Posted first, and counted as consumed after that.
 void VerbsConnection::post_receives() {
-  if (queue_pair_ == nullptr) return;
+  for (QueuePair& pair : pairs_) {
+    if (!pair.to_receive.empty()) post_receives(pair);
+  }
+}
+
+void VerbsConnection::post_receives(QueuePair& pair) {
   std::array<ibv_recv_wr, kPostedAtOnce> works;
   std::array<ibv_sge, kPostedAtOnce> places;
-  while (!to_post_.empty()) {
-    const std::size_t count = std::min(to_post_.size(), works.size());
+  while (!pair.to_receive.empty()) {
+    const std::size_t count = std::min(pair.to_receive.size(), works.size());
     for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t index = to_post_[to_post_.size() - 1 - i];
-      const auto place = rings_.receive(index);
+      const std::uint32_t index = pair.to_receive[pair.to_receive.size() - 1 - i];
+      const auto place = receive(pair.index, index);
       places[i] = {.addr = reinterpret_cast<std::uintptr_t>(place.data()),
                    .length = static_cast<std::uint32_t>(place.size()),
                    .lkey = rings_.local_key()};
-      works[i] = {.wr_id = WorkId{number_, WorkKind::receive, index}.packed(),
+      works[i] = {.wr_id = WorkId{number_, WorkKind::receive, pair.index, index}.packed(),
                   .next = i + 1 < count ? &works[i + 1] : nullptr,
                   .sg_list = &places[i],
                   .num_sge = 1};
     }
     ibv_recv_wr* refused = nullptr;
-    if (const int error = ibv_post_recv(queue_pair_, works.data(), &refused); error != 0) {
+    if (const int error = ibv_post_recv(pair.get(), works.data(), &refused); error != 0) {
       return broken({Errc::io, "cannot receive from " + peer_ + ": " + std::strerror(error) + "."});
     }
-    to_post_.resize(to_post_.size() - count);
+    pair.to_receive.resize(pair.to_receive.size() - count);
     consumed_ += static_cast<std::uint32_t>(count);
   }
 }

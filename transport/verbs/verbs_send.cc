@@ -1,7 +1,9 @@
 // Sending: frames are gathered into messages, messages into lists that the device gets at once.
 #include <arpa/inet.h>
 
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "verbs/verbs_connection.h"
 
@@ -32,15 +34,15 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
 bool VerbsConnection::may_send() const noexcept {
   if (!running() || last_posted_) return false;
   const std::uint32_t places = consumed_ != consumed_told_ ? peer_depth_ : peer_depth_ - 1;
-  return sent_ - peer_consumed_ < places && posted_ - retired_ < 2 * depth_ + binds_max_;
+  return sent_ - peer_consumed_ < places;
 }
 
 bool VerbsConnection::has_news() noexcept {
   if (may_send_next() || fetched_count_ != fetched_told_) return true;
   if (consumed_ - consumed_told_ >= std::max(1U, depth_ / 2)) return true;
-  if (places_.has_untold() || room_untold_) return true;
+  if (places_.has_untold() || tellable_room() != 0) return true;
   if (landing_.is_open() && landing_.freed() - freed_told_ >= std::max(1U, landing_.cells() / 2)) return true;
-  return state_ == State::flushing && queue_.all_done();
+  return state_ == State::flushing && queue_.all_done() && others_quiet();
 }
 
 /// Whether there is a frame to send that need not wait for a memory window.
@@ -61,107 +63,137 @@ VerbsConnection::Way VerbsConnection::way_of(const FrameQueue::Frame& frame) con
 }
 
 void VerbsConnection::send_turn() {
-  if (!running() || queue_pair_ == nullptr) return;
+  if (!running() || pairs_.empty()) return;
   while (may_send() && has_news() && post_messages()) {
   }
 }
 
-std::uint64_t VerbsConnection::next_work(WorkKind kind) noexcept {
-  return WorkId{number_, kind, ++posted_}.packed();
+std::uint64_t VerbsConnection::next_work(WorkKind kind, QueuePair& pair) noexcept {
+  return WorkId{number_, kind, pair.index, ++pair.posted}.packed();
 }
 
-bool VerbsConnection::post(SendList& list) {
+bool VerbsConnection::post(QueuePair& pair) {
   ++core_.statistics.posts;
-  if (const int error = list.post(queue_pair_); error != 0) {
+  if (const int error = pair.post(); error != 0) {
     broken({Errc::io, "cannot send to " + peer_ + ": " + std::strerror(error) + "."});
     return false;
   }
   return true;
 }
 
-/// One list of messages, each behind the windows that it tells of. False: the connection is broken.
+/// Where the next message or write goes.
+QueuePair& VerbsConnection::pair_for(Way way, const FrameQueue::Frame* frame) noexcept {
+  if (pairs_.size() == 1) return pairs_.front();
+  if (way == Way::to_place) return pairs_[places_there_.find(frame->header)->queue_pair];
+  if (way == Way::to_cell) return pairs_[landing_there_.next_queue_pair()];
+  // A message. What it tells of the room is for its own queue pair; places are spread, as what is written to them will
+  // be. The accepting side waits with that until the other one's are ready, which it shows by saying anything.
+  if (way == Way::fetched || !may_use_all()) return pairs_.front();
+  if (room_untold_ != 0) return pairs_[static_cast<std::size_t>(std::countr_zero(room_untold_))];
+  if (!places_.has_untold()) return pairs_.front();
+  told_on_ = (told_on_ + 1) % static_cast<std::uint32_t>(pairs_.size());
+  return pairs_[told_on_];
+}
+
+/// Lists of messages, each behind the windows that it tells of. False: there is no room now, or the connection is
+/// broken.
 bool VerbsConnection::post_messages() {
-  SendList list;
   const std::uint32_t sent_before = sent_;
-  writes_in_list_ = false;
-  while (list.room() >= 2 && may_send() && has_news()) {
-    FrameQueue::Frame* const next = queue_.next();
+  bool ok = true;
+  while (ok && may_send() && has_news()) {
+    FrameQueue::Frame* const next = may_send_next() ? queue_.next() : nullptr;
     const Way way = next != nullptr ? way_of(*next) : Way::in_message;
-    const bool ok = way == Way::to_place  ? add_place(*next, list)
-                    : way == Way::to_cell ? add_cell(*next, list)
-                                          : add_message(list);
-    if (!ok) return false;
+    QueuePair& pair = pair_for(way, next);
+    if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * depth_ + binds_max_) {
+      if (pair.list.empty() && sent_ == sent_before) return false;  // what is outstanding there wakes us
+      break;
+    }
+    ok = way == Way::to_place  ? add_place(*next, pair)
+         : way == Way::to_cell ? add_cell(*next, pair)
+                               : add_message(pair);
+    if (!ok) break;
     ++sent_;
-    if (last_posted_ || ++since_signal_ >= std::max(1U, depth_ / 4)) {
-      list.last().send_flags |= IBV_SEND_SIGNALED;
-      since_signal_ = 0;
+    // Of others than the first all is heard, in the end: see others_quiet().
+    if (pair.index != 0) pair.tells_end = true;
+    if (last_posted_ || ++pair.since_signal >= std::max(1U, depth_ / 4)) {
+      pair.list.last().send_flags |= IBV_SEND_SIGNALED;
+      pair.since_signal = 0;
     }
   }
-  if (list.empty()) return true;
-  if (writes_in_list_) {  // their memory is somebody's, who wants to hear when it is free
-    list.last().send_flags |= IBV_SEND_SIGNALED;
-    since_signal_ = 0;
-  }
   core_.statistics.messages_sent += sent_ - sent_before;
-  if (!post(list)) return false;
+  if (!post_lists() || !ok) return false;
   core_.make_due(self());  // what has left is told
   return true;
 }
 
-bool VerbsConnection::add_message(SendList& list) {
+/// One doorbell for each queue pair that has something to do.
+bool VerbsConnection::post_lists() {
+  bool ok = true;
+  for (QueuePair& pair : pairs_) {
+    if (pair.list.empty()) continue;
+    if (std::exchange(pair.tells_end, false)) {  // its memory is somebody's, who wants to hear when it is free
+      pair.list.last().send_flags |= IBV_SEND_SIGNALED;
+      pair.since_signal = 0;
+    }
+    ok = post(pair) && ok;
+  }
+  return ok;
+}
+
+bool VerbsConnection::add_message(QueuePair& pair) {
   const auto message = rings_.send(sent_ % depth_).first(message_bytes_);
-  const auto used = fill_message(message, list);
+  const auto used = fill_message(message, pair);
   if (!used) return false;
-  ibv_send_wr& work = list.add(next_work(last_posted_ ? WorkKind::last_send : WorkKind::send), message.first(*used),
-                               rings_.local_key());
+  ibv_send_wr& work = pair.list.add(next_work(last_posted_ ? WorkKind::last_send : WorkKind::send, pair),
+                                    message.first(*used), rings_.local_key());
   work.opcode = IBV_WR_SEND;
   if (*used <= inline_bytes_) work.send_flags = IBV_SEND_INLINE;
   return true;
 }
 
 /// The frame's message and its payload, gathered into the peer's next cell.
-bool VerbsConnection::add_cell(FrameQueue::Frame& frame, SendList& list) {
-  if (!register_local(frame)) return false;
+bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
+  if (!register_local(frame, pair)) return false;
   const auto message = rings_.send(sent_ % depth_).first(std::min<std::size_t>(message_bytes_, kCellMessageBytes));
-  auto used = write_news(message, sizeof(RecordHead), list);
+  auto used = write_news(message, sizeof(RecordHead), pair);
   if (!used) return false;
   RecordHead head{.kind = RecordKind::landed, .payload_bytes = frame.header.payload_bytes, .header = {}};
   encode(frame.header, head.header);
   std::memcpy(message.data() + *used, &head, sizeof head);
   *used += sizeof head;
   write_prefix(message, *used, 0);
-  ibv_send_wr& work = list.add(next_work(WorkKind::write), message.first(*used), rings_.local_key());
-  list.gather(work, frame.payload, frame.registration->local_key());
-  landing_there_.write_next(work, static_cast<std::uint32_t>(*used));
-  queue_.written(posted_);
+  ibv_send_wr& work = pair.list.add(next_work(WorkKind::write, pair), message.first(*used), rings_.local_key());
+  pair.list.gather(work, frame.payload, frame.registration->local_key());
+  landing_there_.write_next(work, pair.index, static_cast<std::uint32_t>(*used), sent_);
+  queue_.written(pair.index, pair.posted);
   return true;
 }
 
 /// The payload alone, to where the peer wants it: the number says which it is.
-bool VerbsConnection::add_place(FrameQueue::Frame& frame, SendList& list) {
-  if (!register_local(frame)) return false;
-  const RemotePayload* const there = places_there_.find(frame.header);
-  ibv_send_wr& work = list.add(next_work(WorkKind::write), frame.payload, frame.registration->local_key());
+bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
+  if (!register_local(frame, pair)) return false;
+  const PlacesThere::Place* const there = places_there_.find(frame.header);
+  ibv_send_wr& work = pair.list.add(next_work(WorkKind::write, pair), frame.payload, frame.registration->local_key());
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-  work.wr.rdma = {.remote_addr = there->address, .rkey = there->key};
+  work.wr.rdma = {.remote_addr = there->where.address, .rkey = there->where.key};
   consumed_told_ = consumed_;
   freed_told_ = landing_.freed();
-  work.imm_data =
-      htonl(packed(PlaceImmediate{.number = there->number, .consumed = consumed_told_, .freed = freed_told_}));
+  work.imm_data = htonl(packed(
+      PlaceImmediate{.place = there->where.number, .number = sent_, .consumed = consumed_told_, .freed = freed_told_}));
   places_there_.taken(there);
-  queue_.written(posted_);
+  queue_.written(pair.index, pair.posted);
   return true;
 }
 
 /// Our own device reads it.
-bool VerbsConnection::register_local(FrameQueue::Frame& frame) {
+bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) {
   auto local = domain_->registrations().acquire(frame.payload, Access::local);
   if (!local) {
     broken(std::move(local.error()));
     return false;
   }
   frame.registration = std::move(*local);
-  writes_in_list_ = true;
+  pair.tells_end = true;
   core_.statistics.bytes_written += frame.payload.size();
   ++core_.statistics.frames_sent;
   return true;
@@ -173,33 +205,33 @@ void VerbsConnection::end_offers(std::uint32_t count) {
     for (; count > 0; --count) queue_.fetched();
     return;
   }
+  QueuePair& pair = pairs_.front();
   while (count > 0) {
-    SendList list;
-    for (; count > 0 && list.room() > 0; --count) {
-      ibv_send_wr& work = list.add(next_work(WorkKind::revoke));
-      windows_.revoke(work, posted_);
+    for (; count > 0 && pair.list.room() > 0; --count) {
+      ibv_send_wr& work = pair.list.add(next_work(WorkKind::revoke, pair));
+      windows_.revoke(work, pair.posted);
     }
-    list.last().send_flags = IBV_SEND_SIGNALED;
-    if (!post(list)) return;
+    pair.list.last().send_flags = IBV_SEND_SIGNALED;
+    if (!post(pair)) return;
   }
 }
 
 /// As many frames as it holds. Nothing: the connection is broken.
-std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> message, SendList& list) {
-  auto news = write_news(message, 0, list);
+std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> message, QueuePair& pair) {
+  auto news = write_news(message, 0, pair);
   if (!news) return std::nullopt;
   std::size_t used = *news;
   while (may_send_next()) {
     const Way way = way_of(*queue_.next());
-    if (way != Way::in_message && way != Way::fetched) break;
-    const auto written = write_frame(*queue_.next(), message.subspan(used), list);
+    if (way != Way::in_message && (way != Way::fetched || pair.index != 0)) break;
+    const auto written = write_frame(*queue_.next(), message.subspan(used), pair);
     if (!written) return std::nullopt;
     if (*written == 0) break;
     used += *written;
     ++core_.statistics.frames_sent;
   }
   std::uint32_t flags = 0;
-  if (state_ == State::flushing && queue_.all_done()) {
+  if (state_ == State::flushing && queue_.all_done() && pair.index == 0 && others_quiet()) {
     flags = kLastMessage;
     last_posted_ = true;
     state_ = State::last_words;
@@ -210,11 +242,12 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
 
 /// Behind the prefix's place, what the peer must know of room and places here; `kept` bytes stay free. So many bytes,
 /// or nothing: the connection is broken.
-std::optional<std::size_t> VerbsConnection::write_news(std::span<std::byte> message, std::size_t kept, SendList& list) {
+std::optional<std::size_t> VerbsConnection::write_news(std::span<std::byte> message, std::size_t kept,
+                                                       QueuePair& pair) {
   std::size_t used = sizeof(MessagePrefix);
-  while (room_untold_ || places_.has_untold()) {
+  while (has_untold_room(pair) || places_.has_untold()) {
     const auto rest = message.subspan(used, message.size() - kept - used);
-    const auto written = room_untold_ ? tell_room(rest, list) : tell_place(rest, list);
+    const auto written = has_untold_room(pair) ? tell_room(rest, pair) : tell_place(rest, pair);
     if (!written) return std::nullopt;
     if (*written == 0) break;
     used += *written;
@@ -229,16 +262,17 @@ void VerbsConnection::write_prefix(std::span<std::byte> message, std::size_t use
   prefix.freed = freed_told_ = landing_.freed();
   prefix.bytes = static_cast<std::uint32_t>(used);
   prefix.flags = flags;
+  prefix.number = sent_;
   std::memcpy(message.data(), &prefix, sizeof prefix);
 }
 
 /// So many bytes; 0: it does not fit any more. Nothing: the connection is broken.
 std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
-                                                        SendList& list) {
+                                                        QueuePair& pair) {
   const bool here = is_eager(frame.payload.size());
   const std::size_t body = here ? frame.payload.size() : sizeof(RemotePayload);
   if (rest.size() < sizeof(RecordHead) + aligned(body)) return 0;
-  if (!here && list.room() < 2) return 0;  // a window's place, and the message's
+  if (!here && pair.list.room() < 2) return 0;  // a window's place, and the message's
   RecordHead head{.kind = here ? RecordKind::here : RecordKind::fetch, .payload_bytes = frame.header.payload_bytes};
   encode(frame.header, head.header);
   std::memcpy(rest.data(), &head, sizeof head);
@@ -246,7 +280,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
   if (here) {
     if (!copy_payload({after, body}, frame.payload.data())) return std::nullopt;
   } else {
-    const auto key = offer(frame, list);
+    const auto key = offer(frame, pair);
     if (!key) {
       broken(key.error());
       return std::nullopt;
@@ -260,12 +294,12 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
 }
 
 /// The peer may read this frame's payload with the key; after end_offers() not any more.
-Result<std::uint32_t> VerbsConnection::offer(FrameQueue::Frame& frame, SendList& list) {
+Result<std::uint32_t> VerbsConnection::offer(FrameQueue::Frame& frame, QueuePair& pair) {
   auto source = domain_->registrations().acquire(frame.payload, Access::source);
   if (!source) return std::unexpected(source.error());
   frame.registration = std::move(*source);
   if (!windows_.in_use()) return frame.registration->remote_key();
-  return windows_.bind(frame.payload, *frame.registration, list.add(next_work(WorkKind::bind)));
+  return windows_.bind(frame.payload, *frame.registration, pair.list.add(next_work(WorkKind::bind, pair)));
 }
 
 }  // namespace tributary::transport::verbs

@@ -2,6 +2,7 @@
 // What travels between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it goes in
 // a send, or by a write in front of one payload that lands with it. Little-endian, as all of the protocol.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ struct MessagePrefix {
   std::uint32_t freed = 0;     // cells of the landing room that the other side may write again
   std::uint32_t bytes = 0;     // of the whole message, without a payload in a cell
   std::uint32_t flags = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t number = 0;  // of the message, among all messages and writes of the connection
 };
 static_assert(sizeof(MessagePrefix) == 24);
 inline constexpr std::uint32_t kLastMessage = 1;  // flags: nothing follows, and nothing that comes is read
@@ -46,33 +47,45 @@ struct RemotePayload {
 };
 static_assert(sizeof(RemotePayload) == 16);
 
-// What an RDMA WRITE WITH IMMEDIATE says. Of a cell: where the message begins before the payload, and which cell it is;
-// the rest stands in the message. Of a place, whose payload comes without a message: its number, and what a prefix
-// would have told. The counts are of no more than half of what their bits hold.
+// What an RDMA WRITE WITH IMMEDIATE says: its number, as a message's, and what it has written. Of a cell: where the
+// message begins before the payload, and which cell it is; the rest stands in the message. Of a place, whose payload
+// comes without a message: which, and what a prefix would have told. The counts are of no more than half of what their
+// bits hold.
 struct CellImmediate {
   std::uint32_t message_bytes = 0;  // a multiple of 8
-  std::uint32_t number = 0;         // 16 bits, of all cells that were ever written
+  std::uint32_t cell = 0;           // 16 bits, of all cells that were ever written
+  std::uint32_t number = 0;         // 7 bits
 };
 struct PlaceImmediate {
-  std::uint32_t number = 0;    // 10 bits
-  std::uint32_t consumed = 0;  // 11 bits
+  std::uint32_t place = 0;     // 7 bits
+  std::uint32_t number = 0;    // 7 bits
+  std::uint32_t consumed = 0;  // 7 bits
   std::uint32_t freed = 0;     // 10 bits
 };
 inline constexpr std::uint32_t kCellFlag = 1U << 31U;
-inline constexpr std::uint32_t kConsumedMask = 0x7FF, kFreedMask = 0x3FF, kPlaceMask = 0x3FF, kCellMask = 0xFFFF;
+inline constexpr std::uint32_t kConsumedMask = 0x7F, kFreedMask = 0x3FF, kPlaceMask = 0x7F, kCellMask = 0xFFFF;
+inline constexpr std::uint32_t kNumberMask = 0x7F;
 [[nodiscard]] constexpr std::uint32_t packed(const CellImmediate& said) noexcept {
-  return kCellFlag | ((said.number & kCellMask) << 8U) | (said.message_bytes / 8);
+  return kCellFlag | ((said.number & kNumberMask) << 24U) | ((said.cell & kCellMask) << 8U) | (said.message_bytes / 8);
 }
 [[nodiscard]] constexpr CellImmediate cell_of(std::uint32_t immediate) noexcept {
-  return {.message_bytes = (immediate & 0xFFU) * 8, .number = (immediate >> 8U) & kCellMask};
+  return {.message_bytes = (immediate & 0xFFU) * 8,
+          .cell = (immediate >> 8U) & kCellMask,
+          .number = (immediate >> 24U) & kNumberMask};
 }
 [[nodiscard]] constexpr std::uint32_t packed(const PlaceImmediate& said) noexcept {
-  return ((said.freed & kFreedMask) << 21U) | ((said.consumed & kConsumedMask) << 10U) | (said.number & kPlaceMask);
+  return ((said.freed & kFreedMask) << 21U) | ((said.consumed & kConsumedMask) << 14U) |
+         ((said.number & kNumberMask) << 7U) | (said.place & kPlaceMask);
 }
 [[nodiscard]] constexpr PlaceImmediate place_of(std::uint32_t immediate) noexcept {
-  return {.number = immediate & kPlaceMask,
-          .consumed = (immediate >> 10U) & kConsumedMask,
+  return {.place = immediate & kPlaceMask,
+          .number = (immediate >> 7U) & kNumberMask,
+          .consumed = (immediate >> 14U) & kConsumedMask,
           .freed = (immediate >> 21U) & kFreedMask};
+}
+/// Either's.
+[[nodiscard]] constexpr std::uint32_t number_of(std::uint32_t immediate) noexcept {
+  return (immediate & kCellFlag) != 0 ? cell_of(immediate).number : place_of(immediate).number;
 }
 
 /// A cell of a landing room: room for a message, which ends where the payload begins, then the payload.
@@ -82,7 +95,7 @@ inline constexpr std::size_t kCellAlignment = 64;
   return kCellMessageBytes + ((payload_bytes + kCellAlignment - 1) & ~(kCellAlignment - 1));
 }
 inline constexpr std::uint32_t kCellsMax = 512;   // of one connection
-inline constexpr std::uint32_t kPlacesMax = 256;  // likewise
+inline constexpr std::uint32_t kPlacesMax = 128;  // likewise
 [[nodiscard]] constexpr std::uint64_t room_bytes_for(std::uint32_t payloads, std::uint32_t payload_bytes) noexcept {
   return std::min(payloads, kCellsMax) * std::uint64_t{cell_bytes_for(payload_bytes)};
 }
@@ -96,20 +109,25 @@ inline constexpr std::size_t kRecordAlignment = 8;
   return sizeof(MessagePrefix) + sizeof(RecordHead) + aligned(eager_bytes);
 }
 
+inline constexpr std::uint32_t kQueuePairsMax = 8;  // of one connection
+
 /// Private data of the connection manager's request and reply: what each side's peer must know before the first send.
 /// A request may carry 56 bytes.
 struct Greeting {
-  static constexpr std::uint32_t kMagic = 0x32564254;  // "TBV2"
+  static constexpr std::uint32_t kMagic = 0x33564254;  // "TBV3"
   std::uint32_t magic = kMagic;
-  std::uint32_t receive_depth = 0;  // so many receives are posted
+  std::uint32_t receive_depth = 0;  // so many receives are posted, on each queue pair
   std::uint32_t message_bytes = 0;  // of each
   std::uint32_t lane = 0;           // the claim, in a request
   std::uint64_t group = 0;
+  std::uint32_t first_packet = 0;                           // with whose number this side begins on further queue pairs
+  std::array<std::uint32_t, kQueuePairsMax - 1> further{};  // their numbers; 0: no more of them
 };
-static_assert(sizeof(Greeting) == 24 && sizeof(Greeting) <= 56);
+static_assert(sizeof(Greeting) == 56);
 
-inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 1024;
-static_assert(kDepthMax <= (kConsumedMask + 1) / 2);
+// Depths are at most half of what the numbers' and the counts' bits hold.
+inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 64;
+static_assert(kDepthMax <= (kConsumedMask + 1) / 2 && kDepthMax <= (kNumberMask + 1) / 2);
 inline constexpr std::uint32_t kReadsMax = 16;
 inline constexpr std::uint32_t kEagerBytesMax = 65536;
 
@@ -122,21 +140,23 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
          out.message_bytes <= message_bytes_for(kEagerBytesMax);
 }
 
-/// A work request's number: which connection, what, which one.
+/// A work request's number: which connection, on which of its queue pairs, what, which one.
 enum class WorkKind : std::uint8_t { receive, send, last_send, write, read, bind, revoke, probe };
 struct WorkId {
   std::uint32_t connection = 0;  // 32 bits
   WorkKind kind = WorkKind::receive;
-  std::uint32_t index = 0;  // 24 bits
+  std::uint32_t queue_pair = 0;  // 3 bits
+  std::uint32_t index = 0;       // 24 bits
 
   [[nodiscard]] std::uint64_t packed() const noexcept {
-    return (std::uint64_t{connection} << 32U) | (std::uint64_t{static_cast<std::uint8_t>(kind)} << 24U) |
-           (index & 0xFFFFFFU);
+    return (std::uint64_t{connection} << 32U) | (std::uint64_t{queue_pair} << 29U) |
+           (std::uint64_t{static_cast<std::uint8_t>(kind)} << 24U) | (index & 0xFFFFFFU);
   }
   [[nodiscard]] static WorkId of(std::uint64_t packed) noexcept {
-    return {static_cast<std::uint32_t>(packed >> 32U), static_cast<WorkKind>((packed >> 24U) & 0xFFU),
-            static_cast<std::uint32_t>(packed & 0xFFFFFFU)};
+    return {static_cast<std::uint32_t>(packed >> 32U), static_cast<WorkKind>((packed >> 24U) & 0x1FU),
+            static_cast<std::uint32_t>((packed >> 29U) & 7U), static_cast<std::uint32_t>(packed & 0xFFFFFFU)};
   }
 };
+static_assert(kQueuePairsMax <= 8);
 
 }  // namespace tributary::transport::verbs

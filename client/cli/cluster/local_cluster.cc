@@ -89,6 +89,13 @@ std::string LocalCluster::packet_security() {
   return "\npacket_security: " + std::string(wanted);
 }
 
+/// As many as the ranks ask for: the smaller number of both sides counts.
+std::string LocalCluster::queue_pairs() {
+  const char* const wanted = std::getenv("TRIBUTARY_RDMA_QUEUE_PAIRS");
+  if (wanted == nullptr || *wanted == '\0') return "";
+  return "\nrdma_queue_pairs: " + std::string(wanted);
+}
+
 /// Over RDMA, devices in turn.
 std::string LocalCluster::data_host() const {
   const std::vector<std::string> addresses = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
@@ -135,7 +142,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
       "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
       "\nlisten: \"" + to_string(Endpoint{data_host(), 0}) +
       "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(std::min(settings_.lanes, cores)) +
-      "\nlog_level: " + settings_.log_level + packet_security() + "\n" + settings_.aggregator_settings;
+      "\nlog_level: " + settings_.log_level + packet_security() + queue_pairs() + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
   return {};

@@ -63,6 +63,7 @@ class LocalCluster {
  private:
   [[nodiscard]] static std::string transport();
   [[nodiscard]] static std::string packet_security();
+  [[nodiscard]] static std::string queue_pairs();
   [[nodiscard]] std::string data_host() const;
   struct Daemon {
     std::string name;

@@ -2,7 +2,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "client/cli/doctor/checks.h"
 
@@ -10,16 +9,6 @@ namespace tributary::cli::doctor {
 namespace {
 
 constexpr const char* kNvidia = "0x10de";
-
-std::vector<std::string> parts_of(const std::string& path) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < path.size();) {
-    const std::size_t slash = std::min(path.find('/', at), path.size());
-    if (slash > at) parts.push_back(path.substr(at, slash - at));
-    at = slash + 1;
-  }
-  return parts;
-}
 
 /// Display and 3D controllers of NVIDIA, whether a driver has them or not.
 std::size_t nvidia_devices(const SystemTree& system) {
@@ -29,11 +18,6 @@ std::size_t nvidia_devices(const SystemTree& system) {
     return system.read(folder + "/vendor") == kNvidia &&
            system.read(folder + "/class").value_or("").starts_with("0x03");
   }));
-}
-
-std::optional<std::int64_t> node_of(const SystemTree& system, const std::string& folder) {
-  const auto node = system.number(folder + "/numa_node");
-  return node && *node >= 0 ? node : std::nullopt;  // -1: there is one node only
 }
 
 Finding memory_of(const client::gpu::GpuFacts& gpu, const client::gpu::HostFacts& host, bool rdma) {
@@ -49,15 +33,14 @@ Finding memory_of(const client::gpu::GpuFacts& gpu, const client::gpu::HostFacts
 }
 
 Finding nearest(const SystemTree& system, const client::gpu::GpuFacts& gpu, const std::vector<RdmaPort>& ports) {
-  std::string id = gpu.bus_id;
-  std::ranges::transform(id, id.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  const std::string ours = system.resolved("/sys/bus/pci/devices/" + id);
+  const std::string ours = transport::folder_of_function(system, gpu.bus_id);
   Finding f{.part = "gpu", .what = fmt::format("GPU {} to RDMA", gpu.device)};
   Distance best = Distance::unknown;
   std::string list;
   for (const RdmaPort& port : ports) {
-    const std::string theirs = system.resolved("/sys/class/infiniband/" + port.device + "/device");
-    const Distance d = distance(ours, node_of(system, ours), theirs, node_of(system, theirs));
+    const std::string theirs = transport::folder_of_rdma_device(system, port.device);
+    const Distance d =
+        distance(ours, transport::numa_node_of(system, ours), theirs, transport::numa_node_of(system, theirs));
     best = std::min(best, d);
     list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", port.device, to_string(d));
   }
@@ -82,36 +65,6 @@ std::optional<Finding> iommu(const SystemTree& system) {
 }
 
 }  // namespace
-
-Distance distance(const std::string& one, std::optional<std::int64_t> node_of_one, const std::string& other,
-                  std::optional<std::int64_t> node_of_other) {
-  const auto a = parts_of(one), b = parts_of(other);
-  if (a.empty() || b.empty()) return Distance::unknown;
-  std::size_t shared = 0;
-  while (shared < a.size() && shared < b.size() && a[shared] == b[shared]) ++shared;
-  // sys, devices, pci0000:3a (the root), 0000:3a:00.0 (its port), 0000:3b:00.0 (a switch), ...
-  constexpr std::size_t kRoot = 3, kSwitch = 4;
-  if (shared > kSwitch) return Distance::same_switch;
-  if (shared >= kRoot) return Distance::same_root;
-  if (!node_of_one || !node_of_other) return a[0] == b[0] ? Distance::same_node : Distance::unknown;
-  return *node_of_one == *node_of_other ? Distance::same_node : Distance::other_node;
-}
-
-const char* to_string(Distance distance) noexcept {
-  switch (distance) {
-    case Distance::same_switch:
-      return "below one switch";
-    case Distance::same_root:
-      return "below one root complex";
-    case Distance::same_node:
-      return "in one NUMA node";
-    case Distance::other_node:
-      return "in another NUMA node";
-    case Distance::unknown:
-      return "distance unknown";
-  }
-  return "?";
-}
 
 GpuReport ask_cuda() {
   auto driver = kernels::cuda::open_cuda_driver();

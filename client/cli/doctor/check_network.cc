@@ -95,18 +95,6 @@ Findings check_network(const SystemTree& system) {
   return findings;
 }
 
-std::vector<RdmaPort> active_ports(const SystemTree& system) {
-  std::vector<RdmaPort> ports;
-  for (const std::string& device : system.list("/sys/class/infiniband")) {
-    for (const std::string& number : system.list("/sys/class/infiniband/" + device + "/ports")) {
-      const std::string folder = "/sys/class/infiniband/" + device + "/ports/" + number;
-      if (after_colon(system.read(folder + "/state").value_or("")) != "ACTIVE") continue;
-      ports.push_back({device, std::atoi(number.c_str()), system.read(folder + "/link_layer") == "Ethernet"});
-    }
-  }
-  return ports;
-}
-
 Findings check_rdma(const SystemTree& system, const std::string& wanted) {
   const bool asked_for = wanted.find("verbs") != std::string::npos;
   const auto devices = system.list("/sys/class/infiniband");

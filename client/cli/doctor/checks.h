@@ -7,19 +7,18 @@
 #include <vector>
 
 #include "client/cli/doctor/finding.h"
-#include "client/cli/doctor/system_tree.h"
 #include "client/gpu/path_choice.h"
 #include "tributary/protocol/descriptor.h"
+#include "tributary/transport/rails.h"
 
 namespace tributary::cli::doctor {
 
-/// An RDMA port that is up.
-struct RdmaPort {
-  std::string device;
-  int port = 0;
-  bool ethernet = false;
-};
-[[nodiscard]] std::vector<RdmaPort> active_ports(const SystemTree& system);
+using transport::active_ports;
+using transport::Distance;
+using transport::distance;
+using transport::RdmaPort;
+using transport::SystemTree;
+using transport::to_string;
 
 /// Interfaces and transports. `wanted`: TRIBUTARY_TRANSPORT.
 [[nodiscard]] Findings check_network(const SystemTree& system);
@@ -36,13 +35,6 @@ struct GpuReport {
 };
 [[nodiscard]] GpuReport ask_cuda();
 [[nodiscard]] Findings check_gpus(const SystemTree& system, const GpuReport& report);
-
-/// How far two devices of the PCI bus are from each other.
-enum class Distance : std::uint8_t { same_switch, same_root, same_node, other_node, unknown };
-/// By their folders below /sys/devices.
-[[nodiscard]] Distance distance(const std::string& one, std::optional<std::int64_t> node_of_one,
-                                const std::string& other, std::optional<std::int64_t> node_of_other);
-[[nodiscard]] const char* to_string(Distance distance) noexcept;
 
 /// The manager and its aggregators, as far as this host reaches them.
 struct ServiceReport {

@@ -265,7 +265,7 @@ TEST_P(Hostile, WritesIntoItsRoomAndIsBelievedOnlyWhatItHas) {
     const std::uint64_t cell = told.where.address + number * verbs::cell_bytes_for(kSecretBytes);
     EXPECT_EQ(
         pair.raw->write_and_tell(cell + verbs::kCellMessageBytes - message, told.where.key, message + kSecretBytes,
-                                 packed(verbs::CellImmediate{.message_bytes = message, .number = number})),
+                                 verbs::CellImmediate{.message_bytes = message, .cell = number}),
         IBV_WC_SUCCESS);
   }
   ASSERT_TRUE(run_until([&] { return pair.server->frames.size() == 3; }));
@@ -284,9 +284,9 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
     const auto told = room(thief);
     const std::uint32_t message = thief.raw->make_cell(header_of(10), std::span(payload).first(64));
     ASSERT_EQ(message, 96U);
-    static_cast<void>(thief.raw->write_and_tell(
-        told.where.address, told.where.key, lie.bytes,
-        packed(verbs::CellImmediate{.message_bytes = lie.message_bytes, .number = lie.number})));
+    static_cast<void>(
+        thief.raw->write_and_tell(told.where.address, told.where.key, lie.bytes,
+                                  verbs::CellImmediate{.message_bytes = lie.message_bytes, .cell = lie.number}));
     EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << lie.message_bytes << " " << lie.number;
     EXPECT_EQ(thief.server->frames.size(), 1U);
     expect_honest_works();
@@ -366,7 +366,7 @@ TEST_P(Hostile, CannotWriteAgainWhatItSaidItHasWritten) {
   thief.server->when_frame = [&](Channel&, const Received&) { tried = true; };
   std::ranges::fill(thief.raw->scratch(), std::byte{0x11});
   ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
-                                      packed(verbs::PlaceImmediate{.number = told.where.number})),
+                                      verbs::PlaceImmediate{.place = told.where.number}),
             IBV_WC_SUCCESS);
   ASSERT_TRUE(run_until([&] { return tried; }));
   std::ranges::fill(thief.raw->scratch(), std::byte{0x22});
@@ -386,18 +386,60 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfPlacesCannotBe) {
     const auto told = place(thief, memory);
     static_cast<void>(thief.raw->write_and_tell(
         told.where.address, told.where.key, lie.bytes,
-        packed(verbs::PlaceImmediate{.number = lie.number, .consumed = lie.consumed, .freed = lie.freed})));
+        verbs::PlaceImmediate{.place = lie.number, .consumed = lie.consumed, .freed = lie.freed}));
     EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << lie.number << " " << lie.bytes;
     EXPECT_EQ(thief.server->frames.size(), 1U);
     expect_honest_works();
   }
 }
 
+TEST_P(Hostile, IsClosedWhenItsNumbersCannotBe) {
+  std::vector<std::byte> memory(kSecretBytes);
+  // Beyond all that there are receives for, by a message and by a write; one whose turn has passed.
+  for (const std::uint32_t skipped : {32U, 64U, 1000U, static_cast<std::uint32_t>(-1)}) {
+    for (const bool writes : {false, true}) {
+      Pair thief = connect();
+      const auto told = place(thief, memory);
+      thief.raw->skip_numbers(skipped);
+      if (writes) {
+        static_cast<void>(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
+                                                    verbs::PlaceImmediate{.place = told.where.number}));
+      } else {
+        thief.raw->send_frame(header_of(2), {});
+      }
+      EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << skipped << " " << writes;
+      EXPECT_EQ(thief.server->frames.size(), 1U);
+      expect_honest_works();
+    }
+  }
+}
+
+TEST_P(Hostile, WhatComesTooEarlyWaitsAndNoNumberComesTwice) {
+  Pair pair = connect();
+  pair.raw->skip_numbers(1);
+  pair.raw->send_frame(header_of(3), {});
+  for (int i = 0; i < 200; ++i) pump();
+  EXPECT_EQ(pair.server->frames.size(), 1U) << "the one before it has not come";
+  pair.raw->skip_numbers(static_cast<std::uint32_t>(-2));
+  pair.raw->send_frame(header_of(2), {});
+  ASSERT_TRUE(run_until([&] { return pair.server->frames.size() == 3; }));
+  EXPECT_EQ(pair.server->frames[1].header.sequence, 2U);
+  EXPECT_EQ(pair.server->frames[2].header.sequence, 3U);
+  Pair thief = connect();
+  for (int twice = 0; twice < 2; ++twice) {
+    thief.raw->skip_numbers(1);
+    thief.raw->send_frame(header_of(3), {});
+    thief.raw->skip_numbers(static_cast<std::uint32_t>(-2));
+  }
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
+}
+
 TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
   std::vector<std::byte> memory(kSecretBytes);
   Pair thief = connect();
   const auto told = place(thief, memory);
-  const auto word = packed(verbs::PlaceImmediate{.number = told.where.number});
+  const auto word = verbs::PlaceImmediate{.place = told.where.number};
   ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes, word), IBV_WC_SUCCESS);
   ASSERT_TRUE(run_until([&] { return thief.server->frames.size() == 2; }));
   // A write of nothing needs no key: only the word comes.

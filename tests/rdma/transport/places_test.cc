@@ -37,6 +37,7 @@ class TakerAcceptor final : public Acceptor {
 struct Mode {
   const char* name;
   std::uint32_t windows_max;
+  std::uint32_t queue_pairs = 1;
 };
 
 class Places : public testing::TestWithParam<Mode> {
@@ -46,6 +47,7 @@ class Places : public testing::TestWithParam<Mode> {
     const auto make = [](const std::string& host) {
       VerbsSettings settings;
       settings.windows_max = GetParam().windows_max;
+      settings.queue_pairs = GetParam().queue_pairs;
       settings.bind_address = host;
       return VerbsTransport::create(settings).value();
     };
@@ -278,7 +280,9 @@ TEST_P(Places, WhatWasTakenInPlaceStaysReadableWhenTheChannelHasEnded) {
   client_peer_.closed.reset();
 }
 
-INSTANTIATE_TEST_SUITE_P(Verbs, Places, testing::Values(Mode{"memory_windows", 64}, Mode{"registrations", 0}),
+INSTANTIATE_TEST_SUITE_P(Verbs, Places,
+                         testing::Values(Mode{"memory_windows", 64}, Mode{"registrations", 0},
+                                         Mode{"four_queue_pairs", 64, 4}, Mode{"registrations_four_queue_pairs", 0, 4}),
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace

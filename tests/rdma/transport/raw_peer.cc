@@ -101,7 +101,8 @@ void RawPeer::post_receive(std::uint32_t index) {
 void RawPeer::send_message(std::span<const std::byte> records, std::uint32_t fetched) {
   const MessagePrefix prefix{.consumed = consumed_,
                              .fetched = fetched,
-                             .bytes = static_cast<std::uint32_t>(sizeof(MessagePrefix) + records.size())};
+                             .bytes = static_cast<std::uint32_t>(sizeof(MessagePrefix) + records.size()),
+                             .number = messages_++};
   std::memcpy(out_.data(), &prefix, sizeof prefix);
   if (!records.empty()) std::memcpy(out_.data() + sizeof prefix, records.data(), records.size());
   ibv_sge place{
@@ -233,9 +234,14 @@ ibv_wc_status RawPeer::write(std::uint64_t address, std::uint32_t key, std::size
   return one_sided(IBV_WR_RDMA_WRITE, address, key, bytes);
 }
 
+ibv_wc_status RawPeer::write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes, CellImmediate said) {
+  said.number = messages_++;
+  return one_sided(IBV_WR_RDMA_WRITE_WITH_IMM, address, key, bytes, packed(said));
+}
 ibv_wc_status RawPeer::write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
-                                      std::uint32_t immediate) {
-  return one_sided(IBV_WR_RDMA_WRITE_WITH_IMM, address, key, bytes, immediate);
+                                      PlaceImmediate said) {
+  said.number = messages_++;
+  return one_sided(IBV_WR_RDMA_WRITE_WITH_IMM, address, key, bytes, packed(said));
 }
 
 }  // namespace tributary::transport::test

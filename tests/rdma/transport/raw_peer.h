@@ -49,7 +49,11 @@ class RawPeer {
   [[nodiscard]] ibv_wc_status write(std::uint64_t address, std::uint32_t key, std::size_t bytes);
   /// The same, and a word to the other side, as the protocol has it or not.
   [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
-                                             std::uint32_t immediate);
+                                             verbs::CellImmediate said);
+  [[nodiscard]] ibv_wc_status write_and_tell(std::uint64_t address, std::uint32_t key, std::size_t bytes,
+                                             verbs::PlaceImmediate said);
+  /// The next message, or write that tells, has a number that is so much greater than it should be.
+  void skip_numbers(std::uint32_t count) noexcept { messages_ += count; }
   /// At the beginning of scratch(), what is to be written to a cell: a message with this frame, then its payload. How
   /// long the message is.
   [[nodiscard]] std::uint32_t make_cell(const FrameHeader& header, std::span<const std::byte> payload);
@@ -86,6 +90,7 @@ class RawPeer {
   std::vector<Offer> offers_;
   std::vector<Told> told_;
   std::uint32_t consumed_ = 0;
+  std::uint32_t messages_ = 0;
   std::uint64_t next_number_ = 1000;
   bool connected_ = false;
 };

@@ -12,7 +12,12 @@ std::vector<NamedWorld> worlds() {
   const VerbsSettings all_fetched{.frames_queued_max = kFramesQueuedMax, .eager_bytes = 16, .inline_bytes = 0};
   const VerbsSettings sleeps{.frames_queued_max = kFramesQueuedMax, .spin_max = {}};
   const VerbsSettings no_windows{.frames_queued_max = kFramesQueuedMax, .eager_bytes = 1024, .windows_max = 0};
-  return {{"plain", world(plain)},
+  const VerbsSettings four_pairs{.frames_queued_max = kFramesQueuedMax, .queue_pairs = 4};
+  const VerbsSettings few_receives_three_pairs{
+      .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .queue_pairs = 3, .eager_bytes = 1024};
+  return {{"four_queue_pairs", world(four_pairs)},
+          {"few_receives_three_queue_pairs", world(few_receives_three_pairs)},
+          {"plain", world(plain)},
           {"few_receives", world(few_receives)},
           {"payloads_fetched", world(all_fetched)},
           {"no_spinning", world(sleeps)},

@@ -43,7 +43,7 @@ LAYERS: dict[str, set[str]] = {
     "client/gpu": {"protocol", "kernels", "transport", "client/core"},
     "client/api": {*CLIENT, "client/gpu", "client/include", "tree-manager/api-client"},
     # topology: ranges of host names are written alike on the command line and in the topology file
-    "client/cli": {"protocol", "kernels", "client/gpu", "client/include", "client/tuning", "client/collectives/schedule", "tree-manager/api-client", "tree-manager/topology"},
+    "client/cli": {"protocol", "kernels", "transport", "client/gpu", "client/include", "client/tuning", "client/collectives/schedule", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
     "client/plugins/nccl": {"client/include", "protocol", "transport"},

@@ -27,6 +27,7 @@
 
 #include "tributary/transport/channel.h"
 #include "tributary/transport/device_memory.h"
+#include "tributary/transport/rails.h"
 
 namespace tributary::transport {
 
@@ -35,8 +36,13 @@ class VerbsCore;
 struct VerbsSettings {
   std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
-  std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 1024
-  std::uint32_t eager_bytes = 4096;        // payloads up to so long travel in the send itself; at most 64 KiB
+  std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 64
+  // Queue pairs of one channel, over which what is written to the peer is spread: devices and paths that serve a queue
+  // pair by one engine, or one route, need several to be filled. 1 to 8; both sides', the smaller counts. Each costs
+  // its receives' memory.
+  std::uint32_t queue_pairs = 1;
+  bool extended_posting = true;      // work is handed over by ibv_wr_*, where the device's library has it
+  std::uint32_t eager_bytes = 4096;  // payloads up to so long travel in the send itself; at most 64 KiB
   std::uint32_t inline_bytes = 220;  // messages up to so long are written into the work request, if the device can
   std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; larger payloads are fetched by several
   std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
@@ -44,7 +50,7 @@ struct VerbsSettings {
   // used. 0: no memory windows, as on devices that have none.
   std::uint32_t windows_max = 64;
   // Expected frames (Channel::expect) of one channel whose places the peer is told, so that it can write there; at most
-  // 256. 0: none.
+  // 128. 0: none.
   std::uint32_t places_max = 64;
   // Of one channel, for payloads that come before they are asked for (Channel::make_room). 0: none.
   std::size_t room_bytes_max = std::size_t{256} << 20;
@@ -63,6 +69,10 @@ struct VerbsSettings {
                                      // for "for ever" (Linux's rdma_rxe)
   std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
   std::string bind_address;          // numeric: source of connect(), and where listen() listens for an empty host
+  // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
+  // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
+  // is behind an address (any more), the next one's turn comes.
+  std::vector<std::string> rails;
 };
 
 /// Counts since the start. Read on the transport's thread.
@@ -83,6 +93,7 @@ struct VerbsStatistics {
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;
+  std::size_t queue_pairs_extended = 0;  // made since the start, of those that are posted to by ibv_wr_*
   std::size_t completion_queues = 0;
   std::size_t memory_regions = 0;
   std::size_t memory_windows = 0;
@@ -97,9 +108,10 @@ struct VerbsClaim {
 
 /// Whether RDMA verbs can be used: this build has them, and this host has a device. If not, why not.
 [[nodiscard]] Status verbs_available();
-/// The IP addresses by which this host's active RDMA ports are reached: of RoCE (version 2) ports, in the order of the
-/// devices. InfiniBand and iWARP ports have theirs from their network interfaces, and are not among them.
-[[nodiscard]] std::vector<std::string> verbs_addresses();
+/// This host's active RDMA ports with the IP addresses by which they are reached, one for each address: those of RoCE
+/// (version 2), in the order of the devices. InfiniBand and iWARP ports have theirs from their network interfaces, and
+/// are not among them.
+[[nodiscard]] std::vector<Rail> verbs_rails();
 
 class VerbsTransport final : public Transport, public TakesDeviceMemory {
  public:

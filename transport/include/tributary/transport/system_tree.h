@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tributary::cli::doctor {
+namespace tributary::transport {
 
 class SystemTree {
  public:
@@ -24,4 +24,4 @@ class SystemTree {
   std::string root_;
 };
 
-}  // namespace tributary::cli::doctor
+}  // namespace tributary::transport

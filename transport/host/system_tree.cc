@@ -1,4 +1,4 @@
-#include "client/cli/doctor/system_tree.h"
+#include "tributary/transport/system_tree.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace tributary::cli::doctor {
+namespace tributary::transport {
 
 namespace fs = std::filesystem;
 
@@ -51,4 +51,4 @@ std::string SystemTree::resolved(const std::string& path) const {
   return whole.starts_with(root) ? whole.substr(root.size()) : whole;
 }
 
-}  // namespace tributary::cli::doctor
+}  // namespace tributary::transport

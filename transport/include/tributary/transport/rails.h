@@ -1,0 +1,57 @@
+#pragma once
+// Which of this host's RDMA ports traffic goes through: those that were named, or those nearest to a GPU or to a NUMA
+// node, as the kernel's files say. Pure functions of those files, so that tests can show them any host.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tributary/protocol/error.h"
+#include "tributary/transport/system_tree.h"
+
+namespace tributary::transport {
+
+/// An RDMA port that is up.
+struct RdmaPort {
+  std::string device;
+  int port = 0;
+  bool ethernet = false;
+};
+[[nodiscard]] std::vector<RdmaPort> active_ports(const SystemTree& system);
+
+/// How far two devices of the PCI bus are from each other.
+enum class Distance : std::uint8_t { same_switch, same_root, same_node, other_node, unknown };
+/// By their folders below /sys/devices.
+[[nodiscard]] Distance distance(const std::string& one, std::optional<std::int64_t> node_of_one,
+                                const std::string& other, std::optional<std::int64_t> node_of_other);
+[[nodiscard]] const char* to_string(Distance distance) noexcept;
+/// Nothing where there is one node only.
+[[nodiscard]] std::optional<std::int64_t> numa_node_of(const SystemTree& system, const std::string& folder);
+/// Of a PCI function by its id, "0000:3B:00.0", and of an RDMA device by its name, below /sys/devices; "" for none.
+[[nodiscard]] std::string folder_of_function(const SystemTree& system, const std::string& bus_id);
+[[nodiscard]] std::string folder_of_rdma_device(const SystemTree& system, const std::string& device);
+
+/// A port, and the address by which it is reached.
+struct Rail {
+  std::string device;
+  int port = 1;
+  std::string address;
+  friend bool operator==(const Rail&, const Rail&) = default;
+};
+struct RailWish {
+  std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; none: the nearest
+  std::string gpu;                   // its id on the PCI bus; empty: there is none
+  std::optional<std::int64_t> node;  // without a GPU: the memory and the processors that are used are in this one
+  std::size_t turn = 0;              // of several that are equally near, begins with this one
+};
+/// Those to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: a name that is none of
+/// `all`'s; Errc::unsupported: there is none.
+[[nodiscard]] Result<std::vector<Rail>> choose_rails(const SystemTree& system, const std::vector<Rail>& all,
+                                                     const RailWish& wish);
+/// "mlx5_0,mlx5_1:2" in pieces; none for "" and "auto".
+[[nodiscard]] std::vector<std::string> names_of_rails(std::string_view list);
+
+/// The node that all processors are in on which this thread may run, if they are in one of several.
+[[nodiscard]] std::optional<std::int64_t> node_of_this_thread(const SystemTree& system);
+
+}  // namespace tributary::transport

@@ -1,0 +1,96 @@
+// Several queue pairs of one connection: how they meet, and how what comes through them is put in order.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "verbs/verbs_connection.h"
+
+namespace tributary::transport::verbs {
+
+/// iWARP's are made by its connection manager alone, and its devices tell nothing by writes.
+std::uint32_t VerbsConnection::pairs_wanted() const noexcept {
+  if (id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP) return 1;
+  return std::clamp(core_.settings().queue_pairs, 1U, kQueuePairsMax);
+}
+
+Greeting VerbsConnection::greeting_with_pairs() const {
+  Greeting ours = greeting();
+  ours.first_packet = first_packet_;
+  for (std::size_t i = 1; i < pairs_.size(); ++i) ours.further[i - 1] = pairs_[i].get()->qp_num;
+  return ours;
+}
+
+/// As many as both sides have: the others go. Ours begin with a packet number that nobody knows beforehand, so that
+/// what an older connection of the same numbers has left on its way is not taken for theirs.
+Status VerbsConnection::join_pairs(const Greeting& theirs) {
+  std::size_t count = 1;
+  while (count < pairs_.size() && theirs.further[count - 1] != 0) ++count;
+  core_.statistics.queue_pairs -= pairs_.size() - count;
+  while (pairs_.size() > count) pairs_.pop_back();
+  for (std::size_t i = 1; i < count; ++i) {
+    if (auto ok = pairs_[i].prepare(*id_); !ok) return ok;
+    post_first_receives(pairs_[i]);
+    if (auto ok =
+            pairs_[i].connect(*id_, {.number = theirs.further[i - 1],
+                                     .its_first_packet = theirs.first_packet & 0xFFFFFFU,
+                                     .our_first_packet = first_packet_,
+                                     .retries = std::min<std::uint8_t>(core_.settings().retry_count, 7),
+                                     .receive_retries = std::min<std::uint8_t>(core_.settings().rnr_retry_count, 7)});
+        !ok)
+      return ok;
+  }
+  return {};
+}
+
+void VerbsConnection::post_first_receives(QueuePair& pair) {
+  for (std::uint32_t i = 0; i < depth_; ++i) pair.to_receive.push_back(i);
+  post_receives(pair);
+  consumed_ -= depth_;  // these were not consumed before
+}
+
+/// Nothing is outstanding but on the first.
+bool VerbsConnection::others_quiet() const noexcept {
+  return std::ranges::all_of(pairs_,
+                             [](const QueuePair& pair) { return pair.index == 0 || pair.posted == pair.retired; });
+}
+
+/// Takes it if it is the next, and those after it that wait for it; otherwise it waits.
+void VerbsConnection::came(const Came& what) {
+  const auto early = early_by(what);
+  if (!early) return;
+  if (*early > 0) {
+    Came& place = early_[(came_ + *early) & kNumberMask];
+    if (place.here) return static_cast<void>(corrupt("two messages of one number"));
+    place = what;
+    ++early_count_;
+    return;
+  }
+  take(what);
+  while (early_count_ > 0 && early_[came_ & kNumberMask].here && !failed_) {
+    const Came next = std::exchange(early_[came_ & kNumberMask], {});
+    --early_count_;
+    take(next);
+  }
+}
+
+/// By how many numbers: all of what may come is within what we have receives for (verbs_connection.h). Nothing: the
+/// connection is broken.
+std::optional<std::uint32_t> VerbsConnection::early_by(const Came& what) {
+  std::uint32_t early = 0;
+  if (what.written) {
+    early = (number_of(what.immediate) - came_) & kNumberMask;
+  } else {
+    if (what.bytes < sizeof(MessagePrefix)) {
+      corrupt("a message without its prefix");
+      return std::nullopt;
+    }
+    MessagePrefix prefix;
+    std::memcpy(&prefix, receive(what.queue_pair, what.index).data(), sizeof prefix);
+    early = prefix.number - came_;
+  }
+  if (early < depth_) return early;
+  corrupt("a message whose number cannot be");
+  return std::nullopt;
+}
+
+}  // namespace tributary::transport::verbs
