@@ -14,7 +14,7 @@ std::unexpected<Error> refused(const char* what, int error) {
 
 void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
   pair.wr_id = work.wr_id;
-  pair.wr_flags = work.send_flags & ~static_cast<unsigned>(IBV_SEND_INLINE);
+  pair.wr_flags = work.send_flags;  // with IBV_SEND_INLINE: rdma_rxe's library looks there, others do not mind
   switch (work.opcode) {
     case IBV_WR_SEND:
       ibv_wr_send(&pair);

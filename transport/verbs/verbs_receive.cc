@@ -44,6 +44,7 @@ Errc code_of(ibv_wc_status status) {
 void VerbsConnection::completed(const ibv_wc& completion) {
   heard_ = true;
   const WorkId work = WorkId::of(completion.wr_id);
+  if (work.queue_pair >= pairs_.size()) return;  // of one that the peer did not want, or that is gone
   if (work.kind == WorkKind::read) --reading_;
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
   if (work.kind == WorkKind::receive) {

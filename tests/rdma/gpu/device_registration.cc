@@ -57,6 +57,8 @@ ibv_mr* register_any(ibv_pd* domain, void* address, std::size_t bytes, std::uint
 
 using namespace tributary::test;  // NOLINT(google-build-using-namespace): the C names' side of it
 
+// Seen by the libraries: the project hides its symbols otherwise.
+#pragma GCC visibility push(default)
 extern "C" {
 
 ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int access) {
@@ -92,3 +94,4 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* domain, std::uint64_t offset, std::size_t byte
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
