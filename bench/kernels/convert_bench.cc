@@ -129,8 +129,8 @@ void convert_benchmark(benchmark::State& state, ConvertCase the_case) {
   const std::size_t moved = groups * 64 * (shape.read + shape.written * (shape.reads_out ? 2 : 1));
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / moved);
   const PlainConvert plain = converter.plain();
-  // An accumulator must not run away, so probes and plain loops write elsewhere; each to an array of its own, or what one
-  // wrote would still be in the last cache when the next one reads it.
+  // An accumulator must not run away, so probes and plain loops write elsewhere; each to an array of its own, or what
+  // one wrote would still be in the last cache when the next one reads it.
   const HugeArray probed(groups * 64 * shape.written), looped(groups * 64 * shape.written);
 
   const ConvertProbe* best = nullptr;

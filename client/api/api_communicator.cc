@@ -25,7 +25,7 @@ Error with_function(const char* function, Error error) {
 Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto settings = load_settings(config);
   if (!settings) return std::unexpected(settings.error());
-  auto transport = choose_transport(settings->transports);
+  auto transport = choose_transport(settings->transports, settings->dpdk);
   if (!transport) return std::unexpected(transport.error());
   const Environment environment = [](const char* name) { return std::getenv(name); };
   RdmaWish rdma{.rails = {}, .queue_pairs = settings->rdma_queue_pairs};
@@ -33,7 +33,8 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
     auto chosen = rdma_addresses(*settings, environment);
     if (!chosen) return std::unexpected(chosen.error());
     rdma.rails = std::move(*chosen);
-    return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security, settings->dpdk, rdma);
+    return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security,
+                        settings->dpdk, rdma);
   }
   auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
                                       : address_to_advertise(settings->interface_name, environment);

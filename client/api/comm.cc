@@ -83,8 +83,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys),
-                                  settings.dpdk, rdma);
+  auto transport =
+      make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys), settings.dpdk, rdma);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};
@@ -93,7 +93,7 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
 Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                  const ClientSettings& settings) {
   ProgressParts parts;
-  auto transport = choose_transport(settings.transports);
+  auto transport = choose_transport(settings.transports, settings.dpdk);
   if (!transport) return std::unexpected(transport.error());
   parts.transport_name = std::move(*transport);
   CommunicatorSettings& s = parts.settings;

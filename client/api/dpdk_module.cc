@@ -47,21 +47,20 @@ std::string DpdkRank::address() const {
   return addresses.substr(0, addresses.find_first_of("/,"));
 }
 
-Status dpdk_available() {
-  const auto found = module();
-  return found ? Status{} : std::unexpected(found.error());
+Status dpdk_available(const DpdkRank& rank) {
+  if (const auto found = module(); !found) return std::unexpected(found.error());
+  if (rank.device.empty() || rank.addresses.empty()) {
+    return fail(Errc::bad_config,
+                "TRIBUTARY_DPDK_DEVICE and TRIBUTARY_DPDK_ADDRESSES must say which device is this rank's, and what "
+                "this host is called there.");
+  }
+  return {};
 }
 
 Result<std::unique_ptr<transport::Transport>> make_dpdk_transport(const DpdkRank& rank,
                                                                   std::shared_ptr<transport::LinkKeys> keys) {
-  const auto found = module();
-  if (!found) return std::unexpected(found.error());
-  if (rank.device.empty() || rank.addresses.empty()) {
-    return fail(Errc::bad_config,
-                "TRIBUTARY_TRANSPORT is dpdk: TRIBUTARY_DPDK_DEVICE and TRIBUTARY_DPDK_ADDRESSES must say which "
-                "device is this rank's, and what this host is called there.");
-  }
-  return (*found)->make(rank.device, rank.addresses, rank.gateways, std::move(keys));
+  if (const Status available = dpdk_available(rank); !available) return std::unexpected(available.error());
+  return (*module())->make(rank.device, rank.addresses, rank.gateways, std::move(keys));
 }
 
 }  // namespace tributary::client

@@ -20,7 +20,7 @@ struct DpdkRank {
 };
 
 /// Errc::unsupported: the module is not there, or of another version, with what to do.
-[[nodiscard]] Status dpdk_available();
+[[nodiscard]] Status dpdk_available(const DpdkRank& rank);
 /// A transport over the device, which is opened with the first one and stays until the process ends. It has one queue,
 /// so one transport at a time.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_dpdk_transport(

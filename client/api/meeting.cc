@@ -23,7 +23,8 @@ void Meeting::deliver_to(transport::Acceptor& acceptor) noexcept {
 }
 
 Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, const std::string& host,
-                                               bool shared_memory, PacketSecurity security, const DpdkRank& dpdk, const RdmaWish& rdma) {
+                                               bool shared_memory, PacketSecurity security, const DpdkRank& dpdk,
+                                               const RdmaWish& rdma) {
   std::unique_ptr<Meeting> meeting(new Meeting);
   auto keys = make_link_keys(transport, security);
   if (!keys) return std::unexpected(keys.error());

@@ -41,8 +41,8 @@ class Meeting {
 /// at most kMeetingsMax are kept: the oldest is closed, and its id is then good for nothing. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
-                                                 bool shared_memory, PacketSecurity security,
-                                                 const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});
+                                                 bool shared_memory, PacketSecurity security, const DpdkRank& dpdk = {},
+                                                 const RdmaWish& rdma = {});
 /// nullptr: not made by this process, taken already, or closed because kMeetingsMax newer ones were made.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 

@@ -6,7 +6,7 @@
 
 namespace tributary::client {
 
-Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
+Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk) {
   if (wanted.empty()) return "tcp";
   std::string list;
   std::string why;
@@ -14,9 +14,9 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted) {
     if (name == "tcp" || name == "udp") return name;
     list += (list.empty() ? "" : ", ") + name;
     if (name == "dpdk") {
-      const Status dpdk = dpdk_available();
-      if (dpdk) return name;
-      why += "; dpdk cannot be used: " + dpdk.error().message;
+      const Status available = dpdk_available(dpdk);
+      if (available) return name;
+      why += "; dpdk cannot be used: " + available.error().message;
     }
     if (name != "verbs") continue;
     const Status verbs = transport::verbs_available();

@@ -11,7 +11,7 @@
 namespace tributary::client {
 
 /// The first of `wanted` that is built, or the library's choice for an empty list; Errc::unsupported if there is none.
-[[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted);
+[[nodiscard]] Result<std::string> choose_transport(const std::vector<std::string>& wanted, const DpdkRank& dpdk);
 /// What "verbs" is told.
 struct RdmaWish {
   std::vector<std::string> rails;  // addresses of this host's ports, lane by lane; none: own_address alone
@@ -21,11 +21,9 @@ struct RdmaWish {
 /// numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it says which
 /// device's connections it makes. `shared_memory`: "tcp" talks to processes of this host through memory. `keys`: what
 /// "udp" and "dpdk" seal their packets with; may be nullptr.
-[[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name,
-                                                                           const std::string& own_address,
-                                                                           bool shared_memory,
-                                                                           std::shared_ptr<transport::LinkKeys> keys,
-                                                                           const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});
+[[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
+    const std::string& name, const std::string& own_address, bool shared_memory,
+    std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});
 /// What its connections are sealed with. Errc::bad_config where the transport of that name cannot: it has no packets of
 /// ours.
 [[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,

@@ -158,7 +158,7 @@ void describe_explain(CLI::App& app, Action& action) {
       ->required();
   add_parsed(*sub, "--bytes,-b", options->bytes, "Of the larger of its two buffers, as 8, 4K, 64M", parse_byte_size)
       ->required();
-  sub->add_option("--ranks,-n", options->ranks, "How many ranks")->required()->check(CLI::Range(1U, kRanksMax));
+  sub->add_option("--ranks,-n", options->ranks, "How many ranks (8)")->check(CLI::Range(1U, kRanksMax));
   add_named(*sub, "-d,--dtype", options->dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
             [](DType d) { return to_string(d); });
   sub->add_option("--tuning", options->tuning, "auto, off or a tuning table (TRIBUTARY_TUNING, else auto)");

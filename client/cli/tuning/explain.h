@@ -11,7 +11,7 @@ namespace tributary::cli {
 struct ExplainOptions {
   Collective collective = Collective::all_reduce;
   std::uint64_t bytes = 0;  // of the larger buffer
-  std::uint32_t ranks = 1;
+  std::uint32_t ranks = 8;
   DType dtype = DType::float32;
   std::string tuning;                      // auto, off or a file; empty: TRIBUTARY_TUNING
   std::optional<std::uint64_t> link_bits;  // per second; 0: no link; none: the figures'

@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Perf, BadArguments,
-    testing::Values(Words{"perf"}, Words{"perf", "allreduce"}, Words{"perf", "all_reduce", "reduce"},
+    testing::Values(Words{"perf"}, Words{"perf", "allreduced"}, Words{"perf", "all_reduce", "reduce"},
                     Words{"perf", "all_reduce", "-b", "x"}, Words{"perf", "all_reduce", "-b", "8Q"},
                     Words{"perf", "all_reduce", "-b", "2M", "-e", "1M"}, Words{"perf", "all_reduce", "-f", "1"},
                     Words{"perf", "all_reduce", "-b", "0", "-f", "2"}, Words{"perf", "all_reduce", "-i", "0"},

@@ -62,6 +62,7 @@ TEST_F(Tuning, ExplainSaysWhatIsPickedWhyAndWhatEachWayTakes) {
   EXPECT_THAT(small.at("why"), HasSubstr("the cost model expects"));
   EXPECT_EQ(explain({"all_reduce", "--bytes", "16M", "--ranks", "2"}).at("picked").at("path"), "ranks");
   EXPECT_EQ(explain({"AllReduce", "--bytes", "16M", "--ranks", "2"}).at("collective"), "all_reduce");
+  EXPECT_EQ(explain({"allreduce", "--bytes", "16M"}).at("ranks"), 8);
   EXPECT_EQ(explain({"all_reduce", "--bytes", "7", "--ranks", "2", "-d", "float64"}).at("bytes"), 0);
 
   const Outcome table = work_.tributary({"explain", "all_reduce", "--bytes", "16M", "--ranks", "8"});
