@@ -175,7 +175,8 @@ TEST_F(ShmLentMemoryTest, IsNotSentBeforeTheOtherSideHasGivenItBack) {
   for (std::uint64_t i = 1; i <= 3; ++i) {
     ASSERT_TRUE(newest().channel->send(header_of(i), block.fill(i * kPayload / 8 * 8, kPayload, i), i));
   }
-  ASSERT_TRUE(newest().channel->send(header_of(4), pattern(10, 1), 4));
+  const auto unlent = pattern(10, 1);  // borrowed until it is sent
+  ASSERT_TRUE(newest().channel->send(header_of(4), unlent, 4));
   ASSERT_TRUE(run_until([&] { return keeper.kept.size() == 4; }));
   run_until([] { return false; }, 10ms);
   EXPECT_EQ(newest().sent.size(), 1U) << "all of it is still read";
