@@ -262,7 +262,9 @@ TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
     ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1 && client_peer_.sent.size() == i + 1; }));
     EXPECT_EQ(taker().frames.back().payload, payload);
   }
-  EXPECT_EQ(server_->statistics().bytes_copied, 20 * kBytes);
+  // What goes before it is heard that a cell is free again is fetched instead.
+  EXPECT_EQ(server_->statistics().bytes_copied + server_->statistics().bytes_fetched, 20 * kBytes);
+  EXPECT_GE(server_->statistics().bytes_copied, 10 * kBytes);
   EXPECT_EQ(client_->statistics().bytes_copied, 0U);
 }
 
