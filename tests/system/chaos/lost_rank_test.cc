@@ -146,6 +146,22 @@ TEST_P(LostRank, HungAggregatorIsNoError) {
   for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
 }
 
+TEST_P(LostRank, AMachineThatStopsForLongerThanTheTimeOutIsNoError) {
+  ASSERT_NO_FATAL_FAILURE(start(true));
+  const auto signal_all = [this](int number) {
+    for (std::size_t i = 0; i < cluster_->aggregators(); ++i) kill(cluster_->pid_of(i), number);
+    for (std::size_t rank = 0; rank < kRanks; ++rank) fleet_->rank(rank).process->signal(number);
+  };
+  signal_all(SIGSTOP);
+  fleet_->listen(std::chrono::seconds(timeout_seconds() * 3 / 2));
+  signal_all(SIGCONT);
+  ASSERT_NO_FATAL_FAILURE(run_for(50));
+  std::ofstream(stop_file_) << "stop\n";
+  fleet_->listen(patience(milliseconds(30'000)), [this] { return fleet_->all_ended(); });
+  EXPECT_EQ(fleet_->trouble(patience(milliseconds(40'000))), "");
+  for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
+}
+
 INSTANTIATE_TEST_SUITE_P(, LostRank, testing::Values(Together::not_at_all, Together::two_by_two), [](const auto& each) {
   return each.param == Together::not_at_all ? "EachForItself" : "TwoHostsOfTwo";
 });
