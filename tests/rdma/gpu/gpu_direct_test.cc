@@ -3,6 +3,7 @@
 // (device_registration.h): every byte of a result was put there by it, or by a copy that is counted.
 #include <errno.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
@@ -242,6 +243,52 @@ TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
     }
   });
   EXPECT_EQ(staged(), 0U);
+}
+
+/// Host memory at these addresses, if they are free still.
+class HostMemoryAt {
+ public:
+  HostMemoryAt(std::byte* where, std::size_t bytes)
+      : bytes_(bytes),
+        memory_(mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0)) {}
+  HostMemoryAt(const HostMemoryAt&) = delete;
+  HostMemoryAt& operator=(const HostMemoryAt&) = delete;
+  ~HostMemoryAt() {
+    if (*this) munmap(memory_, bytes_);
+  }
+  [[nodiscard]] explicit operator bool() const { return memory_ != MAP_FAILED; }
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_); }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+};
+
+// Nobody says when memory of a GPU is freed: what was registered of it must not be taken for the host's, neither where
+// it is sent from nor where results land.
+TEST_F(GpuDirect, KnowsHostMemoryFromMemoryOfTheGpuThatWasThereBefore) {
+  constexpr std::size_t kOnGpu = 1 << 18;
+  std::atomic<int> met{0};
+  run([&](tributary_comm* comm, std::uint32_t rank) {
+    for (const std::size_t count : {std::size_t{1} << 13, std::size_t{1} << 16, std::size_t{1} << 17}) {
+      auto memory = std::make_unique<OnGpu>(input(kOnGpu, rank));
+      ASSERT_EQ(all_reduce(*memory, *memory, kOnGpu, comm), TRIBUTARY_OK) << tributary_last_error(comm);
+      std::byte* const there = memory->data();
+      memory.reset();
+      const HostMemoryAt host(there, kOnGpu * 4);
+      met += host ? 1 : 0;
+      Bytes elsewhere(host ? 0 : kOnGpu * 4);
+      std::byte* const send = host ? host.data() : elsewhere.data();
+      std::byte* const recv = send + kOnGpu * 2;
+      const Bytes mine = input(count, rank);
+      std::memcpy(send, mine.data(), mine.size());
+      ASSERT_EQ(tributary_all_reduce(send, recv, count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr), TRIBUTARY_OK)
+          << tributary_last_error(comm);
+      EXPECT_EQ(difference(sum(count), Bytes(recv, recv + mine.size())), "") << count;
+    }
+  });
+  EXPECT_EQ(staged(), 0U);
+  if (met == 0) GTEST_SKIP() << "other memory was faster";
 }
 
 TEST_F(GpuDirect, AKilledAggregatorInMidOperationCostsNoBitAndNoError) {
