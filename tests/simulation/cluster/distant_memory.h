@@ -45,6 +45,7 @@ class DistantDevice final : public client::DirectDevice,
   std::vector<transport::DeviceWay> ways() const override { return {}; }
   Result<DmaBuf> dma_buf(std::span<const std::byte>) override { return fail(Errc::unsupported, "not here"); }
   Status copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  bool holds(std::span<const std::byte> memory) const override { return ours(memory.data()); }
   void reached(const std::string&, std::optional<transport::DeviceWay>, const std::string&) override {}
 
  private:
