@@ -293,6 +293,50 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
   }
 }
 
+// All of it fits together, but the payload reaches into the next cell.
+TEST_P(Hostile, IsClosedWhenItsPayloadIsLargerThanItsCell) {
+  Pair thief = connect();
+  const auto told = room(thief);
+  const auto payload = pattern(kSecretBytes + 64, 22);
+  const std::uint32_t message = thief.raw->make_cell(header_of(10), payload);
+  static_cast<void>(thief.raw->write_and_tell(told.where.address + verbs::kCellMessageBytes - message, told.where.key,
+                                              message + payload.size(),
+                                              verbs::CellImmediate{.message_bytes = message, .cell = 0}));
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
+}
+
+TEST_P(Hostile, IsClosedWhenItWritesACellThatIsStillRead) {
+  const auto payload = pattern(kSecretBytes, 23);
+  Pair thief = connect();
+  const auto told = room(thief);
+  thief.server->place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
+  for (std::uint32_t number = 0; number < 5; ++number) {
+    ASSERT_FALSE(thief.server->closed.has_value()) << number;
+    const std::uint32_t message = thief.raw->make_cell(header_of(10 + number), payload);
+    const std::uint64_t cell = told.where.address + number % 4 * verbs::cell_bytes_for(kSecretBytes);
+    static_cast<void>(thief.raw->write_and_tell(cell + verbs::kCellMessageBytes - message, told.where.key,
+                                                message + kSecretBytes,
+                                                verbs::CellImmediate{.message_bytes = message, .cell = number}));
+    for (int i = 0; i < 20; ++i) pump();
+  }
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
+}
+
+TEST_P(Hostile, IsClosedWhenAPayloadComesWithoutItsFrame) {
+  Pair thief = connect();
+  const auto told = room(thief);
+  static_cast<void>(thief.raw->make_cell(header_of(10), pattern(64, 24)));
+  constexpr std::uint32_t kMessage = sizeof(verbs::MessagePrefix);
+  std::memcpy(thief.raw->scratch().data() + offsetof(verbs::MessagePrefix, bytes), &kMessage, sizeof kMessage);
+  static_cast<void>(thief.raw->write_and_tell(told.where.address + verbs::kCellMessageBytes - kMessage, told.where.key,
+                                              kMessage + 64,
+                                              verbs::CellImmediate{.message_bytes = kMessage, .cell = 0}));
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
+}
+
 TEST_P(Hostile, CannotWriteBesideItsRoom) {
   for (const std::int64_t offset : {std::int64_t{-64}, std::int64_t{4 * verbs::cell_bytes_for(kSecretBytes)},
                                     std::int64_t{4 * verbs::cell_bytes_for(kSecretBytes) - 63}}) {
