@@ -493,6 +493,28 @@ TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
   expect_honest_works();
 }
 
+// Its room takes any write of its own, whatever that says it is.
+TEST_P(Hostile, CannotNameAPlaceThatItHasNotByAWriteIntoItsRoom) {
+  for (const bool used : {false, true}) {
+    std::vector<std::byte> memory(kSecretBytes);
+    Pair thief = connect();
+    const auto its_room = room(thief);
+    const auto told = place(thief, memory);
+    std::uint32_t number = told.where.number + 1;
+    if (used) {
+      number = told.where.number;
+      ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
+                                          verbs::PlaceImmediate{.place = number}),
+                IBV_WC_SUCCESS);
+      ASSERT_TRUE(run_until([&] { return thief.server->frames.size() == 2; }));
+    }
+    static_cast<void>(thief.raw->write_and_tell(its_room.where.address, its_room.where.key, kSecretBytes,
+                                                verbs::PlaceImmediate{.place = number}));
+    EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+    EXPECT_EQ(thief.server->frames.size(), used ? 2U : 1U);
+  }
+}
+
 TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
   std::vector<std::byte> memory(kSecretBytes);
   Pair sibling = connect();
