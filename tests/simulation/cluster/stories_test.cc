@@ -199,6 +199,35 @@ TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
   }
 }
 
+// A machine that stops for longer than the time-out, with all that runs on it, and goes on, costs nobody an error: who
+// was away cannot tell who was late. At any moment: while ranks meet, in operations, while they take leave.
+TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
+  for (const bool trees : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      Cluster cluster({.seed = seed});
+      cluster.manager().reachable = trees;
+      cluster.add_group(4, 1, {.calls = 60});
+      auto& network = cluster.network();
+      std::vector<std::string> hosts;
+      for (auto& rank : cluster.groups()[0]) hosts.push_back(rank->host());
+      for (auto& aggregator : cluster.aggregators()) hosts.push_back(aggregator->name());
+      const auto stops_at = network.now() + 1ms * seed;
+      network.call_at(stops_at, [&] {
+        for (const std::string& host : hosts) network.pause(host);
+      });
+      // One process after the other is woken, and in no order.
+      for (std::size_t i = 0; i < hosts.size(); ++i) {
+        network.call_at(stops_at + cluster.settings().timeout + 5s + 3ms * ((i * 5 + seed) % hosts.size()),
+                        [&, i] { network.resume(hosts[i]); });
+      }
+      ASSERT_TRUE(cluster.run(120s)) << "seed " << seed << "\n" << cluster.describe();
+      ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+      for (auto& rank : cluster.groups()[0])
+        EXPECT_FALSE(rank->failure()) << "seed " << seed << rank->failure()->message;
+    }
+  }
+}
+
 // Ranks that disagree get an error that says who asked for what, in the tree and without one, whatever it is that
 // differs.
 TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
