@@ -306,6 +306,20 @@ TEST_P(Hostile, IsClosedWhenItsPayloadIsLargerThanItsCell) {
   EXPECT_EQ(thief.server->frames.size(), 1U);
 }
 
+TEST_P(Hostile, IsClosedWhenItTellsOfACellOutOfItsTurn) {
+  const auto payload = pattern(kSecretBytes, 25);
+  for (const std::uint32_t number : {1U, 4U, 0xFFFFU}) {
+    Pair thief = connect();
+    const auto told = room(thief);
+    const std::uint32_t message = thief.raw->make_cell(header_of(10), payload);
+    static_cast<void>(thief.raw->write_and_tell(told.where.address + verbs::kCellMessageBytes - message, told.where.key,
+                                                message + kSecretBytes,
+                                                verbs::CellImmediate{.message_bytes = message, .cell = number}));
+    EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << number;
+    EXPECT_EQ(thief.server->frames.size(), 1U);
+  }
+}
+
 TEST_P(Hostile, IsClosedWhenItWritesACellThatIsStillRead) {
   const auto payload = pattern(kSecretBytes, 23);
   Pair thief = connect();

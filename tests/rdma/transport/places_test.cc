@@ -161,8 +161,14 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   client_peer_.place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
   send(taker(), header_of(5, FrameType::result), payload);
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
+  const std::size_t regions = client_->statistics().memory_regions;
   expect(5, memory);
   arrives(client_peer_, taker());  // it is told, too late
+  EXPECT_EQ(client_->statistics().memory_regions, regions + 1);
+  client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
+    EXPECT_EQ(client_->statistics().memory_regions, regions) << "nobody else may write there any more";
+    return Accept{memory};
+  };
   client_peer_.channel->resume();
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
   EXPECT_EQ(memory, payload);
