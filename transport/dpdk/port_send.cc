@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "dpdk/port.h"
 
@@ -134,6 +135,8 @@ void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
 void DpdkPort::transmit() noexcept {
   answers_staged_ = false;
   if (staged_count_ == 0) return;
+  std::unique_lock<std::mutex> turn;
+  if (turns_ != nullptr) turn = std::unique_lock(turns_->send);
   auto count = static_cast<std::uint16_t>(staged_count_);
   if (device_->sends_checksums().udp) count = ::rte_eth_tx_prepare(id_, settings_.queue, staged_.data(), count);
   const std::size_t taken = count > 0 ? ::rte_eth_tx_burst(id_, settings_.queue, staged_.data(), count) : 0;
