@@ -4,24 +4,21 @@
 
 #include <cstring>
 
+#include "packet/payload_place.h"
+
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr unsigned kPlaceBits = 6;
+constexpr unsigned kPlaceBits = 8;
 static_assert(kSharedPayloads == 1U << kPlaceBits);
 // Counting a reference is an atomic operation: so many are counted at once.
 constexpr std::int16_t kReferences = 64;
-
-/// Neighbouring segments of any length fall on different places.
-std::size_t place_of(const std::byte* data) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(data) >> 6U) * 0x9E3779B97F4A7C15ULL >> (64U - kPlaceBits);
-}
 
 }  // namespace
 
 SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload) noexcept {
   if (!offered_ || payload.size() < kBytesMin) return {};
-  const std::size_t place = place_of(payload.data());
+  const std::size_t place = packet::payload_place<kPlaceBits>(payload.data());
   Known& known = known_[place];
   if (known.data != payload.data() || known.bytes != payload.size()) {
     ++first_;

@@ -157,7 +157,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     Crc32cSuffix suffix;
     std::array<std::byte, kFrameHeaderBytes> head;
   };
-  static constexpr unsigned kSuffixBits = 6;
+  static constexpr unsigned kSuffixBits = 8;
   std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};
   std::uint64_t transmits_ = 0;
   TimePoint now_;
