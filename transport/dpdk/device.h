@@ -61,6 +61,9 @@ class Device {
   /// It takes packets in several buffers, one of which other packets may refer to, too.
   [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
 
+  /// Packets that one call may hand to it.
+  [[nodiscard]] std::uint16_t sends_at_once() const noexcept { return sends_at_once_; }
+
   /// A UDP port for a queue, and where the device can, a rule that brings its datagrams to it. 0 chooses one.
   /// Errc::io: it is taken. A queue has one port.
   [[nodiscard]] Result<std::uint16_t> bind(std::uint16_t udp_port, std::uint16_t queue);
@@ -105,6 +108,7 @@ class Device {
   std::uint32_t mtu_ = 0;
   ethernet::ChecksumsByDevice sends_;
   bool sends_pieces_ = false;
+  std::uint16_t sends_at_once_ = kTransmitBurst;
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
   std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: the same
   struct RingFree {

@@ -106,6 +106,7 @@ class DpdkPort final : public packet::PacketPort {
   /// False: the device takes no more now.
   [[nodiscard]] bool has_room() noexcept;
   void stage(rte_mbuf* mbuf) noexcept;
+  [[nodiscard]] std::size_t hand_to_device(std::size_t count) noexcept;
   void transmit() noexcept;
   void drop_if_stuck();
   void keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop);

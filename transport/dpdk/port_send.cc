@@ -131,12 +131,25 @@ void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
   staged_[staged_count_++] = mbuf;
 }
 
+/// Returns how many of those that are staged it has taken.
+std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
+  const std::size_t at_once = device_->sends_at_once();
+  std::size_t taken = 0;
+  while (taken < count) {
+    const auto some = static_cast<std::uint16_t>(std::min(count - taken, at_once));
+    const std::uint16_t now = ::rte_eth_tx_burst(id_, settings_.queue, staged_.data() + taken, some);
+    taken += now;
+    if (now < some) break;
+  }
+  return taken;
+}
+
 void DpdkPort::transmit() noexcept {
   answers_staged_ = false;
   if (staged_count_ == 0) return;
   auto count = static_cast<std::uint16_t>(staged_count_);
   if (device_->sends_checksums().udp) count = ::rte_eth_tx_prepare(id_, settings_.queue, staged_.data(), count);
-  const std::size_t taken = count > 0 ? ::rte_eth_tx_burst(id_, settings_.queue, staged_.data(), count) : 0;
+  const std::size_t taken = hand_to_device(count);
   if (taken > 0) stuck_since_ = {};
   staged_count_ -= taken;
   std::memmove(staged_.data(), staged_.data() + taken, staged_count_ * sizeof(rte_mbuf*));
