@@ -1,7 +1,6 @@
 #pragma once
 // DPDK's driver of memif, shared memory between two processes, as a client that lends its packet buffers
 // (`zero-copy=yes`): what lies in them is not copied here, but read and written by the server.
-#include <cstdint>
 #include <string_view>
 
 namespace tributary::transport::dpdk {
@@ -11,8 +10,11 @@ namespace tributary::transport::dpdk {
   return device.starts_with("net_memif") && device.find(",zero-copy=yes") != std::string_view::npos;
 }
 
-/// Seen with DPDK 22.11: of more than four packets the driver takes four without looking at how much room is left
-/// between them. Packets of two buffers fill the ring in that time, and one of a single buffer behind them overruns it.
-inline constexpr std::uint16_t kLentAtOnce = 4;
+/// Seen with DPDK 22.11: of more than four packets such a client takes four without looking at how much room is left
+/// between them. Packets of two buffers may fill the ring meanwhile, and a packet of one behind them overruns it. Among
+/// packets of equally many buffers that cannot be.
+[[nodiscard]] constexpr bool wants_equal_packets(std::string_view device) noexcept {
+  return lends_buffers(device);
+}
 
 }  // namespace tributary::transport::dpdk

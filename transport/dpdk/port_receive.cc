@@ -15,7 +15,9 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr std::size_t kAhead = 2;  // packets that are fetched while one is looked at
+// Packets that are fetched while one is looked at: whole, or their headers alone.
+constexpr std::size_t kAhead = 2;
+constexpr std::size_t kHeadersAhead = 16;
 
 constexpr std::uint64_t kIpGood = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
 constexpr std::uint64_t kUdpGood = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
@@ -48,10 +50,11 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   std::array<rte_mbuf*, kReceiveBurst> burst;
   const std::size_t count = take_burst(std::span(burst).first(std::min(into.size(), burst.size())));
   if (count > 0) last_arrival_ = cycles;
-  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i], !leaves_checksums_);
+  const std::size_t ahead = std::min(leaves_checksums_ ? kHeadersAhead : kAhead, count);
+  for (std::size_t i = 0; i < ahead; ++i) prefetch(burst[i], !leaves_checksums_);
   std::size_t shown = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(burst[i + kAhead], !leaves_checksums_);
+    if (i + ahead < count) prefetch(burst[i + ahead], !leaves_checksums_);
     if (show(burst[i], into[shown])) ++shown;
   }
   if (answers_staged_) transmit();

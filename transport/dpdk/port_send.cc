@@ -10,6 +10,16 @@
 namespace tributary::transport::dpdk {
 namespace {
 
+constexpr std::size_t kBlankAhead = 4;  // buffers that are fetched before they are written to
+
+/// A device, or another processor, has read what it held last: to be written, it must come back.
+void prefetch_for_headers(const rte_mbuf* mbuf) noexcept {
+  constexpr std::size_t kLine = 64;
+  constexpr std::size_t kHeaders = 192;  // of Ethernet, IPv4, UDP, packet and frame
+  const auto* const at = static_cast<const std::byte*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM;
+  for (std::size_t i = 0; i < kHeaders; i += kLine) __builtin_prefetch(at + i, 1);
+}
+
 constexpr auto kStuckAfter = std::chrono::milliseconds(100);
 constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // as long as a neighbour is asked
 
@@ -83,10 +93,12 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
 }
 
 rte_mbuf* DpdkPort::blank() noexcept {
+  if (blank_count_ > kBlankAhead) prefetch_for_headers(blank_[blank_count_ - 1 - kBlankAhead]);
   if (blank_count_ > 0) return blank_[--blank_count_];
   rte_mempool* const pool = device_->send_pool(settings_.queue).get();
   if (::rte_pktmbuf_alloc_bulk(pool, blank_.data(), kBlank) != 0) return ::rte_pktmbuf_alloc(pool);
   blank_count_ = kBlank - 1;
+  for (std::size_t i = 0; i < kBlankAhead; ++i) prefetch_for_headers(blank_[blank_count_ - i]);
   return blank_[blank_count_];
 }
 
@@ -131,15 +143,17 @@ void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
   staged_[staged_count_++] = mbuf;
 }
 
-/// Returns how many of those that are staged it has taken.
+/// Returns how many of the first `count` that are staged it has taken.
 std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
-  const std::size_t at_once = device_->sends_at_once();
   std::size_t taken = 0;
   while (taken < count) {
-    const auto some = static_cast<std::uint16_t>(std::min(count - taken, at_once));
-    const std::uint16_t now = ::rte_eth_tx_burst(id_, settings_.queue, staged_.data() + taken, some);
-    taken += now;
-    if (now < some) break;
+    std::size_t end = count;
+    if (device_->wants_equal_packets()) {
+      end = taken + 1;
+      while (end < count && staged_[end]->nb_segs == staged_[taken]->nb_segs) ++end;
+    }
+    taken += ::rte_eth_tx_burst(id_, settings_.queue, staged_.data() + taken, static_cast<std::uint16_t>(end - taken));
+    if (taken < end) break;
   }
   return taken;
 }

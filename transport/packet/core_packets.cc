@@ -17,13 +17,19 @@ constexpr std::uint32_t kResetsPerSecond = 2000;
 
 namespace {
 
-/// All of it is read: its checksums are verified.
-void fetch(const ReceivedPacket& packet) noexcept {
+/// All of it is read, as its checksums are verified; it comes from the device, or from another processor, and takes its
+/// time. It is asked for in two parts, as no more lines can be on their way at once than the processor has buffers for.
+enum class Part : std::uint8_t { first, second };
+void fetch(std::span<const ReceivedPacket> burst, std::size_t index, Part part) noexcept {
   constexpr std::size_t kLine = 64;
+  constexpr std::size_t kHalf = 10 * kLine;
   constexpr std::size_t kBytesMax = 24 * kLine;  // the rest of a longer one is found by the processor itself
-  const std::size_t bytes = std::min(packet.bytes.size(), kBytesMax);
-  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(packet.bytes.data() + i);
+  if (index >= burst.size()) return;
+  const auto bytes = burst[index].bytes;
+  const std::size_t end = std::min(bytes.size(), part == Part::first ? kHalf : kBytesMax);
+  for (std::size_t i = part == Part::first ? 0 : kHalf; i < end; i += kLine) __builtin_prefetch(bytes.data() + i);
 }
+constexpr std::size_t kAhead = 2;
 
 }  // namespace
 
@@ -31,15 +37,20 @@ void fetch(const ReceivedPacket& packet) noexcept {
 bool PacketCore::receive_packets() {
   if (!port_) return false;
   const std::size_t count = port_->receive(burst_);
-  if (count > 0) fetch(burst_[0]);
+  const auto burst = std::span<const ReceivedPacket>(burst_).first(count);
+  for (std::size_t i = 0; i < kAhead; ++i) {
+    fetch(burst, i, Part::first);
+    fetch(burst, i, Part::second);
+  }
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + 1 < count) fetch(burst_[i + 1]);
-    if (burst_[i].refused) {
-      take_refusal(burst_[i]);
+    fetch(burst, i + kAhead, Part::first);
+    if (burst[i].refused) {
+      take_refusal(burst[i]);
     } else {
-      being_read_ = &burst_[i];
-      take_packet(burst_[i]);
+      being_read_ = &burst[i];
+      take_packet(burst[i]);
     }
+    fetch(burst, i + kAhead, Part::second);
   }
   being_read_ = nullptr;
   for (std::size_t i = 0; i < touched_.size(); ++i) {
