@@ -75,7 +75,7 @@ void DpdkPort::adopt_thread() {
 
 void DpdkPort::give_back_shown() noexcept {
   ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // none: those that were kept
-  shown_count_ = shown_at_ = 0;
+  shown_count_ = 0;
 }
 
 /// The first time the port's own reference goes over to who keeps it: to count one more and one less are atomic
@@ -84,13 +84,12 @@ bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
   ++kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
-  for (std::size_t i = shown_at_; i < shown_count_; ++i) {
-    if (shown_[i] != mbuf) continue;
-    shown_[i] = nullptr;
-    shown_at_ = i + 1;
-    return true;
+  const std::uint32_t at = mbuf->hash.usr;
+  if (at < shown_count_ && shown_[at] == mbuf) {
+    shown_[at] = nullptr;
+  } else {
+    rte_mbuf_refcnt_update(mbuf, 1);
   }
-  rte_mbuf_refcnt_update(mbuf, 1);
   return true;
 }
 
@@ -121,6 +120,12 @@ std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
 void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ++counter;
   ::rte_pktmbuf_free(mbuf);
+}
+
+/// Until it is given back, or the next receive(). It knows its place, for keep().
+void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
+  mbuf->hash.usr = static_cast<std::uint32_t>(shown_count_);
+  shown_[shown_count_++] = mbuf;
 }
 
 /// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
@@ -167,7 +172,7 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   ++statistics_.received;
   statistics_.received_bytes += plain.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 
@@ -181,7 +186,7 @@ bool DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::s
         .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
         .refused = true};
   ++statistics_.control;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 
@@ -219,7 +224,7 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 

@@ -127,7 +127,7 @@ void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byt
     mbuf->l3_len = route.headers.ip_bytes() & 0x1FFU;
     return;
   }
-  const ethernet::PartialSum of_header = ethernet::copy_and_sum(body, header);
+  const ethernet::PartialSum of_header = ethernet::copy_and_sum_words(body, header);
   const ethernet::PartialSum of_payload = copies ? ethernet::copy_and_sum(body + header.size(), payload) : shared.sum;
   const bool odd = header.size() % 2 != 0;
   route.headers.write(at, bytes, of_header + (odd ? ethernet::at_odd_place(of_payload) : of_payload));

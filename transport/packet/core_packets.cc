@@ -17,19 +17,13 @@ constexpr std::uint32_t kResetsPerSecond = 2000;
 
 namespace {
 
-/// All of it is read, as its checksums are verified; it comes from the device, or from another processor, and takes its
-/// time. It is asked for in two parts, as no more lines can be on their way at once than the processor has buffers for.
-enum class Part : std::uint8_t { first, second };
-void fetch(std::span<const ReceivedPacket> burst, std::size_t index, Part part) noexcept {
+/// All of it is read: its checksums are verified.
+void fetch(const ReceivedPacket& packet) noexcept {
   constexpr std::size_t kLine = 64;
-  constexpr std::size_t kHalf = 10 * kLine;
   constexpr std::size_t kBytesMax = 24 * kLine;  // the rest of a longer one is found by the processor itself
-  if (index >= burst.size()) return;
-  const auto bytes = burst[index].bytes;
-  const std::size_t end = std::min(bytes.size(), part == Part::first ? kHalf : kBytesMax);
-  for (std::size_t i = part == Part::first ? 0 : kHalf; i < end; i += kLine) __builtin_prefetch(bytes.data() + i);
+  const std::size_t bytes = std::min(packet.bytes.size(), kBytesMax);
+  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(packet.bytes.data() + i);
 }
-constexpr std::size_t kAhead = 2;
 
 }  // namespace
 
@@ -37,20 +31,14 @@ constexpr std::size_t kAhead = 2;
 bool PacketCore::receive_packets() {
   if (!port_) return false;
   const std::size_t count = port_->receive(burst_);
-  const auto burst = std::span<const ReceivedPacket>(burst_).first(count);
-  for (std::size_t i = 0; i < kAhead; ++i) {
-    fetch(burst, i, Part::first);
-    fetch(burst, i, Part::second);
-  }
+  if (count > 0) fetch(burst_[0]);
   for (std::size_t i = 0; i < count; ++i) {
-    fetch(burst, i + kAhead, Part::first);
-    if (burst[i].refused) {
-      take_refusal(burst[i]);
+    if (i + 1 < count) fetch(burst_[i + 1]);
+    if (burst_[i].refused) {
+      take_refusal(burst_[i]);
     } else {
-      being_read_ = &burst[i];
-      take_packet(burst[i]);
+      take_packet(burst_[i]);
     }
-    fetch(burst, i + kAhead, Part::second);
   }
   being_read_ = nullptr;
   for (std::size_t i = 0; i < touched_.size(); ++i) {
@@ -61,41 +49,42 @@ bool PacketCore::receive_packets() {
   return count == burst_.size();
 }
 
-void PacketCore::take_packet(const ReceivedPacket& packet) {
+[[gnu::noinline]] void PacketCore::take_packet(const ReceivedPacket& packet) {
+  being_read_ = &packet;
   ++statistics.packets_received;
   statistics.bytes_received += packet.bytes.size();
-  const auto header = decode_packet(packet.bytes, packet.udp_besides);
-  if (!header) {
-    ++statistics.rejects[static_cast<std::size_t>(header.error())];
+  PacketHeader header;
+  if (const auto reject = read_packet(packet.bytes, packet.udp_besides, header)) {
+    ++statistics.rejects[static_cast<std::size_t>(*reject)];
     return;
   }
-  if (header->type == PacketType::reset) return take_reset(*header);
-  if (header->type == PacketType::open) return take_open(packet, *header);
-  PacketConnection* const connection = find(header->connection);
-  const auto payload = payload_of(*header, packet.bytes);
-  switch (header->type) {
-    case PacketType::data:
-      if (connection == nullptr) return send_reset(packet, *header);
-      if (!connection->unseal(*header, packet.bytes)) return;
-      return connection->take_data({.header = *header,
-                                    .payload = payload,
-                                    .marked = packet.congestion_experienced,
-                                    .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
-    case PacketType::close:
-      return take_close(packet, *header);
-    case PacketType::refuse:
-      return connection != nullptr ? connection->take_refuse(static_cast<RefuseReason>(header->reason)) : void();
-    default:
-      break;
+  if (header.type != PacketType::data) return take_control(packet, header);
+  PacketConnection* const connection = find(header.connection);
+  if (connection == nullptr) return send_reset(packet, header);
+  if (!connection->unseal(header, packet.bytes)) return;
+  connection->take_data({.header = header,
+                         .payload = payload_of(header, packet.bytes),
+                         .marked = packet.congestion_experienced,
+                         .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
+}
+
+/// What opens and ends connections.
+void PacketCore::take_control(const ReceivedPacket& packet, const PacketHeader& header) {
+  if (header.type == PacketType::reset) return take_reset(header);
+  if (header.type == PacketType::open) return take_open(packet, header);
+  if (header.type == PacketType::close) return take_close(packet, header);
+  PacketConnection* const connection = find(header.connection);
+  if (header.type == PacketType::refuse) {
+    return connection != nullptr ? connection->take_refuse(static_cast<RefuseReason>(header.reason)) : void();
   }
-  const auto handshake = decode_handshake(payload);
+  const auto handshake = decode_handshake(payload_of(header, packet.bytes));
   if (connection == nullptr || !handshake) {
     ++statistics.senseless;
     return;
   }
-  if (header->type == PacketType::challenge) return connection->take_challenge(*handshake);
-  if (header->type == PacketType::redirect) return connection->take_redirect(*handshake, packet.from);
-  connection->take_accept(*header, *handshake, packet.bytes);
+  if (header.type == PacketType::challenge) return connection->take_challenge(*handshake);
+  if (header.type == PacketType::redirect) return connection->take_redirect(*handshake, packet.from);
+  connection->take_accept(header, *handshake, packet.bytes);
 }
 
 void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& header) {
