@@ -29,7 +29,7 @@ struct Descriptors {
   sum += 2 * descriptors.transmit;              // the device has not sent them yet, or not said so; in two pieces
   sum += kReceiveBurst;                         // shown to the protocol until the next receive()
   sum += 2 * kTransmitBurst;                    // taken by send(), not handed over; in two pieces
-  sum += kSharedPayloads;                       //
+  sum += kSharedPayloads + 1;                   // and the next one's
   sum += kBlank;                                //
   sum += queues * kKept;                        // what came in here for other queues' ports may stay with them
   sum += kWaiting;                              //
@@ -38,7 +38,7 @@ struct Descriptors {
   sum += queues * (kCache + kCache / 2);        // DPDK flushes a thread's cache at one and a half times its size
   return sum;
 }
-static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 256 + 32 + 512 + 64 + 1 + 384);
+static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32 + 512 + 64 + 1 + 384);
 
 /// Room for a frame of the link in one piece: the headroom that drivers want, Ethernet with a tag, the packet; in whole
 /// cache lines, and not less than DPDK's usual size, which some drivers take for granted.

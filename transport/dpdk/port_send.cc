@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "dpdk/fetch.h"
 #include "dpdk/port.h"
 
 namespace tributary::transport::dpdk {
@@ -12,20 +13,9 @@ namespace {
 
 constexpr std::size_t kBlankAhead = 4;  // buffers that are fetched before they are written to
 
-/// A device, or another processor, has read what it held last: to be written, it must come back.
-void prefetch_for_headers(const rte_mbuf* mbuf) noexcept {
-  constexpr std::size_t kLine = 64;
+void fetch_for_headers(const rte_mbuf* mbuf) noexcept {
   constexpr std::size_t kHeaders = 192;  // of Ethernet, IPv4, UDP, packet and frame
-  const auto* const at = static_cast<const std::byte*>(mbuf->buf_addr) + RTE_PKTMBUF_HEADROOM;
-  for (std::size_t i = 0; i < kHeaders; i += kLine) {
-#if defined(__x86_64__)
-    // The compiler knows it only where all processors that it builds for have it; on those that have not, it does
-    // nothing.
-    asm volatile("prefetchw %0" : : "m"(at[i]));
-#else
-    __builtin_prefetch(at + i, 1);
-#endif
-  }
+  fetch_to_write(rte_pktmbuf_mtod(mbuf, std::byte*), kHeaders);
 }
 
 constexpr auto kStuckAfter = std::chrono::milliseconds(100);
@@ -101,12 +91,12 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
 }
 
 rte_mbuf* DpdkPort::blank() noexcept {
-  if (blank_count_ > kBlankAhead) prefetch_for_headers(blank_[blank_count_ - 1 - kBlankAhead]);
+  if (blank_count_ > kBlankAhead) fetch_for_headers(blank_[blank_count_ - 1 - kBlankAhead]);
   if (blank_count_ > 0) return blank_[--blank_count_];
   rte_mempool* const pool = device_->send_pool(settings_.queue).get();
   if (::rte_pktmbuf_alloc_bulk(pool, blank_.data(), kBlank) != 0) return ::rte_pktmbuf_alloc(pool);
   blank_count_ = kBlank - 1;
-  for (std::size_t i = 0; i < kBlankAhead; ++i) prefetch_for_headers(blank_[blank_count_ - i]);
+  for (std::size_t i = 0; i < kBlankAhead; ++i) fetch_for_headers(blank_[blank_count_ - i]);
   return blank_[blank_count_];
 }
 

@@ -3,7 +3,9 @@
 #include <rte_mbuf.h>
 
 #include <cstring>
+#include <utility>
 
+#include "dpdk/fetch.h"
 #include "packet/payload_place.h"
 
 namespace tributary::transport::dpdk {
@@ -41,8 +43,18 @@ SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload) n
   return {known.mbuf, known.sum};
 }
 
+SharedPayloads::~SharedPayloads() {
+  forget();
+  ::rte_pktmbuf_free(next_);
+}
+
+/// nullptr: the pool is empty.
+rte_mbuf* SharedPayloads::blank() noexcept {
+  return next_ != nullptr ? std::exchange(next_, nullptr) : ::rte_pktmbuf_alloc(pool_);
+}
+
 bool SharedPayloads::make(Known& known) noexcept {
-  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(pool_);
+  rte_mbuf* const mbuf = blank();
   if (mbuf == nullptr || known.bytes > rte_pktmbuf_tailroom(mbuf)) {
     ::rte_pktmbuf_free(mbuf);
     return false;
@@ -57,6 +69,8 @@ bool SharedPayloads::make(Known& known) noexcept {
   mbuf->data_len = static_cast<std::uint16_t>(known.bytes);
   mbuf->pkt_len = mbuf->data_len;
   known.mbuf = mbuf;
+  next_ = ::rte_pktmbuf_alloc(pool_);
+  if (next_ != nullptr) fetch_to_write(rte_pktmbuf_mtod(next_, std::byte*), known.bytes);
   return true;
 }
 
