@@ -1,6 +1,7 @@
 #pragma once
 // DPDK's driver of memif, shared memory between two processes, as a client that lends its packet buffers
-// (`zero-copy=yes`): what lies in them is not copied here, but read and written by the server.
+// (`zero-copy=yes`): what lies in them is not copied here, but read and written by the server. It maps as many bytes of
+// our memory as are in use when the two meet, from its beginning: such a device is opened before others are closed.
 #include <string_view>
 
 namespace tributary::transport::dpdk {

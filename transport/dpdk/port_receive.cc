@@ -160,7 +160,7 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   if (!plain_.match(bytes, plain)) return false;
   // One by one: a whole one that is made elsewhere and copied here would be read while its pieces are still being
   // stored.
-  ethernet::store_mapped(as.from.ip, plain.from);
+  plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
   as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
   as.congestion_experienced = plain.ecn == ethernet::Ecn::congestion_experienced;

@@ -11,7 +11,7 @@ namespace tributary::transport::dpdk::test {
 
 std::shared_ptr<Eal> eal() {
   static const std::shared_ptr<Eal> started = [] {
-    auto result = Eal::start({.memory_bytes = 256U << 20U});
+    auto result = Eal::start({.memory_bytes = 256U << 20U, .one_file = true});
     EXPECT_TRUE(result) << result.error().message;
     return result.value();
   }();
