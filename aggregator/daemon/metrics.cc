@@ -102,6 +102,8 @@ constexpr std::array kVerbsCounters = {
                 &transport::VerbsStatistics::bytes_copied},
     VerbsFigure{"rdma_posts_total", "Lists of work requests handed to the device.", &transport::VerbsStatistics::posts},
     VerbsFigure{"rdma_sleeps_total", "Waits for the system; none while busy.", &transport::VerbsStatistics::sleeps},
+    VerbsFigure{"rdma_queue_pairs_extended_total", "Queue pairs that were made and are posted to by ibv_wr_*.",
+                &transport::VerbsStatistics::queue_pairs_extended},
     VerbsFigure{"rdma_refused_full_total", "Connections beyond connections_max.",
                 &transport::VerbsStatistics::refused_full},
     VerbsFigure{"rdma_registrations_total", "Memory registered with a device.",

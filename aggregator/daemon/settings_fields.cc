@@ -247,8 +247,7 @@ std::vector<Field> make_fields() {
       on_or_off("packet_ecn", &S::packet_ecn, "Packets say that switches may mark them instead of dropping them."),
       text("rdma_devices", &S::rdma_devices, "auto, or device or device:port, separated by commas",
            "Where transport is verbs: the RDMA devices by which connections to parents leave, lane by lane in turn; "
-           "where "
-           "one has gone, by the next. auto: the one of listen, or the system's choice.",
+           "where one has gone, by the next. auto: the one of listen, or the system's choice.",
            check_words),
       count(
           "rdma_queue_pairs", &S::rdma_queue_pairs, 1, 8,
@@ -256,8 +255,7 @@ std::vector<Field> make_fields() {
           "children's TRIBUTARY_RDMA_QUEUE_PAIRS asks for them."),
       text("dpdk_device", &S::dpdk_device, "as DPDK names it; or empty",
            "With transport dpdk: a virtual device with its arguments, as net_af_packet0,iface=eth1 (the kernel must "
-           "have "
-           "no address there), or a PCI address that is bound to vfio-pci.",
+           "have no address there), or a PCI address that is bound to vfio-pci.",
            check_words),
       text("dpdk_addresses", &S::dpdk_addresses, "address/prefix, or one of IPv4 and one of IPv6, by commas; or empty",
            "What this host is called on the device's link.", check_words),

@@ -145,8 +145,7 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
 }
 
 std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, const FrameHeader& header,
-                                                       LaneOutput& output,
-                                                       std::span<const std::byte> elsewhere) noexcept {
+                                                       LaneOutput& output, std::span<const std::byte> at) noexcept {
   Slot& slot = slot_of(header.sequence);
   if (auto ok = admit(slot, child, header.sequence); !ok) return ok;
   if (slot.state != SlotState::collecting) open(slot, child, header);
@@ -157,7 +156,7 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   }
   if (auto ok = check_data(slot, child, header); !ok) return ok;
   slot.arrived |= std::uint64_t{1} << child;
-  in_place(slot, child) = elsewhere.data();
+  in_place(slot, child) = at.data();
   if (header.wants_result()) slot.wants_result |= std::uint64_t{1} << child;
   if (slot.arrived == everyone_) {
     finish_collecting(slot, output);

@@ -87,11 +87,11 @@ class Lane {
                                                                                  const FrameHeader& header) noexcept;
   /// Whether this contribution may stay where it lies, to be summed from there. If so, it is not asked where it goes.
   [[nodiscard]] bool takes_in_place(std::uint32_t child, const FrameHeader& header) noexcept;
-  /// The payload has landed there, or lies at `in_place` until it is given back. Reduces what can be reduced and emits
+  /// The payload has landed there, or lies at `at` until it is given back. Reduces what can be reduced and emits
   /// what follows.
   [[nodiscard]] std::expected<void, Refusal> contribution_landed(std::uint32_t child, const FrameHeader& header,
                                                                  LaneOutput& output,
-                                                                 std::span<const std::byte> in_place = {}) noexcept;
+                                                                 std::span<const std::byte> at = {}) noexcept;
   /// The parent's answer for a segment; not for a root.
   [[nodiscard]] std::expected<std::span<std::byte>, Refusal> result_begins(const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> result_landed(const FrameHeader& header, LaneOutput& output) noexcept;

@@ -61,7 +61,7 @@ Worker::Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget&
       discard_(kSegmentBytesMax) {}
 
 Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
-               WorkerSettings settings, std::function<std::int64_t()> unix_seconds)
+               const WorkerSettings& settings, std::function<std::int64_t()> unix_seconds)
     : Worker(
           transport,
           [&verifier, name = settings.name, unix_seconds = std::move(unix_seconds)](

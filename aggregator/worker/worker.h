@@ -94,8 +94,8 @@ struct VerifiedJoin {
 class Worker final : public transport::Acceptor {
  public:
   /// What must outlive the worker: all that is passed by reference.
-  Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget, WorkerSettings settings,
-         std::function<std::int64_t()> unix_seconds);
+  Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
+         const WorkerSettings& settings, std::function<std::int64_t()> unix_seconds);
   /// The same, where what verifies may change with time. Any error refuses the join with its sentence.
   using VerifyJoin = std::function<Result<VerifiedJoin>(std::span<const std::byte> payload)>;
   Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget& budget, WorkerSettings settings);

@@ -171,8 +171,7 @@ constexpr std::array<Setting, 21> kSettings{{
      set_shared_memory},
     {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
       "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
-      "kernel "
-      "allows it and it is the faster way."},
+      "kernel allows it and it is the faster way."},
      set_attach},
     {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
       "Transports in order of preference; the first one that is built and works here is used."},
@@ -183,8 +182,7 @@ constexpr std::array<Setting, 21> kSettings{{
      set_gpudirect},
     {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
       "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
-      "payloads, "
-      "too. The same on every rank."},
+      "payloads, too. The same on every rank."},
      set_packet_security},
     {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
       "Where transport is dpdk: the network device of this rank alone, as 0000:3b:00.0 or net_af_packet0,iface=eth1."},
@@ -207,13 +205,11 @@ constexpr std::array<Setting, 21> kSettings{{
     {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
       "auto, or a list, separated by commas, of device or device:port",
       "Where transport is verbs: the RDMA devices to use, lane by lane in turn. auto: those nearest to the GPU that "
-      "the "
-      "rank uses, else to the NUMA node that it is bound to, by LOCAL_RANK in turn."},
+      "the rank uses, else to the NUMA node that it is bound to, by LOCAL_RANK in turn."},
      set_rdma_devices},
     {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
       "Where transport is verbs: queue pairs of each connection, over which large payloads are spread. The "
-      "aggregator's "
-      "number bounds it."},
+      "aggregator's number bounds it."},
      set_rdma_queue_pairs},
     {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
       "This host's name in the manager's topology."},

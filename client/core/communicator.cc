@@ -382,7 +382,7 @@ void Communicator::on_inquiry(const ControlMessage& message) {
   if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
   if (o != nullptr) {
     p.waits_for_tree =
-        o->state == Operation::State::in_network && now_ - std::max(o->called_at, progress_at_) >= suspect_after() / 2;
+        o->state == Operation::State::in_network && waited(std::max(o->called_at, progress_at_), suspect_after() / 2);
     p.steps = o->state == Operation::State::in_network ? o->segments_done
               : o->state == Operation::State::by_hosts ? host_level_->steps()
                                                        : runner_->round();
@@ -399,35 +399,46 @@ transport::Duration Communicator::suspect_after() const {
   return std::min<transport::Duration>(settings_.timeout / 10, std::chrono::seconds(5));
 }
 
+bool Communicator::waited(TimePoint since, transport::Duration time) const noexcept {
+  return since <= absences_.ago(time, now_);
+}
+
+// What was due while this process was away could not come.
+void Communicator::excuse(transport::Duration absence) {
+  for (TimePoint* limit : {&ready_deadline_, &fail_at_, &report_lost_at_}) {
+    if (*limit != TimePoint::max()) *limit += absence;
+  }
+  if (coordinator_) coordinator_->excuse(absence);
+}
+
 // Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank
 // 0 is the one that hangs, at 1.
-void Communicator::check_stall(TimePoint now) {
+void Communicator::check_stall() {
   const auto first = std::find_if(operations_.begin(), operations_.end(),
                                   [](const auto& o) { return o->state != Operation::State::done; });
   if (first != operations_.end()) {
     Operation& o = **first;
-    const auto waited = now - std::max(o.called_at, progress_at_);
-    if (waited >= settings_.timeout) {
+    const TimePoint since = std::max(o.called_at, progress_at_);
+    if (waited(since, settings_.timeout)) {
       return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] +
                                                  ": no answer within the time-out; missing in " + waits_for(o)});
     }
-    if (o.state == Operation::State::in_network &&
-        now - std::max({o.called_at, progress_at_, o.suspected_at}) >= suspect_after()) {
-      o.suspected_at = now;
+    if (o.state == Operation::State::in_network && waited(std::max(since, o.suspected_at), suspect_after())) {
+      o.suspected_at = now_;
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kSuspicion, .body = waits_for(o)});
     }
-    if (waited >= settings_.timeout * 7 / 10 && !o.stall_reported) {
+    if (!o.stall_reported && waited(since, settings_.timeout * 7 / 10)) {
       o.stall_reported = true;
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .body = waits_for(o)});
     }
   }
   // Rank 0 names those that do not come, a little earlier.
-  if (finalize_sent_ && !finalized_ && now - finalize_sent_at_ >= settings_.timeout) {
+  if (finalize_sent_ && !finalized_ && waited(finalize_sent_at_, settings_.timeout)) {
     return begin_failing(
         {Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer to finalize within the time-out"});
   }
-  if (const std::string message = messages_.overdue(std::max(now - settings_.timeout, TimePoint{}));
-      !message.empty() && now - progress_at_ >= settings_.timeout) {
+  if (const std::string message = messages_.overdue(std::max(absences_.ago(settings_.timeout, now_), TimePoint{}));
+      !message.empty() && waited(progress_at_, settings_.timeout)) {
     tell_rank_0({.type = FrameType::abort,
                  .value = static_cast<std::uint64_t>(Errc::timed_out),
                  .body = "rank " + std::to_string(settings_.rank) + ": no partner within the time-out for " + message});
@@ -436,6 +447,7 @@ void Communicator::check_stall(TimePoint now) {
 
 void Communicator::tick(TimePoint now) {
   now_ = now;
+  if (const auto absence = absences_.look(now); absence > transport::Duration::zero()) excuse(absence);
   discarded_.clear();
   discarded_repairs_.clear();
   discarded_control_.clear();
@@ -472,7 +484,7 @@ void Communicator::tick(TimePoint now) {
     }
     return begin_failing({Errc::timed_out, text});
   }
-  check_stall(now);
+  check_stall();
   check_unwanted_frames();
 }
 

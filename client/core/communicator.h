@@ -26,6 +26,7 @@
 #include "client/collectives/in_network/lane_link.h"
 #include "client/collectives/local/call_queue.h"
 #include "client/collectives/local/meeting_place.h"
+#include "client/core/absences.h"
 #include "client/core/message_queue.h"
 #include "client/recovery/coordinator.h"
 #include "client/recovery/repair.h"
@@ -246,7 +247,10 @@ class Communicator final : public transport::Acceptor,
   void finish(Operation& operation, const Status& status);
   void forget_finished();
   [[nodiscard]] transport::Duration suspect_after() const;
-  void check_stall(transport::TimePoint now);
+  void check_stall();
+  /// Since then this process has been there, and has waited, for so long.
+  [[nodiscard]] bool waited(transport::TimePoint since, transport::Duration time) const noexcept;
+  void excuse(transport::Duration absence);
   void check_unwanted_frames();
   void report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer, const Signature& theirs);
   void on_inquiry(const ControlMessage& message);
@@ -271,6 +275,7 @@ class Communicator final : public transport::Acceptor,
   const CommunicatorSettings settings_;
   std::vector<LinkName> sealed_links_;  // of the newest trees, in settings_.link_keys
   transport::TimePoint now_{};
+  Absences absences_;
 
   // membership
   std::unique_ptr<transport::Listener> listener_;

@@ -12,7 +12,7 @@ DeviceAddress address_of(const void* pointer) noexcept {
   return reinterpret_cast<DeviceAddress>(pointer);
 }
 
-bool holds(std::span<const std::byte> outer, std::span<const std::byte> inner) noexcept {
+bool contains(std::span<const std::byte> outer, std::span<const std::byte> inner) noexcept {
   return outer.data() <= inner.data() && inner.data() + inner.size() <= outer.data() + outer.size();
 }
 
@@ -21,11 +21,15 @@ bool holds(std::span<const std::byte> outer, std::span<const std::byte> inner) n
 class GpuMemory::Block final : public DirectBlock {
  public:
   Block(std::shared_ptr<GpuMemory> gpu, DeviceAddress address, std::size_t bytes)
-      : gpu_(std::move(gpu)), address_(address), bytes_(bytes) {}
+      : gpu_(std::move(gpu)), address_(address), bytes_(bytes) {
+    const std::lock_guard lock(gpu_->mutex_);
+    use_ = gpu_->in_use_.emplace(memory().data(), bytes);
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block() override {
     promise.reset();  // before the memory goes
+    gpu_->unuse(use_);
     const Context::Current current(*gpu_->context_);
     if (current.result() == CudaResult::success) gpu_->context_->driver().memory_free(address_);
   }
@@ -38,6 +42,7 @@ class GpuMemory::Block final : public DirectBlock {
   std::shared_ptr<GpuMemory> gpu_;
   DeviceAddress address_;
   std::size_t bytes_;
+  InUse::iterator use_;
 };
 
 GpuMemory::GpuMemory(std::shared_ptr<Context> context, const PathChoice& choice, Hooks hooks)
@@ -84,13 +89,13 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
   if (result != CudaResult::success) return failed(result, "asking for an allocation of");
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   const std::span<const std::byte> whole(reinterpret_cast<const std::byte*>(begin), bytes);
-  if (!holds(whole, memory)) return fail(Errc::unsupported, "the buffer lies in more than one allocation");
+  if (!contains(whole, memory)) return fail(Errc::unsupported, "the buffer lies in more than one allocation");
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(allocations_, begin, [](const auto& a) { return address_of(a->memory.data()); });
   if (known != allocations_.end() && (*known)->id == id && (*known)->memory.size() == bytes) {
     ++counts_.known;
     allocations_.splice(allocations_.begin(), allocations_, known);
-    return allocations_.front();
+    return in_use(allocations_.front());
   }
   // What lay here before is gone, whatever part of it this is.
   counts_.replaced += std::erase_if(allocations_, [&](const auto& a) {
@@ -104,12 +109,32 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
     allocations_.pop_back();
     ++counts_.dropped;
   }
-  return made;
+  return in_use(std::move(made));
+}
+
+/// Under mutex_. What is returned is not given up under it.
+std::shared_ptr<GpuMemory::Allocation> GpuMemory::in_use(std::shared_ptr<Allocation> allocation) {
+  const auto use = in_use_.emplace(allocation->memory.data(), allocation->memory.size());
+  Allocation* const it = allocation.get();
+  return {it, [self = shared_from_this(), allocation = std::move(allocation), use](Allocation*) { self->unuse(use); }};
+}
+
+void GpuMemory::unuse(InUse::iterator use) {
+  const std::lock_guard lock(mutex_);
+  in_use_.erase(use);
+}
+
+bool GpuMemory::holds(std::span<const std::byte> memory) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = in_use_.upper_bound(memory.data());
+  if (after == in_use_.begin()) return false;
+  const auto& [begin, bytes] = *std::prev(after);  // memory that is there does not overlap
+  return contains({begin, bytes}, memory);
 }
 
 void GpuMemory::forget(std::span<const std::byte> memory) {
   const std::lock_guard lock(mutex_);
-  counts_.dropped += std::erase_if(allocations_, [&](const auto& a) { return holds(a->memory, memory); });
+  counts_.dropped += std::erase_if(allocations_, [&](const auto& a) { return contains(a->memory, memory); });
 }
 
 void GpuMemory::tell(const std::string& line) {

@@ -4,11 +4,13 @@
 //
 // An allocation is registered as a whole when an operation first names it, and known again by the driver's number for
 // it: memory that was freed and is somebody else's now has another. So many are kept, those that were used last;
-// those that operations use stay until these end.
+// those that operations use stay until these end. Nobody says when memory is freed, and its addresses may be the
+// host's afterwards; so what no operation uses is kept, but nobody's (holds()).
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -50,7 +52,8 @@ class GpuMemory final : public DirectDevice,
     std::unique_ptr<transport::KeptMemory> promise;
     std::optional<Error> refused;  // by a network device, for good; of the communicator's thread
   };
-  /// The allocation that this memory lies in. On the transport's thread.
+  /// The allocation that this memory lies in, in use as long as somebody has what is returned. On the transport's
+  /// thread.
   [[nodiscard]] Result<std::shared_ptr<Allocation>> keep(transport::Transport& transport,
                                                          std::span<const std::byte> memory);
   /// The caller says that it will not use this any more. Any thread.
@@ -74,11 +77,15 @@ class GpuMemory final : public DirectDevice,
   [[nodiscard]] std::vector<transport::DeviceWay> ways() const override { return ways_; }
   [[nodiscard]] Result<DmaBuf> dma_buf(std::span<const std::byte> memory) override;
   [[nodiscard]] Status copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  [[nodiscard]] bool holds(std::span<const std::byte> memory) const override;
   void reached(const std::string& network_device, std::optional<transport::DeviceWay> way,
                const std::string& others) override;
 
  private:
   class Block;
+  using InUse = std::multimap<const std::byte*, std::size_t>;
+  void unuse(InUse::iterator use);
+  [[nodiscard]] std::shared_ptr<Allocation> in_use(std::shared_ptr<Allocation> allocation);
   GpuMemory(std::shared_ptr<Context> context, const PathChoice& choice, Hooks hooks);
   [[nodiscard]] std::unexpected<Error> failed(kernels::cuda::CudaResult result, const char* what) const;
   void note(const Status& status);
@@ -91,6 +98,7 @@ class GpuMemory final : public DirectDevice,
   kernels::cuda::StreamHandle stream_ = nullptr;  // of the copies that are waited for; of the transport's thread
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<Allocation>> allocations_;  // under mutex_, as all below; used last comes first
+  InUse in_use_;                                        // ranges: bytes by begin
   std::set<std::string> told_;
   Counts counts_;
   Status outcome_;  // the first error of a copy

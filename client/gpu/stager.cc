@@ -48,6 +48,35 @@ Result<std::optional<int>> device_of_buffer(const std::byte* buffer, std::size_t
   return device_of(buffer);
 }
 
+using TakeBlock = std::function<Result<std::byte*>(std::size_t bytes)>;
+
+/// The same buffers in blocks of host memory, but for what has no `take`, which stays where it is. Where one lies in
+/// the other there is one block for both, so that it is so there, too.
+Result<CallBuffers> in_host_memory(const CallBuffers& buffers, const TakeBlock& take_send, const TakeBlock& take_recv) {
+  CallBuffers host = buffers;
+  if (buffers.in_place) {
+    const std::byte* const begin = std::min<const std::byte*>(buffers.send, buffers.recv);
+    const std::byte* const end =
+        std::max<const std::byte*>(buffers.send + buffers.send_bytes, buffers.recv + buffers.recv_bytes);
+    const auto block = (take_send ? take_send : take_recv)(static_cast<std::size_t>(end - begin));
+    if (!block) return std::unexpected(block.error());
+    host.send = *block + (buffers.send - begin);
+    host.recv = *block + (buffers.recv - begin);
+    return host;
+  }
+  if (take_send) {
+    const auto block = take_send(buffers.send_bytes);
+    if (!block) return std::unexpected(block.error());
+    host.send = *block;
+  }
+  if (take_recv) {
+    const auto block = take_recv(buffers.recv_bytes);
+    if (!block) return std::unexpected(block.error());
+    host.recv = *block;
+  }
+  return host;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
@@ -57,42 +86,26 @@ Result<std::shared_ptr<StagedCall>> Stager::stage(const CallBuffers& buffers) {
   if (!to) return std::unexpected(to.error());
   if (!*from && !*to) return nullptr;
 
-  std::optional<CopyLines> down, up;
-  CallBuffers host = buffers;
   StagedCall::Blocks blocks;
-  const auto use = [&](int device, std::size_t bytes, std::optional<CopyLines>& lines) -> Result<std::byte*> {
-    auto ready = gpu(device);
-    if (!ready) return std::unexpected(ready.error());
-    lines = lines_of(**ready);
-    if (bytes == 0) return nullptr;
-    auto block = (*ready)->pool->take(bytes);
-    if (!block) return std::unexpected(block.error());
-    std::byte* const data = (*block)->data();
-    blocks.push_back(std::move(*block));
-    return data;
+  std::optional<CopyLines> down, up;
+  const auto pinned = [&](const std::optional<int>& device, std::optional<CopyLines>& lines) -> TakeBlock {
+    if (!device) return nullptr;
+    return [&, device = *device](std::size_t bytes) -> Result<std::byte*> {
+      auto ready = gpu(device);
+      if (!ready) return std::unexpected(ready.error());
+      lines = lines_of(**ready);
+      if (bytes == 0) return nullptr;
+      auto block = (*ready)->pool->take(bytes);
+      if (!block) return std::unexpected(block.error());
+      std::byte* const data = (*block)->data();
+      blocks.push_back(std::move(*block));
+      return data;
+    };
   };
-  if (buffers.in_place) {  // one block for both, so that it is in place there, too
-    const std::byte* const begin = std::min<const std::byte*>(buffers.send, buffers.recv);
-    const std::byte* const end =
-        std::max<const std::byte*>(buffers.send + buffers.send_bytes, buffers.recv + buffers.recv_bytes);
-    auto block = use(from->value_or(to->value_or(0)), static_cast<std::size_t>(end - begin), down);
-    if (!block) return std::unexpected(block.error());
-    up = down;
-    host.send = *block + (buffers.send - begin);
-    host.recv = *block + (buffers.recv - begin);
-  } else {
-    if (*from) {
-      auto block = use(**from, buffers.send_bytes, down);
-      if (!block) return std::unexpected(block.error());
-      host.send = *block;
-    }
-    if (*to) {
-      auto block = use(**to, buffers.recv_bytes, up);
-      if (!block) return std::unexpected(block.error());
-      host.recv = *block;
-    }
-  }
-  return std::make_shared<StagedCall>(buffers, host, down, up, std::move(blocks), hooks_.call);
+  const auto host = in_host_memory(buffers, pinned(*from, down), pinned(*to, up));
+  if (!host) return std::unexpected(host.error());
+  if (buffers.in_place) down = up = down ? down : up;
+  return std::make_shared<StagedCall>(buffers, *host, down, up, std::move(blocks), hooks_.call);
 }
 
 Result<std::shared_ptr<DirectCall>> Stager::direct(const CallBuffers& buffers) {
@@ -116,7 +129,7 @@ Result<std::shared_ptr<DirectCall>> Stager::direct(const CallBuffers& buffers) {
 /// The call is under way, and must not fail for want of pinned memory: it is slower with other.
 Result<std::shared_ptr<StagedCall>> Stager::stage_direct(Gpu& gpu, const CallBuffers& buffers) const {
   StagedCall::Blocks blocks;
-  const auto use = [&](std::size_t bytes) -> Result<std::byte*> {
+  const TakeBlock any = [&](std::size_t bytes) -> Result<std::byte*> {
     if (bytes == 0) return nullptr;
     if (auto block = gpu.pool->take(bytes)) {
       std::byte* const data = (*block)->data();
@@ -132,26 +145,12 @@ Result<std::shared_ptr<StagedCall>> Stager::stage_direct(Gpu& gpu, const CallBuf
                                        std::to_string(gpu.context->device()));
     }
   };
-  CallBuffers host = buffers;
-  if (buffers.in_place) {
-    const std::byte* const begin = std::min<const std::byte*>(buffers.send, buffers.recv);
-    const std::byte* const end =
-        std::max<const std::byte*>(buffers.send + buffers.send_bytes, buffers.recv + buffers.recv_bytes);
-    auto block = use(static_cast<std::size_t>(end - begin));
-    if (!block) return std::unexpected(block.error());
-    host.send = *block + (buffers.send - begin);
-    host.recv = *block + (buffers.recv - begin);
-  } else {
-    auto send = use(buffers.send_bytes);
-    auto recv = send ? use(buffers.recv_bytes) : send;
-    if (!recv) return std::unexpected(recv.error());
-    host.send = *send;
-    host.recv = *recv;
-  }
+  const auto host = in_host_memory(buffers, any, any);
+  if (!host) return std::unexpected(host.error());
   CopyLines down = lines_of(gpu);
   down.down = &gpu.memory->line();
   down.flush = gpu.memory->flushes();
-  return std::make_shared<StagedCall>(buffers, host, down, lines_of(gpu), std::move(blocks), hooks_.call);
+  return std::make_shared<StagedCall>(buffers, *host, down, lines_of(gpu), std::move(blocks), hooks_.call);
 }
 
 void Stager::forget(std::span<const std::byte> memory) {

@@ -330,6 +330,12 @@ void Coordinator::renew(TimePoint now) {
   });
 }
 
+void Coordinator::excuse(transport::Duration absence) {
+  for (TimePoint* limit : {&deadline_, &finalize_deadline_, &decide_at_}) {
+    if (*limit != TimePoint::max()) *limit += absence;
+  }
+}
+
 void Coordinator::tick(TimePoint now) {
   now_ = now;
   if (state_ == State::stopped) return;

@@ -58,6 +58,8 @@ class Coordinator {
   void on_message(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_rank_gone(std::uint32_t rank, const std::string& why);
   void tick(transport::TimePoint now);
+  /// So long was this process away just now: what it waits for could not come.
+  void excuse(transport::Duration absence);
   /// The communicator ends: gives the group back.
   void stop();
 

@@ -1,5 +1,6 @@
 #include "core/send_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tributary::transport {
@@ -45,19 +46,22 @@ void SendQueue::push_copy(const FrameHeader& header, std::span<const std::byte> 
   frame.payload = frame.copy.data();
 }
 
-SendQueue::Gathered SendQueue::gather(std::span<iovec> out) noexcept {
+SendQueue::Gathered SendQueue::gather(std::span<iovec> out, std::size_t bytes_max) noexcept {
   Gathered gathered;
+  const auto add = [&](const std::byte* from, std::size_t bytes) {
+    bytes = std::min(bytes, bytes_max - gathered.bytes);
+    if (bytes == 0) return;
+    out[gathered.vectors++] = vector_of(from, bytes);
+    gathered.bytes += bytes;
+  };
   std::size_t skip = offset_;
-  for (std::uint64_t i = written_; i < tail_ && gathered.vectors + 2 <= out.size(); ++i, skip = 0) {
+  for (std::uint64_t i = written_; i < tail_ && gathered.vectors + 2 <= out.size() && gathered.bytes < bytes_max;
+       ++i, skip = 0) {
     const Frame& frame = at(i);
-    if (skip < kFrameHeaderBytes) {
-      out[gathered.vectors++] = vector_of(frame.header.data() + skip, kFrameHeaderBytes - skip);
-      if (frame.payload_bytes != 0) out[gathered.vectors++] = vector_of(frame.payload, frame.payload_bytes);
-    } else {
-      const std::size_t done = skip - kFrameHeaderBytes;
-      out[gathered.vectors++] = vector_of(frame.payload + done, frame.payload_bytes - done);
-    }
-    gathered.bytes += kFrameHeaderBytes + frame.payload_bytes - skip;
+    const std::size_t header_done = std::min(skip, kFrameHeaderBytes);
+    const std::size_t payload_done = skip - header_done;
+    add(frame.header.data() + header_done, kFrameHeaderBytes - header_done);
+    add(frame.payload + payload_done, frame.payload_bytes - payload_done);
   }
   return gathered;
 }

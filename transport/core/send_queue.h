@@ -26,8 +26,8 @@ class SendQueue {
     std::size_t vectors = 0;
     std::size_t bytes = 0;
   };
-  /// Fills `out` with what is to be written next.
-  [[nodiscard]] Gathered gather(std::span<iovec> out) noexcept;
+  /// Fills `out` with what is to be written next, at most `bytes_max` of it.
+  [[nodiscard]] Gathered gather(std::span<iovec> out, std::size_t bytes_max) noexcept;
   struct Next {
     std::span<const std::byte> header;
     std::span<const std::byte> payload;

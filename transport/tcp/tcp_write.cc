@@ -61,7 +61,7 @@ void TcpConnection::write_turn() {
 
 bool TcpConnection::write_some(std::size_t& budget) {
   iovec vectors[kVectorsMax];
-  const SendQueue::Gathered gathered = queue_.gather(vectors);
+  const SendQueue::Gathered gathered = queue_.gather(vectors, budget);
   ++core_.statistics.write_calls;
   const ssize_t wrote = write_vectors(socket_.get(), std::span(vectors).first(gathered.vectors), gathered.bytes);
   if (wrote < 0) {

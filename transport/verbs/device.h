@@ -44,8 +44,8 @@ class Device {
   /// RDMA WRITE WITH IMMEDIATE, which iWARP devices seldom have.
   [[nodiscard]] bool writes_tell() const noexcept { return !is_iwarp(); }
 
-  /// Linux's rdma_rxe. There the conformance test and the hostile one pass over ibv_wr_*, but a test of written places
-  /// stands still (rdma-core 44; whose fault it is is not known), so it gets ibv_post_send.
+  /// Linux's rdma_rxe. Before rdma-core 64 its ibv_wr_set_sge_list counts the first buffer's length for every buffer,
+  /// so what is gathered is sent too short; such lists go by ibv_post_send there.
   [[nodiscard]] bool is_software_roce() const noexcept { return windows_unbounded_; }
 
   /// A group's domain; or one that nobody else gets: for group 0, and where keys of registrations go to peers.

@@ -52,6 +52,7 @@ QueuePair::QueuePair(QueuePair&& other) noexcept
       id_(std::exchange(other.id_, nullptr)),
       pair_(std::exchange(other.pair_, nullptr)),
       extended_(std::exchange(other.extended_, nullptr)),
+      extended_gathers_(other.extended_gathers_),
       inline_bytes_(other.inline_bytes_) {}
 
 ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
@@ -84,6 +85,7 @@ Status QueuePair::make(const Wanted& wanted, Make make) {
       pair_ = make(asked);
       if (pair_ == nullptr) continue;
       extended_ = extended ? ibv_qp_to_qp_ex(pair_) : nullptr;
+      extended_gathers_ = wanted.extended_gathers;
       inline_bytes_ = std::min(asked.cap.max_inline_data, wanted.inline_bytes);
       return {};
     }
@@ -151,9 +153,10 @@ void QueuePair::destroy() noexcept {
   extended_ = nullptr;
 }
 
+/// Both kinds of calls may be used by turns; each hands over a whole list.
 int QueuePair::post() noexcept {
   int error = 0;
-  if (extended_ != nullptr) {
+  if (extended_ != nullptr && (extended_gathers_ || !list.gathers())) {
     error = post_extended();
   } else {
     ibv_send_wr* ignored = nullptr;

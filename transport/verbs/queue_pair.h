@@ -22,7 +22,8 @@ class QueuePair {
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
     std::uint32_t inline_bytes = 0;
-    bool extended = true;  // by ibv_wr_*, if the library has them
+    bool extended = true;          // by ibv_wr_*, if the library has them
+    bool extended_gathers = true;  // lists that gather, too
   };
   QueuePair() = default;
   ~QueuePair() { destroy(); }
@@ -76,6 +77,7 @@ class QueuePair {
   rdma_cm_id* id_ = nullptr;  // of a first one
   ibv_qp* pair_ = nullptr;
   ibv_qp_ex* extended_ = nullptr;
+  bool extended_gathers_ = true;
   std::uint32_t inline_bytes_ = 0;
 };
 

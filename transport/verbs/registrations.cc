@@ -27,8 +27,17 @@ const KeptRange* kept_around(const KeptRanges& kept, std::span<const std::byte> 
   return nullptr;
 }
 
-Registration::Registration(MemoryRegionPtr region, std::span<const std::byte> memory, VerbsStatistics& statistics)
-    : region_(std::move(region)), memory_(memory), statistics_(statistics) {
+const KeptRange* kept_now(const KeptRanges& kept, std::span<const std::byte> memory) {
+  for (const auto& [number, range] : kept) {
+    const bool around = range.memory.data() <= memory.data() && end_of(memory) <= end_of(range.memory);
+    if (around && (range.owner == nullptr || range.owner->holds(range.memory))) return &range;
+  }
+  return nullptr;
+}
+
+Registration::Registration(MemoryRegionPtr region, std::span<const std::byte> memory,
+                           std::shared_ptr<DeviceMemory> owner, VerbsStatistics& statistics)
+    : region_(std::move(region)), memory_(memory), owner_(std::move(owner)), statistics_(statistics) {
   ++statistics_.registrations;
   ++statistics_.memory_regions;
   statistics_.bytes_registered += bytes();
@@ -57,7 +66,7 @@ Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory
     ++statistics_.registration_hits;
     return known;
   }
-  const auto* kept = is_exposed(access) ? nullptr : kept_around(kept_, memory);
+  const auto* kept = is_exposed(access) ? nullptr : kept_now(kept_, memory);
   const auto wanted = kept != nullptr && !is_exact(access) ? kept->memory : memory;
   auto made = make(wanted, access);
   if (!made) return made;
@@ -91,7 +100,8 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
     --at;
     if (auto registration = at->second.lock()) {
       const bool same = registration->memory().data() == memory.data() && registration->bytes() == memory.size();
-      if (same || (!is_exact(access) && registration->covers(memory.data(), memory.size()))) return registration;
+      const bool has_it = same || (!is_exact(access) && registration->covers(memory.data(), memory.size()));
+      if (has_it && registration->is_current()) return registration;
     } else {
       at = known.erase(at);
     }
@@ -106,14 +116,14 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
     rights |= exposed_.peers ? exposed : unsigned{IBV_ACCESS_MW_BIND};
   }
   if (access == Access::local && exposed_.locals) rights |= IBV_ACCESS_REMOTE_WRITE;
-  if (const KeptRange* const kept = kept_around(kept_, memory); kept != nullptr && kept->owner != nullptr) {
+  if (const KeptRange* const kept = kept_now(kept_, memory); kept != nullptr && kept->owner != nullptr) {
     auto region = register_device_memory(domain_, memory, rights, *kept->owner);
     if (!region) return std::unexpected(region.error());
-    return std::make_shared<const Registration>(std::move(*region), memory, statistics_);
+    return std::make_shared<const Registration>(std::move(*region), memory, kept->owner, statistics_);
   }
   auto* const at = const_cast<std::byte*>(memory.data());  // the call has no const form; a source is only read
   MemoryRegionPtr region(ibv_reg_mr(&domain_, at, memory.size(), rights));
-  if (region) return std::make_shared<const Registration>(std::move(region), memory, statistics_);
+  if (region) return std::make_shared<const Registration>(std::move(region), memory, nullptr, statistics_);
   const int error = errno;
   std::string why =
       "cannot register " + std::to_string(memory.size()) + " bytes with the RDMA device: " + std::strerror(error);

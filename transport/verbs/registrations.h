@@ -39,7 +39,9 @@ struct Exposed {
 
 class Registration {
  public:
-  Registration(MemoryRegionPtr region, std::span<const std::byte> memory, VerbsStatistics& statistics);
+  /// `owner`: of a device's memory, whose it is.
+  Registration(MemoryRegionPtr region, std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner,
+               VerbsStatistics& statistics);
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
@@ -50,10 +52,13 @@ class Registration {
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
+  /// False: it is of a device's memory, in whose place there may be other memory now.
+  [[nodiscard]] bool is_current() const { return owner_ == nullptr || owner_->holds(memory_); }
 
  private:
   MemoryRegionPtr region_;
   std::span<const std::byte> memory_;  // of a dma-buf the region itself knows no address
+  std::shared_ptr<DeviceMemory> owner_;
   VerbsStatistics& statistics_;
 };
 using RegistrationPtr = std::shared_ptr<const Registration>;
@@ -65,8 +70,10 @@ struct KeptRange {
 };
 /// By the number of their promise. Shared by the domains of a transport.
 using KeptRanges = std::map<std::uint64_t, KeptRange>;
-/// The one that has all of this memory; nullptr: none.
+/// The one that has all of this memory, whether or not that is still what it was; nullptr: none.
 [[nodiscard]] const KeptRange* kept_around(const KeptRanges& kept, std::span<const std::byte> memory) noexcept;
+/// The one whose memory this is; nullptr: none's.
+[[nodiscard]] const KeptRange* kept_now(const KeptRanges& kept, std::span<const std::byte> memory);
 
 class Registrations {
  public:

@@ -16,7 +16,12 @@ class SendList {
 
   [[nodiscard]] std::size_t room() const noexcept { return kRoom - count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
-  void clear() noexcept { count_ = 0; }
+  void clear() noexcept {
+    count_ = 0;
+    gathers_ = false;
+  }
+  /// One of them has its bytes in more than one place.
+  [[nodiscard]] bool gathers() const noexcept { return gathers_; }
   /// A request behind the others; there is room.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number) noexcept {
     ibv_send_wr& work = works_[count_++];
@@ -35,6 +40,7 @@ class SendList {
   }
   /// These too, behind those that the last request has; at most kGathered in all.
   void gather(ibv_send_wr& work, std::span<const std::byte> bytes, std::uint32_t local_key) noexcept {
+    gathers_ = gathers_ || work.num_sge > 0;
     work.sg_list[work.num_sge++] = {.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
                                     .length = static_cast<std::uint32_t>(bytes.size()),
                                     .lkey = local_key};
@@ -51,6 +57,7 @@ class SendList {
   std::array<ibv_send_wr, kRoom> works_;
   std::array<std::array<ibv_sge, kGathered>, kRoom> places_;
   std::size_t count_ = 0;
+  bool gathers_ = false;
 };
 
 }  // namespace tributary::transport::verbs

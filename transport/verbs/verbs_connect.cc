@@ -191,7 +191,8 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
                                  .sends = sends,
                                  .receives = depth_,
                                  .inline_bytes = core_.settings().inline_bytes,
-                                 .extended = core_.settings().extended_posting && !device_->is_software_roce()};
+                                 .extended = core_.settings().extended_posting,
+                                 .extended_gathers = !device_->is_software_roce()};
   inline_bytes_ = core_.settings().inline_bytes;
   pairs_.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {

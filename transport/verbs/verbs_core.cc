@@ -367,7 +367,7 @@ Status VerbsCore::copy(std::span<std::byte> to, const std::byte* from) {
   if (to.empty()) return {};
   if (kept_of_devices_ > 0) {
     for (const auto& memory : {std::span<const std::byte>(to), std::span(from, to.size())}) {
-      const KeptRange* const kept = kept_around(kept_, memory);
+      const KeptRange* const kept = kept_now(kept_, memory);
       if (kept != nullptr && kept->owner != nullptr) return kept->owner->copy(to.data(), from, to.size());
     }
   }

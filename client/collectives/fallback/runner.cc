@@ -42,8 +42,8 @@ void FallbackRunner::start_piece() {
   const Piece& p = pieces_[piece_];
   const std::uint64_t element = operation_->element_bytes();
   const std::uint64_t bytes = tuning::vector_bytes(p.collective, nranks_, p.count * element);
-  const Part part{.ranks = nranks_, .rank = rank_, .algorithm = policy_.at(p.collective, bytes).algorithm};
-  const bool two = p.collective == Collective::all_reduce && part.algorithm == schedule::Algorithm::ring &&
+  const Plan plan{.ranks = nranks_, .rank = rank_, .algorithm = policy_.at(p.collective, bytes).algorithm};
+  const bool two = p.collective == Collective::all_reduce && plan.algorithm == schedule::Algorithm::ring &&
                    nranks_ > 2 && bytes / nranks_ >= kPartBytesMin;
   std::uint64_t begin = 0;
   for (const std::uint64_t end : {two ? p.count / 2 : p.count, p.count}) {
@@ -52,7 +52,7 @@ void FallbackRunner::start_piece() {
     if (half.send != nullptr) half.send += begin * element;
     if (half.recv != nullptr) half.recv += begin * element;
     half.count = end - begin;
-    strands_[strand_count_].start(*operation_, half, part, piece_ * kStrandsMax + strand_count_);
+    strands_[strand_count_].start(*operation_, half, plan, piece_ * kStrandsMax + strand_count_);
     ++strand_count_;
     begin = end;
   }

@@ -7,9 +7,10 @@
 // each channel have the order in which their receives are posted, and the first round that has not ended everywhere can
 // always end.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "client/collectives/fallback/strand.h"

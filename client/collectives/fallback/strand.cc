@@ -8,7 +8,7 @@
 
 namespace tributary::client {
 
-void Strand::start(const Operation& operation, const Piece& piece, const Part& part, std::uint64_t number) {
+void Strand::start(const Operation& operation, const Piece& piece, const Plan& plan, std::uint64_t number) {
   operation_ = &operation;
   piece_ = piece;
   number_ = number;
@@ -16,9 +16,9 @@ void Strand::start(const Operation& operation, const Piece& piece, const Part& p
   outstanding_ = 0;
   const auto element = static_cast<std::uint32_t>(operation.element_bytes());
   schedule_.emplace(schedule::Parameters{.collective = piece.collective,
-                                         .algorithm = part.algorithm,
-                                         .ranks = part.ranks,
-                                         .rank = part.rank,
+                                         .algorithm = plan.algorithm,
+                                         .ranks = plan.ranks,
+                                         .rank = plan.rank,
                                          .root = piece.root,
                                          .count = piece.count,
                                          .element_bytes = element,

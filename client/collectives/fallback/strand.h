@@ -1,6 +1,9 @@
 #pragma once
 // One piece of an operation while its schedule runs: a round at a time.
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "client/collectives/fallback/peer_mesh.h"
@@ -19,8 +22,8 @@ struct Piece {
   bool in_place = false;
 };
 
-/// Of `ranks` ranks, this one being `rank`; how a piece is run.
-struct Part {
+/// How a piece is run, and as which rank of how many.
+struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
   schedule::Algorithm algorithm = schedule::Algorithm::ring;
@@ -29,7 +32,7 @@ struct Part {
 class Strand {
  public:
   /// `number`: of the piece in its operation, the same on all ranks and no other's. The operation outlives the run.
-  void start(const Operation& operation, const Piece& piece, const Part& part, std::uint64_t number);
+  void start(const Operation& operation, const Piece& piece, const Plan& plan, std::uint64_t number);
 
   [[nodiscard]] bool all_started() const noexcept { return round_ == rounds_; }
   [[nodiscard]] bool round_ended() const noexcept { return outstanding_ == 0; }

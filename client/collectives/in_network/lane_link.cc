@@ -158,7 +158,10 @@ bool LaneLink::contribute_one() {
   e.segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_);
   const FrameHeader header = header_for(e);
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
-  if (wants_result(e)) expect_result(e, header);
+  if (wants_result(e) && expected_ <= contributed_) {  // once, although the channel may take it only later
+    expect_result(e, header);
+    expected_ = contributed_ + 1;
+  }
   if (!channel_->send(header, {header.bare() ? nullptr : operation.input_of(e.segment), bytes}, 0)) return false;
   bytes_sent_ += bytes;
   ++contributed_;

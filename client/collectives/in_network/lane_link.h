@@ -166,6 +166,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
   std::uint64_t contributed_ = 0;   // sequences below have been sent up
+  std::uint64_t expected_ = 0;      // results of sequences below were announced where they were wanted
   std::uint64_t cursor_operation_;  // the next segment to contribute
   std::uint64_t cursor_segment_ = 0;
   bool cursor_open_ = false;  // cursor_segment_ is set for cursor_operation_

@@ -295,9 +295,11 @@ void LocalGroup::inspect() {
   if (!waits_since_ || steps_ != steps_seen_) {
     waits_since_ = now;
     steps_seen_ = steps_;
+    absences_.begin(now);
     return;
   }
-  if (now - *waits_since_ < settings_.timeout) return;
+  absences_.look(now);
+  if (*waits_since_ > absences_.ago(settings_.timeout, now)) return;
   std::string who;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
     if (lacks(r)) who += (who.empty() ? "" : ", ") + name_of(r);

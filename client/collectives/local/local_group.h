@@ -16,6 +16,7 @@
 #include "client/collectives/local/direct.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
+#include "client/core/absences.h"
 #include "client/tuning/local_ways.h"
 
 namespace tributary::client::local {
@@ -133,6 +134,7 @@ class LocalGroup {
   std::uint64_t steps_ = 0;  // done, of any kind: whether time has brought anything
   std::uint64_t steps_seen_ = 0;
   std::optional<TimePoint> waits_since_;
+  Absences absences_;
 };
 
 }  // namespace tributary::client::local

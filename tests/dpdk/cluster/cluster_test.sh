@@ -18,7 +18,8 @@ alive
 printf '%d rounds on the tree, %d contributions in %d packets, %d sent again\n' "$(rounds)" "$(value contributions_total)" \
   "$(value dpdk_received_packets_total)" "$(value dpdk_packets_sent_again_total)"
 
-# ---- killed: the ranks go on
+# ---- killed while they are on the tree: the ranks go on
+within 30 in_network || fail 'the ranks do not get back to the tree'
 kill -KILL "$aggregator_pid"
 within 30 by_fallback || fail 'the ranks do not fall back'
 first=$(rounds)

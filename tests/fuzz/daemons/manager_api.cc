@@ -1,5 +1,9 @@
 // The manager's REST interface behind its HTTP parser: any method, path and body, by callers with every token.
+#include <spdlog/sinks/ringbuffer_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +16,25 @@ using namespace tributary;
 using namespace tributary::manager;
 
 namespace {
+
+/// The manager's last words are kept, and told when an input is found that it does not bear: in thousands of inputs
+/// they would be thousands of lines.
+class LastWords {
+ public:
+  LastWords() : kept_(std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kLines)) {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("manager", kept_));
+  }
+  [[noreturn]] void tell_and_abort(const char* why) const {
+    for (const std::string& line : kept_->last_formatted()) std::fputs(line.c_str(), stderr);
+    std::fprintf(stderr, "%s\n", why);
+    std::abort();
+  }
+
+ private:
+  static constexpr std::size_t kLines = 32;
+  std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> kept_;
+};
+const LastWords last_words;
 
 /// Made anew for every input: what one input finds does not depend on those before it.
 struct Service {
@@ -33,9 +56,10 @@ struct Service {
     const HttpReply reply = admission.refusal                        ? *admission.refusal
                             : body.size() > admission.body_bytes_max ? api.reject(413, "too long")
                                                                      : api.handle(head, body);
-    if (reply.status < 200 || reply.status > 599) std::abort();
-    if (reply.status == 500) std::abort();  // an exception that nobody expected
-    if (reply.content_type == "application/json" && !nlohmann::json::accept(reply.body)) std::abort();
+    if (reply.status < 200 || reply.status > 599) last_words.tell_and_abort("a status that is none");
+    if (reply.status == 500) last_words.tell_and_abort("an exception that nobody expected");
+    if (reply.content_type == "application/json" && !nlohmann::json::accept(reply.body))
+      last_words.tell_and_abort("a body that is no JSON");
   }
 };
 

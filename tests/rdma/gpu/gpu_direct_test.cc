@@ -3,14 +3,15 @@
 // (device_registration.h): every byte of a result was put there by it, or by a copy that is counted.
 #include <errno.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
 
+#include "device_bytes.h"
 #include "device_registration.h"
-#include "fake_cuda.h"
 #include "tensors.h"
 #include "tests/system/chaos/workshop.h"
 #include "tributary/tributary.h"
@@ -18,38 +19,16 @@
 namespace tributary::test {
 namespace {
 
+using fake_cuda::DeviceBytes;
 using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::uint32_t kRanks = 4;
 
-/// Device memory, for as long as it lives.
-class OnGpu {
- public:
-  explicit OnGpu(const Bytes& content) : address_(fake_cuda::allocate(content.size())), bytes_(content.size()) {
-    write(content);
-  }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-  ~OnGpu() { fake_cuda::free(address_); }
-  void write(const Bytes& content) { fake_cuda::write(address_, content.data(), content.size()); }
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  [[nodiscard]] std::byte* data() const { return reinterpret_cast<std::byte*>(address_); }
-  [[nodiscard]] Bytes content() const {
-    Bytes bytes(bytes_);
-    fake_cuda::read(address_, bytes.data(), bytes_);
-    return bytes;
-  }
-
- private:
-  std::uint64_t address_;
-  std::size_t bytes_;
-};
-
-class GpuDirect : public testing::Test {
+class GpuDirect : public fake_cuda::WithDriver {
  protected:
   void SetUp() override {
-    fake_cuda::reset();
+    fake_cuda::WithDriver::SetUp();
     DeviceRegistration& all = device_registration();
     all.peer_memory = true;
     all.dma_bufs = false;
@@ -59,17 +38,6 @@ class GpuDirect : public testing::Test {
     token_file_ = cluster_->job_token_file();
     setenv("TRIBUTARY_TOKEN_FILE", token_file_.c_str(), 1);
   }
-  void TearDown() override {
-    const fake_cuda::Counts left = fake_cuda::counts();
-    EXPECT_EQ(left.contexts, 0);
-    EXPECT_EQ(left.pushed, 0);
-    EXPECT_EQ(left.streams, 0);
-    EXPECT_EQ(left.events, 0);
-    EXPECT_EQ(left.host_blocks, 0);
-    EXPECT_EQ(left.device_blocks, 0);
-    EXPECT_EQ(left.misuses, 0U) << fake_cuda::misuse();
-  }
-
   /// Ranks as threads of this process; what the library says in its log.
   template <class Body>
   std::string run(Body body) {
@@ -83,7 +51,7 @@ class GpuDirect : public testing::Test {
         config.manager = cluster_->manager_url().c_str();
         config.host_id = cluster_->layout().host_of_rank[rank].c_str();
         config.tuning = "off";
-        config.timeout_ms = 60'000;
+        config.timeout_ms = 150'000;  // an emulated machine on a busy host
         tributary_comm* comm = nullptr;
         ASSERT_EQ(
             tributary_comm_init_rank_config(&comm, static_cast<int>(kRanks), &id, static_cast<int>(rank), &config),
@@ -111,48 +79,60 @@ class GpuDirect : public testing::Test {
   std::string token_file_;
 };
 
-tributary_status all_reduce(const OnGpu& send, const OnGpu& recv, std::size_t count, tributary_comm* comm) {
-  return tributary_all_reduce(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
+tributary_status all_reduce(const DeviceBytes& send, const DeviceBytes& recv, std::size_t count, tributary_comm* comm) {
+  return tributary_all_reduce(send.pointer(), recv.pointer(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr);
 }
 
-/// All-reduces of both kinds, and the other collectives of trees; everything is checked, and the inputs are intact.
-void call_everything(tributary_comm* comm, std::uint32_t rank, std::size_t count) {
-  const Bytes mine = reducible(DType::float32, ReduceOp::sum, count, static_cast<int>(rank));
-  std::vector<Bytes> inputs, parts;
-  Bytes all;
-  for (std::uint32_t r = 0; r < kRanks; ++r) {
-    inputs.push_back(reducible(DType::float32, ReduceOp::sum, count, static_cast<int>(r)));
-    parts.push_back(reducible(DType::float32, ReduceOp::sum, count * kRanks, static_cast<int>(r)));
-    all.insert(all.end(), inputs.back().begin(), inputs.back().end());
+/// Inputs and results of call_everything(), made before the ranks begin: they wait for each other.
+struct Everything {
+  explicit Everything(std::size_t elements) : count(elements) {
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      const int number = static_cast<int>(rank);
+      inputs.push_back(reducible(DType::float32, ReduceOp::sum, count, number));
+      parts.push_back(reducible(DType::float32, ReduceOp::sum, count * kRanks, number));
+      all.insert(all.end(), inputs.back().begin(), inputs.back().end());
+    }
+    sum = reduced(DType::float32, ReduceOp::sum, inputs);
+    sum_of_parts = reduced(DType::float32, ReduceOp::sum, parts);
   }
-  const Bytes expected = reduced(DType::float32, ReduceOp::sum, inputs);
-  const Bytes expected_parts = reduced(DType::float32, ReduceOp::sum, parts);
-  OnGpu send(mine), recv(Bytes(mine.size())), whole(Bytes(all.size())), many(parts[rank]);
+  std::size_t count;
+  std::vector<Bytes> inputs, parts;  // by rank; parts for each
+  Bytes all, sum, sum_of_parts;
+};
+
+/// All-reduces of both kinds, and the other collectives of trees; everything is checked, and the inputs are intact.
+void call_everything(tributary_comm* comm, std::uint32_t rank, const Everything& with) {
+  const std::size_t count = with.count;
+  const Bytes& mine = with.inputs[rank];
+  DeviceBytes send(mine), recv(Bytes(mine.size())), whole(Bytes(with.all.size())), many(with.parts[rank]);
   ASSERT_EQ(all_reduce(send, recv, count, comm), TRIBUTARY_OK) << tributary_last_error(comm);
-  EXPECT_EQ(difference(expected, recv.content()), "") << "all_reduce";
+  EXPECT_EQ(difference(with.sum, recv.content()), "") << "all_reduce";
   EXPECT_EQ(difference(mine, send.content()), "") << "all_reduce's input";
   recv.write(mine);
   ASSERT_EQ(all_reduce(recv, recv, count, comm), TRIBUTARY_OK) << tributary_last_error(comm);
-  EXPECT_EQ(difference(expected, recv.content()), "") << "all_reduce in place";
-  ASSERT_EQ(tributary_all_gather(send.data(), whole.data(), count, TRIBUTARY_FLOAT32, comm, nullptr), TRIBUTARY_OK);
-  EXPECT_EQ(difference(all, whole.content()), "") << "all_gather";
-  ASSERT_EQ(tributary_reduce_scatter(many.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr),
+  EXPECT_EQ(difference(with.sum, recv.content()), "") << "all_reduce in place";
+  ASSERT_EQ(tributary_all_gather(send.pointer(), whole.pointer(), count, TRIBUTARY_FLOAT32, comm, nullptr),
             TRIBUTARY_OK);
-  const auto from = expected_parts.begin() + static_cast<std::ptrdiff_t>(rank * mine.size());
+  EXPECT_EQ(difference(with.all, whole.content()), "") << "all_gather";
+  ASSERT_EQ(
+      tributary_reduce_scatter(many.pointer(), recv.pointer(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr),
+      TRIBUTARY_OK);
+  const auto from = with.sum_of_parts.begin() + static_cast<std::ptrdiff_t>(rank * mine.size());
   EXPECT_EQ(difference(Bytes(from, from + static_cast<std::ptrdiff_t>(mine.size())), recv.content()), "")
       << "reduce_scatter";
-  ASSERT_EQ(tributary_broadcast(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, 2, comm, nullptr), TRIBUTARY_OK);
-  EXPECT_EQ(difference(inputs[2], recv.content()), "") << "broadcast";
-  ASSERT_EQ(tributary_reduce(send.data(), recv.data(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, 1, comm, nullptr),
+  ASSERT_EQ(tributary_broadcast(send.pointer(), recv.pointer(), count, TRIBUTARY_FLOAT32, 2, comm, nullptr),
+            TRIBUTARY_OK);
+  EXPECT_EQ(difference(with.inputs[2], recv.content()), "") << "broadcast";
+  ASSERT_EQ(tributary_reduce(send.pointer(), recv.pointer(), count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, 1, comm, nullptr),
             TRIBUTARY_OK);
   if (rank == 1) {
-    EXPECT_EQ(difference(expected, recv.content()), "") << "reduce";
+    EXPECT_EQ(difference(with.sum, recv.content()), "") << "reduce";
   }
 }
 
 TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {
-  constexpr std::size_t kCount = 1 << 20;
-  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, kCount); });
+  const Everything with(1 << 20);
+  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U) << log;
   EXPECT_EQ(fake_cuda::counts().flushes, 0U);  // this GPU sees what others wrote
   EXPECT_GT(device_registration().by_peer_memory, 0U);
@@ -163,15 +143,15 @@ TEST_F(GpuDirect, LeavesTheGpuAndLandsThereWithoutTheHost) {
 
 // The last segment's few bytes travel in messages, which the driver copies.
 TEST_F(GpuDirect, LetsTheDriverCopyNoMoreThanTheSmallEnds) {
-  constexpr std::size_t kCount = (1 << 18) + 77;
-  run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, kCount); });
+  const Everything with((1 << 18) + 77);
+  run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_LE(staged(), 4096U * 2 * kRanks * 6 * kRanks);
 }
 
 TEST_F(GpuDirect, IsFlushedWhereTheGpuDoesNotOrderWhatOthersWrite) {
   fake_cuda::settings().write_ordering = 0;
-  const std::string log =
-      run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, std::size_t{1} << 18); });
+  const Everything with(1 << 18);
+  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U);
   EXPECT_GE(fake_cuda::counts().flushes, 6U * kRanks);
   EXPECT_THAT(log, HasSubstr("with a flush"));
@@ -180,8 +160,8 @@ TEST_F(GpuDirect, IsFlushedWhereTheGpuDoesNotOrderWhatOthersWrite) {
 TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
   device_registration().dma_bufs = true;
-  const std::string log =
-      run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, std::size_t{1} << 18); });
+  const Everything with(1 << 18);
+  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U) << log;
   EXPECT_GT(device_registration().by_dma_buf, 0U);
   EXPECT_EQ(device_registration().by_peer_memory, 0U);
@@ -192,9 +172,10 @@ TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
 // error.
 TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
+  const Everything with(1 << 18);
   const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) {
-    call_everything(comm, rank, std::size_t{1} << 18);
-    call_everything(comm, rank, std::size_t{1} << 18);
+    call_everything(comm, rank, with);
+    call_everything(comm, rank, with);
   });
   EXPECT_GT(staged(), std::uint64_t{kRanks} << 20);
   EXPECT_EQ(device_registration().by_dma_buf + device_registration().by_peer_memory, 0U);
@@ -208,8 +189,8 @@ TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
 TEST_F(GpuDirect, TakesTheSecondWayWhereTheFirstIsRefused) {
   if (!std::filesystem::exists("/sys/module/nvidia_peermem")) GTEST_SKIP() << "no kernel module, and none shown";
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
-  const std::string log =
-      run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, std::size_t{1} << 18); });
+  const Everything with(1 << 18);
+  const std::string log = run([&](tributary_comm* comm, std::uint32_t rank) { call_everything(comm, rank, with); });
   EXPECT_EQ(staged(), 0U) << log;
   EXPECT_GT(device_registration().by_peer_memory, 0U);
   EXPECT_GT(device_registration().dma_bufs_refused, 0U);
@@ -220,9 +201,9 @@ TEST_F(GpuDirect, RegistersAnAllocationOnceForManyCalls) {
   constexpr std::size_t kCount = 1 << 18;
   std::atomic<std::uint64_t> before = 0;
   run([&](tributary_comm* comm, std::uint32_t rank) {
-    const OnGpu memory(input(kCount, rank));
+    const DeviceBytes memory(input(kCount, rank));
     tributary_mem* mem = nullptr;
-    ASSERT_EQ(tributary_mem_register(comm, memory.data(), kCount * 4, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_OK)
+    ASSERT_EQ(tributary_mem_register(comm, memory.pointer(), kCount * 4, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_OK)
         << tributary_last_error(comm);
     for (int call = 0; call < 10; ++call)
       ASSERT_EQ(all_reduce(memory, memory, kCount, comm), TRIBUTARY_OK) << tributary_last_error(comm);
@@ -236,12 +217,58 @@ TEST_F(GpuDirect, KnowsMemoryThatWasFreedFromOtherAtItsAddress) {
   constexpr std::size_t kCount = 1 << 16;
   run([&](tributary_comm* comm, std::uint32_t rank) {
     for (std::uint32_t call = 0; call < 12; ++call) {
-      const OnGpu memory(input(kCount, (rank + call) % kRanks));
+      const DeviceBytes memory(input(kCount, (rank + call) % kRanks));
       ASSERT_EQ(all_reduce(memory, memory, kCount, comm), TRIBUTARY_OK) << tributary_last_error(comm);
       ASSERT_EQ(difference(sum(kCount), memory.content()), "") << call;
     }
   });
   EXPECT_EQ(staged(), 0U);
+}
+
+/// Host memory at these addresses, if they are free still.
+class HostMemoryAt {
+ public:
+  HostMemoryAt(std::byte* where, std::size_t bytes)
+      : bytes_(bytes),
+        memory_(mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0)) {}
+  HostMemoryAt(const HostMemoryAt&) = delete;
+  HostMemoryAt& operator=(const HostMemoryAt&) = delete;
+  ~HostMemoryAt() {
+    if (*this) munmap(memory_, bytes_);
+  }
+  [[nodiscard]] explicit operator bool() const { return memory_ != MAP_FAILED; }
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_); }
+
+ private:
+  std::size_t bytes_;
+  void* memory_;
+};
+
+// Nobody says when memory of a GPU is freed: what was registered of it must not be taken for the host's, neither where
+// it is sent from nor where results land.
+TEST_F(GpuDirect, KnowsHostMemoryFromMemoryOfTheGpuThatWasThereBefore) {
+  constexpr std::size_t kDeviceBytes = 1 << 18;
+  std::atomic<int> met{0};
+  run([&](tributary_comm* comm, std::uint32_t rank) {
+    for (const std::size_t count : {std::size_t{1} << 13, std::size_t{1} << 16, std::size_t{1} << 17}) {
+      auto memory = std::make_unique<DeviceBytes>(input(kDeviceBytes, rank));
+      ASSERT_EQ(all_reduce(*memory, *memory, kDeviceBytes, comm), TRIBUTARY_OK) << tributary_last_error(comm);
+      std::byte* const there = memory->pointer();
+      memory.reset();
+      const HostMemoryAt host(there, kDeviceBytes * 4);
+      met += host ? 1 : 0;
+      Bytes elsewhere(host ? 0 : kDeviceBytes * 4);
+      std::byte* const send = host ? host.data() : elsewhere.data();
+      std::byte* const recv = send + kDeviceBytes * 2;
+      const Bytes mine = input(count, rank);
+      std::memcpy(send, mine.data(), mine.size());
+      ASSERT_EQ(tributary_all_reduce(send, recv, count, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr), TRIBUTARY_OK)
+          << tributary_last_error(comm);
+      EXPECT_EQ(difference(sum(count), Bytes(recv, recv + mine.size())), "") << count;
+    }
+  });
+  EXPECT_EQ(staged(), 0U);
+  if (met == 0) GTEST_SKIP() << "other memory was faster";
 }
 
 TEST_F(GpuDirect, AKilledAggregatorInMidOperationCostsNoBitAndNoError) {
@@ -256,14 +283,14 @@ TEST_F(GpuDirect, AKilledAggregatorInMidOperationCostsNoBitAndNoError) {
   run([&](tributary_comm* comm, std::uint32_t rank) {
     const Bytes mine = input(kCount, rank), expected = sum(kCount);
     for (int round = 0; round < kCalls; round += 2) {  // one in place and one not, at once
-      OnGpu send(mine), recv(Bytes(mine.size())), both(mine);
+      DeviceBytes send(mine), recv(Bytes(mine.size())), both(mine);
       tributary_request* requests[2] = {};
-      ASSERT_EQ(
-          tributary_all_reduce(send.data(), recv.data(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, &requests[0]),
-          TRIBUTARY_OK);
-      ASSERT_EQ(
-          tributary_all_reduce(both.data(), both.data(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, &requests[1]),
-          TRIBUTARY_OK);
+      ASSERT_EQ(tributary_all_reduce(send.pointer(), recv.pointer(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm,
+                                     &requests[0]),
+                TRIBUTARY_OK);
+      ASSERT_EQ(tributary_all_reduce(both.pointer(), both.pointer(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm,
+                                     &requests[1]),
+                TRIBUTARY_OK);
       calls += 2;
       for (tributary_request* request : requests)
         ASSERT_EQ(tributary_wait(request, -1), TRIBUTARY_OK) << tributary_last_error(comm);

@@ -15,7 +15,10 @@ std::vector<NamedWorld> worlds() {
   const VerbsSettings four_pairs{.frames_queued_max = kFramesQueuedMax, .queue_pairs = 4};
   const VerbsSettings few_receives_three_pairs{
       .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .queue_pairs = 3, .eager_bytes = 1024};
-  return {{"four_queue_pairs", world(four_pairs)},
+  const VerbsSettings post_send{
+      .frames_queued_max = kFramesQueuedMax, .queue_pairs = 2, .extended_posting = false, .eager_bytes = 1024};
+  return {{"ibv_post_send", world(post_send)},
+          {"four_queue_pairs", world(four_pairs)},
           {"few_receives_three_queue_pairs", world(few_receives_three_pairs)},
           {"plain", world(plain)},
           {"few_receives", world(few_receives)},

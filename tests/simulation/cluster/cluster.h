@@ -92,6 +92,7 @@ class SimRank {
   std::size_t arriving_bytes_max = 0;
   /// Its buffers are memory that the processor does not reach; `refuses`: nor do the network's devices.
   void use_distant_memory(bool refuses);
+  [[nodiscard]] const std::shared_ptr<DistantDevice>& distant() const { return distant_; }
   /// Of its calls: through trees as they were, and made staged ones before they ended.
   std::uint64_t went_direct = 0, materialized = 0;
   /// Replaces what this rank calls as its n-th operation.

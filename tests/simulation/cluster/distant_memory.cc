@@ -20,11 +20,13 @@ class DistantDevice::Block final : public client::DirectBlock {
  public:
   Block(std::shared_ptr<DistantDevice> device, std::size_t bytes) : device_(std::move(device)), bytes_(bytes) {
     device_->take(bytes_);
+    device_->blocks_.insert(bytes_.data());
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block() override {
     promise.reset();
+    device_->blocks_.erase(bytes_.data());
     device_->give_back(bytes_);
   }
   std::span<std::byte> memory() const noexcept override { return const_cast<std::vector<std::byte>&>(bytes_); }
@@ -77,6 +79,7 @@ void DistantDevice::advance(std::size_t works) {
 
 Status DistantDevice::copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   std::memmove(to, from, bytes);
+  if (ours(from) && !ours(to) && blocks_.contains(std::prev(memory_.upper_bound(from))->first)) ++copies_out_of_blocks;
   if (ours(to) != ours(from)) change_form({to, bytes});
   ++copies_;
   return {};
@@ -114,6 +117,7 @@ Result<std::vector<std::span<const std::byte>>> DistantCall::keep(transport::Tra
 Result<client::DirectMemory::InHostMemory> DistantCall::materialize(bool with_results, const Status&) {
   staged_ = std::make_shared<Staged>();
   promises_.clear();
+  device_->left_in_the_middle += with_results ? 1 : 0;
   const auto image = [&](std::vector<std::byte>& of, std::vector<std::byte>& host, bool down) {
     host.assign(of.size(), std::byte{0xCC});
     if (down && !of.empty()) device_->copy(host.data(), of.data(), of.size(), nullptr);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,8 @@ class DistantDevice final : public client::DirectDevice,
   void after_all(std::function<void()> done) { works_.push_back({.done = std::move(done)}); }
   [[nodiscard]] bool refuses() const { return settings_.refuses; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
+  std::uint64_t left_in_the_middle = 0;    // calls that went on in host memory after they had begun
+  std::uint64_t copies_out_of_blocks = 0;  // to the host, of what the client had kept here
 
   Result<std::shared_ptr<client::DirectBlock>> allocate(transport::Transport& transport, std::size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) override;
@@ -45,6 +48,7 @@ class DistantDevice final : public client::DirectDevice,
   std::vector<transport::DeviceWay> ways() const override { return {}; }
   Result<DmaBuf> dma_buf(std::span<const std::byte>) override { return fail(Errc::unsupported, "not here"); }
   Status copy(std::byte* to, const std::byte* from, std::size_t bytes) override;
+  bool holds(std::span<const std::byte> memory) const override { return ours(memory.data()); }
   void reached(const std::string&, std::optional<transport::DeviceWay>, const std::string&) override {}
 
  private:
@@ -59,6 +63,7 @@ class DistantDevice final : public client::DirectDevice,
 
   const Settings settings_;
   std::map<const std::byte*, std::size_t> memory_;
+  std::set<const std::byte*> blocks_;  // of that, the client's own
   std::deque<Work> works_;
   std::uint64_t copies_ = 0;
 };

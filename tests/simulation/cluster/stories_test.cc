@@ -80,12 +80,16 @@ TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
 // Invariants 3 to 5 for such buffers: the aggregator dies at one moment after the other, and operations that were under
 // way, or have just ended, go on in host memory with the same bits.
 TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
-  std::uint64_t materialized = 0, went_direct = 0;
+  std::uint64_t materialized = 0, went_direct = 0, in_the_middle = 0, brought_down = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
-    Cluster cluster({.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024});
+    ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
+    // Slow, so that many are under way, and unequal, so that some ranks have results that others still need.
+    settings.network.link = {.latency = 20us, .jitter = 200us, .bytes_per_second = 100'000'000};
+    Cluster cluster(settings);
     cluster.manager().levels = 1;
-    cluster.add_group(3, 1 + seed % 2,
-                      {.calls = 40, .count_max = 8000, .direct = false, .always_in_place = seed % 3 == 0});
+    cluster.add_group(
+        3, 1 + seed % 2,
+        {.calls = 40, .count_max = seed % 4 == 0 ? 200U : 8000U, .direct = false, .always_in_place = seed % 3 == 0});
     auto& ranks = cluster.groups()[0];
     for (auto& rank : ranks) rank->use_distant_memory(false);
     cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
@@ -95,10 +99,14 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
       EXPECT_FALSE(rank->failure()) << "seed " << seed << "\n" << cluster.describe();
       materialized += rank->materialized;
       went_direct += rank->went_direct;
+      in_the_middle += rank->distant()->left_in_the_middle;
+      brought_down += rank->distant()->copies_out_of_blocks;
     }
   }
   EXPECT_GT(materialized, 500U) << "the test did not meet what it is about";
   EXPECT_GT(went_direct, 1000U);
+  EXPECT_GT(in_the_middle, 500U);
+  EXPECT_GT(brought_down, 500U);
 }
 
 // Invariant 6: the data plane does not need the manager; new groups start on fallback and move over when it is back.
@@ -182,6 +190,35 @@ TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
         EXPECT_EQ(ranks[r]->failure()->code, hangs ? Errc::timed_out : Errc::peer_gone);
         EXPECT_LE(told[r] - lost_at, cluster.settings().timeout) << message;
       }
+    }
+  }
+}
+
+// A machine that stops for longer than the time-out, with all that runs on it, and goes on, costs nobody an error: who
+// was away cannot tell who was late. At any moment: while ranks meet, in operations, while they take leave.
+TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
+  for (const bool trees : {false, true}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      Cluster cluster({.seed = seed});
+      cluster.manager().reachable = trees;
+      cluster.add_group(4, 1, {.calls = 60});
+      auto& network = cluster.network();
+      std::vector<std::string> hosts;
+      for (auto& rank : cluster.groups()[0]) hosts.push_back(rank->host());
+      for (auto& aggregator : cluster.aggregators()) hosts.push_back(aggregator->name());
+      const auto stops_at = network.now() + 1ms * seed;
+      network.call_at(stops_at, [&] {
+        for (const std::string& host : hosts) network.pause(host);
+      });
+      // One process after the other is woken, and in no order.
+      for (std::size_t i = 0; i < hosts.size(); ++i) {
+        network.call_at(stops_at + cluster.settings().timeout + 5s + 3ms * ((i * 5 + seed) % hosts.size()),
+                        [&, i] { network.resume(hosts[i]); });
+      }
+      ASSERT_TRUE(cluster.run(120s)) << "seed " << seed << "\n" << cluster.describe();
+      ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+      for (auto& rank : cluster.groups()[0])
+        EXPECT_FALSE(rank->failure()) << "seed " << seed << rank->failure()->message;
     }
   }
 }

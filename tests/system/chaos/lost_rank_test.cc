@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "tests/system/chaos/rank_fleet.h"
+#include "tests/system/chaos/trees_in_use.h"
 #include "tests/system/chaos/workshop.h"
 
 namespace tributary::chaos {
@@ -125,10 +126,36 @@ TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
 
 TEST_P(LostRank, HungAggregatorIsNoError) {
   ASSERT_NO_FATAL_FAILURE(start(true));
-  const pid_t victim = cluster_->pid_of(cluster_->aggregators() - 1);
+  std::map<std::size_t, std::set<std::string>> targets;
+  fleet_->listen(patience(milliseconds(20'000)), [&] {
+    targets = trees_in_use(*cluster_, *fleet_);
+    return !targets.empty();
+  });
+  ASSERT_FALSE(targets.empty()) << "the ranks do not get to a tree";
+  const auto& [aggregator, groups] = *targets.rbegin();
+  const std::uint64_t failovers = failovers_of(groups, *fleet_);
+  const pid_t victim = cluster_->pid_of(aggregator);
   ASSERT_EQ(kill(victim, SIGSTOP), 0);
+  fleet_->listen(patience(milliseconds(40'000)), [&] { return failovers_of(groups, *fleet_) > failovers; });
+  EXPECT_GT(failovers_of(groups, *fleet_), failovers) << "nobody noticed that the aggregator hung";
   ASSERT_NO_FATAL_FAILURE(run_for(200));
   ASSERT_EQ(kill(victim, SIGCONT), 0);
+  std::ofstream(stop_file_) << "stop\n";
+  fleet_->listen(patience(milliseconds(30'000)), [this] { return fleet_->all_ended(); });
+  EXPECT_EQ(fleet_->trouble(patience(milliseconds(40'000))), "");
+  for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
+}
+
+TEST_P(LostRank, AMachineThatStopsForLongerThanTheTimeOutIsNoError) {
+  ASSERT_NO_FATAL_FAILURE(start(true));
+  const auto signal_all = [this](int number) {
+    for (std::size_t i = 0; i < cluster_->aggregators(); ++i) kill(cluster_->pid_of(i), number);
+    for (std::size_t rank = 0; rank < kRanks; ++rank) fleet_->rank(rank).process->signal(number);
+  };
+  signal_all(SIGSTOP);
+  fleet_->listen(std::chrono::seconds(timeout_seconds() * 3 / 2));
+  signal_all(SIGCONT);
+  ASSERT_NO_FATAL_FAILURE(run_for(50));
   std::ofstream(stop_file_) << "stop\n";
   fleet_->listen(patience(milliseconds(30'000)), [this] { return fleet_->all_ended(); });
   EXPECT_EQ(fleet_->trouble(patience(milliseconds(40'000))), "");

@@ -16,6 +16,8 @@
 namespace tributary::chaos {
 namespace {
 
+using std::chrono::ceil;
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -87,8 +89,13 @@ Status RankFleet::start_rank(std::uint32_t index, std::uint16_t port) {
 }
 
 void RankFleet::listen(milliseconds time, const std::function<bool()>& stop) {
-  const auto deadline = steady_clock::now() + time;
+  auto deadline = steady_clock::now() + time;
+  absences_.begin(steady_clock::now());
   do {
+    // Whoever was stopped together with the ranks cannot call them silent.
+    const auto absence = absences_.look(steady_clock::now());
+    deadline += absence;
+    for (RankState& rank : ranks_) rank.heard_us += static_cast<std::uint64_t>(ceil<microseconds>(absence).count());
     if (stop && stop()) return;
     std::vector<pollfd> list;
     for (const RankState& rank : ranks_) list.push_back({rank.output, POLLIN, 0});  // -1 is passed over

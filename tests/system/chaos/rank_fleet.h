@@ -10,6 +10,7 @@
 
 #include "client/cli/cluster/child_process.h"
 #include "client/cli/cluster/local_cluster.h"
+#include "client/core/absences.h"
 
 namespace tributary::chaos {
 
@@ -85,6 +86,7 @@ class RankFleet {
   [[nodiscard]] std::string log_of(std::size_t index) const;
 
   const FleetSettings settings_;
+  client::Absences absences_;
   std::vector<RankState> ranks_;
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> digests_;  // by group and round, of whoever was first
   std::string disagreement_;

@@ -5,9 +5,10 @@
 
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <thread>
 
-#include "fake_cuda.h"
+#include "device_bytes.h"
 #include "group.h"
 #include "tensors.h"
 
@@ -19,54 +20,26 @@ using testing::HasSubstr;
 /// Bytes in host memory or in a GPU's.
 class Memory {
  public:
-  Memory(bool on_gpu, const Bytes& content) : on_gpu_(on_gpu), host_(on_gpu ? 0 : content.size()) {
-    bytes_ = content.size();
-    if (on_gpu) address_ = fake_cuda::allocate(bytes_);
-    write(content);
-  }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() {
-    if (on_gpu_) fake_cuda::free(address_);
-  }
-  [[nodiscard]] std::byte* data() {
-    return on_gpu_ ? reinterpret_cast<std::byte*>(address_) : host_.data();  // NOLINT(performance-no-int-to-ptr)
-  }
-  void write(const Bytes& content) {
-    if (on_gpu_) {
-      fake_cuda::write(address_, content.data(), content.size());
+  Memory(bool on_gpu, const Bytes& content) {
+    if (on_gpu) {
+      device_.emplace(content);
     } else {
       host_ = content;
     }
   }
-  [[nodiscard]] Bytes content() const {
-    if (!on_gpu_) return host_;
-    Bytes bytes(bytes_);
-    fake_cuda::read(address_, bytes.data(), bytes_);
-    return bytes;
+  [[nodiscard]] std::byte* data() { return device_ ? device_->pointer() : host_.data(); }
+  void write(const Bytes& content) {
+    if (device_) return device_->write(content);
+    host_ = content;
   }
+  [[nodiscard]] Bytes content() const { return device_ ? device_->content() : host_; }
 
  private:
-  bool on_gpu_;
-  std::size_t bytes_ = 0;
-  std::uint64_t address_ = 0;
+  std::optional<fake_cuda::DeviceBytes> device_;
   Bytes host_;
 };
 
-class Gpu : public testing::Test {
- protected:
-  void SetUp() override { fake_cuda::reset(); }
-  void TearDown() override {
-    const fake_cuda::Counts left = fake_cuda::counts();
-    EXPECT_EQ(left.contexts, 0);
-    EXPECT_EQ(left.pushed, 0);
-    EXPECT_EQ(left.streams, 0);
-    EXPECT_EQ(left.events, 0);
-    EXPECT_EQ(left.host_blocks, 0);
-    EXPECT_EQ(left.device_blocks, 0);
-    EXPECT_EQ(left.misuses, 0U) << fake_cuda::misuse();
-  }
-};
+class Gpu : public fake_cuda::WithDriver {};
 
 struct Case {
   Collective collective;

@@ -187,6 +187,33 @@ TEST_F(DirectCalls, KnowMemoryThatWasFreedFromOtherAtItsAddress) {
   EXPECT_GT(replaced, 0U) << "the test did not meet what it is about";
 }
 
+// The caller may free it then, and say nothing.
+TEST_F(DirectCalls, HoldTheirMemoryAsLongAsTheyLive) {
+  const DeviceBytes memory(kBytes), other(kBytes);
+  const auto held = [&](const DeviceBytes& one, std::size_t from, std::size_t bytes) {
+    return transport.owner->holds({one.pointer() + from, bytes});
+  };
+  auto first = direct(in_place(memory)), second = direct(in_place(memory));
+  ASSERT_TRUE(first->keep(transport));
+  ASSERT_TRUE(second->keep(transport));
+  EXPECT_TRUE(held(memory, 0, kBytes));
+  EXPECT_TRUE(held(memory, 4096, 100));
+  EXPECT_FALSE(held(memory, kBytes - 1, 2));
+  EXPECT_FALSE(held(other, 0, 1));
+  first.reset();
+  stager->forget({memory.pointer(), kBytes});
+  EXPECT_TRUE(held(memory, 0, kBytes));
+  ASSERT_TRUE(second->materialize(false, {}));
+  EXPECT_FALSE(held(memory, 0, 1));  // the network does not touch it any more
+  EXPECT_TRUE(end(*second));
+  auto block = gpu_of(*second).allocate(transport, kBytes);
+  ASSERT_TRUE(block);
+  const auto ours = (*block)->memory();
+  EXPECT_TRUE(transport.owner->holds(ours));
+  block->reset();
+  EXPECT_FALSE(transport.owner->holds(ours));
+}
+
 TEST_F(DirectCalls, KeepNoMoreAllocationsThanSoMany) {
   std::vector<std::unique_ptr<DeviceBytes>> memory;
   for (std::size_t i = 0; i < GpuMemory::kAllocationsMax + 10; ++i) {

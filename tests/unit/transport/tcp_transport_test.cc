@@ -347,6 +347,30 @@ TEST_F(TcpTransportTest, GathersManyFramesInFewCallsAndAllocatesNothingOnceWarm)
   EXPECT_LE(client_.statistics().write_calls - calls, 20U * 6U) << "10,000 frames";
 }
 
+TEST_F(TcpTransportTest, WritesNoMoreInATurnThanItsShareHoweverMuchThereIs) {
+  constexpr std::size_t kShare = 10'000;
+  listen();
+  TcpTransport writer(TcpSettings{.poll_bytes_max = kShare});
+  Peer sender;
+  sender.channel = writer.connect(listener_->local(), sender, 5s);
+  ASSERT_TRUE(run_until([&] { return writer.poll(0ns), sender.opened && acceptor_.peers.size() == 1; }));
+  const auto payload = pattern(40'000, 1);
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(sender.channel->send(header_of(i), payload, i));
+  // What is cut, within a header or a payload, is whole on the other side.
+  while (sender.sent.size() < 3) {
+    const std::uint64_t before = writer.statistics().bytes_sent;
+    writer.poll(0ns);
+    server_.poll(0ns);
+    // One turn for what has happened to it, one for what was queued since.
+    ASSERT_LE(writer.statistics().bytes_sent - before, 2 * kShare);
+  }
+  ASSERT_TRUE(run_until([&] { return server().frames.size() == 3; }));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(server().frames[i].header.sequence, i);
+    EXPECT_EQ(server().frames[i].payload, payload);
+  }
+}
+
 // ---- names and addresses
 
 TEST_F(TcpTransportTest, ConnectsByName) {

@@ -9,7 +9,7 @@ std::vector<NamedWorld> worlds() {
   const TcpSettings plain{.frames_queued_max = kFramesQueuedMax};
   const TcpSettings small_buffers{
       .send_buffer_bytes = 32768, .receive_buffer_bytes = 32768, .frames_queued_max = kFramesQueuedMax};
-  const TcpSettings small_turns{.frames_queued_max = kFramesQueuedMax, .poll_bytes_max = 700};
+  const TcpSettings small_turns{.frames_queued_max = kFramesQueuedMax, .poll_bytes_max = 70'001};
   return {{"ipv4", world("127.0.0.1", plain)},
           {"ipv6", world("::1", plain)},
           {"small_socket_buffers", world("127.0.0.1", small_buffers)},

@@ -91,11 +91,12 @@ class Gpu final : public DeviceMemory {
     return DmaBuf{.descriptor = descriptor, .offset = reinterpret_cast<std::uint64_t>(memory.data()) % 4096};
   }
   Status copy(std::byte*, const std::byte*, std::size_t) override { return {}; }
+  bool holds(std::span<const std::byte>) const override { return in_use; }
   void reached(const std::string& device, std::optional<DeviceWay> way, const std::string& others) override {
     said.push_back(device + ": " + (way ? to_string(*way) : "none") + (others.empty() ? "" : "; ") + others);
   }
   std::vector<DeviceWay> allowed{DeviceWay::dma_buf, DeviceWay::peer_memory};
-  bool no_dma_buf = false;
+  bool no_dma_buf = false, in_use = true;
   int descriptor = -1;
   std::vector<std::string> said;
 };
@@ -222,6 +223,31 @@ TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
   EXPECT_EQ(statistics.memory_regions, 2U);
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
   EXPECT_EQ(statistics.registrations, 4U);
+}
+
+// What rests may have been freed, and the processor's memory may lie at its addresses.
+TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
+  for (const bool exact : {false, true}) {
+    calls.clear();
+    keep(1, memory_at(kBase, 1 << 20));
+    auto registrations = cache({.peers = false, .locals = false, .windows_unbounded = exact});
+    ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
+    const auto part = memory_at(kBase + 4096, 8192);
+    for (const Access access : {Access::source, Access::local}) ASSERT_TRUE(registrations.acquire(part, access));
+    gpu->in_use = false;
+    for (const Access access : {Access::messages, Access::source, Access::target, Access::local}) {
+      calls.clear();
+      const auto made = registrations.acquire(part, access);
+      ASSERT_TRUE(made);
+      ASSERT_THAT(names(), ElementsAre("plain"));
+      EXPECT_EQ((*made)->memory().data(), part.data());
+      EXPECT_EQ((*made)->bytes(), part.size());
+    }
+    gpu->in_use = true;  // it was not freed, only unused
+    calls.clear();
+    for (const Access access : {Access::source, Access::local}) ASSERT_TRUE(registrations.acquire(part, access));
+    EXPECT_TRUE(calls.empty());
+  }
 }
 
 TEST_F(CachedRegistrations, AreTriedWhereEachPayloadIsRegisteredByItself) {

@@ -16,10 +16,10 @@ namespace tributary_torch {
 /// Dense CPU tensors are used where they lie. Others are copied; those of an accelerator go through pinned memory on a
 /// side stream:
 ///
-///   caller's thread     the constructor lets a side stream wait for the caller's; read() and update() copy device ->
-///   pinned on it starter             wait_until_read(): blocks until those copies have ended; only then may the
-///   library look finisher            deliver(): copies pinned -> device on the side stream, with which the future is
-///   then completed
+/// - on the caller's thread, the constructor lets a side stream wait for the caller's; read() and update() copy
+///   device -> pinned on it
+/// - on the starter, wait_until_read() blocks until those copies have ended; only then may the library look
+/// - on the finisher, deliver() copies pinned -> device on the side stream, with which the future is then completed
 ///
 /// It speaks to the device through PyTorch's device-independent interfaces, so one build serves hosts with and without
 /// a GPU. One thread at a time; the threads above hand it on.

@@ -13,10 +13,11 @@ inline constexpr std::size_t kReduceInputsMax = 64;
 /// out[i] = (((inputs[0][i] op inputs[1][i]) op inputs[2][i]) op ...), for every i in [0, count), in this order always,
 /// in one pass.
 ///
-/// inputs      1 to 64 arrays of count elements of dtype, any alignment; with one input this is a copy (and a division,
-/// for avg) out         count elements; may be equal to one of the inputs, else disjoint from all of them divisor for
-/// ReduceOp::avg alone: the sum is divided by it, once, before the only rounding; 1 leaves the sum as it is, so that
-///             the inner points of a tree pass 1 and its root the number of ranks. Ignored for other ops.
+/// - inputs: 1 to 64 arrays of count elements of dtype, any alignment; with one input this is a copy (and a division,
+///   for avg)
+/// - out: count elements; may be equal to one of the inputs, else disjoint from all of them
+/// - divisor: for ReduceOp::avg alone: the sum is divided by it, once, before the only rounding; 1 leaves the sum as it
+///   is, so that the inner points of a tree pass 1 and its root the number of ranks. Ignored for other ops.
 ///
 /// Integers wrap; an integer average truncates toward zero. float16, bfloat16 and the float8 formats are combined in
 /// float32 and rounded once, to nearest even. min and max propagate NaN. The bits depend on nothing but the inputs and

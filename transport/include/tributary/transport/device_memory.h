@@ -35,6 +35,10 @@ class DeviceMemory {
   [[nodiscard]] virtual Result<DmaBuf> dma_buf(std::span<const std::byte> memory) = 0;
   /// Few bytes, from or to it; they are there when this returns.
   [[nodiscard]] virtual Status copy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  /// All of this is certainly its memory now: it is in use. What is kept only because it may be used again may have
+  /// been freed meanwhile, and have the processor's memory at its addresses; what is registered of it counts for
+  /// nothing as long as this is false.
+  [[nodiscard]] virtual bool holds(std::span<const std::byte> memory) const = 0;
   /// The way by which a network device has reached some of it; none if no way did. `others`: why each way before it did
   /// not. Told for every registration.
   virtual void reached(const std::string& network_device, std::optional<DeviceWay> way, const std::string& others) = 0;

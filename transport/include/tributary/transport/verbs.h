@@ -88,12 +88,12 @@ struct VerbsStatistics {
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;          // because of connections_max
   std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
+  std::uint64_t queue_pairs_extended = 0;  // made, of those that are posted to by ibv_wr_*
   std::uint64_t registrations = 0;         // made
   std::uint64_t registration_hits = 0;     // found
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;
-  std::size_t queue_pairs_extended = 0;  // made since the start, of those that are posted to by ibv_wr_*
   std::size_t completion_queues = 0;
   std::size_t memory_regions = 0;
   std::size_t memory_windows = 0;

@@ -1,0 +1,92 @@
+#pragma once
+// What the fake driver has and knows, and what its parts share: memory.cc, streams.cc, devices.cc, and what tests ask
+// of it, fake_cuda.cc. All under one mutex.
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "fake_cuda.h"
+
+namespace fake_cuda {
+
+inline constexpr int kSuccess = 0, kInvalidValue = 1, kNotInitialized = 3, kInvalidDevice = 101, kInvalidContext = 201,
+                     kInvalidHandle = 400, kNotFound = 500, kNotReady = 600;
+inline constexpr unsigned char kPoison = 0xA5;
+inline constexpr std::size_t kPage = 65536;
+
+struct DeviceBlock {
+  std::uint64_t base;    // what the process is told; nothing can be read there
+  unsigned char* alias;  // where it is
+  std::size_t bytes, mapped;
+  int descriptor, device;
+  std::uint64_t id;  // of no other block that ever was
+};
+
+struct Event {
+  std::uint64_t recorded = 0, reached = 0;
+};
+
+struct Work {
+  std::function<void(bool good)> run;  // not good: the context is broken, and nothing happens any more
+  std::shared_ptr<Event> event;
+  std::uint64_t number = 0;
+};
+
+struct Stream {
+  std::deque<Work> works;
+  bool busy = false, closing = false;
+  std::thread thread;
+};
+
+struct State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  Settings settings;
+  bool initialized = false, held = false;
+  int sticky = kSuccess;
+  int breaking = kSuccess;
+  std::uint64_t break_after = 0;
+  struct Failure {
+    int code;
+    std::uint64_t after;
+  };
+  std::map<std::string, Failure> failures;
+  std::map<std::uint64_t, DeviceBlock> device_blocks;
+  std::uint64_t next_block_id = 1;
+  std::map<unsigned char*, std::size_t> host_blocks;
+  std::multiset<const unsigned char*> copying;  // host ends of copies that have not ended
+  std::map<Stream*, std::unique_ptr<Stream>> streams;
+  std::map<Event*, std::shared_ptr<Event>> events;
+  std::map<int, int> retained;
+  Counts counts;
+  std::string misuse;
+
+  void misused(const std::string& what) {
+    if (counts.misuses++ == 0) misuse = what;
+  }
+};
+
+State& state();
+/// The devices whose contexts are current on this thread.
+std::deque<int>& contexts();
+
+// ---- under the lock
+
+/// Whether the call may go on.
+int gate(State& s, const char* call, bool needs_context = true);
+DeviceBlock* block_of(State& s, std::uint64_t address);
+/// Where an address of a copy can be touched; null: the range is not all there.
+unsigned char* touchable(State& s, std::uint64_t address, std::size_t bytes);
+/// 0: there is no memory.
+std::uint64_t make_device_block(State& s, std::size_t bytes, int device);
+int free_device_block(State& s, std::uint64_t address);
+
+}  // namespace fake_cuda
