@@ -6,15 +6,15 @@
 
 namespace tributary::transport::dpdk {
 
-inline constexpr std::uint32_t kReceiveBurst = 64;    // taken from the device, or from other queues, in one call
-inline constexpr std::uint32_t kTransmitBurst = 64;   // collected before they are handed to the device
-inline constexpr std::uint32_t kHandOver = 512;       // for another port, in its ring; a power of two
-inline constexpr std::uint32_t kWaiting = 64;         // for the answer of a neighbour
-inline constexpr std::uint32_t kSharedPayloads = 64;  // that several packets refer to; remembered until flush()
-inline constexpr std::uint32_t kKept = 512;           // by who reads payloads where they lie, of each port
-inline constexpr std::uint32_t kBlank = 32;           // taken from the pool together, for the next packets
-inline constexpr std::uint32_t kAnswers = 1;          // to a control frame, being written
-inline constexpr std::uint32_t kCache = 256;          // of a pool, for each thread
+inline constexpr std::uint32_t kReceiveBurst = 64;     // taken from the device, or from other queues, in one call
+inline constexpr std::uint32_t kTransmitBurst = 64;    // collected before they are handed to the device
+inline constexpr std::uint32_t kHandOver = 512;        // for another port, in its ring; a power of two
+inline constexpr std::uint32_t kWaiting = 64;          // for the answer of a neighbour
+inline constexpr std::uint32_t kSharedPayloads = 256;  // that several packets refer to; remembered until flush()
+inline constexpr std::uint32_t kKept = 512;            // by who reads payloads where they lie, of each port
+inline constexpr std::uint32_t kBlank = 32;            // taken from the pool together, for the next packets
+inline constexpr std::uint32_t kAnswers = 1;           // to a control frame, being written
+inline constexpr std::uint32_t kCache = 256;           // of a pool, for each thread
 
 struct Descriptors {
   std::uint16_t receive = 0;
@@ -31,7 +31,7 @@ struct Descriptors {
   sum += 2 * descriptors.transmit;              // the device has not sent them yet, or not said so; in two pieces
   sum += sharers * kReceiveBurst;               // shown to the protocol until the next receive()
   sum += sharers * 2 * kTransmitBurst;          // taken by send(), not handed over; in two pieces
-  sum += sharers * kSharedPayloads;             //
+  sum += sharers * (kSharedPayloads + 1);       // and the next one's
   sum += sharers * kBlank;                      //
   sum += ports * kKept;                         // what came in here for other ports may stay with them
   sum += sharers * kWaiting;                    //
@@ -40,7 +40,7 @@ struct Descriptors {
   sum += ports * (kCache + kCache / 2);         // DPDK flushes a thread's cache at one and a half times its size
   return sum;
 }
-static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 64 + 32 + 512 + 64 + 1 + 384);
+static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32 + 512 + 64 + 1 + 384);
 
 /// Room for a frame of the link in one piece: the headroom that drivers want, Ethernet with a tag, the packet; in whole
 /// cache lines, and not less than DPDK's usual size, which some drivers take for granted.

@@ -1,4 +1,5 @@
 #include "dpdk/device.h"
+#include "dpdk/memif.h"
 #include "tributary/transport/dpdk.h"
 
 #include <algorithm>
@@ -61,6 +62,7 @@ Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& s
       .huge_pages = huge_pages(settings.huge_pages),
       .memory_bytes = dpdk::memory_needed(wanted->descriptors, settings.queues,
                                           settings.mtu != 0 ? settings.mtu : kJumbo, wanted->ports_per_queue),
+      .one_file = dpdk::lends_buffers(settings.device),
       .file_prefix = settings.file_prefix,
       .more = settings.arguments};
   if (is_pci(settings.device)) eal_settings.pci_devices.push_back(settings.device);

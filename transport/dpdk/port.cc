@@ -36,9 +36,8 @@ DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings,
       shared_(device_->send_pool(settings.queue).get(), !device_->sends_checksums().udp, device_->sends_pieces()),
       routes_(std::make_unique<std::array<Route, kRoutes>>()) {
   const ethernet::HostSettings& host = device_->host().settings();
-  for (const ethernet::Prefix& own : device_->settings().addresses) {
-    if (ethernet::is_ipv4(own.address) && host.vlan == 0) plain_ = {host.mac, own.address, udp_port_};
-  }
+  plain_ = {host.mac, host.vlan, udp_port_};
+  for (const ethernet::Prefix& own : device_->settings().addresses) plain_.add(own.address);
 }
 
 DpdkPort::~DpdkPort() {

@@ -86,6 +86,7 @@ class DpdkPort final : public packet::PacketPort {
   void give_back_shown() noexcept;
   void free_returned() noexcept;
   [[nodiscard]] std::size_t take_burst(std::span<rte_mbuf*> burst) noexcept;
+  void note_shown(rte_mbuf* mbuf) noexcept;
   [[nodiscard]] bool show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept;
   [[nodiscard]] bool show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept;
   [[nodiscard]] bool is_for_us(const ethernet::Frame& frame) const noexcept;
@@ -108,6 +109,7 @@ class DpdkPort final : public packet::PacketPort {
   /// False: the device takes no more now.
   [[nodiscard]] bool has_room() noexcept;
   void stage(rte_mbuf* mbuf) noexcept;
+  [[nodiscard]] std::size_t hand_to_device(std::size_t count) noexcept;
   void transmit() noexcept;
   void drop_if_stuck();
   void keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop);
@@ -133,7 +135,6 @@ class DpdkPort final : public packet::PacketPort {
 
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
   std::size_t shown_count_ = 0;
-  std::size_t shown_at_ = 0;  // where the last one that was kept stood: they are asked for in their order
   std::uint32_t kept_count_ = 0;
   std::array<rte_mbuf*, kKept + kReceiveBurst> returned_{};  // since the last receive()
   std::size_t returned_count_ = 0;

@@ -15,7 +15,9 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr std::size_t kAhead = 2;  // packets that are fetched while one is looked at
+// Packets that are fetched while one is looked at: whole, or their headers alone.
+constexpr std::size_t kAhead = 2;
+constexpr std::size_t kHeadersAhead = 16;
 
 constexpr std::uint64_t kIpGood = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
 constexpr std::uint64_t kUdpGood = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
@@ -48,10 +50,11 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   std::array<rte_mbuf*, kReceiveBurst> burst;
   const std::size_t count = take_burst(std::span(burst).first(std::min(into.size(), burst.size())));
   if (count > 0) last_arrival_ = cycles;
-  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i], !leaves_checksums_);
+  const std::size_t ahead = std::min(leaves_checksums_ ? kHeadersAhead : kAhead, count);
+  for (std::size_t i = 0; i < ahead; ++i) prefetch(burst[i], !leaves_checksums_);
   std::size_t shown = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(burst[i + kAhead], !leaves_checksums_);
+    if (i + ahead < count) prefetch(burst[i + ahead], !leaves_checksums_);
     if (show(burst[i], into[shown])) ++shown;
   }
   if (answers_staged_) transmit();
@@ -72,7 +75,7 @@ void DpdkPort::adopt_thread() {
 
 void DpdkPort::give_back_shown() noexcept {
   ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // none: those that were kept
-  shown_count_ = shown_at_ = 0;
+  shown_count_ = 0;
 }
 
 /// The first time the port's own reference goes over to who keeps it: to count one more and one less are atomic
@@ -81,13 +84,12 @@ bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
   ++kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
-  for (std::size_t i = shown_at_; i < shown_count_; ++i) {
-    if (shown_[i] != mbuf) continue;
-    shown_[i] = nullptr;
-    shown_at_ = i + 1;
-    return true;
+  const std::uint32_t at = mbuf->hash.usr;
+  if (at < shown_count_ && shown_[at] == mbuf) {
+    shown_[at] = nullptr;
+  } else {
+    rte_mbuf_refcnt_update(mbuf, 1);
   }
-  rte_mbuf_refcnt_update(mbuf, 1);
   return true;
 }
 
@@ -122,6 +124,12 @@ std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
 void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ++counter;
   ::rte_pktmbuf_free(mbuf);
+}
+
+/// Until it is given back, or the next receive(). It knows its place, for keep().
+void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
+  mbuf->hash.usr = static_cast<std::uint32_t>(shown_count_);
+  shown_[shown_count_++] = mbuf;
 }
 
 /// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
@@ -163,7 +171,7 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   if (!plain_.match(bytes, plain)) return false;
   // One by one: a whole one that is made elsewhere and copied here would be read while its pieces are still being
   // stored.
-  ethernet::store_mapped(as.from.ip, plain.from);
+  plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
   as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
   as.congestion_experienced = plain.ecn == ethernet::Ecn::congestion_experienced;
@@ -175,7 +183,7 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   ++statistics_.received;
   statistics_.received_bytes += plain.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 
@@ -194,7 +202,7 @@ DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& 
         .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
         .refused = true};
   ++statistics_.control;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return Refusal::shown;
 }
 
@@ -232,7 +240,7 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 

@@ -91,15 +91,20 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
     // Slow, so that many are under way, and unequal, so that some ranks have results that others still need.
     settings.network.link = {.latency = 20us, .jitter = 200us, .bytes_per_second = 100'000'000};
+    // Of a segment or two, so that what others need has ended here; or longer than what is kept, so that nothing has.
+    static constexpr std::uint32_t kCountsMax[] = {200, 8000, 60'000};
     Cluster cluster(settings);
     cluster.manager().levels = 1;
     cluster.add_group(
         3, 1 + seed % 2,
-        {.calls = 40, .count_max = seed % 4 == 0 ? 200U : 8000U, .direct = false, .always_in_place = seed % 3 == 0});
-    Met& there = met[std::string(seed % 2 == 0 ? "one lane" : "two lanes") + (seed % 4 == 0 ? ", small" : ", large") +
-                     (seed % 3 == 0 ? ", in place" : "")];
+        {.calls = 40, .count_max = kCountsMax[seed % 3], .direct = false, .always_in_place = seed % 5 == 0});
+    Met& there =
+        met["up to " + std::to_string(kCountsMax[seed % 3]) + (seed % 2 == 0 ? ", one lane, slow" : ", two lanes")];
     auto& ranks = cluster.groups()[0];
-    for (auto& rank : ranks) rank->use_distant_memory(false);
+    for (auto& rank : ranks) {
+      rank->use_distant_memory(false);
+      if (seed % 2 == 0) rank->distant_pause_max = 1ms;  // slower than the ranks agree on what to do
+    }
     cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
     ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
     ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
@@ -113,8 +118,8 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   }
   Met sum;
   for (const auto& [what, here] : met) {
-    EXPECT_GT(here.in_the_middle, 30U) << what << ": the tree was lost at moments that show little";
-    EXPECT_GT(here.brought_down, 15U) << what;
+    EXPECT_GT(here.in_the_middle, 60U) << what << ": the tree was lost at moments that show little";
+    EXPECT_GT(here.brought_down, 40U) << what;
     sum.materialized += here.materialized;
     sum.went_direct += here.went_direct;
     sum.in_the_middle += here.in_the_middle;
@@ -122,9 +127,9 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   }
   // Three in five of what they are, so that the timing may change a little.
   EXPECT_EQ(met.size(), 6U);
-  EXPECT_GT(sum.materialized, 7'500U) << "the test did not meet what it is about";
-  EXPECT_GT(sum.went_direct, 3'000U);
-  EXPECT_GT(sum.in_the_middle, 800U);
+  EXPECT_GT(sum.materialized, 8'900U) << "the test did not meet what it is about";
+  EXPECT_GT(sum.went_direct, 1'900U);
+  EXPECT_GT(sum.in_the_middle, 680U);
   EXPECT_GT(sum.brought_down, 950U);
 }
 
