@@ -54,6 +54,7 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
     : shape_(shape),
       epoch_(epoch),
       everyone_(shape.children == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << shape.children) - 1),
+      place_bits_(std::has_single_bit(shape.window) ? shape.window - 1 : 0),
       memory_(memory),
       in_place_(std::size_t{shape.window} * shape.children),
       slots_(shape.window) {

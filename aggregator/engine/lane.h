@@ -119,7 +119,10 @@ class Lane {
     bool data_from_below = false;  // `out` holds a one-to-all segment that came from one of our own children
   };
 
-  [[nodiscard]] Slot& slot_of(std::uint64_t sequence) noexcept { return slots_[sequence % shape_.window]; }
+  /// A window is mostly a power of two: then without a division.
+  [[nodiscard]] Slot& slot_of(std::uint64_t sequence) noexcept {
+    return slots_[place_bits_ != 0 ? sequence & place_bits_ : sequence % shape_.window];
+  }
   [[nodiscard]] std::byte*& receive_buffer(const Slot& slot, std::uint32_t child) noexcept;
   [[nodiscard]] std::byte*& out_buffer(const Slot& slot) noexcept;
   [[nodiscard]] const std::byte*& in_place(const Slot& slot, std::uint32_t child) noexcept;
@@ -139,7 +142,8 @@ class Lane {
 
   LaneShape shape_;
   std::uint32_t epoch_;
-  std::uint64_t everyone_;  // one bit per child
+  std::uint64_t everyone_;    // one bit per child
+  std::uint64_t place_bits_;  // of a sequence, where they name its slot; else 0
   std::optional<kernels::Pages> own_memory_;
   std::span<std::byte> memory_;
   std::vector<std::byte*>

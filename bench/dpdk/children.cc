@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <span>
+#include <string>
 
 #include "ethernet/control_writer.h"
 
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint64_t kFirstName = 0x10001;  // of a connection
+constexpr std::size_t kInDevice = 2048;        // packets that the device and the other side may hold
 constexpr std::size_t kHeads = kPacketHeaderBytes + kFrameHeaderBytes;
 
 }  // namespace
@@ -35,6 +37,24 @@ Children::Children(dpdk::Device& device, std::size_t count, const ChildrenSettin
   frame_.dtype = DType::float32;
   frame_.count = setting.segment_bytes / sizeof(float);
   for (std::size_t i = 0; i < count; ++i) all_[i].ours = kFirstName + i;
+  write_payloads();
+}
+
+/// Who sends what never changes need not write it again: nobody writes to these buffers but us.
+void Children::write_payloads() {
+  const std::size_t under_way = all_.size() * setting_.window;
+  const auto mbufs = static_cast<std::uint32_t>(under_way + kInDevice + kBurst + 2 * dpdk::kCache);
+  auto pool = dpdk::PacketPool::make({.name = "children" + std::to_string(setting_.queue),
+                                      .mbufs = mbufs,
+                                      .data_room = dpdk::data_room(device_.mtu())});
+  if (!pool) return;
+  contributions_ = std::move(*pool);
+  std::vector<rte_mbuf*> each(mbufs);
+  if (::rte_pktmbuf_alloc_bulk(contributions_->get(), each.data(), mbufs) != 0) return;
+  for (rte_mbuf* const mbuf : each) {
+    std::memcpy(rte_pktmbuf_mtod(mbuf, std::byte*) + headers_.bytes() + kHeads, payload_.data(), payload_.size());
+  }
+  ::rte_pktmbuf_free_bulk(each.data(), mbufs);
 }
 
 bool Children::knows_mac() const noexcept {
@@ -133,7 +153,7 @@ void Children::contribute() {
     Child& child = all_[next_];
     const bool open = child.sequence < child.results + setting_.window;
     if (open) {
-      rte_mbuf* const mbuf = blank();
+      rte_mbuf* const mbuf = contributions_ ? ::rte_pktmbuf_alloc(contributions_->get()) : nullptr;
       if (mbuf == nullptr) return;
       write(child, mbuf);
     }
@@ -161,7 +181,6 @@ void Children::write(Child& child, rte_mbuf* mbuf) {
   std::uint32_t checksum = crc32c({body, offsetof(PacketHeader, checksum)});
   checksum = suffix_.behind(crc32c({body + kPacketHeaderBytes, kFrameHeaderBytes}, checksum));
   std::memcpy(body + offsetof(PacketHeader, checksum), &checksum, sizeof checksum);
-  std::memcpy(body + kHeads, payload_.data(), payload_.size());
   headers_.write(at, kHeads + payload_.size(), ethernet::partial_sum({body, kHeads}) + payload_sum_);
   stage(mbuf, headers_.bytes() + kHeads + payload_.size());
   ++child.sequence;

@@ -1,13 +1,15 @@
 #pragma once
 // All children of one lane in one thread, with the least that speaks the packet protocol: the network loses nothing, so
 // nothing is sent again. What it spends on a packet is less than what an aggregator must, so that it does not hold one
-// up: payloads never change, and their checksums are known before.
+// up: payloads never change, lie in their packets already, and their checksums are known before.
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "dpdk/device.h"
+#include "dpdk/packet_pool.h"
 #include "ethernet/udp_template.h"
 #include "packet/crc32c.h"
 #include "packet/wire.h"
@@ -66,6 +68,7 @@ class Children {
   void ask();
   [[nodiscard]] bool all_connected() const noexcept;
   [[nodiscard]] rte_mbuf* blank();
+  void write_payloads();
   void stage(rte_mbuf* mbuf, std::size_t bytes);
   void flush();
   void open(Child& child);
@@ -85,6 +88,7 @@ class Children {
   transport::packet::Crc32cSuffix suffix_;
   FrameHeader frame_;
   std::vector<Child> all_;
+  std::unique_ptr<transport::dpdk::PacketPool> contributions_;  // whose payloads are in them already
   std::size_t next_ = 0;
   std::array<rte_mbuf*, kBurst + 8> staged_{};
   std::uint16_t staged_count_ = 0;

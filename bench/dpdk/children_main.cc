@@ -1,7 +1,8 @@
 // All children of one lane (children.h) over a device, against an aggregator at its other end.
 //   dpdk_children_bench DEVICE CORE SECONDS CHILDREN WINDOW SEGMENT_BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [rows]
 // rows: a window of one child, then of the next; else one packet of each in turn.
-// Prints millions of results a second that came back. The first result's numbers are checked.
+// Prints millions of results a second that came back, and stays for two seconds, unless it is ended. The first result's
+// numbers are checked.
 #include <cstdio>
 #include <cstdlib>
 
@@ -27,7 +28,7 @@ int run(char** a, bool in_rows) {
   const std::uint64_t results =
       children.exchange(std::chrono::duration_cast<bench::Children::Clock::duration>(seconds));
   if (children.wrong()) return std::fprintf(stderr, "something came back that is wrong\n"), 1;
-  std::printf("%.3f\n", static_cast<double>(results) / seconds.count() / 1e6);
+  bench::tell(results, seconds.count());
   return 0;
 }
 

@@ -2,7 +2,8 @@
 // program at the other end.
 //   dpdk_load_bench DEVICE CORE SECONDS BYTES OUR_IP THEIR_IP THEIR_PORT THEIR_MAC [WINDOW]
 // WINDOW: so many at most are under way, as with children of an aggregator; else as many as the device takes.
-// Prints millions of packets a second that came back, after a second in which they find each other.
+// Prints millions of packets a second that came back, after a second in which they find each other, and stays for two
+// more, unless it is ended.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -15,6 +16,7 @@
 
 #include "bench/dpdk/start.h"
 #include "dpdk/device.h"
+#include "dpdk/packet_pool.h"
 #include "ethernet/control_writer.h"
 
 namespace {
@@ -57,7 +59,19 @@ void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
   }
 }
 
-Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::vector<std::byte>& frame,
+/// A pool whose every buffer holds the frame already: drivers copy from it, and do not write to it.
+std::unique_ptr<dpdk::PacketPool> make_frames(const dpdk::Device& device, const std::vector<std::byte>& frame) {
+  constexpr std::uint32_t kMbufs = 8192;
+  auto pool = dpdk::PacketPool::make({.name = "frames", .mbufs = kMbufs, .data_room = dpdk::data_room(device.mtu())});
+  if (!pool) return nullptr;
+  std::vector<rte_mbuf*> each(kMbufs);
+  if (::rte_pktmbuf_alloc_bulk((*pool)->get(), each.data(), kMbufs) != 0) return nullptr;
+  for (rte_mbuf* const mbuf : each) std::memcpy(rte_pktmbuf_mtod(mbuf, void*), frame.data(), frame.size());
+  ::rte_pktmbuf_free_bulk(each.data(), kMbufs);
+  return std::move(*pool);
+}
+
+Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, rte_mempool* frames, std::size_t bytes,
                 std::uint64_t window, Steady::duration time) {
   Counts counts;
   std::array<rte_mbuf*, kBurst> burst;
@@ -72,10 +86,9 @@ Counts exchange(dpdk::Device& device, const ethernet::UdpFlow& flow, const std::
       counts.back += got;
       ::rte_pktmbuf_free_bulk(burst.data(), got);
       if (window != 0 && counts.sent + kBurst > counts.back + window) continue;
-      if (::rte_pktmbuf_alloc_bulk(device.send_pool(0).get(), burst.data(), kBurst) != 0) continue;
+      if (::rte_pktmbuf_alloc_bulk(frames, burst.data(), kBurst) != 0) continue;
       for (rte_mbuf* const mbuf : burst) {
-        std::memcpy(rte_pktmbuf_mtod(mbuf, void*), frame.data(), frame.size());
-        mbuf->data_len = static_cast<std::uint16_t>(frame.size());
+        mbuf->data_len = static_cast<std::uint16_t>(bytes);
         mbuf->pkt_len = mbuf->data_len;
       }
       const std::uint16_t taken = ::rte_eth_tx_burst(device.id(), 0, burst.data(), kBurst);
@@ -91,10 +104,13 @@ int run(char** a, std::uint64_t window) {
   if (!device) return 1;
   const ethernet::UdpFlow flow = bench::flow_to(*device, a[6], a[7], a[8]);
   const auto frame = make_frame(flow, static_cast<std::size_t>(std::atoi(a[4])));
-  static_cast<void>(exchange(*device, flow, frame, window, 1s));
+  const auto frames = make_frames(*device, frame);
+  if (!frames) return std::fprintf(stderr, "no memory\n"), 1;
+  static_cast<void>(exchange(*device, flow, frames->get(), frame.size(), window, 1s));
   const auto seconds = std::chrono::duration<double>(std::atof(a[3]));
-  const Counts counts = exchange(*device, flow, frame, window, std::chrono::duration_cast<Steady::duration>(seconds));
-  std::printf("%.3f\n", static_cast<double>(counts.back) / seconds.count() / 1e6);
+  const Counts counts = exchange(*device, flow, frames->get(), frame.size(), window,
+                                 std::chrono::duration_cast<Steady::duration>(seconds));
+  bench::tell(counts.back, seconds.count());
   return 0;
 }
 

@@ -59,15 +59,7 @@ struct Core {
 
 void run_core(std::uint16_t number, const Setting& setting, const std::shared_ptr<DpdkDevice>& server,
               dpdk::Device& client, std::barrier<>& together, Core& told) {
-  bench::Roots roots({.children = setting.children,
-                      .window = setting.window,
-                      .segment_bytes = setting.segment_bytes,
-                      .ranks = setting.children,
-                      .root = true},
-                     setting.lanes);
-  DpdkTransport transport(server, {.queue = number, .core = number});
   const auto port = static_cast<std::uint16_t>(7471 + number);
-  const auto listener = transport.listen({{}, port}, roots);
   const bench::ChildrenSetting its{
       .window = setting.window,
       .segment_bytes = setting.segment_bytes,
@@ -80,6 +72,15 @@ void run_core(std::uint16_t number, const Setting& setting, const std::shared_pt
       .send_queue = setting.crossed ? static_cast<std::uint16_t>((number + 1) % setting.cores) : number,
       .lane_children = setting.children};
   bench::Children children(client, std::size_t{setting.lanes} * setting.children, its);
+  // After the children, whose packets they may hold to their end.
+  bench::Roots roots({.children = setting.children,
+                      .window = setting.window,
+                      .segment_bytes = setting.segment_bytes,
+                      .ranks = setting.children,
+                      .root = true},
+                     setting.lanes);
+  DpdkTransport transport(server, {.queue = number, .core = number});
+  const auto listener = transport.listen({{}, port}, roots);
   std::uint64_t busy = 0;
   std::uint64_t turns = 0;
   const auto serve = [&] {

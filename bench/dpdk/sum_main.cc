@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "dpdk/memif.h"
 #include "dpdk/port.h"
 #include "tributary/kernels/reduce.h"
 
@@ -61,7 +62,7 @@ class Slots {
 
 int serve(const char* name, const char* address, std::uint16_t udp_port, int core, std::size_t children,
           std::size_t burst_max) {
-  auto eal = dpdk::Eal::start({.memory_bytes = 128U << 20U});
+  auto eal = dpdk::Eal::start({.memory_bytes = 128U << 20U, .one_file = dpdk::lends_buffers(name)});
   if (!eal) return std::fprintf(stderr, "%s\n", eal.error().message.c_str()), 1;
   auto device = dpdk::Device::open(*eal, {.device = name, .addresses = {ethernet::parse_prefix(address).value()}});
   if (!device) return std::fprintf(stderr, "%s\n", device.error().message.c_str()), 1;
@@ -111,7 +112,7 @@ int serve(const char* name, const char* address, std::uint16_t udp_port, int cor
   for (const Step* step : {&receive, &sum, &send, &flush}) {
     std::printf(" %s %.0f;", step->name, static_cast<double>(step->spent) / count);
   }
-  std::printf("\n");
+  std::printf(" all %.0f cycles\n", static_cast<double>(receive.spent + sum.spent + send.spent + flush.spent) / count);
   return 0;
 }
 

@@ -20,6 +20,7 @@ struct EalSettings {
   HugePages huge_pages = HugePages::prefer;
   std::size_t memory_bytes = 64U << 20U;  // all that devices will take: Device::memory_needed(), summed up
   std::vector<std::string> pci_devices;   // the only ones that are touched; none: PCI is left alone
+  bool one_file = false;                  // all memory is in one file, which another process can map
   std::string file_prefix;                // empty: no file is made at all; else of DPDK's files, for its own tools
   std::vector<std::string> more;          // arguments for DPDK, as they are
 };

@@ -27,6 +27,7 @@ std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pa
   } else {
     arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix, "--huge-unlink=always"});
   }
+  if (settings.one_file) arguments.emplace_back("--single-file-segments");
   if (settings.pci_devices.empty()) arguments.emplace_back("--no-pci");
   for (const std::string& device : settings.pci_devices) arguments.insert(arguments.end(), {"--allow", device});
   arguments.insert(arguments.end(), settings.more.begin(), settings.more.end());

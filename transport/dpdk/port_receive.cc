@@ -15,7 +15,9 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr std::size_t kAhead = 2;  // packets that are fetched while one is looked at
+// Packets that are fetched while one is looked at: whole, or their headers alone.
+constexpr std::size_t kAhead = 2;
+constexpr std::size_t kHeadersAhead = 16;
 
 constexpr std::uint64_t kIpGood = RTE_MBUF_F_RX_IP_CKSUM_GOOD;
 constexpr std::uint64_t kUdpGood = RTE_MBUF_F_RX_L4_CKSUM_GOOD;
@@ -48,10 +50,11 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   std::array<rte_mbuf*, kReceiveBurst> burst;
   const std::size_t count = take_burst(std::span(burst).first(std::min(into.size(), burst.size())));
   if (count > 0) last_arrival_ = cycles;
-  for (std::size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(burst[i], !leaves_checksums_);
+  const std::size_t ahead = std::min(leaves_checksums_ ? kHeadersAhead : kAhead, count);
+  for (std::size_t i = 0; i < ahead; ++i) prefetch(burst[i], !leaves_checksums_);
   std::size_t shown = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) prefetch(burst[i + kAhead], !leaves_checksums_);
+    if (i + ahead < count) prefetch(burst[i + ahead], !leaves_checksums_);
     if (show(burst[i], into[shown])) ++shown;
   }
   if (answers_staged_) transmit();
@@ -72,7 +75,7 @@ void DpdkPort::adopt_thread() {
 
 void DpdkPort::give_back_shown() noexcept {
   ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // none: those that were kept
-  shown_count_ = shown_at_ = 0;
+  shown_count_ = 0;
 }
 
 /// The first time the port's own reference goes over to who keeps it: to count one more and one less are atomic
@@ -81,13 +84,12 @@ bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
   ++kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
-  for (std::size_t i = shown_at_; i < shown_count_; ++i) {
-    if (shown_[i] != mbuf) continue;
-    shown_[i] = nullptr;
-    shown_at_ = i + 1;
-    return true;
+  const std::uint32_t at = mbuf->hash.usr;
+  if (at < shown_count_ && shown_[at] == mbuf) {
+    shown_[at] = nullptr;
+  } else {
+    rte_mbuf_refcnt_update(mbuf, 1);
   }
-  rte_mbuf_refcnt_update(mbuf, 1);
   return true;
 }
 
@@ -107,17 +109,27 @@ void DpdkPort::free_returned() noexcept {
 
 std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
   std::size_t count = 0;
-  if (rte_ring* const ring = device_->handed_over(settings_.queue)) {
+  if (rte_ring* const ring = device_->handed_over(place_)) {
     count = ::rte_ring_dequeue_burst(ring, reinterpret_cast<void**>(burst.data()),
                                      static_cast<unsigned>(burst.size() / 2), nullptr);
   }
-  return count + ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count,
-                                    static_cast<std::uint16_t>(burst.size() - count));
+  // Who shares the queue and is at it already hands over what is ours.
+  if (turns_ != nullptr && !turns_->receive.try_lock()) return count;
+  count +=
+      ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count, static_cast<std::uint16_t>(burst.size() - count));
+  if (turns_ != nullptr) turns_->receive.unlock();
+  return count;
 }
 
 void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ++counter;
   ::rte_pktmbuf_free(mbuf);
+}
+
+/// Until it is given back, or the next receive(). It knows its place, for keep().
+void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
+  mbuf->hash.usr = static_cast<std::uint32_t>(shown_count_);
+  shown_[shown_count_++] = mbuf;
 }
 
 /// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
@@ -140,7 +152,14 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
     drop(mbuf, statistics_.dropped[static_cast<std::size_t>(frame.drop)]);
     return false;
   }
-  if (take_refusal(mbuf, frame, bytes, as)) return true;
+  switch (take_refusal(mbuf, frame, bytes, as)) {
+    case Refusal::shown:
+      return true;
+    case Refusal::handed_over:
+      return false;
+    case Refusal::none:
+      break;
+  }
   take_control(frame, bytes);
   ::rte_pktmbuf_free(mbuf);
   return false;
@@ -152,7 +171,7 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   if (!plain_.match(bytes, plain)) return false;
   // One by one: a whole one that is made elsewhere and copied here would be read while its pieces are still being
   // stored.
-  ethernet::store_mapped(as.from.ip, plain.from);
+  plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
   as.bytes = bytes.subspan(plain.body_offset, plain.body_bytes);
   as.congestion_experienced = plain.ecn == ethernet::Ecn::congestion_experienced;
@@ -164,22 +183,27 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   ++statistics_.received;
   statistics_.received_bytes += plain.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 
 /// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.
-bool DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
-                            packet::ReceivedPacket& as) noexcept {
+DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                                         packet::ReceivedPacket& as) noexcept {
   const auto quotation = ethernet::parse_quotation(frame, bytes);
-  if (!quotation || !quotation->port_unreachable || !is_for_us(frame) || quotation->from_port != udp_port_)
-    return false;
+  if (!quotation || !quotation->port_unreachable || !is_for_us(frame)) return Refusal::none;
+  if (quotation->from_port != udp_port_) {
+    const std::uint8_t place = device_->place_of(quotation->from_port);
+    if (place == Device::kNobody || place == place_) return Refusal::none;
+    hand_over(mbuf, place);
+    return Refusal::handed_over;
+  }
   as = {.from = {quotation->to, quotation->to_port},
         .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
         .refused = true};
   ++statistics_.control;
-  shown_[shown_count_++] = mbuf;
-  return true;
+  note_shown(mbuf);
+  return Refusal::shown;
 }
 
 bool DpdkPort::is_for_us(const ethernet::Frame& frame) const noexcept {
@@ -199,12 +223,12 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
       drop(mbuf, statistics_.dropped[static_cast<std::size_t>(ethernet::Drop::udp_checksum)]);
       return false;
     }
-    const std::uint8_t queue = device_->queue_of(frame.to_port);
-    if (queue == Device::kNoQueue || queue == settings_.queue) {
+    const std::uint8_t place = device_->place_of(frame.to_port);
+    if (place == Device::kNobody || place == place_) {
       send_control([&](std::span<std::byte> out) { return device_->host().refuse(frame, bytes, now_, out); });
       drop(mbuf, statistics_.dropped_port);
     } else {
-      hand_over(mbuf, queue);
+      hand_over(mbuf, place);
     }
     return false;
   }
@@ -216,14 +240,14 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
   ++statistics_.received;
   statistics_.received_bytes += frame.body_bytes;
   statistics_.marked += as.congestion_experienced ? 1 : 0;
-  shown_[shown_count_++] = mbuf;
+  note_shown(mbuf);
   return true;
 }
 
 /// Its checksums need not be looked at again.
-void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t queue) noexcept {
+void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t place) noexcept {
   mbuf->ol_flags |= kIpGood | kUdpGood;
-  if (::rte_ring_enqueue(device_->handed_over(queue), mbuf) != 0) {
+  if (::rte_ring_enqueue(device_->handed_over(place), mbuf) != 0) {
     drop(mbuf, statistics_.dropped_handed_over);
   } else {
     ++statistics_.handed_over;

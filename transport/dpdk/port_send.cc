@@ -4,11 +4,20 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
+#include "dpdk/fetch.h"
 #include "dpdk/port.h"
 
 namespace tributary::transport::dpdk {
 namespace {
+
+constexpr std::size_t kBlankAhead = 4;  // buffers that are fetched before they are written to
+
+void fetch_for_headers(const rte_mbuf* mbuf) noexcept {
+  constexpr std::size_t kHeaders = 192;  // of Ethernet, IPv4, UDP, packet and frame
+  fetch_to_write(rte_pktmbuf_mtod(mbuf, std::byte*), kHeaders);
+}
 
 constexpr auto kStuckAfter = std::chrono::milliseconds(100);
 constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // as long as a neighbour is asked
@@ -83,10 +92,12 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
 }
 
 rte_mbuf* DpdkPort::blank() noexcept {
+  if (blank_count_ > kBlankAhead) fetch_for_headers(blank_[blank_count_ - 1 - kBlankAhead]);
   if (blank_count_ > 0) return blank_[--blank_count_];
   rte_mempool* const pool = device_->send_pool(settings_.queue).get();
   if (::rte_pktmbuf_alloc_bulk(pool, blank_.data(), kBlank) != 0) return ::rte_pktmbuf_alloc(pool);
   blank_count_ = kBlank - 1;
+  for (std::size_t i = 0; i < kBlankAhead; ++i) fetch_for_headers(blank_[blank_count_ - i]);
   return blank_[blank_count_];
 }
 
@@ -115,7 +126,7 @@ void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byt
     mbuf->l3_len = route.headers.ip_bytes() & 0x1FFU;
     return;
   }
-  const ethernet::PartialSum of_header = ethernet::copy_and_sum(body, header);
+  const ethernet::PartialSum of_header = ethernet::copy_and_sum_words(body, header);
   const ethernet::PartialSum of_payload = copies ? ethernet::copy_and_sum(body + header.size(), payload) : shared.sum;
   const bool odd = header.size() % 2 != 0;
   route.headers.write(at, bytes, of_header + (odd ? ethernet::at_odd_place(of_payload) : of_payload));
@@ -131,12 +142,29 @@ void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
   staged_[staged_count_++] = mbuf;
 }
 
+/// Returns how many of the first `count` that are staged it has taken.
+std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
+  std::size_t taken = 0;
+  while (taken < count) {
+    std::size_t end = count;
+    if (device_->wants_equal_packets()) {
+      end = taken + 1;
+      while (end < count && staged_[end]->nb_segs == staged_[taken]->nb_segs) ++end;
+    }
+    taken += ::rte_eth_tx_burst(id_, settings_.queue, staged_.data() + taken, static_cast<std::uint16_t>(end - taken));
+    if (taken < end) break;
+  }
+  return taken;
+}
+
 void DpdkPort::transmit() noexcept {
   answers_staged_ = false;
   if (staged_count_ == 0) return;
+  std::unique_lock<std::mutex> turn;
+  if (turns_ != nullptr) turn = std::unique_lock(turns_->send);
   auto count = static_cast<std::uint16_t>(staged_count_);
   if (device_->sends_checksums().udp) count = ::rte_eth_tx_prepare(id_, settings_.queue, staged_.data(), count);
-  const std::size_t taken = count > 0 ? ::rte_eth_tx_burst(id_, settings_.queue, staged_.data(), count) : 0;
+  const std::size_t taken = hand_to_device(count);
   if (taken > 0) stuck_since_ = {};
   staged_count_ -= taken;
   std::memmove(staged_.data(), staged_.data() + taken, staged_count_ * sizeof(rte_mbuf*));

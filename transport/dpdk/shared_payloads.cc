@@ -3,25 +3,24 @@
 #include <rte_mbuf.h>
 
 #include <cstring>
+#include <utility>
+
+#include "dpdk/fetch.h"
+#include "packet/payload_place.h"
 
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr unsigned kPlaceBits = 6;
+constexpr unsigned kPlaceBits = 8;
 static_assert(kSharedPayloads == 1U << kPlaceBits);
 // Counting a reference is an atomic operation: so many are counted at once.
 constexpr std::int16_t kReferences = 64;
-
-/// Neighbouring segments of any length fall on different places.
-std::size_t place_of(const std::byte* data) noexcept {
-  return (reinterpret_cast<std::uintptr_t>(data) >> 6U) * 0x9E3779B97F4A7C15ULL >> (64U - kPlaceBits);
-}
 
 }  // namespace
 
 SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload) noexcept {
   if (!offered_ || payload.size() < kBytesMin) return {};
-  const std::size_t place = place_of(payload.data());
+  const std::size_t place = packet::payload_place<kPlaceBits>(payload.data());
   Known& known = known_[place];
   if (known.data != payload.data() || known.bytes != payload.size()) {
     ++first_;
@@ -44,8 +43,18 @@ SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload) n
   return {known.mbuf, known.sum};
 }
 
+SharedPayloads::~SharedPayloads() {
+  forget();
+  ::rte_pktmbuf_free(next_);
+}
+
+/// nullptr: the pool is empty.
+rte_mbuf* SharedPayloads::blank() noexcept {
+  return next_ != nullptr ? std::exchange(next_, nullptr) : ::rte_pktmbuf_alloc(pool_);
+}
+
 bool SharedPayloads::make(Known& known) noexcept {
-  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(pool_);
+  rte_mbuf* const mbuf = blank();
   if (mbuf == nullptr || known.bytes > rte_pktmbuf_tailroom(mbuf)) {
     ::rte_pktmbuf_free(mbuf);
     return false;
@@ -60,6 +69,8 @@ bool SharedPayloads::make(Known& known) noexcept {
   mbuf->data_len = static_cast<std::uint16_t>(known.bytes);
   mbuf->pkt_len = mbuf->data_len;
   known.mbuf = mbuf;
+  next_ = ::rte_pktmbuf_alloc(pool_);
+  if (next_ != nullptr) fetch_to_write(rte_pktmbuf_mtod(next_, std::byte*), known.bytes);
   return true;
 }
 

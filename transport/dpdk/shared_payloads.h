@@ -22,7 +22,7 @@ class SharedPayloads {
  public:
   /// `sums`: the device does not. `offered`: it takes packets in pieces, some of which others have, too.
   SharedPayloads(rte_mempool* pool, bool sums, bool offered) : pool_(pool), sums_(sums), offered_(offered) {}
-  ~SharedPayloads() { forget(); }
+  ~SharedPayloads();
   SharedPayloads(const SharedPayloads&) = delete;
   SharedPayloads& operator=(const SharedPayloads&) = delete;
 
@@ -44,14 +44,16 @@ class SharedPayloads {
   };
   static constexpr std::size_t kBytesMin = 256;  // less is copied faster
   [[nodiscard]] bool make(Known& known) noexcept;
+  [[nodiscard]] rte_mbuf* blank() noexcept;
   static void let_go(const Known& known) noexcept;
 
   rte_mempool* const pool_;
   const bool sums_;
   const bool offered_;
-  bool wanted_ = false;      // lately most payloads went to several
-  std::uint32_t first_ = 0;  // since the last forget(): payloads that were new,
-  std::uint32_t again_ = 0;  // and those that were not
+  rte_mbuf* next_ = nullptr;  // for the next payload: to be written it must come from whoever has read it last
+  bool wanted_ = false;       // lately most payloads went to several
+  std::uint32_t first_ = 0;   // since the last forget(): payloads that were new,
+  std::uint32_t again_ = 0;   // and those that were not
   std::array<std::uint8_t, kSharedPayloads> used_{};
   std::size_t used_count_ = 0;
   std::array<Known, kSharedPayloads> known_{};

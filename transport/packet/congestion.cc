@@ -67,7 +67,9 @@ void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration r
 void Congestion::acknowledged(double packets, double marked, Duration delay, bool limited, TimePoint now,
                               Duration round_trip) {
   observe(packets, marked, now, round_trip);
-  const Duration wanted = target();
+  // The target is no less than this, and mostly need not be computed.
+  const Duration least = path_ + settings_.target;
+  const Duration wanted = delay <= least ? least : target();
   if (delay > Duration::zero()) learn_path(delay, wanted, now, round_trip);
   const double by_marks = marked > 0 && window_ > 1 ? share_ / 2 : 0;
   if (delay > wanted) {

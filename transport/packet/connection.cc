@@ -85,8 +85,7 @@ void PacketConnection::close_after_flush(Duration limit) {
 /// Also ends a flush, unless nothing of the user's memory is needed for it any more.
 void PacketConnection::channel_destroyed() {
   channel_ = nullptr;
-  for (const Kept& kept : kept_) core_.port().give_back(kept.buffer);
-  kept_.clear();
+  for (; !kept_.empty(); kept_.pop_front()) core_.port().give_back(kept_.front().buffer);
   if (state_ == State::flushing && !flow_.frames().needs_borrowed()) return;
   close();
 }

@@ -152,7 +152,7 @@ class PacketConnection final : public StreamReader,
     const std::byte* payload;
     void* buffer;
   };
-  std::vector<Kept> kept_;  // payloads that the handler has where they came; in the order in which they came
+  Ring<Kept> kept_;  // payloads that the handler has where they came; in the order in which they came
   std::size_t landed_ = 0;
 
   // opening and ending

@@ -68,10 +68,12 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
 }
 
 void PacketConnection::give_back(std::span<const std::byte> payload) {
-  const auto at = std::ranges::find(kept_, payload.data(), &Kept::payload);
-  if (at == kept_.end()) return;
-  core_.port().give_back(at->buffer);
-  kept_.erase(at);
+  std::size_t at = 0;  // mostly the first
+  while (at < kept_.size() && kept_[at].payload != payload.data()) ++at;
+  if (at == kept_.size()) return;
+  core_.port().give_back(kept_[at].buffer);
+  for (; at > 0; --at) kept_[at] = kept_[at - 1];
+  kept_.pop_front();
 }
 
 /// Asks where the payload of the header that has landed goes. False: reading must stop, because the handler wants so or

@@ -8,6 +8,7 @@
 
 #include "packet/address.h"
 #include "packet/connection.h"
+#include "packet/payload_place.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -149,9 +150,7 @@ bool same_header(const std::byte* a, const std::byte* b) noexcept {
 
 const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> head,
                                           std::span<const std::byte> payload) noexcept {
-  // Neighbouring segments fall on different places.
-  const std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(payload.data()) >> 6U) * 0x9E3779B97F4A7C15ULL;
-  KnownSuffix& known = suffixes_[hash >> (64U - kSuffixBits)];
+  KnownSuffix& known = suffixes_[payload_place<kSuffixBits>(payload.data())];
   const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
                     known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
   if (!same) {

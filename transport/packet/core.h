@@ -93,6 +93,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void look_at_clock();
   bool receive_packets();
   void take_packet(const ReceivedPacket& packet);
+  void take_control(const ReceivedPacket& packet, const PacketHeader& header);
   void take_refusal(const ReceivedPacket& packet);
   void take_reset(const PacketHeader& header);
   void take_close(const ReceivedPacket& packet, const PacketHeader& header);
@@ -157,7 +158,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     Crc32cSuffix suffix;
     std::array<std::byte, kFrameHeaderBytes> head;
   };
-  static constexpr unsigned kSuffixBits = 6;
+  static constexpr unsigned kSuffixBits = 8;
   std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};
   std::uint64_t transmits_ = 0;
   TimePoint now_;

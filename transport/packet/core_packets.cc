@@ -37,7 +37,6 @@ bool PacketCore::receive_packets() {
     if (burst_[i].refused) {
       take_refusal(burst_[i]);
     } else {
-      being_read_ = &burst_[i];
       take_packet(burst_[i]);
     }
   }
@@ -50,41 +49,42 @@ bool PacketCore::receive_packets() {
   return count == burst_.size();
 }
 
-void PacketCore::take_packet(const ReceivedPacket& packet) {
+[[gnu::noinline]] void PacketCore::take_packet(const ReceivedPacket& packet) {
+  being_read_ = &packet;
   ++statistics.packets_received;
   statistics.bytes_received += packet.bytes.size();
-  const auto header = decode_packet(packet.bytes, packet.udp_besides);
-  if (!header) {
-    ++statistics.rejects[static_cast<std::size_t>(header.error())];
+  PacketHeader header;
+  if (const auto reject = read_packet(packet.bytes, packet.udp_besides, header)) {
+    ++statistics.rejects[static_cast<std::size_t>(*reject)];
     return;
   }
-  if (header->type == PacketType::reset) return take_reset(*header);
-  if (header->type == PacketType::open) return take_open(packet, *header);
-  PacketConnection* const connection = find(header->connection);
-  const auto payload = payload_of(*header, packet.bytes);
-  switch (header->type) {
-    case PacketType::data:
-      if (connection == nullptr) return send_reset(packet, *header);
-      if (!connection->unseal(*header, packet.bytes)) return;
-      return connection->take_data({.header = *header,
-                                    .payload = payload,
-                                    .marked = packet.congestion_experienced,
-                                    .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
-    case PacketType::close:
-      return take_close(packet, *header);
-    case PacketType::refuse:
-      return connection != nullptr ? connection->take_refuse(static_cast<RefuseReason>(header->reason)) : void();
-    default:
-      break;
+  if (header.type != PacketType::data) return take_control(packet, header);
+  PacketConnection* const connection = find(header.connection);
+  if (connection == nullptr) return send_reset(packet, header);
+  if (!connection->unseal(header, packet.bytes)) return;
+  connection->take_data({.header = header,
+                         .payload = payload_of(header, packet.bytes),
+                         .marked = packet.congestion_experienced,
+                         .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
+}
+
+/// What opens and ends connections.
+void PacketCore::take_control(const ReceivedPacket& packet, const PacketHeader& header) {
+  if (header.type == PacketType::reset) return take_reset(header);
+  if (header.type == PacketType::open) return take_open(packet, header);
+  if (header.type == PacketType::close) return take_close(packet, header);
+  PacketConnection* const connection = find(header.connection);
+  if (header.type == PacketType::refuse) {
+    return connection != nullptr ? connection->take_refuse(static_cast<RefuseReason>(header.reason)) : void();
   }
-  const auto handshake = decode_handshake(payload);
+  const auto handshake = decode_handshake(payload_of(header, packet.bytes));
   if (connection == nullptr || !handshake) {
     ++statistics.senseless;
     return;
   }
-  if (header->type == PacketType::challenge) return connection->take_challenge(*handshake);
-  if (header->type == PacketType::redirect) return connection->take_redirect(*handshake, packet.from);
-  connection->take_accept(*header, *handshake, packet.bytes);
+  if (header.type == PacketType::challenge) return connection->take_challenge(*handshake);
+  if (header.type == PacketType::redirect) return connection->take_redirect(*handshake, packet.from);
+  connection->take_accept(header, *handshake, packet.bytes);
 }
 
 void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& header) {

@@ -38,7 +38,7 @@ class PacketSink {
 
 /// A packet that has come and is for this flow.
 struct Arrival {
-  PacketHeader header;
+  const PacketHeader& header;  // where it was read: copied soon after it would wait for its own stores
   std::span<const std::byte> payload;
   bool marked = false;
   TimePoint at{};  // when it came to this host

@@ -102,6 +102,8 @@ bool both_right(std::span<const std::byte> datagram, std::uint32_t checksum, eth
   return found == checksum && ethernet::finish(besides) == 0;
 }
 
+}  // namespace
+
 std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides,
                                         PacketHeader& header) noexcept {
   if (const auto reject = read_header(datagram, header)) return reject;
@@ -118,8 +120,6 @@ std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, std
                                  : crc32c(payload, crc32c(datagram.first(kChecksummedBytes))) == header.checksum;
   return right ? std::nullopt : std::optional(PacketReject::checksum);
 }
-
-}  // namespace
 
 std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
   std::expected<PacketHeader, PacketReject> header;

@@ -116,9 +116,19 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
 class DataHeader {
  public:
   DataHeader() = default;
+  /// `told`: all but number, offset and length.
   explicit DataHeader(const PacketHeader& told) noexcept {
-    std::memcpy(words_.data(), &told, sizeof words_);
-    first_ = words_[0];
+    const auto pair = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32U; };
+    first_ = told.magic | std::uint64_t{told.version} << 16U |
+             std::uint64_t{static_cast<std::uint8_t>(told.type)} << 24U | std::uint64_t{told.flags} << 32U;
+    words_ = {first_,
+              told.connection,
+              0,
+              told.bitmap,
+              pair(0, told.received),
+              pair(told.credit, told.largest),
+              pair(told.ack_delay_us, told.marked),
+              told.reason};
   }
   /// `more_flags`: besides those that all have.
   void set(std::uint16_t more_flags, std::uint64_t number, std::uint32_t offset) noexcept {
@@ -156,6 +166,10 @@ static_assert(std::endian::native == std::endian::little);
 /// too, in the same pass; the sum of all that it covers besides the datagram.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(
     std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides = std::nullopt) noexcept;
+/// The same into `header`; or why it is none.
+[[nodiscard]] std::optional<PacketReject> read_packet(std::span<const std::byte> datagram,
+                                                      std::optional<std::uint64_t> udp_besides,
+                                                      PacketHeader& header) noexcept;
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
 /// What a datagram carries behind its header, and behind its authenticator.

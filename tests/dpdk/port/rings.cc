@@ -9,9 +9,9 @@
 
 namespace tributary::transport::dpdk::test {
 
-std::shared_ptr<Eal> eal() {
-  static const std::shared_ptr<Eal> started = [] {
-    auto result = Eal::start({.memory_bytes = 256U << 20U});
+std::shared_ptr<Eal> eal(bool one_file) {
+  static const std::shared_ptr<Eal> started = [one_file] {
+    auto result = Eal::start({.memory_bytes = 256U << 20U, .one_file = one_file});
     EXPECT_TRUE(result) << result.error().message;
     return result.value();
   }();

@@ -10,7 +10,7 @@ namespace tributary::transport::dpdk::test {
 
 /// DPDK of this process; it ends with the process, and is started by the first who asks. Fails the test where it does
 /// not start.
-std::shared_ptr<Eal> eal();
+std::shared_ptr<Eal> eal(bool one_file = false);
 
 /// The names of two devices with `queues` each, which DeviceSettings::device takes. New ones at each call: they live as
 /// long as the process.

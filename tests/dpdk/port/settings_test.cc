@@ -8,6 +8,7 @@
 #include "dpdk/budget.h"
 #include "dpdk/eal.h"
 #include "dpdk/huge_pages.h"
+#include "dpdk/memif.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {
@@ -34,6 +35,14 @@ TEST(EalArguments, AllowThePciDevicesThatAreNamedAndPassOnWhatIsTold) {
   EXPECT_THAT(arguments, IsSupersetOf({"--allow", "0000:3b:00.0", "--file-prefix", "agg", "--iova-mode=va"}));
   EXPECT_THAT(arguments, Not(Contains("--no-pci")));
   EXPECT_THAT(arguments, Not(Contains("--in-memory")));
+}
+
+TEST(EalArguments, AskForOneFileWhereAnotherProcessMapsTheMemory) {
+  EXPECT_THAT(eal_arguments({}, true, {0}), Not(Contains("--single-file-segments")));
+  EXPECT_THAT(eal_arguments({.one_file = true}, true, {0}), Contains("--single-file-segments"));
+  EXPECT_TRUE(lends_buffers("net_memif0,role=client,zero-copy=yes,socket=/run/a.sock"));
+  EXPECT_FALSE(lends_buffers("net_memif0,role=client,zero-copy=no,socket=/run/a.sock"));
+  EXPECT_FALSE(lends_buffers("net_af_packet0,iface=zero-copy=yes"));
 }
 
 class HugePageFiles : public ::testing::Test {

@@ -9,6 +9,7 @@
 #include "ethernet/bytes.h"
 #include "ethernet/checksum.h"
 #include "ethernet/host.h"
+#include "ethernet/plain_udp.h"
 #include "ethernet/quotation.h"
 #include "script.h"
 
@@ -52,6 +53,23 @@ void repair(std::span<std::byte> frame) {
 void check_answer(std::span<const std::byte> answer, std::uint16_t vlan) {
   const Frame frame = parse_frame(answer);
   if (frame.kind == FrameKind::dropped || frame.vlan != vlan || frame.from_mac != kOurMac) std::abort();
+}
+
+/// What is told by a few comparisons is what the parser says of it.
+void compare(std::span<const std::byte> bytes, std::uint16_t vlan) {
+  PlainUdp plain(kOurMac, vlan, 7471);
+  plain.add(parse_ip("10.0.0.1").value());
+  plain.add(parse_ip("fd00::1").value());
+  PlainDatagram found;
+  if (!plain.match(bytes, found)) return;
+  const Frame frame = parse_frame(bytes, {.udp_later = true});
+  IpAddress from;
+  found.store_from(from);
+  const bool same = frame.kind == FrameKind::udp && frame.vlan == vlan && frame.from == from && frame.to_port == 7471 &&
+                    frame.from_port == found.from_port && frame.ecn == found.ecn &&
+                    frame.body_offset == found.body_offset && frame.body_bytes == found.body_bytes &&
+                    frame.udp_besides && finish(*frame.udp_besides) == finish(found.udp_besides);
+  if (!same) std::abort();
 }
 
 void show(Host& host, std::span<const std::byte> bytes, CheckedByDevice checked, TimePoint now) {
@@ -106,6 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::span frame(exact.get(), raw.size());
     std::ranges::copy(raw, frame.begin());
     if ((how & 1U) == 0) repair(frame);
+    for (const std::uint16_t vlan : {std::uint16_t{0}, std::uint16_t{7}}) compare(frame, vlan);
     show(host, frame, {.ip = (how & 2U) != 0, .udp = (how & 4U) != 0}, now);
     now += std::chrono::milliseconds(how);
     std::array<NeighbourProbe, 4> probes;
