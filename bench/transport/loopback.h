@@ -1,5 +1,7 @@
 #pragma once
 // Two ends of one channel over loopback, a transport and a thread on each side.
+#include <benchmark/benchmark.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -85,5 +87,42 @@ class Server {
   std::unique_ptr<Listener> listener_;
   std::jthread thread_;
 };
+
+constexpr std::uint64_t kWindow = 32;  // frames in the queue
+
+/// One stream of frames, as many as the window lets: sets how many bytes of payload a second. `then` sees the transport
+/// and the channel when all is sent.
+template <class T, class Settings, class Then>
+void run_stream(benchmark::State& state, std::size_t bytes, const Settings& settings, Then then) {
+  Server<T, Settings> server(bytes, false, settings);
+  T transport(settings);
+  Sender sender;
+  const auto channel = transport.connect(server.address(), sender, 5s);
+  const auto payload = pattern(bytes);
+  std::uint64_t queued = 0;
+  for (auto _ : state) {
+    while (queued - sender.sent >= kWindow) transport.poll(1ms);
+    if (!channel->send(header_of(queued), payload, queued)) throw std::runtime_error("the queue is full");
+    ++queued;
+  }
+  while (sender.sent < queued) transport.poll(1ms);
+  state.SetBytesProcessed(static_cast<std::int64_t>(queued * bytes));
+  then(transport, *channel);
+}
+
+/// One frame at a time, there and back.
+template <class T, class Settings>
+void run_round_trips(benchmark::State& state, std::size_t bytes, const Settings& settings) {
+  Server<T, Settings> server(bytes, true, settings);
+  T transport(settings);
+  Sender sender;
+  const auto channel = transport.connect(server.address(), sender, 5s);
+  const auto payload = pattern(bytes);
+  std::uint64_t round = 0;
+  for (auto _ : state) {
+    if (!channel->send(header_of(round), payload, round)) throw std::runtime_error("the queue is full");
+    for (++round; sender.answers < round;) transport.poll(1ms);
+  }
+}
 
 }  // namespace tributary::transport::bench

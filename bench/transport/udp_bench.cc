@@ -14,27 +14,14 @@ UdpSettings settings_of(std::int64_t datagram_bytes, std::int64_t lost_per_thous
   return settings;
 }
 
-/// Bytes of payload a second, with a window of frames in the queue.
 void udp_throughput(benchmark::State& state) {
-  const auto bytes = static_cast<std::size_t>(state.range(0));
-  constexpr std::uint64_t kWindow = 32;
-  const UdpSettings settings = settings_of(state.range(1), state.range(2));
-  Server<UdpTransport, UdpSettings> server(bytes, false, settings);
-  UdpTransport transport(settings);
-  Sender sender;
-  const auto channel = transport.connect(server.address(), sender, 5s);
-  const auto payload = pattern(bytes);
-  std::uint64_t queued = 0;
-  for (auto _ : state) {
-    while (queued - sender.sent >= kWindow) transport.poll(1ms);
-    if (!channel->send(header_of(queued), payload, queued)) throw std::runtime_error("the queue is full");
-    ++queued;
-  }
-  while (sender.sent < queued) transport.poll(1ms);
-  state.SetBytesProcessed(static_cast<std::int64_t>(queued * bytes));
-  const UdpStatistics statistics = transport.statistics();
-  state.counters["sent_again_percent"] =
-      100.0 * static_cast<double>(statistics.packets_sent_again) / static_cast<double>(statistics.packets_sent);
+  run_stream<UdpTransport>(state, static_cast<std::size_t>(state.range(0)), settings_of(state.range(1), state.range(2)),
+                           [&](const UdpTransport& transport, const Channel&) {
+                             const UdpStatistics statistics = transport.statistics();
+                             state.counters["sent_again_percent"] = 100.0 *
+                                                                    static_cast<double>(statistics.packets_sent_again) /
+                                                                    static_cast<double>(statistics.packets_sent);
+                           });
 }
 BENCHMARK(udp_throughput)
     ->ArgNames({"bytes", "datagram", "lost_per_thousand"})
@@ -44,26 +31,15 @@ BENCHMARK(udp_throughput)
 
 /// The same with what packets are sealed with; off is the protocol's checksum.
 void udp_sealed(benchmark::State& state) {
-  const auto bytes = static_cast<std::size_t>(state.range(0));
-  constexpr std::uint64_t kWindow = 32;
   UdpSettings settings = settings_of(state.range(1), 0);
   const auto security = static_cast<PacketSecurity>(state.range(2));
   settings.keys = std::make_shared<LinkKeys>(security);
   settings.keys->set_peers(LinkSecret{});
-  Server<UdpTransport, UdpSettings> server(bytes, false, settings);
-  UdpTransport transport(settings);
-  Sender sender;
-  const auto channel = transport.connect(server.address(), sender, 5s);
-  const auto payload = pattern(bytes);
-  std::uint64_t queued = 0;
-  for (auto _ : state) {
-    while (queued - sender.sent >= kWindow) transport.poll(1ms);
-    if (!channel->send(header_of(queued), payload, queued)) throw std::runtime_error("the queue is full");
-    ++queued;
-  }
-  while (sender.sent < queued) transport.poll(1ms);
-  if ((security != PacketSecurity::off) != channel->sealed().has_value()) throw std::runtime_error("not sealed so");
-  state.SetBytesProcessed(static_cast<std::int64_t>(queued * bytes));
+  run_stream<UdpTransport>(state, static_cast<std::size_t>(state.range(0)), settings,
+                           [&](const UdpTransport&, const Channel& channel) {
+                             if ((security != PacketSecurity::off) != channel.sealed().has_value())
+                               throw std::runtime_error("not sealed so");
+                           });
   state.SetLabel(std::string(to_string(security)));
 }
 BENCHMARK(udp_sealed)
@@ -71,21 +47,11 @@ BENCHMARK(udp_sealed)
     ->ArgsProduct({{65536}, {1472, 8972, 16384}, {0, 1, 2}})
     ->UseRealTime();
 
-/// There and back; spinning or sleeping in poll().
+/// Spinning or sleeping in poll().
 void udp_round_trip(benchmark::State& state) {
-  const auto bytes = static_cast<std::size_t>(state.range(0));
   UdpSettings settings;
   settings.busy_poll = std::chrono::microseconds(state.range(1));
-  Server<UdpTransport, UdpSettings> server(bytes, true, settings);
-  UdpTransport transport(settings);
-  Sender sender;
-  const auto channel = transport.connect(server.address(), sender, 5s);
-  const auto payload = pattern(bytes);
-  std::uint64_t round = 0;
-  for (auto _ : state) {
-    if (!channel->send(header_of(round), payload, round)) throw std::runtime_error("the queue is full");
-    for (++round; sender.answers < round;) transport.poll(1ms);
-  }
+  run_round_trips<UdpTransport>(state, static_cast<std::size_t>(state.range(0)), settings);
 }
 BENCHMARK(udp_round_trip)->ArgNames({"bytes", "busy_poll_us"})->Args({64, 0})->Args({64, 100})->UseRealTime();
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <thread>
 
 #include "rings.h"
@@ -101,6 +102,45 @@ TEST(SharedQueues, GiveEachPortItsOwnWhoeverReceives) {
     if (all == 9 * kEach) break;
   }
   for (const auto& by_client : got) EXPECT_THAT(by_client, testing::Each(kEach));
+}
+
+TEST(SharedQueues, AreUsedByOneAtATime) {
+  SharedQueues rig;
+  std::array<packet::ReceivedPacket, 64> into;
+  const std::array<std::byte, 4> word{};
+  const auto arrives = [&](Duration limit) {
+    for (const auto end = Clock::now() + limit; Clock::now() < end;) {
+      if (rig.servers[0]->receive(into) > 0) return true;
+      rig.servers[0]->flush();
+      static_cast<void>(rig.clients[1]->receive(into));  // the neighbour's answer is for all
+    }
+    return false;
+  };
+  constexpr auto kSoon = std::chrono::seconds(5);
+  constexpr auto kNever = std::chrono::milliseconds(50);
+  const auto send = [&] {
+    EXPECT_TRUE(rig.clients[0]->send(rig.address_of(0), word, {}));
+    rig.clients[0]->flush();
+  };
+  send();
+  for (const auto end = Clock::now() + kSoon; Clock::now() < end && rig.servers[0]->receive(into) == 0;) {
+    rig.servers[0]->flush();
+    static_cast<void>(rig.clients[0]->receive(into));
+    rig.clients[0]->flush();
+  }
+
+  std::unique_lock receiving(rig.server->turns(0)->receive);  // as if another port's thread were at it
+  send();
+  EXPECT_FALSE(arrives(kNever));
+  receiving.unlock();
+  EXPECT_TRUE(arrives(kSoon));
+
+  std::unique_lock sending(rig.client->turns(0)->send);
+  std::thread sender(send);
+  EXPECT_FALSE(arrives(kNever));
+  sending.unlock();
+  EXPECT_TRUE(arrives(kSoon));
+  sender.join();
 }
 
 // A thread for each port, as communicators have them. Every datagram comes once or not at all (a ring may be full), at

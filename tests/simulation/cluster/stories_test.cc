@@ -2,6 +2,9 @@
 // one at a time.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "cluster.h"
 
 namespace tributary::simulation {
@@ -80,7 +83,10 @@ TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
 // Invariants 3 to 5 for such buffers: the aggregator dies at one moment after the other, and operations that were under
 // way, or have just ended, go on in host memory with the same bits.
 TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
-  std::uint64_t materialized = 0, went_direct = 0, in_the_middle = 0, brought_down = 0;
+  struct Met {
+    std::uint64_t materialized = 0, went_direct = 0, in_the_middle = 0, brought_down = 0;
+  };
+  std::map<std::string, Met> met;  // by what the runs have in common
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
     // Slow, so that many are under way, and unequal, so that some ranks have results that others still need.
@@ -92,6 +98,8 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     cluster.add_group(
         3, 1 + seed % 2,
         {.calls = 40, .count_max = kCountsMax[seed % 3], .direct = false, .always_in_place = seed % 5 == 0});
+    Met& there =
+        met["up to " + std::to_string(kCountsMax[seed % 3]) + (seed % 2 == 0 ? ", one lane, slow" : ", two lanes")];
     auto& ranks = cluster.groups()[0];
     for (auto& rank : ranks) {
       rank->use_distant_memory(false);
@@ -102,16 +110,27 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
     for (auto& rank : ranks) {
       EXPECT_FALSE(rank->failure()) << "seed " << seed << "\n" << cluster.describe();
-      materialized += rank->materialized;
-      went_direct += rank->went_direct;
-      in_the_middle += rank->distant()->left_in_the_middle;
-      brought_down += rank->distant()->copies_out_of_blocks;
+      there.materialized += rank->materialized;
+      there.went_direct += rank->went_direct;
+      there.in_the_middle += rank->distant()->left_in_the_middle;
+      there.brought_down += rank->distant()->copies_out_of_blocks;
     }
   }
-  EXPECT_GT(materialized, 500U) << "the test did not meet what it is about";
-  EXPECT_GT(went_direct, 1000U);
-  EXPECT_GT(in_the_middle, 500U);
-  EXPECT_GT(brought_down, 500U);
+  Met sum;
+  for (const auto& [what, here] : met) {
+    EXPECT_GT(here.in_the_middle, 60U) << what << ": the tree was lost at moments that show little";
+    EXPECT_GT(here.brought_down, 40U) << what;
+    sum.materialized += here.materialized;
+    sum.went_direct += here.went_direct;
+    sum.in_the_middle += here.in_the_middle;
+    sum.brought_down += here.brought_down;
+  }
+  // Three in five of what they are, so that the timing may change a little.
+  EXPECT_EQ(met.size(), 6U);
+  EXPECT_GT(sum.materialized, 8'900U) << "the test did not meet what it is about";
+  EXPECT_GT(sum.went_direct, 1'900U);
+  EXPECT_GT(sum.in_the_middle, 680U);
+  EXPECT_GT(sum.brought_down, 950U);
 }
 
 // Invariant 6: the data plane does not need the manager; new groups start on fallback and move over when it is back.

@@ -84,6 +84,14 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
           << last_error();
       used.expect_sum(kRanks);
     }
+    // Now that the ranks have met, memory is lent to them however they do so.
+    Buffer later(comm, kCount, true);
+    EXPECT_EQ(details_of(later.mem()).shared, 1) << details_of(later.mem()).reason;
+    later.fill(rank);
+    ASSERT_EQ(tributary_all_reduce(later.data(), later.data(), kCount, TRIBUTARY_FLOAT32, TRIBUTARY_SUM, comm, nullptr),
+              TRIBUTARY_OK)
+        << last_error();
+    later.expect_sum(kRanks);
     if (shares_memory()) {
       EXPECT_EQ(info_of(comm).path, TRIBUTARY_PATH_LOCAL);
     }

@@ -9,9 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "peer.h"
 #include "shm/region_line.h"
-#include "shm_stranger.h"
+#include "shm_pair.h"
 #include "tributary/transport/shared_memory.h"
 #include "tributary/transport/shm.h"
 
@@ -72,21 +71,9 @@ OwnedDescriptor sealed_file(std::size_t bytes, int seals = F_SEAL_GROW | F_SEAL_
 
 }  // namespace
 
-class ShmLentMemoryTest : public ::testing::Test {
+class ShmLentMemoryTest : public ShmPair {
  protected:
-  explicit ShmLentMemoryTest(const ShmSettings& server = {}) : server_(server) {}
-  void SetUp() override { listener_ = server_.listen({"127.0.0.1", 0}, acceptor_).value(); }
-  bool run_until(const std::function<bool()>& done, Duration limit = 20s) {
-    for (const TimePoint end = Clock::now() + limit; !done();) {
-      if (Clock::now() > end) return false;
-      if (server_.poll({}) + client_.poll({}) == 0) server_.poll(100us);
-    }
-    return true;
-  }
-  void connect() {
-    peer_.channel = client_.connect(listener_->local(), peer_, 5s);
-    ASSERT_TRUE(run_until([&] { return peer_.opened && acceptor_.peers.size() == 1; }));
-  }
+  using ShmPair::ShmPair;
   std::unique_ptr<KeptMemory> lend(ShmTransport& transport, const Block& block) {
     return transport.lend(block.bytes().data(), find_shared(block.bytes()).value());
   }
@@ -100,23 +87,6 @@ class ShmLentMemoryTest : public ::testing::Test {
     run_until([] { return false; }, 2ms);  // its answer
     peer_.sent.clear();
   }
-  void let_in(ShmStranger& stranger) {
-    const std::size_t before = acceptor_.peers.size();
-    ASSERT_TRUE(stranger.socket.is_open());
-    ASSERT_TRUE(run_until([&] { return stranger.take_offer(); }));
-    stranger.say_mapped();
-    ASSERT_TRUE(run_until([&] { return stranger.hear_go(); }));
-    ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == before + 1; }));
-  }
-  std::string name() { return to_string(listener_->local()); }
-  Peer& server() { return *acceptor_.peers.front(); }
-  Peer& newest() { return *acceptor_.peers.back(); }
-
-  ShmTransport server_;
-  ShmTransport client_;
-  PeerAcceptor acceptor_;
-  Peer peer_;
-  std::unique_ptr<Listener> listener_;
 };
 
 // ---- what travels

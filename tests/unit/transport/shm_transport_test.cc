@@ -13,8 +13,7 @@
 #include <thread>
 
 #include "allocations.h"
-#include "peer.h"
-#include "shm_stranger.h"
+#include "shm_pair.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::transport::test {
@@ -37,39 +36,7 @@ std::size_t mapped_rings() {
 
 }  // namespace
 
-class ShmTransportTest : public ::testing::Test {
- protected:
-  void SetUp() override { listener_ = server_.listen({"127.0.0.1", 0}, acceptor_).value(); }
-  bool run_until(const std::function<bool()>& done, Duration limit = 20s) {
-    for (const TimePoint end = Clock::now() + limit; !done();) {
-      if (Clock::now() > end) return false;
-      if (server_.poll({}) + client_.poll({}) == 0) server_.poll(100us);
-    }
-    return true;
-  }
-  void connect() {
-    peer_.channel = client_.connect(listener_->local(), peer_, 5s);
-    ASSERT_TRUE(run_until([&] { return peer_.opened && acceptor_.peers.size() == 1; }));
-  }
-  /// Comes as far as being an open connection.
-  void let_in(ShmStranger& stranger) {
-    const std::size_t before = acceptor_.peers.size();
-    ASSERT_TRUE(stranger.socket.is_open());
-    ASSERT_TRUE(run_until([&] { return stranger.take_offer(); }));
-    stranger.say_mapped();
-    ASSERT_TRUE(run_until([&] { return stranger.hear_go(); }));
-    ASSERT_TRUE(run_until([&] { return acceptor_.peers.size() == before + 1; }));
-  }
-  std::string name() { return to_string(listener_->local()); }
-  Peer& server() { return *acceptor_.peers.front(); }
-  Peer& newest() { return *acceptor_.peers.back(); }
-
-  ShmTransport server_;
-  ShmTransport client_;
-  PeerAcceptor acceptor_;
-  Peer peer_;
-  std::unique_ptr<Listener> listener_;
-};
+using ShmTransportTest = ShmPair;
 
 // ---- what the other side writes
 
