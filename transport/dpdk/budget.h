@@ -8,7 +8,7 @@ namespace tributary::transport::dpdk {
 
 inline constexpr std::uint32_t kReceiveBurst = 64;     // taken from the device, or from other queues, in one call
 inline constexpr std::uint32_t kTransmitBurst = 64;    // collected before they are handed to the device
-inline constexpr std::uint32_t kHandOver = 512;        // for another queue's port, in its ring; a power of two
+inline constexpr std::uint32_t kHandOver = 512;        // for another port, in its ring; a power of two
 inline constexpr std::uint32_t kWaiting = 64;          // for the answer of a neighbour
 inline constexpr std::uint32_t kSharedPayloads = 256;  // that several packets refer to; remembered until flush()
 inline constexpr std::uint32_t kKept = 512;            // by who reads payloads where they lie, of each port
@@ -21,21 +21,23 @@ struct Descriptors {
   std::uint16_t transmit = 0;
 };
 
-/// Of one queue's pool, on a device with `queues` of them. The device's own rings are those of net_ring, too: what it
-/// has not taken out of there yet are the sender's transmit descriptors.
-[[nodiscard]] constexpr std::uint32_t mbufs_needed(Descriptors descriptors, std::uint32_t queues) noexcept {
-  const std::uint32_t others = queues - 1;
+/// Of one queue's pool, on a device with `queues` of them, each of which `sharers` ports share. The device's own rings
+/// are those of net_ring, too: what it has not taken out of there yet are the sender's transmit descriptors.
+[[nodiscard]] constexpr std::uint32_t mbufs_needed(Descriptors descriptors, std::uint32_t queues,
+                                                   std::uint32_t sharers = 1) noexcept {
+  const std::uint32_t ports = queues * sharers;
+  const std::uint32_t others = ports - 1;
   std::uint32_t sum = descriptors.receive;      // the device may fill them
   sum += 2 * descriptors.transmit;              // the device has not sent them yet, or not said so; in two pieces
-  sum += kReceiveBurst;                         // shown to the protocol until the next receive()
-  sum += 2 * kTransmitBurst;                    // taken by send(), not handed over; in two pieces
-  sum += kSharedPayloads + 1;                   // and the next one's
-  sum += kBlank;                                //
-  sum += queues * kKept;                        // what came in here for other queues' ports may stay with them
-  sum += kWaiting;                              //
-  sum += kAnswers;                              //
-  sum += others * (kHandOver + kReceiveBurst);  // came in here for other queues' ports
-  sum += queues * (kCache + kCache / 2);        // DPDK flushes a thread's cache at one and a half times its size
+  sum += sharers * kReceiveBurst;               // shown to the protocol until the next receive()
+  sum += sharers * 2 * kTransmitBurst;          // taken by send(), not handed over; in two pieces
+  sum += sharers * (kSharedPayloads + 1);       // and the next one's
+  sum += sharers * kBlank;                      //
+  sum += ports * kKept;                         // what came in here for other ports may stay with them
+  sum += sharers * kWaiting;                    //
+  sum += sharers * kAnswers;                    //
+  sum += others * (kHandOver + kReceiveBurst);  // came in here for other ports
+  sum += ports * (kCache + kCache / 2);         // DPDK flushes a thread's cache at one and a half times its size
   return sum;
 }
 static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32 + 512 + 64 + 1 + 384);
@@ -53,11 +55,11 @@ static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32
 
 /// What a device takes of DPDK's memory: pools, with an mbuf's own 128 bytes and the pool's 64 for each, and room for
 /// the rings of descriptors and the drivers' own.
-[[nodiscard]] constexpr std::size_t memory_needed(Descriptors descriptors, std::uint32_t queues,
-                                                  std::uint32_t mtu) noexcept {
+[[nodiscard]] constexpr std::size_t memory_needed(Descriptors descriptors, std::uint32_t queues, std::uint32_t mtu,
+                                                  std::uint32_t sharers = 1) noexcept {
   constexpr std::size_t kPerMbuf = 128 + 64 + 64;
   constexpr std::size_t kDriver = 8U << 20U;
-  const std::size_t pool = std::size_t{mbufs_needed(descriptors, queues)} * (data_room(mtu) + kPerMbuf);
+  const std::size_t pool = std::size_t{mbufs_needed(descriptors, queues, sharers)} * (data_room(mtu) + kPerMbuf);
   return queues * pool + kDriver;
 }
 

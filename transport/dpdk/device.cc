@@ -37,9 +37,11 @@ Device::Device(std::shared_ptr<Eal> eal, const DeviceSettings& settings)
     : eal_(std::move(eal)),
       settings_(settings),
       name_(name_of(settings.device)),
-      queue_has_port_(settings.queues),
+      taken_(std::size_t{settings.queues} * settings.ports_per_queue),
       announcements_left_(kAnnouncements) {
-  for (auto& queue : queue_of_) queue.store(kNoQueue, std::memory_order_relaxed);
+  for (auto& place : place_of_) place.store(kNobody, std::memory_order_relaxed);
+  for (std::uint16_t queue = 0; settings.ports_per_queue > 1 && queue < settings.queues; ++queue)
+    turns_.push_back(std::make_unique<Turns>());
 }
 
 void Device::RingFree::operator()(rte_ring* ring) const noexcept {
@@ -94,13 +96,15 @@ Status Device::attach() {
 Status Device::check(const rte_eth_dev_info& info) {
   // Seen with DPDK 22.11: it starts, sends, and receives nothing.
   if (std::string_view(info.driver_name) == "net_af_xdp" && !eal_->huge_pages()) {
-    const std::size_t needed = memory_needed(settings_.descriptors, settings_.queues, settings_.mtu);
+    const std::size_t needed =
+        memory_needed(settings_.descriptors, settings_.queues, settings_.mtu, settings_.ports_per_queue);
     return std::unexpected(error(Errc::exhausted,
                                  "receives nothing into ordinary memory: " +
                                      missing_pages_text(read_huge_pages(), needed) + " Or use net_af_packet",
                                  0));
   }
-  const std::uint32_t most = std::min<std::uint32_t>({info.max_rx_queues, info.max_tx_queues, kQueuesMax});
+  const std::uint32_t most = std::min<std::uint32_t>(
+      {info.max_rx_queues, info.max_tx_queues, static_cast<std::uint32_t>(kPortsMax / settings_.ports_per_queue)});
   if (settings_.queues == 0 || settings_.queues > most) {
     return std::unexpected(error(Errc::bad_config,
                                  "has at most " + std::to_string(most) + " queues, and " +
@@ -178,7 +182,7 @@ Status Device::configure(const rte_eth_dev_info& info) {
 
 Status Device::make_pools(const rte_eth_dev_info& info, const std::string& name) {
   PoolSettings settings{.name = name,
-                        .mbufs = mbufs_needed(settings_.descriptors, settings_.queues),
+                        .mbufs = mbufs_needed(settings_.descriptors, settings_.queues, settings_.ports_per_queue),
                         .data_room = data_room(mtu_),
                         .node = ::rte_eth_dev_socket_id(id_)};
   if (settings_.gpu_memory) {
@@ -194,15 +198,22 @@ Status Device::make_pools(const rte_eth_dev_info& info, const std::string& name)
   return {};
 }
 
+Status Device::make_rings(const std::string& name, int node) {
+  for (std::uint16_t sharer = 0; sharer < settings_.ports_per_queue; ++sharer) {
+    rings_.emplace_back();
+    if (ports() == 1) continue;
+    const std::string of_its_own = name + "_" + std::to_string(sharer);
+    rings_.back().reset(::rte_ring_create(of_its_own.c_str(), kHandOver, node, RING_F_SC_DEQ));
+    if (!rings_.back()) return std::unexpected(error(Errc::exhausted, "gets no ring", rte_errno));
+  }
+  return {};
+}
+
 Status Device::make_queue(const rte_eth_dev_info& info, std::uint16_t queue) {
   const std::string name = "tributary_" + std::to_string(id_) + "_" + std::to_string(queue);
   if (auto ok = make_pools(info, name); !ok) return ok;
   const int node = ::rte_eth_dev_socket_id(id_);
-  rings_.emplace_back();
-  if (settings_.queues > 1) {
-    rings_.back().reset(::rte_ring_create(name.c_str(), kHandOver, node, RING_F_SC_DEQ));
-    if (!rings_.back()) return std::unexpected(error(Errc::exhausted, "gets no ring", rte_errno));
-  }
+  if (auto ok = make_rings(name, node); !ok) return ok;
   const auto socket = static_cast<unsigned>(node);
   const Descriptors& descriptors = settings_.descriptors;
   int result = ::rte_eth_rx_queue_setup(id_, queue, descriptors.receive, socket, nullptr, receive_pool(queue).get());
@@ -233,34 +244,42 @@ Status Device::start() {
   return {};
 }
 
-Result<std::uint16_t> Device::bind(std::uint16_t udp_port, std::uint16_t queue) {
+Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) {
   constexpr std::uint32_t kEphemeral = 49152;  // RFC 6335, 6
   const std::lock_guard lock(bind_mutex_);
-  if (queue >= settings_.queues || queue_has_port_[queue]) {
-    return fail(Errc::io, "queue " + std::to_string(queue) + " of DPDK's device " + name_ + " is not free.");
+  const std::size_t each = settings_.ports_per_queue;
+  std::size_t sharer = 0;
+  while (queue < settings_.queues && sharer < each && taken_[queue * each + sharer]) ++sharer;
+  if (queue >= settings_.queues || sharer == each) {
+    return fail(Errc::io, "queue " + std::to_string(queue) + " of DPDK's device " + name_ +
+                              " is not free: as many use it already as may, " + std::to_string(each) + ".");
   }
   if (udp_port == 0) {
     constexpr std::uint32_t kSpan = 65536 - kEphemeral;
     const auto first = static_cast<std::uint32_t>(random_seed() % kSpan);
     for (std::uint32_t i = 0; i < kSpan && udp_port == 0; ++i) {
       const auto candidate = static_cast<std::uint16_t>(kEphemeral + (first + i) % kSpan);
-      if (queue_of(candidate) == kNoQueue) udp_port = candidate;
+      if (place_of(candidate) == kNobody) udp_port = candidate;
     }
   }
-  if (udp_port == 0 || queue_of(udp_port) != kNoQueue) {
+  if (udp_port == 0 || place_of(udp_port) != kNobody) {
     return fail(Errc::io, "UDP port " + std::to_string(udp_port) + " of DPDK's device " + name_ + " is in use.");
   }
-  queue_has_port_[queue] = true;
-  queue_of_[udp_port].store(static_cast<std::uint8_t>(queue), std::memory_order_release);
+  const auto place = static_cast<std::uint8_t>(queue * each + sharer);
+  taken_[place] = true;
+  place_of_[udp_port].store(place, std::memory_order_release);
   if (settings_.queues > 1) rules_.emplace(udp_port, std::make_unique<Steering>(id_, udp_port, queue));
-  return udp_port;
+  return Bound{udp_port, place};
 }
 
-void Device::release(std::uint16_t udp_port, std::uint16_t queue) noexcept {
+void Device::release(const Bound& bound) noexcept {
   const std::lock_guard lock(bind_mutex_);
-  queue_has_port_[queue] = false;
-  queue_of_[udp_port].store(kNoQueue, std::memory_order_release);
-  rules_.erase(udp_port);
+  place_of_[bound.udp_port].store(kNobody, std::memory_order_release);
+  rules_.erase(bound.udp_port);
+  // Who looked it up just before may still add something: the next port there finds that it is not its own.
+  for (void* left = nullptr; rings_[bound.place] && ::rte_ring_dequeue(rings_[bound.place].get(), &left) == 0;)
+    ::rte_pktmbuf_free(static_cast<rte_mbuf*>(left));
+  taken_[bound.place] = false;
 }
 
 bool Device::claim_turn(ethernet::TimePoint now) noexcept {

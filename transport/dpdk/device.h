@@ -1,6 +1,9 @@
 #pragma once
 // One Ethernet device that DPDK drives: configured at the start, and shared by the ports of its queues. It holds what
-// they have in common: the host that it is in its network, the pools, and which queue serves which UDP port.
+// they have in common: the host that it is in its network, the pools, and which port serves which UDP port.
+//
+// A queue belongs to one port, on one thread, without any lock; or, where threads outnumber queues, several ports share
+// it: whoever comes first takes what the device has received, for all of them, and hands over what is not its own.
 #include <array>
 #include <atomic>
 #include <map>
@@ -28,7 +31,8 @@ struct DeviceSettings {
   std::vector<ethernet::Prefix> addresses;
   std::vector<ethernet::IpAddress> gateways;
   std::uint16_t vlan = 0;
-  std::uint16_t queues = 1;  // each is served by one port, on one thread
+  std::uint16_t queues = 1;
+  std::uint16_t ports_per_queue = 1;  // each on one thread
   Descriptors descriptors{1024, 1024};
   std::uint32_t mtu = 0;    // 0: as the device has it
   bool gpu_memory = false;  // receive into the memory of a GPU that this processor can read
@@ -55,8 +59,17 @@ class Device {
   [[nodiscard]] const PacketPool& send_pool(std::uint16_t queue) const noexcept {
     return send_pools_.empty() ? *receive_pools_[queue] : *send_pools_[queue];
   }
-  /// Where other queues put what is for this one's port; nullptr for a device of one queue.
-  [[nodiscard]] rte_ring* handed_over(std::uint16_t queue) const noexcept { return rings_[queue].get(); }
+  /// Where other ports put what is for this one; nullptr for a device of one port.
+  [[nodiscard]] rte_ring* handed_over(std::uint16_t place) const noexcept { return rings_[place].get(); }
+  /// Ports that share a queue take turns at either end of it.
+  struct Turns {
+    std::mutex receive;
+    alignas(64) std::mutex send;
+  };
+  /// nullptr: the queue has one port.
+  [[nodiscard]] Turns* turns(std::uint16_t queue) const noexcept {
+    return turns_.empty() ? nullptr : turns_[queue].get();
+  }
   [[nodiscard]] ethernet::ChecksumsByDevice sends_checksums() const noexcept { return sends_; }
   /// It takes packets in several buffers, one of which other packets may refer to, too.
   [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
@@ -64,16 +77,21 @@ class Device {
   /// Packets that one call may hand to it, where some of them are of several buffers.
   [[nodiscard]] std::uint16_t pieces_at_once() const noexcept { return pieces_at_once_; }
 
-  /// A UDP port for a queue, and where the device can, a rule that brings its datagrams to it. 0 chooses one.
-  /// Errc::io: it is taken. A queue has one port.
-  [[nodiscard]] Result<std::uint16_t> bind(std::uint16_t udp_port, std::uint16_t queue);
-  void release(std::uint16_t udp_port, std::uint16_t queue) noexcept;
-  /// The queue that serves it, or kNoQueue. Any thread.
-  [[nodiscard]] std::uint8_t queue_of(std::uint16_t udp_port) const noexcept {
-    return queue_of_[udp_port].load(std::memory_order_acquire);
+  /// Where a port is: among all of the device's, its queue's in a row.
+  struct Bound {
+    std::uint16_t udp_port = 0;
+    std::uint8_t place = 0;
+  };
+  /// A UDP port and a place at a queue, and where the device can, a rule that brings its datagrams there. 0 chooses
+  /// one. Errc::io: it is taken, or the queue has all the ports that it may have.
+  [[nodiscard]] Result<Bound> bind(std::uint16_t udp_port, std::uint16_t queue);
+  void release(const Bound& bound) noexcept;
+  /// The place that serves it, or kNobody. Any thread.
+  [[nodiscard]] std::uint8_t place_of(std::uint16_t udp_port) const noexcept {
+    return place_of_[udp_port].load(std::memory_order_acquire);
   }
-  static constexpr std::uint8_t kNoQueue = 0xFF;
-  static constexpr std::uint16_t kQueuesMax = 64;
+  static constexpr std::uint8_t kNobody = 0xFF;
+  static constexpr std::uint16_t kPortsMax = 64;
 
   /// For one caller among all threads, and not too often: true when it is time to look after the neighbours.
   [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
@@ -93,6 +111,10 @@ class Device {
   [[nodiscard]] Status choose_mtu(const rte_eth_dev_info& info);
   [[nodiscard]] Status configure(const rte_eth_dev_info& info);
   [[nodiscard]] Status make_queue(const rte_eth_dev_info& info, std::uint16_t queue);
+  [[nodiscard]] std::uint16_t ports() const noexcept {
+    return static_cast<std::uint16_t>(settings_.queues * settings_.ports_per_queue);
+  }
+  [[nodiscard]] Status make_rings(const std::string& name, int node);
   [[nodiscard]] Status make_pools(const rte_eth_dev_info& info, const std::string& name);
   [[nodiscard]] Status make_host();
   [[nodiscard]] Status start();
@@ -116,9 +138,10 @@ class Device {
   };
   std::vector<std::unique_ptr<rte_ring, RingFree>> rings_;
   std::unique_ptr<ethernet::Host> host_;
-  std::array<std::atomic<std::uint8_t>, 65536> queue_of_;
+  std::vector<std::unique_ptr<Turns>> turns_;  // by queue; empty where each has one port
+  std::array<std::atomic<std::uint8_t>, 65536> place_of_;
   std::mutex bind_mutex_;
-  std::vector<bool> queue_has_port_;
+  std::vector<bool> taken_;                                   // by place
   std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // by UDP port
   std::atomic<ethernet::Clock::duration> next_turn_{};
   std::atomic<ethernet::Clock::duration> next_announcement_{};

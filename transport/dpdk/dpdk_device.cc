@@ -27,6 +27,7 @@ Result<dpdk::DeviceSettings> device_settings(const DpdkDeviceSettings& settings)
   dpdk::DeviceSettings device{.device = settings.device,
                               .vlan = settings.vlan,
                               .queues = settings.queues,
+                              .ports_per_queue = std::max<std::uint16_t>(settings.transports_per_queue, 1),
                               .descriptors = {settings.descriptors, settings.descriptors},
                               .mtu = settings.mtu,
                               .gpu_memory = settings.gpu_memory};
@@ -57,12 +58,13 @@ Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& s
   auto wanted = device_settings(settings);
   if (!wanted) return std::unexpected(wanted.error());
   constexpr std::uint32_t kJumbo = 9000;  // what an unknown device may turn out to carry
-  dpdk::EalSettings eal_settings{.huge_pages = huge_pages(settings.huge_pages),
-                                 .memory_bytes = dpdk::memory_needed(wanted->descriptors, settings.queues,
-                                                                     settings.mtu != 0 ? settings.mtu : kJumbo),
-                                 .one_file = dpdk::lends_buffers(settings.device),
-                                 .file_prefix = settings.file_prefix,
-                                 .more = settings.arguments};
+  dpdk::EalSettings eal_settings{
+      .huge_pages = huge_pages(settings.huge_pages),
+      .memory_bytes = dpdk::memory_needed(wanted->descriptors, settings.queues,
+                                          settings.mtu != 0 ? settings.mtu : kJumbo, wanted->ports_per_queue),
+      .one_file = dpdk::lends_buffers(settings.device),
+      .file_prefix = settings.file_prefix,
+      .more = settings.arguments};
   if (is_pci(settings.device)) eal_settings.pci_devices.push_back(settings.device);
   auto eal = dpdk::Eal::start(eal_settings);
   if (!eal) return std::unexpected(eal.error());

@@ -17,17 +17,19 @@ constexpr std::uint64_t kTurnsPerSecond = 1000;
 Result<std::unique_ptr<DpdkPort>> DpdkPort::open(std::shared_ptr<Device> device, const PortSettings& settings) {
   auto bell = WakeBell::make();
   if (!bell) return std::unexpected(bell.error());
-  const auto udp_port = device->bind(settings.udp_port, settings.queue);
-  if (!udp_port) return std::unexpected(udp_port.error());
-  return std::unique_ptr<DpdkPort>(new DpdkPort(std::move(device), settings, *udp_port, std::move(*bell)));
+  const auto bound = device->bind(settings.udp_port, settings.queue);
+  if (!bound) return std::unexpected(bound.error());
+  return std::unique_ptr<DpdkPort>(new DpdkPort(std::move(device), settings, *bound, std::move(*bell)));
 }
 
-DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, std::uint16_t udp_port,
+DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, const Device::Bound& bound,
                    std::unique_ptr<WakeBell> bell)
     : device_(std::move(device)),
       settings_(settings),
       id_(device_->id()),
-      udp_port_(udp_port),
+      udp_port_(bound.udp_port),
+      place_(bound.place),
+      turns_(device_->turns(settings.queue)),
       bell_(std::move(bell)),
       seen_at_(device_->receive_pool(settings.queue).seen_at()),
       turn_cycles_(::rte_get_tsc_hz() / kTurnsPerSecond),
@@ -45,7 +47,7 @@ DpdkPort::~DpdkPort() {
   ::rte_pktmbuf_free_bulk(staged_.data(), static_cast<unsigned>(staged_count_));
   ::rte_pktmbuf_free_bulk(blank_.data(), static_cast<unsigned>(blank_count_));
   for (const Waiting& one : std::span(waiting_).first(waiting_count_)) ::rte_pktmbuf_free(one.mbuf);
-  device_->release(udp_port_, settings_.queue);
+  device_->release({udp_port_, place_});
 }
 
 packet::PacketAddress DpdkPort::local() const {

@@ -1,7 +1,8 @@
 #pragma once
 // One queue of a device as a port for the packet protocol: run to completion on its thread. receive() takes a burst
 // from the device, answers what the network asks of a host, and shows the datagrams; send() writes into packet buffers;
-// flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken.
+// flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken, unless ports
+// share the queue.
 //
 // Payloads are copied into a packet buffer, in the same pass that sums them where the device does not; one that goes to
 // several destinations only once (shared_payloads.h). The other way, a second segment that borrows the payload where it
@@ -58,7 +59,7 @@ class DpdkPort final : public packet::PacketPort {
   [[nodiscard]] Device& device() noexcept { return *device_; }
 
  private:
-  DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, std::uint16_t udp_port,
+  DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, const Device::Bound& bound,
            std::unique_ptr<WakeBell> bell);
 
   /// All datagrams to one address begin alike. Found by a hash of the address; who shares a place displaces the other.
@@ -91,9 +92,10 @@ class DpdkPort final : public packet::PacketPort {
   [[nodiscard]] bool is_for_us(const ethernet::Frame& frame) const noexcept;
   [[nodiscard]] bool take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                    packet::ReceivedPacket& as) noexcept;
-  [[nodiscard]] bool take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
-                                  packet::ReceivedPacket& as) noexcept;
-  void hand_over(rte_mbuf* mbuf, std::uint8_t queue) noexcept;
+  enum class Refusal : std::uint8_t { none, shown, handed_over };
+  [[nodiscard]] Refusal take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                                     packet::ReceivedPacket& as) noexcept;
+  void hand_over(rte_mbuf* mbuf, std::uint8_t place) noexcept;
   void take_control(const ethernet::Frame& frame, std::span<const std::byte> bytes);
   void drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept;
 
@@ -121,6 +123,8 @@ class DpdkPort final : public packet::PacketPort {
   const PortSettings settings_;
   const std::uint16_t id_;
   const std::uint16_t udp_port_;
+  const std::uint8_t place_;
+  Device::Turns* const turns_;  // at the queue, if others share it
   const std::unique_ptr<WakeBell> bell_;
   const std::ptrdiff_t seen_at_;  // of received packets: PacketPool::seen_at()
   ethernet::PlainUdp plain_;

@@ -109,12 +109,16 @@ void DpdkPort::free_returned() noexcept {
 
 std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
   std::size_t count = 0;
-  if (rte_ring* const ring = device_->handed_over(settings_.queue)) {
+  if (rte_ring* const ring = device_->handed_over(place_)) {
     count = ::rte_ring_dequeue_burst(ring, reinterpret_cast<void**>(burst.data()),
                                      static_cast<unsigned>(burst.size() / 2), nullptr);
   }
-  return count + ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count,
-                                    static_cast<std::uint16_t>(burst.size() - count));
+  // Who shares the queue and is at it already hands over what is ours.
+  if (turns_ != nullptr && !turns_->receive.try_lock()) return count;
+  count +=
+      ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count, static_cast<std::uint16_t>(burst.size() - count));
+  if (turns_ != nullptr) turns_->receive.unlock();
+  return count;
 }
 
 void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
@@ -148,7 +152,14 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
     drop(mbuf, statistics_.dropped[static_cast<std::size_t>(frame.drop)]);
     return false;
   }
-  if (take_refusal(mbuf, frame, bytes, as)) return true;
+  switch (take_refusal(mbuf, frame, bytes, as)) {
+    case Refusal::shown:
+      return true;
+    case Refusal::handed_over:
+      return false;
+    case Refusal::none:
+      break;
+  }
   take_control(frame, bytes);
   ::rte_pktmbuf_free(mbuf);
   return false;
@@ -177,17 +188,22 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
 }
 
 /// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.
-bool DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
-                            packet::ReceivedPacket& as) noexcept {
+DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
+                                         packet::ReceivedPacket& as) noexcept {
   const auto quotation = ethernet::parse_quotation(frame, bytes);
-  if (!quotation || !quotation->port_unreachable || !is_for_us(frame) || quotation->from_port != udp_port_)
-    return false;
+  if (!quotation || !quotation->port_unreachable || !is_for_us(frame)) return Refusal::none;
+  if (quotation->from_port != udp_port_) {
+    const std::uint8_t place = device_->place_of(quotation->from_port);
+    if (place == Device::kNobody || place == place_) return Refusal::none;
+    hand_over(mbuf, place);
+    return Refusal::handed_over;
+  }
   as = {.from = {quotation->to, quotation->to_port},
         .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
         .refused = true};
   ++statistics_.control;
   note_shown(mbuf);
-  return true;
+  return Refusal::shown;
 }
 
 bool DpdkPort::is_for_us(const ethernet::Frame& frame) const noexcept {
@@ -207,12 +223,12 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
       drop(mbuf, statistics_.dropped[static_cast<std::size_t>(ethernet::Drop::udp_checksum)]);
       return false;
     }
-    const std::uint8_t queue = device_->queue_of(frame.to_port);
-    if (queue == Device::kNoQueue || queue == settings_.queue) {
+    const std::uint8_t place = device_->place_of(frame.to_port);
+    if (place == Device::kNobody || place == place_) {
       send_control([&](std::span<std::byte> out) { return device_->host().refuse(frame, bytes, now_, out); });
       drop(mbuf, statistics_.dropped_port);
     } else {
-      hand_over(mbuf, queue);
+      hand_over(mbuf, place);
     }
     return false;
   }
@@ -229,9 +245,9 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
 }
 
 /// Its checksums need not be looked at again.
-void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t queue) noexcept {
+void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t place) noexcept {
   mbuf->ol_flags |= kIpGood | kUdpGood;
-  if (::rte_ring_enqueue(device_->handed_over(queue), mbuf) != 0) {
+  if (::rte_ring_enqueue(device_->handed_over(place), mbuf) != 0) {
     drop(mbuf, statistics_.dropped_handed_over);
   } else {
     ++statistics_.handed_over;

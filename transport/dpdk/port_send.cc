@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "dpdk/fetch.h"
 #include "dpdk/port.h"
@@ -161,6 +162,8 @@ std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
 void DpdkPort::transmit() noexcept {
   answers_staged_ = false;
   if (staged_count_ == 0) return;
+  std::unique_lock<std::mutex> turn;
+  if (turns_ != nullptr) turn = std::unique_lock(turns_->send);
   auto count = static_cast<std::uint16_t>(staged_count_);
   if (device_->sends_checksums().udp) count = ::rte_eth_tx_prepare(id_, settings_.queue, staged_.data(), count);
   const std::size_t taken = hand_to_device(count);

@@ -1,5 +1,5 @@
-// libtributary-dpdk.so: a rank's device of its own. One device in a process, of one queue, from the first transport on
-// until the process ends: DPDK cannot be started a second time.
+// libtributary-dpdk.so: a rank's device of its own. One device in a process, of one queue, which all communicators
+// share, from the first transport on until the process ends: DPDK cannot be started a second time.
 #include <mutex>
 #include <ranges>
 #include <string_view>
@@ -13,6 +13,9 @@ namespace {
 
 // Ranks compute: their thread sleeps when nothing has come for a while, and a device has no bell.
 constexpr auto kSleep = std::chrono::microseconds(50);
+
+// Communicators at a time, and unique ids that wait for theirs. Each has some 1500 packet buffers.
+constexpr std::uint16_t kTransportsMax = 8;
 
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> words;
@@ -40,8 +43,10 @@ Result<std::unique_ptr<transport::Transport>> make(const std::string& device, co
   Opened& one = opened();
   const std::lock_guard lock(one.mutex);
   if (one.device == nullptr) {
-    auto made =
-        transport::DpdkDevice::open({.device = device, .addresses = split(addresses), .gateways = split(gateways)});
+    auto made = transport::DpdkDevice::open({.device = device,
+                                             .addresses = split(addresses),
+                                             .gateways = split(gateways),
+                                             .transports_per_queue = kTransportsMax});
     if (!made) return std::unexpected(made.error());
     one.device = std::move(*made);
     one.name = device;

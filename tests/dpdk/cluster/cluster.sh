@@ -2,6 +2,7 @@
 # A cluster for the tests of this folder, to be sourced: a manager, an aggregator whose device DPDK drives, and ranks in network namespaces of
 # their own, which have begun when this returns. Arguments: those of the test, MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]].
 # RANKS dpdk: each rank has a device of its own, by DPDK, to which its kernel has no address; that one is reached by another bridge.
+# TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three communicators.
 set -euo pipefail
 manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
 
@@ -86,18 +87,20 @@ within 20 registered || fail 'the aggregator does not register'
 [[ $over == dpdk ]] && net=10.5.0 interface=control || net=10.6.0 interface=eth0
 export TRIBUTARY_TRANSPORT=$over TRIBUTARY_TUNING=off TRIBUTARY_TIMEOUT=30 TRIBUTARY_MANAGER=http://$net.254:7470
 export TRIBUTARY_TOKEN_FILE=$folder/state/job.token WORLD_SIZE=$ranks MASTER_ADDR=$net.10 MASTER_PORT=29500
+[[ ${TRIBUTARY_TEST_GROUPS:-one} == several ]] && groups=() || groups=(--world-only)
 pids=()
 for ((i = 0; i < ranks; ++i)); do
   RANK=$i LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=$interface TRIBUTARY_HOST_ID=host$i \
     TRIBUTARY_DPDK_DEVICE=net_af_packet0,iface=eth0 TRIBUTARY_DPDK_ADDRESSES=10.6.0.1$i/24 ip netns exec "host$i" \
-    "$rank" --stop-file "$folder/stop" --world-only --bytes-max 65536 >"$folder/rank$i.out" 2>"$folder/rank$i.log" &
+    "$rank" --stop-file "$folder/stop" "${groups[@]}" --bytes-max 65536 >"$folder/rank$i.out" 2>"$folder/rank$i.log" &
   pids+=($!)
 done
 rounds() { grep -c '^round' "$folder/rank0.out" || true; }
 last_is() { tail -n 1 "$folder/rank0.out" | grep -q -- "$1"; }
 at_least() { (($(rounds) >= $1)); }
 alive() { local p; for p in "${pids[@]}"; do kill -0 "$p" || fail 'a rank has ended'; done; }
-in_network() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep -q ' in-network '; }
-by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep -q ' fallback '; }
+# All groups of rank 0, after its last round.
+in_network() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' in-network ' | grep -qv ' fallback '; }
+by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' fallback ' | grep -qv ' in-network '; }
 
 value() { curl -s http://127.0.0.1:7472/metrics | awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }'; }

@@ -124,7 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::span frame(exact.get(), raw.size());
     std::ranges::copy(raw, frame.begin());
     if ((how & 1U) == 0) repair(frame);
-    for (const std::uint16_t vlan : {0, 7}) compare(frame, vlan);
+    for (const std::uint16_t vlan : {std::uint16_t{0}, std::uint16_t{7}}) compare(frame, vlan);
     show(host, frame, {.ip = (how & 2U) != 0, .udp = (how & 4U) != 0}, now);
     now += std::chrono::milliseconds(how);
     std::array<NeighbourProbe, 4> probes;

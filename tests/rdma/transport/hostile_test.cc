@@ -284,13 +284,74 @@ TEST_P(Hostile, IsClosedWhenWhatItTellsOfItsRoomCannotBe) {
     const auto told = room(thief);
     const std::uint32_t message = thief.raw->make_cell(header_of(10), std::span(payload).first(64));
     ASSERT_EQ(message, 96U);
+    // The message is where it should be, so that nothing else is wrong.
+    const std::size_t at =
+        verbs::kCellMessageBytes - std::min<std::size_t>(lie.message_bytes, verbs::kCellMessageBytes);
     static_cast<void>(
-        thief.raw->write_and_tell(told.where.address, told.where.key, lie.bytes,
+        thief.raw->write_and_tell(told.where.address + at, told.where.key, lie.bytes,
                                   verbs::CellImmediate{.message_bytes = lie.message_bytes, .cell = lie.number}));
     EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << lie.message_bytes << " " << lie.number;
     EXPECT_EQ(thief.server->frames.size(), 1U);
     expect_honest_works();
   }
+}
+
+// All of it fits together, but the payload reaches into the next cell.
+TEST_P(Hostile, IsClosedWhenItsPayloadIsLargerThanItsCell) {
+  Pair thief = connect();
+  const auto told = room(thief);
+  const auto payload = pattern(kSecretBytes + 64, 22);
+  const std::uint32_t message = thief.raw->make_cell(header_of(10), payload);
+  static_cast<void>(thief.raw->write_and_tell(told.where.address + verbs::kCellMessageBytes - message, told.where.key,
+                                              message + payload.size(),
+                                              verbs::CellImmediate{.message_bytes = message, .cell = 0}));
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
+}
+
+TEST_P(Hostile, IsClosedWhenItTellsOfACellOutOfItsTurn) {
+  const auto payload = pattern(kSecretBytes, 25);
+  for (const std::uint32_t number : {1U, 4U, 0xFFFFU}) {
+    Pair thief = connect();
+    const auto told = room(thief);
+    const std::uint32_t message = thief.raw->make_cell(header_of(10), payload);
+    static_cast<void>(thief.raw->write_and_tell(told.where.address + verbs::kCellMessageBytes - message, told.where.key,
+                                                message + kSecretBytes,
+                                                verbs::CellImmediate{.message_bytes = message, .cell = number}));
+    EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); })) << number;
+    EXPECT_EQ(thief.server->frames.size(), 1U);
+  }
+}
+
+TEST_P(Hostile, IsClosedWhenItWritesACellThatIsStillRead) {
+  const auto payload = pattern(kSecretBytes, 23);
+  Pair thief = connect();
+  const auto told = room(thief);
+  thief.server->place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
+  for (std::uint32_t number = 0; number < 5; ++number) {
+    ASSERT_FALSE(thief.server->closed.has_value()) << number;
+    const std::uint32_t message = thief.raw->make_cell(header_of(10 + number), payload);
+    const std::uint64_t cell = told.where.address + number % 4 * verbs::cell_bytes_for(kSecretBytes);
+    static_cast<void>(thief.raw->write_and_tell(cell + verbs::kCellMessageBytes - message, told.where.key,
+                                                message + kSecretBytes,
+                                                verbs::CellImmediate{.message_bytes = message, .cell = number}));
+    for (int i = 0; i < 20; ++i) pump();
+  }
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
+}
+
+TEST_P(Hostile, IsClosedWhenAPayloadComesWithoutItsFrame) {
+  Pair thief = connect();
+  const auto told = room(thief);
+  static_cast<void>(thief.raw->make_cell(header_of(10), pattern(64, 24)));
+  constexpr std::uint32_t kMessage = sizeof(verbs::MessagePrefix);
+  std::memcpy(thief.raw->scratch().data() + offsetof(verbs::MessagePrefix, bytes), &kMessage, sizeof kMessage);
+  static_cast<void>(thief.raw->write_and_tell(told.where.address + verbs::kCellMessageBytes - kMessage, told.where.key,
+                                              kMessage + 64,
+                                              verbs::CellImmediate{.message_bytes = kMessage, .cell = 0}));
+  EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+  EXPECT_EQ(thief.server->frames.size(), 1U);
 }
 
 TEST_P(Hostile, CannotWriteBesideItsRoom) {
@@ -447,6 +508,28 @@ TEST_P(Hostile, CannotUseTheSamePlaceTwice) {
   EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
   EXPECT_EQ(thief.server->frames.size(), 2U);
   expect_honest_works();
+}
+
+// Its room takes any write of its own, whatever that says it is.
+TEST_P(Hostile, CannotNameAPlaceThatItHasNotByAWriteIntoItsRoom) {
+  for (const bool used : {false, true}) {
+    std::vector<std::byte> memory(kSecretBytes);
+    Pair thief = connect();
+    const auto its_room = room(thief);
+    const auto told = place(thief, memory);
+    std::uint32_t number = told.where.number + 1;
+    if (used) {
+      number = told.where.number;
+      ASSERT_EQ(thief.raw->write_and_tell(told.where.address, told.where.key, kSecretBytes,
+                                          verbs::PlaceImmediate{.place = number}),
+                IBV_WC_SUCCESS);
+      ASSERT_TRUE(run_until([&] { return thief.server->frames.size() == 2; }));
+    }
+    static_cast<void>(thief.raw->write_and_tell(its_room.where.address, its_room.where.key, kSecretBytes,
+                                                verbs::PlaceImmediate{.place = number}));
+    EXPECT_TRUE(run_until([&] { return thief.server->closed.has_value(); }));
+    EXPECT_EQ(thief.server->frames.size(), used ? 2U : 1U);
+  }
 }
 
 TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {

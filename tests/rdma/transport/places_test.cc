@@ -161,8 +161,14 @@ TEST_P(Places, AFrameThatWasSentBeforeItsPlaceWasKnownComesAsEver) {
   client_peer_.place = [](Channel&, const FrameHeader&) -> Placement { return NotYet{}; };
   send(taker(), header_of(5, FrameType::result), payload);
   ASSERT_TRUE(run_until([&] { return client_peer_.headers == 1; }));
+  const std::size_t regions = client_->statistics().memory_regions;
   expect(5, memory);
   arrives(client_peer_, taker());  // it is told, too late
+  EXPECT_EQ(client_->statistics().memory_regions, regions + 1);
+  client_peer_.place = [&](Channel&, const FrameHeader&) -> Placement {
+    EXPECT_EQ(client_->statistics().memory_regions, regions) << "nobody else may write there any more";
+    return Accept{memory};
+  };
   client_peer_.channel->resume();
   ASSERT_TRUE(run_until([&] { return client_peer_.frames.size() == 1; }));
   EXPECT_EQ(memory, payload);
@@ -234,6 +240,28 @@ TEST_P(Places, RoomIsReadWhereItWasWrittenAndUsedAgainWhenGivenBack) {
   EXPECT_GE(server_->statistics().frames_in_place, 10U);
   EXPECT_EQ(client_->statistics().bytes_copied, 10U * 100) << "only what travels in messages";
   taker().kept.clear();
+}
+
+// Cells are freed in the order of their writing: one that is held keeps those behind it, too.
+TEST_P(Places, WhatIsHeldIsNotWrittenOver) {
+  taker().takes = true;
+  taker().channel->make_room(kCells, kBytes);
+  arrives(taker(), client_peer_);
+  std::vector<std::vector<std::byte>> payloads;
+  for (std::uint64_t i = 0; i < 2 * kCells; ++i) payloads.push_back(pattern(kBytes, i));
+  for (std::uint64_t i = 0; i < kCells; ++i) send(client_peer_, header_of(i), payloads[i]);
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == kCells; }));
+  for (std::uint64_t i = 1; i < kCells; ++i) taker().channel->give_back(taker().kept[i]);
+  arrives(taker(), client_peer_);
+  for (std::uint64_t i = kCells; i < 2 * kCells; ++i) send(client_peer_, header_of(i), payloads[i]);
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == 2 * kCells; }));
+  EXPECT_TRUE(std::ranges::equal(taker().kept[0], payloads[0]));
+  EXPECT_EQ(server_->statistics().frames_in_place, kCells);
+  taker().channel->give_back(taker().kept[0]);
+  arrives(taker(), client_peer_);
+  send(client_peer_, header_of(50), payloads[3]);
+  ASSERT_TRUE(run_until([&] { return taker().frames.size() == 2 * kCells + 1; }));
+  EXPECT_EQ(server_->statistics().frames_in_place, kCells + 1);
 }
 
 TEST_P(Places, WhatHasNoRoomIsFetched) {

@@ -280,8 +280,13 @@ void SimRank::pump() {
     wake = std::min(wake, now + 1us + Duration(static_cast<std::int64_t>(random_() % 100'000)));
   }
   if (distant_ && !distant_->idle()) {
-    distant_->advance(random_() % 4);
-    wake = std::min(wake, now + 1us + Duration(static_cast<std::int64_t>(random_() % 50'000)));
+    if (now >= distant_at_) {
+      distant_->advance(random_() % 4);
+      distant_at_ =
+          now + 1us +
+          Duration(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(distant_pause_max.count())));
+    }
+    wake = std::min(wake, distant_at_);
   }
   if (next_call_at_ > now) wake = std::min(wake, next_call_at_);
   cluster_.network().wake_at(host_, wake);
@@ -340,7 +345,8 @@ void SimRank::call_next() {
   }
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
   if (distant_ && client::in_network_capable(s.collective)) {
-    const auto distant = std::make_shared<DistantCall>(distant_, b, *operation);
+    const std::size_t bytes = input_elements(call, rank_, nranks_) * size_of(s.dtype);
+    const auto distant = std::make_shared<DistantCall>(distant_, b, *operation, bytes);
     operation->direct = distant;
     operation->on_done = [this, index, distant](const Status& status) {
       ++(distant->materialized() ? materialized : went_direct);

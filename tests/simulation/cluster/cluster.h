@@ -93,6 +93,7 @@ class SimRank {
   /// Its buffers are memory that the processor does not reach; `refuses`: nor do the network's devices.
   void use_distant_memory(bool refuses);
   [[nodiscard]] const std::shared_ptr<DistantDevice>& distant() const { return distant_; }
+  transport::Duration distant_pause_max = std::chrono::microseconds(50);  // between a few of its copies and the next
   /// Of its calls: through trees as they were, and made staged ones before they ended.
   std::uint64_t went_direct = 0, materialized = 0;
   /// Replaces what this rank calls as its n-th operation.
@@ -115,6 +116,7 @@ class SimRank {
   std::vector<std::unique_ptr<Buffers>> buffers_;
   std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // by call, those under way
   std::shared_ptr<DistantDevice> distant_;
+  transport::TimePoint distant_at_{};
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::uint64_t completed_ = 0;

@@ -96,8 +96,14 @@ class DistantCall::Staged final : public client::StagedMemory {
   void result_landed(std::span<const std::byte>) override {}
 };
 
-DistantCall::DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation)
-    : device_(std::move(device)), base_(device_), buffers_(buffers), send_(operation.send), recv_(operation.recv) {
+DistantCall::DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation,
+                         std::size_t input_bytes)
+    : device_(std::move(device)),
+      base_(device_),
+      buffers_(buffers),
+      send_(operation.send),
+      input_bytes_(input_bytes),
+      recv_(operation.recv) {
   device_->take(buffers_.send);
   device_->take(buffers_.recv);
 }
@@ -118,13 +124,15 @@ Result<client::DirectMemory::InHostMemory> DistantCall::materialize(bool with_re
   staged_ = std::make_shared<Staged>();
   promises_.clear();
   device_->left_in_the_middle += with_results ? 1 : 0;
-  const auto image = [&](std::vector<std::byte>& of, std::vector<std::byte>& host, bool down) {
+  // The input alone before it has begun: results may land beside it while it is still coming.
+  const auto image = [&](std::vector<std::byte>& of, std::vector<std::byte>& host, std::span<const std::byte> down) {
     host.assign(of.size(), std::byte{0xCC});
-    if (down && !of.empty()) device_->copy(host.data(), of.data(), of.size(), nullptr);
+    if (!down.empty()) device_->copy(host.data() + (down.data() - of.data()), down.data(), down.size(), nullptr);
   };
   const bool in_place = buffers_.send.empty();
-  image(buffers_.recv, staged_->recv, with_results || in_place);
-  image(buffers_.send, staged_->send, true);
+  const std::span<const std::byte> whole(buffers_.recv), input(send_, send_ != nullptr ? input_bytes_ : 0);
+  image(buffers_.recv, staged_->recv, with_results ? whole : in_place ? input : std::span<const std::byte>());
+  image(buffers_.send, staged_->send, buffers_.send);
   device_->after_all([staged = staged_, device = device_] {
     staged->down = true;
     device->wake();

@@ -71,7 +71,8 @@ class DistantDevice final : public client::DirectDevice,
 /// A call whose buffers lie there until it has ended.
 class DistantCall final : public client::DirectMemory {
  public:
-  DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation);
+  DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation,
+              std::size_t input_bytes);
   /// The operation has ended; `done`, when the buffers are as they were before, with the result.
   void finish(bool good, std::function<void()> done);
   [[nodiscard]] bool materialized() const { return staged_ != nullptr; }
@@ -86,6 +87,7 @@ class DistantCall final : public client::DirectMemory {
   const std::shared_ptr<client::DirectDevice> base_;
   Buffers& buffers_;
   const std::byte* send_;
+  std::size_t input_bytes_;
   std::byte* recv_;
   std::vector<std::unique_ptr<transport::KeptMemory>> promises_;
   std::shared_ptr<Staged> staged_;

@@ -85,13 +85,18 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
     // Slow, so that many are under way, and unequal, so that some ranks have results that others still need.
     settings.network.link = {.latency = 20us, .jitter = 200us, .bytes_per_second = 100'000'000};
+    // Of a segment or two, so that what others need has ended here; or longer than what is kept, so that nothing has.
+    static constexpr std::uint32_t kCountsMax[] = {200, 8000, 60'000};
     Cluster cluster(settings);
     cluster.manager().levels = 1;
     cluster.add_group(
         3, 1 + seed % 2,
-        {.calls = 40, .count_max = seed % 4 == 0 ? 200U : 8000U, .direct = false, .always_in_place = seed % 3 == 0});
+        {.calls = 40, .count_max = kCountsMax[seed % 3], .direct = false, .always_in_place = seed % 5 == 0});
     auto& ranks = cluster.groups()[0];
-    for (auto& rank : ranks) rank->use_distant_memory(false);
+    for (auto& rank : ranks) {
+      rank->use_distant_memory(false);
+      if (seed % 2 == 0) rank->distant_pause_max = 1ms;  // slower than the ranks agree on what to do
+    }
     cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
     ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
     ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();

@@ -92,15 +92,15 @@ void RankFleet::listen(milliseconds time, const std::function<bool()>& stop) {
   auto deadline = steady_clock::now() + time;
   absences_.begin(steady_clock::now());
   do {
-    // Whoever was stopped together with the ranks cannot call them silent.
-    const auto absence = absences_.look(steady_clock::now());
-    deadline += absence;
-    for (RankState& rank : ranks_) rank.heard_us += static_cast<std::uint64_t>(ceil<microseconds>(absence).count());
     if (stop && stop()) return;
     std::vector<pollfd> list;
     for (const RankState& rank : ranks_) list.push_back({rank.output, POLLIN, 0});  // -1 is passed over
     const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now()).count();
     poll(list.data(), list.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 50)));
+    // Whoever was stopped together with the ranks cannot call them silent.
+    const auto absence = absences_.look(steady_clock::now());
+    deadline += absence;
+    for (RankState& rank : ranks_) rank.heard_us += static_cast<std::uint64_t>(ceil<microseconds>(absence).count());
     for (std::size_t index = 0; index < ranks_.size(); ++index) {
       if (list[index].revents != 0) read_from(index);
     }

@@ -400,6 +400,31 @@ TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {
   EXPECT_TRUE(end(*call));
 }
 
+// Where it goes through a tree all the same, other ranks' parts may land beside the input while that is still coming.
+TEST_F(DirectCalls, BringNothingButTheirInputBeforeTheyBegin) {
+  const Bytes before = random_bytes(kBytes, 13), landed = random_bytes(kChunk, 14);
+  const DeviceBytes memory(before);
+  const CallBuffers gather{.send = memory.pointer() + kChunk,
+                           .send_bytes = kChunk,
+                           .recv = memory.pointer(),
+                           .recv_bytes = kBytes,
+                           .in_place = true};
+  const auto call = direct(gather);
+  fake_cuda::hold();
+  const auto host = call->materialize(false, {});
+  ASSERT_TRUE(host);
+  EXPECT_EQ(host->send, host->recv + kChunk);
+  std::memcpy(host->recv, landed.data(), kChunk);
+  std::memcpy(host->recv + 2 * kChunk, landed.data(), kChunk);
+  fake_cuda::release();
+  wait_until_whole(*host->staged);
+  EXPECT_TRUE(end(*call));
+  const Bytes after = memory.content();
+  EXPECT_EQ(std::memcmp(after.data(), landed.data(), kChunk), 0);
+  EXPECT_EQ(std::memcmp(after.data() + kChunk, before.data() + kChunk, kChunk), 0);
+  EXPECT_EQ(std::memcmp(after.data() + 2 * kChunk, landed.data(), kChunk), 0);
+}
+
 TEST_F(DirectCalls, WaitForTheResultsOfACallWithoutInput) {
   const Bytes results = random_bytes(kBytes, 11);
   const DeviceBytes recv(results);

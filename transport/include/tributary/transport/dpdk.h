@@ -3,8 +3,9 @@
 // to completion on the threads that poll. What the kernel does for sockets is done here: ARP, neighbour discovery and
 // pings are answered, neighbours found, checksums made and verified.
 //
-// A device is opened once and has a queue for each transport. Everything of DPDK's is in the process once, so the first
-// device that is opened decides about huge pages; it cannot be started again after the last one has gone.
+// A device is opened once and has a queue for each transport, or for several. Everything of DPDK's is in the process
+// once, so the first device that is opened decides about huge pages; it cannot be started again after the last one has
+// gone.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -35,12 +36,13 @@ enum class DpdkHugePages : std::uint8_t {
 
 struct DpdkDeviceSettings {
   std::string device;  // "net_af_packet0,iface=eth1", "net_memif0,role=server,socket=/run/x.sock", "0000:3b:00.0"
-  std::vector<std::string> addresses;  // with prefix length: "10.0.0.1/24"; at most one of IPv4 and one of IPv6
-  std::vector<std::string> gateways;   // for what is not on the link
-  std::uint16_t vlan = 0;              // 0: untagged
-  std::uint16_t queues = 1;            // transports that can be made of it
-  std::uint16_t descriptors = 1024;    // of each queue, each way
-  std::uint32_t mtu = 0;               // 0: as the device has it
+  std::vector<std::string> addresses;      // with prefix length: "10.0.0.1/24"; at most one of IPv4 and one of IPv6
+  std::vector<std::string> gateways;       // for what is not on the link
+  std::uint16_t vlan = 0;                  // 0: untagged
+  std::uint16_t queues = 1;                // each for a transport and its thread alone, or
+  std::uint16_t transports_per_queue = 1;  // for so many, which take turns at it
+  std::uint16_t descriptors = 1024;        // of each queue, each way
+  std::uint32_t mtu = 0;                   // 0: as the device has it
   DpdkHugePages huge_pages = DpdkHugePages::prefer;
   std::string file_prefix;             // of DPDK's files, for its tools; empty: it makes none
   std::vector<std::string> arguments;  // for DPDK, as they are
@@ -89,7 +91,7 @@ class DpdkDevice {
 };
 
 struct DpdkSettings {
-  std::uint16_t queue = 0;                          // of the device; of no other transport
+  std::uint16_t queue = 0;                          // of the device
   int core = -1;                                    // the thread that polls is put there; -1: it stays where it is
   std::uint32_t frames_queued_max = 1024;           // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;            // open at once; more are refused, so that the peer can fall back

@@ -1,0 +1,36 @@
+#pragma once
+// Two devices in one process and a wire between them that the test carries frames over: it sees each datagram's traffic
+// class, and marks what it likes, as a router with a queue would.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+
+struct rte_ring;
+
+namespace tributary::transport::dpdk::test {
+
+/// The lower two bits of the traffic class (RFC 3168).
+enum class Mark : std::uint8_t { not_capable = 0, capable = 2, congested = 3 };
+
+class MarkingWire {
+ public:
+  MarkingWire();
+  MarkingWire(const MarkingWire&) = delete;
+  MarkingWire& operator=(const MarkingWire&) = delete;
+
+  /// What DeviceSettings::device takes; they live as long as the process.
+  [[nodiscard]] const std::array<std::string, 2>& devices() const noexcept { return devices_; }
+  /// Takes all that the device `from` (0 or 1) has sent to the other one, UDP's datagrams with that mark. Returns how
+  /// many of them there were, and notes in `said` what they bore before.
+  std::size_t carry(std::size_t from, Mark with);
+  std::set<Mark> said;
+
+ private:
+  std::array<rte_ring*, 2> sent_{};  // by device
+  std::array<rte_ring*, 2> to_come_{};
+  std::array<std::string, 2> devices_;
+};
+
+}  // namespace tributary::transport::dpdk::test
