@@ -168,7 +168,7 @@ Status Device::configure(const rte_eth_dev_info& info) {
   sends_pieces_ = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   conf.txmode.offloads |=
       info.tx_offload_capa & (sends_pieces_ ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
-  wants_equal_packets_ = dpdk::wants_equal_packets(settings_.device);
+  if (lends_buffers(settings_.device)) pieces_at_once_ = kLentAtOnce;
   if (settings_.queues > 1) spread_over_queues(info, conf);
   const int result = ::rte_eth_dev_configure(id_, settings_.queues, settings_.queues, &conf);
   if (result != 0) return std::unexpected(error(Errc::io, "cannot be configured", result));

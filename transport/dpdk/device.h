@@ -74,8 +74,8 @@ class Device {
   /// It takes packets in several buffers, one of which other packets may refer to, too.
   [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
 
-  /// All packets that one call hands to it must be of equally many buffers.
-  [[nodiscard]] bool wants_equal_packets() const noexcept { return wants_equal_packets_; }
+  /// Packets that one call may hand to it, where some of them are of several buffers.
+  [[nodiscard]] std::uint16_t pieces_at_once() const noexcept { return pieces_at_once_; }
 
   /// Where a port is: among all of the device's, its queue's in a row.
   struct Bound {
@@ -130,7 +130,7 @@ class Device {
   std::uint32_t mtu_ = 0;
   ethernet::ChecksumsByDevice sends_;
   bool sends_pieces_ = false;
-  bool wants_equal_packets_ = false;
+  std::uint16_t pieces_at_once_ = kTransmitBurst;
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
   std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: the same
   struct RingFree {

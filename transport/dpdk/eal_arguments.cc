@@ -25,7 +25,9 @@ std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pa
     // DPDK does not take the first one without huge pages.
     arguments.emplace_back(huge_pages ? "--in-memory" : "--no-shconf");
   } else {
-    arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix, "--huge-unlink=always"});
+    arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix});
+    // DPDK cannot do both; what is left at the end, the next process of this name removes.
+    if (!settings.one_file) arguments.emplace_back("--huge-unlink=always");
   }
   if (settings.one_file) arguments.emplace_back("--single-file-segments");
   if (settings.pci_devices.empty()) arguments.emplace_back("--no-pci");

@@ -2,6 +2,7 @@
 // DPDK's driver of memif, shared memory between two processes, as a client that lends its packet buffers
 // (`zero-copy=yes`): what lies in them is not copied here, but read and written by the server. It maps as many bytes of
 // our memory as are in use when the two meet, from its beginning: such a device is opened before others are closed.
+#include <cstdint>
 #include <string_view>
 
 namespace tributary::transport::dpdk {
@@ -11,11 +12,9 @@ namespace tributary::transport::dpdk {
   return device.starts_with("net_memif") && device.find(",zero-copy=yes") != std::string_view::npos;
 }
 
-/// Seen with DPDK 22.11: of more than four packets such a client takes four without looking at how much room is left
-/// between them. Packets of two buffers may fill the ring meanwhile, and a packet of one behind them overruns it. Among
-/// packets of equally many buffers that cannot be.
-[[nodiscard]] constexpr bool wants_equal_packets(std::string_view device) noexcept {
-  return lends_buffers(device);
-}
+/// Seen with DPDK 22.11: while more than four packets are left such a client takes four without looking at how much
+/// room there is between them. Where one has several buffers the ring may be full by then, and what is under way is
+/// written over. So it gets no more than so many at once, but for packets of one buffer each.
+inline constexpr std::uint16_t kLentAtOnce = 4;
 
 }  // namespace tributary::transport::dpdk

@@ -144,12 +144,14 @@ void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
 
 /// Returns how many of the first `count` that are staged it has taken.
 std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
+  const std::size_t at_once = device_->pieces_at_once();
   std::size_t taken = 0;
   while (taken < count) {
-    std::size_t end = count;
-    if (device_->wants_equal_packets()) {
-      end = taken + 1;
-      while (end < count && staged_[end]->nb_segs == staged_[taken]->nb_segs) ++end;
+    std::size_t end = std::min(count, taken + at_once);
+    if (end < count) {  // more than that, if all are in one piece
+      std::size_t whole = taken;
+      while (whole < count && staged_[whole]->nb_segs == 1) ++whole;
+      end = std::max(end, whole);
     }
     taken += ::rte_eth_tx_burst(id_, settings_.queue, staged_.data() + taken, static_cast<std::uint16_t>(end - taken));
     if (taken < end) break;

@@ -325,8 +325,9 @@ void VerbsCore::shut_down() {
   while (!listeners_.empty()) (*listeners_.begin())->shut_down();
   due_.clear();
   dirty_.clear();
+  std::vector<std::function<void()>> forgotten;  // gone after the lock: what they hold may post once more
   const std::lock_guard lock(posted_mutex_);
-  posted_.clear();
+  forgotten.swap(posted_);
 }
 
 void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what) {

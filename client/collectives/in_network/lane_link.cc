@@ -259,7 +259,8 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
 void LaneLink::take_result(std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
   Operation& operation = *e.operation;
-  if (std::byte* const to = payload.empty() ? nullptr : operation.result_of(e.segment); to != payload.data()) {
+  if (!payload.empty() && operation.result_of(e.segment) != payload.data()) {
+    std::byte* const to = operation.result_of(e.segment);
     if (operation.direct) {
       direct_lane(operation.direct->device().get())->bring(e.sequence, to, payload.size());
     } else {

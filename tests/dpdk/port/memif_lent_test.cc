@@ -15,6 +15,7 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
   };
   std::vector<std::byte> payload(512);
   for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 7);
+  constexpr unsigned kAtOnce = 61;  // so that the ring is full in the middle of a call
   std::uint64_t next = 1;
   std::uint64_t last = 0;
   const auto send = [&](bool large) {
@@ -25,7 +26,9 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
     ++next;
     return true;
   };
-  for (unsigned alone = 0; alone < 7; ++alone) {
+  for (unsigned round = 0; round < 14; ++round) {
+    const unsigned alone = round / 2;                 // packets of one buffer at the beginning, and then
+    const unsigned every = round % 2 == 0 ? 4 : ~0U;  // one of them among so many
     drain();
     std::vector<bool> large(next + 4096);
     echo->signal(SIGSTOP);
@@ -33,8 +36,8 @@ TEST_F(Memif, WhatIsSentFromLentBuffersComesAsItWasInItsOrderAlsoWhenTheRingIsFu
     for (unsigned i = 0; i < alone; ++i) static_cast<void>(send(false));
     for (bool taken = true; taken;) {
       port->flush();
-      for (unsigned i = 0; taken && i < 64; ++i) {
-        large[next] = i % 4 != 3;
+      for (unsigned i = 0; taken && i < kAtOnce; ++i) {
+        large[next] = i % every != 3 || every > 64;
         taken = send(large[next]);
       }
     }

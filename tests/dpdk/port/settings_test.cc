@@ -40,6 +40,8 @@ TEST(EalArguments, AllowThePciDevicesThatAreNamedAndPassOnWhatIsTold) {
 TEST(EalArguments, AskForOneFileWhereAnotherProcessMapsTheMemory) {
   EXPECT_THAT(eal_arguments({}, true, {0}), Not(Contains("--single-file-segments")));
   EXPECT_THAT(eal_arguments({.one_file = true}, true, {0}), Contains("--single-file-segments"));
+  EXPECT_THAT(eal_arguments({.one_file = true, .file_prefix = "agg"}, true, {0}),
+              Not(Contains("--huge-unlink=always")));
   EXPECT_TRUE(lends_buffers("net_memif0,role=client,zero-copy=yes,socket=/run/a.sock"));
   EXPECT_FALSE(lends_buffers("net_memif0,role=client,zero-copy=no,socket=/run/a.sock"));
   EXPECT_FALSE(lends_buffers("net_af_packet0,iface=zero-copy=yes"));

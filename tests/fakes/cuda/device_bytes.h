@@ -18,7 +18,9 @@ class DeviceBytes {
   DeviceBytes(const DeviceBytes&) = delete;
   DeviceBytes& operator=(const DeviceBytes&) = delete;
   ~DeviceBytes() { free(address_); }
-  void write(const std::vector<std::byte>& content) { fake_cuda::write(address_, content.data(), content.size()); }
+  void write(const std::vector<std::byte>& content) const {
+    fake_cuda::write(address_, content.data(), content.size());
+  }
   [[nodiscard]] std::uint64_t address() const noexcept { return address_; }
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   [[nodiscard]] std::byte* pointer() const noexcept { return reinterpret_cast<std::byte*>(address_); }

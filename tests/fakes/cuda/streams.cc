@@ -49,7 +49,7 @@ int cuMemcpyAsync(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*
   unsigned char* const target = touchable(s, to, bytes);
   unsigned char* const source = touchable(s, from, bytes);
   if (target == nullptr || source == nullptr) return kInvalidValue;
-  if (s.streams.count(stream_of(handle)) == 0) return kInvalidHandle;
+  if (!s.streams.contains(stream_of(handle))) return kInvalidHandle;
   std::memset(target, kPoison, bytes);
   const bool to_device = block_of(s, to) != nullptr, from_device = block_of(s, from) != nullptr;
   const unsigned char* const host = to_device ? source : target;

@@ -21,7 +21,6 @@ namespace {
 
 using fake_cuda::DeviceBytes;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::uint32_t kRanks = 4;
 

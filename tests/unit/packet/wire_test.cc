@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "ethernet/checksum.h"
 #include "memory/random.h"
 #include "packet/crc32c.h"
 #include "packet/faulty_port.h"
+#include "packet/payload_place.h"
 #include "packet/received_numbers.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
@@ -200,6 +202,19 @@ TEST(Wire, ExpandsNumbersAroundTheirNeighbours) {
   EXPECT_EQ(expand(5, 0x1'0000'0003ULL), 0x1'0000'0005ULL);
   EXPECT_EQ(expand(0xFFFFFFFE, 0x2'0000'0003ULL), 0x1'FFFF'FFFEULL);
   EXPECT_EQ(expand(3, 0x1'FFFF'FFFEULL), 0x2'0000'0003ULL);
+}
+
+TEST(PayloadPlace, IsAnotherForMostOfThePayloadsAtEqualDistances) {
+  constexpr std::uintptr_t kBegin = 0x7F0012340000;
+  constexpr std::size_t kPayloads = 16;
+  for (std::uintptr_t lines = 1; lines <= 4096; ++lines) {
+    std::set<std::size_t> places;
+    for (std::size_t i = 0; i < kPayloads; ++i) {
+      // Looked at as a number, never read.
+      places.insert(payload_place<8>(reinterpret_cast<const std::byte*>(kBegin + i * lines * 64)));
+    }
+    EXPECT_GE(places.size(), kPayloads / 2) << lines << " lines from one to the next";
+  }
 }
 
 TEST(ReceivedNumbers, RemembersTheLatestAndSixtyFourBefore) {
