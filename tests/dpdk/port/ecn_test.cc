@@ -126,7 +126,8 @@ TEST_P(DpdkEcn, TheSenderAnswersThemWithItsWindow) {
   ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 25; }))
       << "it grows without marks, as far as credit goes";
   EXPECT_EQ(server_.statistics().marked, 0U);
-  ASSERT_TRUE(flood_until(Mark::congested, [](std::size_t most) { return most <= 3; })) << "all marked: it shrinks";
+  // To two, of which two may leave in one turn.
+  ASSERT_TRUE(flood_until(Mark::congested, [](std::size_t most) { return most <= 4; })) << "all marked: it shrinks";
   ASSERT_TRUE(flood_until(Mark::capable, [](std::size_t most) { return most >= 20; })) << "and grows again";
 }
 
