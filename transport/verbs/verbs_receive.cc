@@ -192,7 +192,8 @@ bool VerbsConnection::message_over() {
   arrived_.pop_front();
   read_to_ = 0;
   if (!last) return true;
-  tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
+  tell_sent();  // what it has taken is told before its end
+  if (state_ != State::closed) tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
   return false;
 }
 

@@ -65,6 +65,19 @@ TEST_P(TransportConformance, TellsTheOtherSideOfACloseAfterAllFrames) {
   EXPECT_TRUE(client_.sent.empty());
 }
 
+// A receiver that has what it wanted may go at once, and its last word and its going may be heard of together.
+TEST_P(TransportConformance, TellsThatAFrameWasTakenBeforeItsTakerIsGone) {
+  connect();
+  const auto payload = pattern(100'000, 1);
+  server().when_frame = [&](Channel& channel, const Received&) { channel.close_after_flush(1s); };
+  ASSERT_TRUE(client_.channel->send(header_of(0), payload, 7));
+  ASSERT_TRUE(run_until([&] { return !server().frames.empty(); }));
+  for (const TimePoint end = Clock::now() + 100ms; Clock::now() < end;) world_->server().poll(0ms);
+  ASSERT_TRUE(run_until([&] { return client_.closed.has_value() && server().channel->closed(); }));
+  EXPECT_EQ(client_.sent, (std::vector<std::uint64_t>{7})) << client_.closed->message;
+  EXPECT_EQ(client_.closed->code, Errc::peer_gone);
+}
+
 TEST_P(TransportConformance, FlushesPastAPeerThatStillSends) {
   connect();
   const auto payload = pattern(50'000, 1);
