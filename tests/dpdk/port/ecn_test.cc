@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 
+#include "counter.h"
 #include "marking_wire.h"
 #include "peer.h"
 #include "rings.h"
@@ -35,25 +36,6 @@ Rig& rig() {
   static Rig one;
   return one;
 }
-
-class Counter : public Acceptor, public ChannelHandler {
- public:
-  ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
-    channel = std::move(accepted);
-    return this;
-  }
-  Placement on_header(Channel&, const FrameHeader& header) override {
-    place_.resize(header.payload_bytes);
-    return Accept{place_};
-  }
-  void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override { ++frames; }
-  void on_closed(Channel&, const Error&) override {}
-  std::uint64_t frames = 0;
-  std::unique_ptr<Channel> channel;
-
- private:
-  std::vector<std::byte> place_;
-};
 
 struct Case {
   const char* host;

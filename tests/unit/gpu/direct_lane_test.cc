@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "client/collectives/in_network/direct_lane.h"
+#include "no_transport.h"
 
 namespace tributary::client {
 namespace {
@@ -46,23 +47,9 @@ class Device final : public DirectDevice {
   int wakes = 0;
 };
 
-class NoTransport final : public transport::Transport {
- public:
-  Result<std::unique_ptr<transport::Listener>> listen(const Endpoint&, transport::Acceptor&) override {
-    return fail(Errc::unsupported, "");
-  }
-  std::unique_ptr<transport::Channel> connect(const Endpoint&, transport::ChannelHandler&,
-                                              transport::Duration) override {
-    return nullptr;
-  }
-  std::size_t poll(transport::Duration) override { return 0; }
-  transport::TimePoint now() const override { return {}; }
-  void post(std::function<void()>) override {}
-};
-
 class DirectLanes : public testing::Test {
  protected:
-  NoTransport transport;
+  gpu::test::NoTransport transport;
   std::shared_ptr<Device> device = std::make_shared<Device>();
   std::unique_ptr<DirectLane> lane = DirectLane::make(transport, device, kWindow, kSegmentBytes).value();
   std::vector<std::byte> memory = std::vector<std::byte>(kSegmentBytes);

@@ -13,6 +13,7 @@
 
 #include "client/gpu/stager.h"
 #include "copies.h"
+#include "no_transport.h"
 #include "tributary/transport/device_memory.h"
 
 namespace tributary::client::gpu {
@@ -29,7 +30,7 @@ constexpr std::size_t kChunk = StagedCall::kChunkBytes;
 constexpr std::size_t kBytes = 4 * kChunk + 4096;
 
 /// Keeps device memory, and nothing else.
-class NotingTransport final : public transport::Transport, public transport::TakesDeviceMemory {
+class NotingTransport final : public test::NoTransport, public transport::TakesDeviceMemory {
  public:
   class Kept final : public transport::KeptMemory {
    public:
@@ -49,16 +50,6 @@ class NotingTransport final : public transport::Transport, public transport::Tak
     ++promises;
     return std::make_unique<Kept>(*this, memory);
   }
-  Result<std::unique_ptr<transport::Listener>> listen(const Endpoint&, transport::Acceptor&) override {
-    return fail(Errc::unsupported, "");
-  }
-  std::unique_ptr<transport::Channel> connect(const Endpoint&, transport::ChannelHandler&,
-                                              transport::Duration) override {
-    return nullptr;
-  }
-  std::size_t poll(transport::Duration) override { return 0; }
-  transport::TimePoint now() const override { return {}; }
-  void post(std::function<void()>) override {}
 
   std::multiset<const std::byte*> kept;
   std::uint64_t promises = 0;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <set>
 
+#include "../transport/counter.h"
 #include "../transport/peer.h"
 #include "tributary/transport/udp.h"
 
@@ -107,25 +108,6 @@ class RelaySocket {
   const Family& family_;
   int socket_ = -1;
   bool open_ = false;
-};
-
-class Counter : public Acceptor, public ChannelHandler {
- public:
-  ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
-    channel = std::move(accepted);
-    return this;
-  }
-  Placement on_header(Channel&, const FrameHeader& header) override {
-    place_.resize(header.payload_bytes);
-    return Accept{place_};
-  }
-  void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override { ++frames; }
-  void on_closed(Channel&, const Error&) override {}
-  std::uint64_t frames = 0;
-  std::unique_ptr<Channel> channel;
-
- private:
-  std::vector<std::byte> place_;
 };
 
 struct Case {
