@@ -113,6 +113,10 @@ struct VerbsClaim {
 /// are not among them.
 [[nodiscard]] std::vector<Rail> verbs_rails();
 
+/// Whether connections can come in by this numeric address: an RDMA device is behind it, and the port is active. The
+/// same for names, and for what stands for every address, which are taken for good. Errc::unreachable says why not.
+[[nodiscard]] Status verbs_address_lives(const std::string& host);
+
 class VerbsTransport final : public Transport, public TakesDeviceMemory {
  public:
   /// Errc::unsupported, with the reason, where there is no RDMA device; Errc::io where the system refuses.
