@@ -133,8 +133,8 @@ class TwoAddresses : public ::testing::Test {
 };
 
 TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {
-  start({.ranks = kRanks, .aggregators = 3, .levels = 2});
   const std::uint64_t first = packets_to("rxe0"), second = packets_to("rxe1");
+  start({.ranks = kRanks, .aggregators = 3, .levels = 2});
   std::set<std::size_t> lanes;
   if (!HasFatalFailure()) {
     each_node([&](std::size_t lane, const json& node) {
@@ -143,13 +143,14 @@ TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {
     });
     EXPECT_EQ(lanes.size(), 2U);
   }
-  until([this] { return rounds() >= 3; }, "the ranks do nothing");
+  constexpr std::uint64_t kMany = 200;  // more than connecting takes
+  const auto by_both = [&] {
+    return !is_ours() || (packets_to("rxe0") > first + kMany && packets_to("rxe1") > second + kMany);
+  };
+  until([&] { return rounds() >= 3 && by_both(); }, "the ranks do nothing, or not by both devices");
   if (is_ours()) {
-    const std::uint64_t by_first = packets_to("rxe0") - first, by_second = packets_to("rxe1") - second;
-    std::printf("packets: %llu by rxe0, %llu by rxe1\n", static_cast<unsigned long long>(by_first),
-                static_cast<unsigned long long>(by_second));
-    EXPECT_GT(by_first, 100U);
-    EXPECT_GT(by_second, 100U);
+    std::printf("packets: %llu by rxe0, %llu by rxe1\n", static_cast<unsigned long long>(packets_to("rxe0") - first),
+                static_cast<unsigned long long>(packets_to("rxe1") - second));
   }
   end();
 }

@@ -71,7 +71,8 @@ struct VerbsSettings {
   std::string bind_address;          // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
-  // is behind an address (any more), the next one's turn comes.
+  // is behind an address (any more), the next one's turn comes. Those whose own network the destination is in come
+  // before the others.
   std::vector<std::string> rails;
 };
 
