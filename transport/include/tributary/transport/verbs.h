@@ -28,6 +28,7 @@
 #include "tributary/transport/channel.h"
 #include "tributary/transport/device_memory.h"
 #include "tributary/transport/rails.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::transport {
 
@@ -63,12 +64,8 @@ struct VerbsSettings {
                                                       // others, but only while most waits are over by then; 0: never
   Duration keepalive = std::chrono::seconds(10);  // of silence, until the peer's device is asked whether it lives; 0:
                                                   // never, so that a host that vanishes is noticed by what one sends
-  std::uint8_t traffic_class = 0;                 // DSCP and ECN bits of RoCE packets; 0: the system's
-  std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
-  std::uint8_t retry_count = 6;      // packets sent again before the peer counts as gone; at most 7, which some take
-                                     // for "for ever" (Linux's rdma_rxe)
-  std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
-  std::string bind_address;          // numeric: source of connect(), and where listen() listens for an empty host
+  RdmaPath path;
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
   // is behind an address (any more), the next one's turn comes.
