@@ -143,6 +143,7 @@ RdmaWish rdma_wish(const ClientSettings& settings) {
   return {.rails = {},
           .queue_pairs = settings.rdma_queue_pairs,
           .path = settings.rdma_path,
+          .on_demand = settings.rdma_on_demand,
           .busy_poll = settings.rdma_busy_poll};
 }
 

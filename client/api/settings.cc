@@ -141,6 +141,11 @@ bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
   return true;
 }
 
+bool set_rdma_on_demand(ClientSettings& s, std::string_view value) {
+  s.rdma_on_demand = value == "auto";
+  return value == "auto" || value == "off";
+}
+
 bool set_rdma_busy_poll(ClientSettings& s, std::string_view value) {
   const auto microseconds = to_number<std::uint32_t>(value);
   if (!microseconds || *microseconds > 1'000'000) return false;
@@ -224,6 +229,10 @@ std::vector<Setting> make_settings() {
         "Where transport is verbs: queue pairs of each connection, over which large payloads are spread. The "
         "aggregator's number bounds it."},
        set_rdma_queue_pairs},
+      {{"rdma_on_demand", "TRIBUTARY_RDMA_ON_DEMAND", "off", "auto or off",
+        "Where transport is verbs: auto has buffers that were not registered by tributary_mem_register registered on "
+        "demand (ODP), where the RDMA device can, so that nothing is pinned and each is registered once."},
+       set_rdma_on_demand},
       {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "Where transport is verbs: who waits looks at the completion queue for so long before it sleeps until an event "
         "comes. 0: for at most 50, and only while most waits are over by then."},

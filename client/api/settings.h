@@ -36,6 +36,7 @@ struct ClientSettings {
   std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses
   std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8
   transport::RdmaPath rdma_path;                           // over verbs
+  bool rdma_on_demand = false;                             // over verbs: memory is registered on demand
   std::chrono::microseconds rdma_busy_poll{};              // over verbs: who waits spins for so long, up to 1 s
   std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;

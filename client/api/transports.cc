@@ -46,6 +46,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     return std::make_unique<transport::NearTransport>(settings);
   }
   return transport::VerbsTransport::create({.queue_pairs = rdma.queue_pairs,
+                                            .on_demand = rdma.on_demand,
                                             .busy_poll = rdma.busy_poll,
                                             .path = rdma.path,
                                             .bind_address = own_address,

@@ -59,6 +59,9 @@ struct VerbsSettings {
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
   std::size_t registrations_idle_bytes = 0;
+  // Other memory of the processor's is registered on demand (ODP), where the device can: nothing is pinned, and what
+  // was registered once serves again. The first access to a page costs a fault in the device.
+  bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
                                                       // others, but only while most waits are over by then; 0: never
@@ -83,11 +86,12 @@ struct VerbsStatistics {
   std::uint64_t posts = 0;            // lists of work requests handed to the device
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;          // because of connections_max
-  std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
-  std::uint64_t queue_pairs_extended = 0;  // made, of those that are posted to by ibv_wr_*
-  std::uint64_t registrations = 0;         // made
-  std::uint64_t registration_hits = 0;     // found
+  std::uint64_t refused_full = 0;             // because of connections_max
+  std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
+  std::uint64_t queue_pairs_extended = 0;     // made, of those that are posted to by ibv_wr_*
+  std::uint64_t registrations = 0;            // made
+  std::uint64_t registrations_on_demand = 0;  // of them
+  std::uint64_t registration_hits = 0;        // found
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;
