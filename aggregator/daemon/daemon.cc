@@ -151,6 +151,7 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   verbs.connections_max = settings_.connections_max;
   verbs.busy_poll = settings_.busy_poll;
   verbs.queue_pairs = settings_.rdma_queue_pairs;
+  verbs.path = settings_.rdma_path;
   verbs.rails = rails_;
   if (!rails_.empty()) return verbs;
   for (const Endpoint& place : settings_.listen) {

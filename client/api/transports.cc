@@ -45,8 +45,12 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     settings.tcp.user_timeout = {};
     return std::make_unique<transport::NearTransport>(settings);
   }
-  return transport::VerbsTransport::create(
-      {.queue_pairs = rdma.queue_pairs, .bind_address = own_address, .rails = rdma.rails});
+  return transport::VerbsTransport::create({.queue_pairs = rdma.queue_pairs,
+                                            .on_demand = rdma.on_demand,
+                                            .busy_poll = rdma.busy_poll,
+                                            .path = rdma.path,
+                                            .bind_address = own_address,
+                                            .rails = rdma.rails});
 }
 
 Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {
