@@ -2,6 +2,7 @@
 // The checksum of IP, ICMP and UDP: one's complement sum of 16-bit words (RFC 1071). Partial sums are kept in the
 // processor's byte order, which RFC 1071 (2B) shows to be free, and added up in any order as long as each piece but the
 // last is of even length.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,12 +42,9 @@ using PartialSum = std::uint64_t;
                                            std::uint32_t bytes) noexcept;
 /// In the processor's order: to be stored as it is, by memcpy. 0 for bytes that hold their own right checksum.
 [[nodiscard]] inline std::uint16_t finish(PartialSum sum) noexcept {
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  return static_cast<std::uint16_t>(~sum);
+  // A number and itself with its halves exchanged: the sum's upper half is that of the halves, with its carry.
+  const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
+  return static_cast<std::uint16_t>(~((half + std::rotl(half, 16)) >> 16U));
 }
 /// Of a few whole words that stand next to each other: addresses, a header.
 template <std::size_t kBytes>

@@ -78,6 +78,7 @@ class PacketConnection final : public StreamReader,
   // ---- StreamReader and PacketSink, for the flow
   std::size_t take(std::span<const std::byte> bytes) override;
   bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override;
+  bool send_frame(const DataHeader& header, const WholeFrame& frame) override;
 
  private:
   enum class State : std::uint8_t {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "ethernet/checksum.h"
 #include "packet/address.h"
 #include "packet/connection.h"
-#include "packet/payload_place.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -148,9 +148,9 @@ bool same_header(const std::byte* a, const std::byte* b) noexcept {
 
 }  // namespace
 
-const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> head,
-                                          std::span<const std::byte> payload) noexcept {
-  KnownSuffix& known = suffixes_[payload_place<kSuffixBits>(payload.data())];
+const PacketCore::Ending& PacketCore::ending_of(std::span<const std::byte> head, std::span<const std::byte> payload,
+                                                std::size_t place) noexcept {
+  KnownEnding& known = endings_[place];
   const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
                     known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
   if (!same) {
@@ -159,9 +159,9 @@ const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> head,
     known.turn = transmits_;
     known.framed = !head.empty();
     if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
-    known.suffix = Crc32cSuffix::of(head, payload);
+    known.ending = {.suffix = Crc32cSuffix::of(head, payload), .head_sum = ethernet::partial_sum(head)};
   }
-  return known.suffix;
+  return known.ending;
 }
 
 std::size_t PacketCore::window_share() const noexcept {

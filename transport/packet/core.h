@@ -15,6 +15,7 @@
 #include "core/spin_estimate.h"
 #include "packet/deadline_heap.h"
 #include "packet/packet_transport.h"
+#include "packet/payload_place.h"
 #include "packet/receive_stream.h"
 #include "packet/seal.h"
 #include "packet/siphash.h"
@@ -43,10 +44,15 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
-  /// The checksum of a payload that is sent in this turn, which a result's other receivers need, too. `head`: a frame's
-  /// header before it, or nothing.
-  [[nodiscard]] const Crc32cSuffix& suffix_of(std::span<const std::byte> head,
-                                              std::span<const std::byte> payload) noexcept;
+  /// What a packet ends with, which a result's other receivers get, too.
+  struct Ending {
+    Crc32cSuffix suffix;
+    std::uint64_t head_sum = 0;  // as UDP's checksum counts it
+  };
+  /// Of a payload that is sent in this turn, and lies at `place` (payload_place.h). `head`: a frame's header before it,
+  /// or nothing.
+  [[nodiscard]] const Ending& ending_of(std::span<const std::byte> head, std::span<const std::byte> payload,
+                                        std::size_t place) noexcept;
   /// The packet that is being read now; nullptr: none.
   [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
   [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
@@ -150,16 +156,15 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
   std::size_t sealed_used_ = 0;
   const ReceivedPacket* being_read_ = nullptr;
-  struct KnownSuffix {
+  struct KnownEnding {
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
     std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
     bool framed = false;
-    Crc32cSuffix suffix;
+    Ending ending;
     std::array<std::byte, kFrameHeaderBytes> head;
   };
-  static constexpr unsigned kSuffixBits = 8;
-  std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};
+  std::array<KnownEnding, kPayloadPlaces> endings_{};
   std::uint64_t transmits_ = 0;
   TimePoint now_;
   TimePoint attended_{};  // this thread was here last

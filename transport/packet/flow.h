@@ -34,6 +34,8 @@ class PacketSink {
   /// False: no more can go now. Both parts are used before this returns, or copied.
   /// `head` has room for the header at its beginning.
   virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
+  /// The same for a frame that is a packet's whole payload, where nothing is reserved behind headers.
+  virtual bool send_frame(const DataHeader& header, const WholeFrame& frame);
 };
 
 /// A packet that has come and is for this flow.
@@ -104,6 +106,10 @@ class Flow {
   void give_up(SentPacket& packet, std::uint64_t number);
   void note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now);
 
+  // flow_send_frames.cc
+  [[nodiscard]] bool sends_plainly() const noexcept;
+  std::size_t send_frames(PacketSink& sink, std::size_t packets_max, TimePoint now);
+
   // flow_send.cc
   enum class Sent : std::uint8_t { yes, nothing_to_send, port_full };
   Sent send_again(PacketSink& sink, std::size_t bytes_max, TimePoint now);
@@ -113,6 +119,8 @@ class Flow {
   Sent send_one(PacketSink& sink, TimePoint now);
   [[nodiscard]] DataHeader told(TimePoint now) const noexcept;
   void sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now);
+  void note_asked(TimePoint now) noexcept;
+  void note_told() noexcept;
   [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - head_bytes_; }
   [[nodiscard]] bool window_open(TimePoint now) const noexcept;
   [[nodiscard]] bool has_new() const noexcept;

@@ -41,6 +41,16 @@ struct ReceivedPacket {
 /// Of a send()'s header, at most.
 inline constexpr std::size_t kPortHeaderBytesMax = 1024;
 
+/// A datagram that is a whole frame. All but its own header may go to others, too, so what is found out about that is
+/// told besides.
+struct FrameDatagram {
+  std::span<const std::byte> packet_header;  // copied, as what follows; in words of 64 bits
+  std::span<const std::byte, kFrameHeaderBytes> frame_header;
+  std::span<const std::byte> payload;  // lent until flush(), as in send()
+  std::uint64_t frame_header_sum = 0;  // as udp_besides
+  std::size_t payload_place = 0;       // payload_place(payload.data())
+};
+
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
@@ -59,6 +69,8 @@ class PacketPort {
   /// to.
   [[nodiscard]] virtual bool send(const PacketAddress& to, std::span<const std::byte> header,
                                   std::span<const std::byte> payload) = 0;
+  /// The same for a whole frame; for ports that have a shorter way for these.
+  [[nodiscard]] virtual bool send_frame(const PacketAddress& to, const FrameDatagram& frame);
   /// Hands all that was taken to the network, as far as it takes it; what it does not take is dropped and counted: the
   /// protocol sends it again.
   virtual void flush() = 0;

@@ -96,6 +96,16 @@ SendStream::Piece SendStream::piece(std::uint64_t offset, std::size_t bytes_max,
   return piece;
 }
 
+std::optional<WholeFrame> SendStream::whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
+  const std::uint64_t number = last_piece_ + 1;
+  if (number < done_ || number >= tail_) return std::nullopt;
+  const Frame& frame = at(number);
+  const bool alone = frame.begin == offset && frame.payload_bytes > kSmallBytes;
+  if (!alone || kFrameHeaderBytes + frame.payload_bytes > bytes_max) return std::nullopt;
+  last_piece_ = number;
+  return WholeFrame{frame.header, {frame.payload, frame.payload_bytes}};
+}
+
 std::size_t SendStream::acknowledge(std::uint64_t to) noexcept {
   acknowledged_ = std::max(acknowledged_, std::min(to, end_));
   std::size_t completed = 0;

@@ -11,6 +11,13 @@
 
 namespace tributary::transport::packet {
 
+/// A frame whose payload is sent from where it lies.
+struct WholeFrame {
+  std::span<const std::byte, kFrameHeaderBytes> header;
+  std::span<const std::byte> payload;
+  [[nodiscard]] std::size_t bytes() const noexcept { return kFrameHeaderBytes + payload.size(); }
+};
+
 class SendStream {
  public:
   void push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
@@ -32,6 +39,10 @@ class SendStream {
   /// Of at most `bytes_max` from `offset`, which must not be acknowledged yet. Headers and small payloads are copied to
   /// `place`, so that many small frames make one piece; a large payload ends it.
   [[nodiscard]] Piece piece(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
+
+  /// The frame behind the last piece, if it begins at `offset` and makes a piece of at most `bytes_max`, of one frame:
+  /// then that piece.
+  [[nodiscard]] std::optional<WholeFrame> whole(std::uint64_t offset, std::size_t bytes_max) const noexcept;
 
   /// All bytes below `to` have come. Returns how many frames that completed.
   std::size_t acknowledge(std::uint64_t to) noexcept;

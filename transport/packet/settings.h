@@ -35,6 +35,7 @@ struct PacketSettings {
   Duration linger{};                                  // at the transport's end, for what is not acknowledged yet
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
+  bool whole_frames = true;                           // short ways for packets that are one frame; off: to compare
   CongestionSettings congestion;
   std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
   std::uint64_t seed = 0;          // of connection ids, cookies and random numbers; 0: from the system. For tests
