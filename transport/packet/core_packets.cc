@@ -62,10 +62,11 @@ bool PacketCore::receive_packets() {
   PacketConnection* const connection = find(header.connection);
   if (connection == nullptr) return send_reset(packet, header);
   if (!connection->unseal(header, packet.bytes)) return;
-  connection->take_data({.header = header,
-                         .payload = payload_of(header, packet.bytes),
-                         .marked = packet.congestion_experienced,
-                         .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
+  const Arrival arrival{.header = header,
+                        .payload = payload_of(header, packet.bytes),
+                        .marked = packet.congestion_experienced,
+                        .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)};
+  if (!connection->take_frame(arrival)) connection->take_data(arrival);
 }
 
 /// What opens and ends connections.

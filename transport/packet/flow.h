@@ -68,6 +68,11 @@ class Flow {
 
   /// False: it was for nothing (a repeat, beyond the credit, or nonsense).
   bool receive(const Arrival& arrival, StreamReader& reader, TimePoint now);
+  /// It is the next packet, brings the next bytes, and says nothing unusual: receive() would take all of it, and show
+  /// the reader its payload and nothing else.
+  [[nodiscard]] bool expects(const Arrival& arrival) const noexcept;
+  /// What receive() does besides that, for a packet that it expects().
+  void take_expected(const Arrival& arrival, TimePoint now);
   /// The reader wants more.
   void read_on(StreamReader& reader) { stream_.read_on(reader); }
   /// The other side's stream has ended, and all of it was read.
@@ -97,6 +102,7 @@ class Flow {
  private:
   // flow_receive.cc
   [[nodiscard]] bool sensible(const PacketHeader& header) const noexcept;
+  void note_number(const Arrival& arrival) noexcept;
   [[nodiscard]] bool tells_nothing_new(const PacketHeader& header) noexcept;
   void take_acknowledgement(const Arrival& arrival, TimePoint now);
   void acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap);

@@ -60,10 +60,31 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
     ++marked_;
     ++statistics_.marked;
   }
-  if (numbers_.empty() || header.number > numbers_.largest()) largest_came_ = arrival.at;
-  numbers_.note(header.number);
+  note_number(arrival);
   if (asks) note_arrival(arrival, in_sequence, now);
   return true;
+}
+
+bool Flow::expects(const Arrival& arrival) const noexcept {
+  const PacketHeader& header = arrival.header;
+  const std::uint64_t begin = stream_.received();
+  return settings_.whole_frames && open_ && header.flags == packet_flags::kAcks && !arrival.marked &&
+         !numbers_.empty() && header.number == numbers_.largest() + 1 &&
+         header.offset == static_cast<std::uint32_t>(begin) && stream_.straight() && !peer_end_ &&
+         begin + arrival.payload.size() <= credit_given_ && sensible(header);
+}
+
+void Flow::take_expected(const Arrival& arrival, TimePoint now) {
+  last_heard_ = waiting_since_ = now;
+  take_acknowledgement(arrival, now);
+  stream_.pass(arrival.payload.size());
+  note_number(arrival);
+  note_arrival(arrival, true, now);
+}
+
+void Flow::note_number(const Arrival& arrival) noexcept {
+  if (numbers_.empty() || arrival.header.number > numbers_.largest()) largest_came_ = arrival.at;
+  numbers_.note(arrival.header.number);
 }
 
 void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now) {
