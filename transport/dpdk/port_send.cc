@@ -34,7 +34,7 @@ std::size_t place_of(const packet::PacketAddress& to) noexcept {
 
 }  // namespace
 
-bool DpdkPort::make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation) {
+[[gnu::noinline]] bool DpdkPort::make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation) {
   ethernet::Host& host = device_->host();
   const auto source = host.source_for(to.ip);
   const auto next_hop = host.next_hop(to.ip);
@@ -147,12 +147,12 @@ bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> 
 
 bool DpdkPort::send_frame(const packet::PacketAddress& to, const packet::FrameDatagram& frame) {
   const auto write = [&frame](std::byte* at, bool sums) -> ethernet::PartialSum {
-    std::memcpy(at + frame.packet_header.size(), frame.frame_header.data(), kFrameHeaderBytes);
+    std::memcpy(at + packet::kPacketHeaderBytes, frame.frame_header.data(), kFrameHeaderBytes);
     if (sums) return ethernet::copy_and_sum_words(at, frame.packet_header) + frame.frame_header_sum;
-    std::memcpy(at, frame.packet_header.data(), frame.packet_header.size());
+    std::memcpy(at, frame.packet_header.data(), packet::kPacketHeaderBytes);
     return 0;
   };
-  return send_parts(to, frame.packet_header.size() + kFrameHeaderBytes, write, frame.payload, frame.payload_place);
+  return send_parts(to, packet::kPacketHeaderBytes + kFrameHeaderBytes, write, frame.payload, frame.payload_place);
 }
 
 bool DpdkPort::has_room() noexcept {

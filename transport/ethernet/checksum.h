@@ -35,6 +35,21 @@ using PartialSum = std::uint64_t;
   }
   return i == from.size() ? low + high : low + high + copy_and_sum(to + i, from.subspan(i));
 }
+/// The same for a length that the compiler knows.
+template <std::size_t kBytes>
+[[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte, kBytes> from) noexcept {
+  static_assert(kBytes % sizeof(std::uint64_t) == 0);
+  PartialSum sum = 0;
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kBytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from.data() + i, sizeof word);
+    asm("" : "+r"(word));
+    std::memcpy(to + i, &word, sizeof word);
+    sum += (word & 0xFFFFFFFFU) + (word >> 32U);
+  }
+  return sum;
+}
 /// `sum` as that of bytes which stand at an odd place.
 [[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
 /// What UDP and ICMPv6 cover besides their own bytes.

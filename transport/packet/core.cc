@@ -130,38 +130,14 @@ PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
   return at != by_peer_.end() ? find(at->second) : nullptr;
 }
 
-namespace {
-
-/// Of a frame's header, which was written just now: in no larger pieces than it was written in.
-bool same_header(const std::byte* a, const std::byte* b) noexcept {
-  using Piece [[gnu::vector_size(16)]] = std::uint64_t;
-  Piece differs{};
-  for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
-    Piece of_a;
-    Piece of_b;
-    std::memcpy(&of_a, a + i, sizeof of_a);
-    std::memcpy(&of_b, b + i, sizeof of_b);
-    differs |= of_a ^ of_b;
-  }
-  return (differs[0] | differs[1]) == 0;
-}
-
-}  // namespace
-
-const PacketCore::Ending& PacketCore::ending_of(std::span<const std::byte> head, std::span<const std::byte> payload,
-                                                std::size_t place) noexcept {
-  KnownEnding& known = endings_[place];
-  const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
-                    known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
-  if (!same) {
-    known.data = payload.data();
-    known.bytes = payload.size();
-    known.turn = transmits_;
-    known.framed = !head.empty();
-    if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
-    known.ending = {.suffix = Crc32cSuffix::of(head, payload), .head_sum = ethernet::partial_sum(head)};
-  }
-  return known.ending;
+void PacketCore::find_ending(KnownEnding& known, std::span<const std::byte> head,
+                             std::span<const std::byte> payload) noexcept {
+  known.data = payload.data();
+  known.bytes = payload.size();
+  known.turn = transmits_;
+  known.framed = !head.empty();
+  if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
+  known.ending = {.suffix = Crc32cSuffix::of(head, payload), .head_sum = ethernet::partial_sum(head)};
 }
 
 std::size_t PacketCore::window_share() const noexcept {

@@ -163,7 +163,6 @@ class Flow {
   struct Told {  // what a packet says of our stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
-    friend bool operator==(const Told&, const Told&) = default;
   };
   std::optional<Told> told_last_;             // by the latest packet that said something
   std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,

@@ -100,9 +100,12 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
 /// As of most packets that were sent together. What follows from time alone is left to on_time().
 bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
   if ((header.flags & packet_flags::kAcks) == 0) return false;
-  const Told told{header.bitmap, header.received, header.credit, header.largest, header.marked};
-  if (told_last_ == told) return true;
-  told_last_ = told;
+  if (told_last_ && told_last_->bitmap == header.bitmap && told_last_->received == header.received &&
+      told_last_->credit == header.credit && told_last_->largest == header.largest &&
+      told_last_->marked == header.marked) {
+    return true;
+  }
+  told_last_ = {header.bitmap, header.received, header.credit, header.largest, header.marked};
   return false;
 }
 

@@ -41,10 +41,13 @@ struct ReceivedPacket {
 /// Of a send()'s header, at most.
 inline constexpr std::size_t kPortHeaderBytesMax = 1024;
 
+/// Of a packet's own header.
+inline constexpr std::size_t kPacketHeaderBytes = 64;
+
 /// A datagram that is a whole frame. All but its own header may go to others, too, so what is found out about that is
 /// told besides.
 struct FrameDatagram {
-  std::span<const std::byte> packet_header;  // copied, as what follows; in words of 64 bits
+  std::span<const std::byte, kPacketHeaderBytes> packet_header;  // copied, as what follows; was written in words
   std::span<const std::byte, kFrameHeaderBytes> frame_header;
   std::span<const std::byte> payload;  // lent until flush(), as in send()
   std::uint64_t frame_header_sum = 0;  // as udp_besides

@@ -9,8 +9,6 @@ namespace {
 
 /// A copy buffer larger than this is not kept for the next control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
-/// Payloads up to so long are copied into the packet with their header, and more frames may follow.
-constexpr std::size_t kSmallBytes = 256;
 
 }  // namespace
 
@@ -94,16 +92,6 @@ SendStream::Piece SendStream::piece(std::uint64_t offset, std::size_t bytes_max,
     piece.copied += bytes;
   }
   return piece;
-}
-
-std::optional<WholeFrame> SendStream::whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
-  const std::uint64_t number = last_piece_ + 1;
-  if (number < done_ || number >= tail_) return std::nullopt;
-  const Frame& frame = at(number);
-  const bool alone = frame.begin == offset && frame.payload_bytes > kSmallBytes;
-  if (!alone || kFrameHeaderBytes + frame.payload_bytes > bytes_max) return std::nullopt;
-  last_piece_ = number;
-  return WholeFrame{frame.header, {frame.payload, frame.payload_bytes}};
 }
 
 std::size_t SendStream::acknowledge(std::uint64_t to) noexcept {
