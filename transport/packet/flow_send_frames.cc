@@ -17,7 +17,7 @@ bool PacketSink::send_frame(const DataHeader& header, const WholeFrame& frame) {
 
 /// No packet has to go before new ones, none of them is the stream's last, and all look alike.
 bool Flow::sends_plainly() const noexcept {
-  return settings_.whole_frames && lost_.empty() && probes_wanted_ == 0 && !finishing_ && congestion_.window() >= 1 &&
+  return settings_.short_ways && lost_.empty() && probes_wanted_ == 0 && !finishing_ && congestion_.window() >= 1 &&
          head_bytes_ == kPacketHeaderBytes;
 }
 
@@ -40,6 +40,7 @@ std::size_t Flow::send_frames(PacketSink& sink, std::size_t packets_max, TimePoi
   if (count == 0) return 0;
   window_limited_ = false;
   note_told();
+  statistics_.short_sent += count;
   return count;
 }
 
