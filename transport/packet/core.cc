@@ -162,7 +162,7 @@ void PacketCore::make_touched(PacketConnection& connection) {
 
 void PacketCore::make_dirty(PacketConnection& connection) {
   if (std::exchange(connection.dirty, true)) return;
-  dirty_.push_back(connection.shared_from_this());
+  dirty_.push_back(&connection);
 }
 
 void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
@@ -186,7 +186,6 @@ std::size_t PacketCore::poll(Duration wait) {
   } else {
     turn();
   }
-  attended_ = time_();
   return callbacks_;
 }
 
@@ -280,7 +279,7 @@ void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
   ++transmits_;
   dirty_now_.swap(dirty_);
-  for (const ConnectionPtr& connection : dirty_now_) {
+  for (PacketConnection* const connection : dirty_now_) {
     connection->dirty = false;
     connection->transmit_turn();
   }

@@ -179,7 +179,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   DeadlineHeap deadlines_;
   SpinEstimate spin_estimate_;
   std::vector<ConnectionPtr> due_, due_now_;
-  std::vector<ConnectionPtr> dirty_, dirty_now_;
+  std::vector<PacketConnection*> dirty_, dirty_now_;  // one that departs stays until the turn has transmitted
   std::vector<ReceivedPacket> burst_;
   std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
   std::size_t sealed_used_ = 0;

@@ -68,10 +68,9 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
 bool Flow::expects(const Arrival& arrival) const noexcept {
   const PacketHeader& header = arrival.header;
   const std::uint64_t begin = stream_.received();
-  return settings_.short_ways && open_ && header.flags == packet_flags::kAcks && !arrival.marked &&
-         !numbers_.empty() && header.number == numbers_.largest() + 1 &&
-         header.offset == static_cast<std::uint32_t>(begin) && stream_.straight() && !peer_end_ &&
-         begin + arrival.payload.size() <= credit_given_ && sensible(header);
+  return settings_.short_ways && open_ && header.flags == packet_flags::kAcks && !arrival.marked && !numbers_.empty() &&
+         header.number == numbers_.largest() + 1 && header.offset == static_cast<std::uint32_t>(begin) &&
+         stream_.straight() && !peer_end_ && begin + arrival.payload.size() <= credit_given_ && sensible(header);
 }
 
 void Flow::take_expected(const Arrival& arrival, TimePoint now) {
@@ -187,6 +186,7 @@ void Flow::acknowledge_number(std::uint64_t number) {
 void Flow::acknowledge_below(std::uint64_t received) {
   statistics_.frames_sent += frames_.acknowledge(received);
   if (finish_sent_ && received == frames_.end() + 1) finish_acknowledged_ = true;
+  sent_.trim_gone();
   for (std::uint64_t number = sent_.base(); SentPacket* packet = sent_.find(number); ++number) {
     if (packet->state == SentPacket::State::gone) continue;
     if (packet->end() > received) break;

@@ -5,6 +5,7 @@
 //
 // Threads: a port belongs to one thread. wake() alone may be called from anywhere.
 #include <array>
+#include <bit>
 #include <chrono>
 #include <compare>
 #include <cstddef>
@@ -21,6 +22,12 @@ struct PacketAddress {
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;
   friend auto operator<=>(const PacketAddress&, const PacketAddress&) = default;
+  /// In words: the compiler calls memcmp() for an array.
+  friend bool operator==(const PacketAddress& a, const PacketAddress& b) noexcept {
+    const auto [a_low, a_high] = std::bit_cast<std::array<std::uint64_t, 2>>(a.ip);
+    const auto [b_low, b_high] = std::bit_cast<std::array<std::uint64_t, 2>>(b.ip);
+    return ((a_low ^ b_low) | (a_high ^ b_high)) == 0 && a.port == b.port;
+  }
 };
 
 /// One datagram that has come. `bytes` is what UDP carries; it may be written to (decryption in place).
