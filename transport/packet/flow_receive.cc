@@ -68,9 +68,10 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
 bool Flow::expects(const Arrival& arrival) const noexcept {
   const PacketHeader& header = arrival.header;
   const std::uint64_t begin = stream_.received();
-  return settings_.short_ways && open_ && header.flags == packet_flags::kAcks && !arrival.marked && !numbers_.empty() &&
-         header.number == numbers_.largest() + 1 && header.offset == static_cast<std::uint32_t>(begin) &&
-         stream_.straight() && !peer_end_ && begin + arrival.payload.size() <= credit_given_ && sensible(header);
+  return settings_.short_ways && open_ && !arrival.payload.empty() && header.flags == packet_flags::kAcks &&
+         !arrival.marked && !numbers_.empty() && header.number == numbers_.largest() + 1 &&
+         header.offset == static_cast<std::uint32_t>(begin) && stream_.straight() && !peer_end_ &&
+         begin + arrival.payload.size() <= credit_given_ && sensible(header);
 }
 
 void Flow::take_expected(const Arrival& arrival, TimePoint now) {
