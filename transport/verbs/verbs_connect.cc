@@ -19,14 +19,22 @@ std::string text_of(int error) {
 }
 
 /// Of a refusal, as InfiniBand numbers them; iWARP's are errno values below zero.
-std::string refusal(int status) {
-  switch (status) {
+std::string refusal(const Notice& notice) {
+  if (notice.status == 28 && notice.data_bytes > 0) {
+    const auto reason = static_cast<Refusal>(notice.data[0]);
+    if (reason == Refusal::unproved)
+      return "it was refused: the connection does not prove that it belongs to the group that it names";
+    if (reason == Refusal::no_secret)
+      return "it was refused: the aggregator there shares no secret with the manager yet";
+  }
+  switch (notice.status) {
     case 8:
       return "nobody listens there";
     case 28:
       return "it was refused";
     default:
-      return status < 0 ? text_of(-status) : "it was refused with reason " + std::to_string(status);
+      return notice.status < 0 ? text_of(-notice.status)
+                               : "it was refused with reason " + std::to_string(notice.status);
   }
 }
 
@@ -156,9 +164,11 @@ Status VerbsConnection::start_resolving(const Route& route) {
 
 Greeting VerbsConnection::greeting() const {
   Greeting ours;
-  ours.receive_depth = std::clamp(core_.settings().receive_depth, kDepthMin, kDepthMax);
-  ours.message_bytes = static_cast<std::uint32_t>(message_bytes_for(
-      std::clamp<std::uint32_t>(core_.settings().eager_bytes, sizeof(RemotePayload), kEagerBytesMax)));
+  ours.receive_depth = static_cast<std::uint8_t>(std::clamp(core_.settings().receive_depth, kDepthMin, kDepthMax));
+  ours.message_eighths =
+      static_cast<std::uint16_t>(message_bytes_for(std::clamp<std::uint32_t>(core_.settings().eager_bytes,
+                                                                             sizeof(RemotePayload), kEagerBytesMax)) /
+                                 8);
   return ours;
 }
 
@@ -191,6 +201,8 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
                                  .sends = sends,
                                  .receives = depth_,
                                  .inline_bytes = core_.settings().inline_bytes,
+                                 .reads_asked = static_cast<std::uint8_t>(reads_max_),
+                                 .reads_answered = static_cast<std::uint8_t>(device_->reads_max()),
                                  .extended = core_.settings().extended_posting,
                                  .extended_gathers = !device_->is_software_roce()};
   inline_bytes_ = core_.settings().inline_bytes;
@@ -198,7 +210,7 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   for (std::uint32_t i = 0; i < count; ++i) {
     QueuePair pair;
     pair.index = i;
-    if (auto ok = i == 0 ? pair.make_first(*id_, wanted) : pair.make_further(wanted); !ok) {
+    if (auto ok = made_by_manager() ? pair.make_of_manager(*id_, wanted) : pair.make(wanted); !ok) {
       return fail(Errc::exhausted, "RDMA device " + device_->name() + " makes " + ok.error().message);
     }
     inline_bytes_ = std::min(inline_bytes_, pair.inline_bytes());
@@ -209,9 +221,12 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   windows_.open(*domain_->get(), device_->windows(), core_.statistics);
   for (Window& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
   places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
-  auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes, depth_, ours.message_bytes);
+  auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes(), depth_, ours.message_bytes());
   if (!rings) return std::unexpected(rings.error());
   rings_ = std::move(*rings);
+  if (!made_by_manager()) {
+    if (auto ok = pairs_.front().prepare(*id_, core_.settings().path); !ok) return ok;
+  }
   post_first_receives(pairs_.front());
   return {};
 }
@@ -222,8 +237,9 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
   parameters.private_data_len = sizeof ours;
   parameters.responder_resources = static_cast<std::uint8_t>(device_->reads_max());
   parameters.initiator_depth = static_cast<std::uint8_t>(reads_max_);
-  parameters.retry_count = std::min<std::uint8_t>(core_.settings().retry_count, 7);
-  parameters.rnr_retry_count = std::min<std::uint8_t>(core_.settings().rnr_retry_count, 7);
+  parameters.retry_count = std::min<std::uint8_t>(core_.settings().path.retry_count, 7);
+  parameters.rnr_retry_count = std::min<std::uint8_t>(core_.settings().path.rnr_retry_count, 7);
+  parameters.qp_num = pairs_.front().get()->qp_num;
   return parameters;
 }
 
@@ -232,16 +248,27 @@ void VerbsConnection::set_up_sending(const Greeting& theirs) {
   const Greeting ours = greeting();
   peer_depth_ =
       std::min(theirs.receive_depth, ours.receive_depth);  // of ours, because the send ring has so many places
-  message_bytes_ = std::min(theirs.message_bytes, ours.message_bytes);
+  message_bytes_ = std::min(theirs.message_bytes(), ours.message_bytes());
 }
 
 Status VerbsConnection::start_connecting() {
-  if (const auto* first = queue_.first()) claimed_group_ = first->header.group;
+  std::optional<LinkKeys::Link> link;
+  const auto* const first = queue_.first();
+  if (first != nullptr) claimed_group_ = first->header.group;
+  if (const auto& keys = core_.settings().keys)
+    link = first == nullptr ? keys->to_connect(0, 0, 0)
+                            : keys->to_connect(first->header.group, first->header.epoch, first->header.lane);
   if (auto ok = make_queue_pairs(claimed_group_, pairs_wanted()); !ok) return ok;
   first_packet_ = new_first_packet();
   Greeting ours = greeting_with_pairs();
   ours.group = claimed_group_;
-  if (const auto* first = queue_.first()) ours.lane = first->header.lane;
+  if (first != nullptr) ours.lane = static_cast<std::uint8_t>(first->header.lane);
+  if (link) {
+    ours.epoch = link->link.name.epoch;
+    ours.child = link->link.name.child;
+    ours.proof = proof_of_request(link->secret, ours, *rdma_get_local_addr(id_.get()));
+    proved_by_ = Proved{link->secret, ours.proof};
+  }
   rdma_conn_param wanted = parameters(ours);
   if (rdma_connect(id_.get(), &wanted) != 0) return fail(Errc::unreachable, text_of(errno));
   return {};
@@ -257,13 +284,17 @@ void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::ui
   claimed_group_ = theirs.group;
   claimed_by_peer_ = true;
   set_timer(Clock::now() + kAcceptLimit);
-  const auto offered = static_cast<std::uint32_t>(std::ranges::count_if(theirs.further, [](auto n) { return n != 0; }));
+  const auto offered = static_cast<std::uint32_t>(
+      std::ranges::count_if(theirs.further, [](const auto& number) { return value_of(number) != 0; }));
   auto ok = make_queue_pairs(claimed_group_, std::min(pairs_wanted(), offered + 1));
   first_packet_ = new_first_packet();
   if (ok) ok = join_pairs(theirs);
   if (ok) {
     set_up_sending(theirs);
-    const Greeting ours = greeting_with_pairs();
+    Greeting ours = greeting_with_pairs();
+    const auto& keys = core_.settings().keys;
+    if (const auto secret = keys ? keys->of(claim_of(theirs)) : std::nullopt)
+      ours.proof = proof_of_answer(*secret, ours, theirs.proof);
     rdma_conn_param answer = parameters(ours);
     answer.responder_resources = std::min<std::uint8_t>(reads, static_cast<std::uint8_t>(device_->reads_max()));
     if (rdma_accept(id_.get(), &answer) == 0) return;
@@ -277,11 +308,10 @@ void VerbsConnection::notice(const Notice& notice) {
   const ConnectionPtr alive = self();
   switch (notice.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED: {
-      const VerbsSettings& settings = core_.settings();
-      std::uint8_t value = settings.traffic_class;
-      if (value != 0) rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, sizeof value);
-      value = settings.ack_timeout;
-      if (value != 0) rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value, sizeof value);
+      // The path that is looked for depends on it.
+      std::uint8_t traffic_class = core_.settings().path.traffic_class;
+      if (traffic_class != 0)
+        rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof traffic_class);
       if (rdma_resolve_route(id_.get(), 2000) != 0) connect_failed("there is no route: " + text_of(errno));
       return;
     }
@@ -289,18 +319,16 @@ void VerbsConnection::notice(const Notice& notice) {
       if (auto ok = start_connecting(); !ok)
         broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
       return;
-    case RDMA_CM_EVENT_ESTABLISHED: {
-      Greeting theirs;
-      if (state_ == State::connecting) {
-        if (!read_greeting({notice.data.data(), notice.data_bytes}, theirs)) {
-          return broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
-        }
-        set_up_sending(theirs);
-        if (auto ok = join_pairs(theirs); !ok)
-          return broken({Errc::io, "cannot connect to " + peer_ + ": " + ok.error().message + "."});
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // of a queue pair that is ours; the manager's is ESTABLISHED at once
+      if (state_ == State::connecting && join(notice)) {
+        if (rdma_establish(id_.get()) != 0)
+          return broken({Errc::io, "cannot connect to " + peer_ + ": " + text_of(errno) + "."});
+        opened();
       }
-      return opened();
-    }
+      return;
+    case RDMA_CM_EVENT_ESTABLISHED:
+      if (state_ != State::connecting || join(notice)) opened();
+      return;
     case RDMA_CM_EVENT_ADDR_ERROR:
       return connect_failed("no RDMA device leads there: " + text_of(-notice.status));
     case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -309,7 +337,7 @@ void VerbsConnection::notice(const Notice& notice) {
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_REJECTED: {
       if (state_ != State::connecting) return broken({Errc::peer_gone, peer_ + " gave up connecting."});
-      const std::string why = notice.event == RDMA_CM_EVENT_REJECTED ? refusal(notice.status) : "no answer";
+      const std::string why = notice.event == RDMA_CM_EVENT_REJECTED ? refusal(notice) : "no answer";
       return broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + why + "."});
     }
     case RDMA_CM_EVENT_DISCONNECTED:
@@ -321,6 +349,25 @@ void VerbsConnection::notice(const Notice& notice) {
     default:
       return;  // of addresses that changed, and of the end of what is closed already
   }
+}
+
+/// What the other side has answered. False: the connection is broken.
+bool VerbsConnection::join(const Notice& answer) {
+  Greeting theirs;
+  if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {
+    broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
+    return false;
+  }
+  if (proved_by_ && !same_proof(theirs.proof, proof_of_answer(proved_by_->secret, theirs, proved_by_->proof))) {
+    broken({Errc::denied, "what answers at " + peer_ + " does not know the secret that it should."});
+    return false;
+  }
+  set_up_sending(theirs);
+  if (auto ok = join_pairs(theirs); !ok) {
+    broken({Errc::io, "cannot connect to " + peer_ + ": " + ok.error().message + "."});
+    return false;
+  }
+  return true;
 }
 
 void VerbsConnection::opened() {

@@ -38,7 +38,7 @@ RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t grou
     return;
   if (!wait_event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, 5000) != 0) return;
   if (!wait_event(RDMA_CM_EVENT_ROUTE_RESOLVED) || !set_up_queue_pair()) return;
-  Greeting greeting{.receive_depth = kDepth, .message_bytes = kMessageBytes, .group = group};
+  Greeting greeting{.group = group, .message_eighths = kMessageBytes / 8, .receive_depth = kDepth};
   rdma_conn_param wanted{};
   wanted.private_data = &greeting;
   wanted.private_data_len = sizeof greeting;

@@ -13,8 +13,10 @@
 // have no key that a peer could use. Devices without such windows: every connection has a protection domain of its own,
 // and each of those is registered by itself, for as long as the window would be.
 //
-// A connection claims a group before its first frame comes, and the first frame must repeat it; connections of the same
-// group share a protection domain, because their memory is the same: a group's. One that claims none has its own.
+// A connection claims a place (group, epoch, lane and child) before its first frame comes, and proves the claim in the
+// connection manager's private data: whoever has not the place's secret is refused before there is a queue pair, and so
+// is an answer without it. The first frame must repeat the group; connections of the same group share a protection
+// domain, because their memory is the same: a group's. One that claims none (ranks among themselves) has its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -28,12 +30,16 @@
 #include "tributary/transport/channel.h"
 #include "tributary/transport/device_memory.h"
 #include "tributary/transport/rails.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::transport {
 
 class VerbsCore;
 
 struct VerbsSettings {
+  // What connections are proved by: without the secret of the place that it claims, none gets a queue pair. nullptr:
+  // anybody connects, and what it may do is its user's to find out.
+  std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
   std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 64
@@ -58,17 +64,16 @@ struct VerbsSettings {
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
   std::size_t registrations_idle_bytes = 0;
+  // Other memory of the processor's is registered on demand (ODP), where the device can: nothing is pinned, and what
+  // was registered once serves again. The first access to a page costs a fault in the device.
+  bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
                                                       // others, but only while most waits are over by then; 0: never
   Duration keepalive = std::chrono::seconds(10);  // of silence, until the peer's device is asked whether it lives; 0:
                                                   // never, so that a host that vanishes is noticed by what one sends
-  std::uint8_t traffic_class = 0;                 // DSCP and ECN bits of RoCE packets; 0: the system's
-  std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
-  std::uint8_t retry_count = 6;      // packets sent again before the peer counts as gone; at most 7, which some take
-                                     // for "for ever" (Linux's rdma_rxe)
-  std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
-  std::string bind_address;          // numeric: source of connect(), and where listen() listens for an empty host
+  RdmaPath path;
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
   // is behind an address (any more), the next one's turn comes.
@@ -86,11 +91,13 @@ struct VerbsStatistics {
   std::uint64_t posts = 0;            // lists of work requests handed to the device
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;          // because of connections_max
-  std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
-  std::uint64_t queue_pairs_extended = 0;  // made, of those that are posted to by ibv_wr_*
-  std::uint64_t registrations = 0;         // made
-  std::uint64_t registration_hits = 0;     // found
+  std::uint64_t refused_full = 0;             // because of connections_max
+  std::uint64_t refused_unproved = 0;         // they did not prove what they claimed
+  std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
+  std::uint64_t queue_pairs_extended = 0;     // made, of those that are posted to by ibv_wr_*
+  std::uint64_t registrations = 0;            // made
+  std::uint64_t registrations_on_demand = 0;  // of them
+  std::uint64_t registration_hits = 0;        // found
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;
