@@ -47,7 +47,8 @@ void warn_about_memory(std::uint64_t memory) {
 Daemon::Daemon(const Settings& settings)
     : settings_(settings),
       link_keys_(std::make_shared<transport::LinkKeys>(
-          parse_packet_security(settings.packet_security).value_or(PacketSecurity::encrypt))),
+          parse_packet_security(settings.packet_security).value_or(PacketSecurity::encrypt),
+          settings.transport == "verbs")),
       budget_(settings.memory) {
   link_keys_->set_derive([this](const LinkName& name) -> std::optional<LinkSecret> {
     const auto key = keys_.current();
@@ -153,6 +154,7 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   verbs.busy_poll = settings_.busy_poll;
   verbs.queue_pairs = settings_.rdma_queue_pairs;
   verbs.path = settings_.rdma_path;
+  verbs.keys = link_keys_;
   verbs.rails = rails_;
   if (!rails_.empty()) return verbs;
   for (const Endpoint& place : settings_.listen) {
@@ -236,7 +238,8 @@ Result<VerifiedJoin> Daemon::verify(std::span<const std::byte> join) const {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   auto verified =
       verify_join(key->verifier, key->name, join, std::chrono::duration_cast<std::chrono::seconds>(now).count());
-  if (verified && verified->claims.security != PacketSecurity::off && !verified->parent_tokens.empty()) {
+  const bool sealed = verified && verified->claims.security != PacketSecurity::off;
+  if (verified && (sealed || link_keys_->wanted()) && !verified->parent_tokens.empty()) {
     if (!key->shared) return fail(Errc::denied, "aggregator " + settings_.name + " shares no secret with its manager");
     if (auto ok = add_parent_link(*verified, *key->shared); !ok) return std::unexpected(ok.error());
   }

@@ -106,6 +106,8 @@ constexpr std::array kVerbsCounters = {
                 &transport::VerbsStatistics::queue_pairs_extended},
     VerbsFigure{"rdma_refused_full_total", "Connections beyond connections_max.",
                 &transport::VerbsStatistics::refused_full},
+    VerbsFigure{"rdma_refused_unproved_total", "Connections that did not prove the group that they named.",
+                &transport::VerbsStatistics::refused_unproved},
     VerbsFigure{"rdma_registrations_total", "Memory registered with a device.",
                 &transport::VerbsStatistics::registrations},
     VerbsFigure{"rdma_registration_hits_total", "Memory that was registered already.",

@@ -45,7 +45,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     settings.tcp.user_timeout = {};
     return std::make_unique<transport::NearTransport>(settings);
   }
-  return transport::VerbsTransport::create({.queue_pairs = rdma.queue_pairs,
+  return transport::VerbsTransport::create({.keys = std::move(keys),
+                                            .queue_pairs = rdma.queue_pairs,
                                             .on_demand = rdma.on_demand,
                                             .busy_poll = rdma.busy_poll,
                                             .path = rdma.path,
@@ -60,7 +61,7 @@ Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& n
                                       ", which has no packets of ours: set TRIBUTARY_TRANSPORT=udp, or "
                                       "TRIBUTARY_PACKET_SECURITY=off");
   }
-  return std::make_shared<transport::LinkKeys>(security);
+  return std::make_shared<transport::LinkKeys>(security, name == "verbs");
 }
 
 }  // namespace tributary::client

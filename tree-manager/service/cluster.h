@@ -83,7 +83,7 @@ struct GroupSpec {
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string exchange_key{};  // the ranks', base64; with packet_security alone
+  std::string exchange_key{};  // the ranks', base64; empty: places get no secrets
 };
 
 struct GroupGrant {

@@ -62,9 +62,8 @@ Status Cluster::check(const GroupSpec& spec) const {
     return bad("segment_bytes is " + std::to_string(segment) + ", not a multiple of 64 from " +
                std::to_string(kSegmentBytesMin) + " to " + std::to_string(kSegmentBytesMax));
   }
-  if (spec.packet_security != PacketSecurity::off) {
-    if (auto ok = check_exchange_key(exchange_, spec.exchange_key, false); !ok) return ok;
-  }
+  const bool in_clear = spec.packet_security == PacketSecurity::off;
+  if (auto ok = check_exchange_key(exchange_, spec.exchange_key, in_clear); !ok) return ok;
   if (spec.levels > kTreeLevelsMax)
     return bad("levels is " + std::to_string(spec.levels) + ", not 1 to " + std::to_string(kTreeLevelsMax));
   return {};
@@ -96,7 +95,7 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .failed = {},
           .created_at = clock_.unix_seconds(),
           .packet_security = spec.packet_security,
-          .exchange_key = spec.packet_security == PacketSecurity::off ? std::string{} : spec.exchange_key};
+          .exchange_key = spec.exchange_key};
 }
 
 std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
@@ -154,7 +153,7 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
 
 /// Takes the lock for the aggregators' keys alone: agreeing on secrets takes some 50 us each.
 Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group) const {
-  if (group.packet_security == PacketSecurity::off) return {};
+  if (group.exchange_key.empty()) return {};
   std::map<std::string, std::string> keys;
   {
     const std::lock_guard lock(mutex_);

@@ -47,8 +47,10 @@ class LaneIssuer {
 
   /// Puts in the secret of the place that the claims are for, masked for who holds the token.
   Status seal(TokenClaims& claims, const SharedSecret* of_holder) const {
-    if (claims.security == PacketSecurity::off) return {};
+    if (terms_.exchange_key == ExchangePublicKey{}) return {};
     const auto verifier = terms_.of_aggregators.find(claims.aggregator);
+    const bool in_clear = claims.security == PacketSecurity::off;
+    if (in_clear && (verifier == terms_.of_aggregators.end() || of_holder == nullptr)) return {};
     if (verifier == terms_.of_aggregators.end() || of_holder == nullptr) {
       return fail(Errc::retry,
                   "an aggregator of the group's trees has registered without an exchange key, so packets "

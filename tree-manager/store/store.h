@@ -55,7 +55,7 @@ struct GroupRecord {
   std::vector<FailedAggregator> failed;
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string exchange_key{};  // the ranks', base64; with packet_security alone
+  std::string exchange_key{};  // the ranks', base64; empty: places have no secrets
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

@@ -123,8 +123,9 @@ json to_json(const GroupRequest& r) {
   if (r.levels != 0) body["levels"] = r.levels;
   if (r.packet_security != PacketSecurity::off) {
     body["packet_security"] = std::string(to_string(r.packet_security));
-    body["exchange_key"] = to_base64(r.exchange_key);
   }
+  if (r.packet_security != PacketSecurity::off || r.exchange_key != ExchangePublicKey{})
+    body["exchange_key"] = to_base64(r.exchange_key);
   return body;
 }
 

@@ -13,8 +13,10 @@
 // have no key that a peer could use. Devices without such windows: every connection has a protection domain of its own,
 // and each of those is registered by itself, for as long as the window would be.
 //
-// A connection claims a group before its first frame comes, and the first frame must repeat it; connections of the same
-// group share a protection domain, because their memory is the same: a group's. One that claims none has its own.
+// A connection claims a place (group, epoch, lane and child) before its first frame comes, and proves the claim in the
+// connection manager's private data: whoever has not the place's secret is refused before there is a queue pair, and so
+// is an answer without it. The first frame must repeat the group; connections of the same group share a protection
+// domain, because their memory is the same: a group's. One that claims none (ranks among themselves) has its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -35,6 +37,9 @@ namespace tributary::transport {
 class VerbsCore;
 
 struct VerbsSettings {
+  // What connections are proved by: without the secret of the place that it claims, none gets a queue pair. nullptr:
+  // anybody connects, and what it may do is its user's to find out.
+  std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
   std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 64
@@ -88,6 +93,7 @@ struct VerbsStatistics {
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;             // because of connections_max
+  std::uint64_t refused_unproved = 0;         // they did not prove what they claimed
   std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
   std::uint64_t queue_pairs_extended = 0;     // made, of those that are posted to by ibv_wr_*
   std::uint64_t registrations = 0;            // made

@@ -67,7 +67,7 @@ struct GroupRequest {
   std::uint32_t window = 0;         // segments; 0: the manager's default
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};  // the ranks', with packet_security alone
+  ExchangePublicKey exchange_key{};  // the ranks'; with packet_security, or for proofs alone; else zeros
   std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
 };
 
