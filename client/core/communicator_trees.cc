@@ -91,9 +91,10 @@ void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
   trees->failed = true;
   const bool ready = trees->ready == trees->lanes.size();
   if (trees == trees_.get()) lost_at_ = now_;
+  const bool had_first_way = !first_way_gone_;
   check_first_way();  // before rank 0 hears of the rest
-  // Whoever has no device cannot tell what became of an aggregator.
-  const bool blind = !may_reach_trees();
+  // Whose own device goes cannot tell what became of an aggregator.
+  const bool blind = (had_first_way && first_way_gone_) || !may_reach_trees();
   tell_rank_0({.type = ready ? FrameType::lane_failed : FrameType::joined,
                .epoch = trees->generation,
                .body = encode(LaneFailure{blind ? "" : trees->lanes[lane]->failed_aggregator(), reason})});

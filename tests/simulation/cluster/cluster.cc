@@ -111,6 +111,7 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
 
 Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks,
                                          std::uint32_t lanes, const std::vector<std::string>&) {
+  ++plans;
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
     // Like the real one it learns of a death late: now and then it plans with a dead aggregator.

@@ -44,6 +44,7 @@ class SimManager {
   bool reachable = true;
   std::optional<std::uint32_t> levels;  // else drawn
   std::uint64_t next_group = 1;
+  std::uint64_t plans = 0;  // that were asked for
   std::map<std::uint64_t, std::uint32_t> epochs;
 
  private:

@@ -93,6 +93,24 @@ TEST(Devices, GoInLivesWithTreesAndWithout) {
   EXPECT_GT(failovers, 0U);
 }
 
+TEST(Devices, EndTheSearchForTreesWhereARankHasNone) {
+  Cluster cluster(settings_of(4, client::PathMode::automatic));
+  cluster.add_group(4, 2, {.calls = 2000, .count_max = 3000});
+  for (auto& rank : cluster.groups()[0]) rank->think_max = 4ms;
+  cluster.network().call_at(cluster.network().now() + 20ms, [&] { cluster.groups()[0][2]->lose_device(false); });
+  std::uint64_t plans_after_a_while = 0;
+  cluster.network().call_at(cluster.network().now() + 1s, [&] { plans_after_a_while = cluster.manager().plans; });
+  expect_right(cluster, "");
+  EXPECT_GT(plans_after_a_while, 0U);
+  EXPECT_EQ(cluster.manager().plans, plans_after_a_while);
+  for (auto& rank : cluster.groups()[0]) {
+    const auto info = rank->communicator().info();
+    EXPECT_GT(info.bytes_in_network, 0U);
+    EXPECT_EQ(info.failovers, 1U);
+    EXPECT_NE(info.reason.find("rank 2 has no way to aggregators"), std::string::npos) << info.reason;
+  }
+}
+
 // What is lost with a device is not taken for what is lost with a rank, and the other way round.
 TEST(Devices, GoAndThenARankIsKilledAndNamed) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -20,7 +20,7 @@ using transport::SimNetwork;
 constexpr std::uint32_t kRanks = 2;
 constexpr std::array<std::size_t, 7> kSizes{1, 4096, 0, 300'000, 64, 5000, 262'144};
 
-enum class Loss : std::uint8_t { cut, device_of_0, device_of_1, both_devices, silent_device_of_1 };
+enum class Loss : std::uint8_t { cut, device_of_0, device_of_1, both_devices, silent_device_of_1, unnoticed_by_1 };
 
 std::byte expected(std::uint32_t from, std::size_t message, std::size_t at) {
   return static_cast<std::byte>(from * 101 + message * 31 + at * 7 + at / 251);
@@ -56,8 +56,7 @@ class Talker {
   }
   [[nodiscard]] bool done() const { return sent_ == kSizes.size() && received_ == kSizes.size(); }
   [[nodiscard]] const std::optional<Error>& error() const { return communicator_->error(); }
-  [[nodiscard]] const std::string& host() const { return host_; }
-  TwoWays& ways() { return ways_; }
+  [[nodiscard]] bool connected() const { return communicator_->info().links > 0; }
   void lose_device(bool silent) { ways_.lose_device({device_of("rank0"), device_of("rank1")}, silent); }
 
  private:
@@ -135,6 +134,10 @@ void talk_and_lose(Loss loss, std::uint64_t after, std::uint32_t early_percent, 
     case Loss::silent_device_of_1:
       talkers[1].lose_device(loss == Loss::silent_device_of_1);
       break;
+    case Loss::unnoticed_by_1:  // who is the one to connect again
+      if (talkers[0].connected() && talkers[1].connected()) network.pause(device_of("rank1"));
+      network.cut(device_of("rank0"), device_of("rank1"));
+      break;
     case Loss::both_devices:
       talkers[0].lose_device(false);
       talkers[1].lose_device(false);
@@ -168,7 +171,8 @@ TEST_P(SecondWay, TakesOverAfterEveryEvent) {
 
 INSTANTIATE_TEST_SUITE_P(Losses, SecondWay,
                          testing::Combine(testing::Values(Loss::cut, Loss::device_of_0, Loss::device_of_1,
-                                                          Loss::both_devices, Loss::silent_device_of_1),
+                                                          Loss::both_devices, Loss::silent_device_of_1,
+                                                          Loss::unnoticed_by_1),
                                           testing::Values(0U, 50U, 100U)));
 
 // What a rank keeps of what it has sent is bounded by the acknowledgements, in one direction, too.

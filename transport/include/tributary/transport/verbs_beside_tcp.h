@@ -36,6 +36,9 @@ class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public 
     return verbs_->room_bytes(payloads, payload_bytes);
   }
 
+  /// Of the first way.
+  [[nodiscard]] VerbsStatistics statistics() const { return verbs_->statistics(); }
+
   [[nodiscard]] Transport& second_way() noexcept override { return *tcp_; }
   [[nodiscard]] std::uint32_t sent_early_bytes_max() const noexcept override { return sent_early_bytes_max_; }
   [[nodiscard]] Status first_way(const std::string& own_address) const override {
