@@ -35,14 +35,13 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   second_endpoints_.resize(two_ways_ != nullptr ? settings_.nranks : 0);
   hosts_.resize(settings_.nranks);
   host_tokens_.resize(settings_.nranks);
+  control_.resize(settings_.rank == 0 ? settings_.nranks : 1);
   if (auto ok = open_listeners(); !ok) return begin_failing(ok.error());
   if (settings_.rank == 0) {
-    control_.resize(settings_.nranks);
     hosts_[0] = settings_.host_id;
     if (settings_.nranks == 1) welcome_all();
     return;
   }
-  control_.resize(1);
   meet_rank_0();
 }
 

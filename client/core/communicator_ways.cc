@@ -34,8 +34,8 @@ PeerWays Communicator::ways() const {
 
 void Communicator::tell_second_way(const std::string& whose, const std::string& reason, bool device_gone) const {
   if (!on_second_way || finalize_sent_) return;  // those that leave break connections, too
-  on_second_way("tributary: rank " + std::to_string(settings_.rank) + " of " + std::to_string(settings_.nranks) +
-                    ": its connections to " + whose + " go over TCP from now on: " + reason,
+  on_second_way("tributary: rank " + std::to_string(known_as(settings_.rank)) + ": its connections to " + whose +
+                    " go over TCP from now on: " + reason,
                 device_gone);
 }
 

@@ -183,6 +183,7 @@ void HostLevel::meet_leaders() {
   between_->on_path_change = [this](const std::string&) {
     if (parts_.path_changed) parts_.path_changed();
   };
+  between_->on_second_way = parts_.second_way;
   between_->start([this](const Status& status) {
     if (!status || runner_) answer(status);
   });

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "verbs/device_watch.h"
 #include "verbs/verbs_connection.h"
@@ -138,12 +139,21 @@ bool VerbsCore::run_once() {
 bool VerbsCore::take_beside() {
   const bool told = beside_waits_->load(std::memory_order_acquire);
   if (!told && turns_beside_left_ == 0 && !beside_->has_work()) return false;
-  if (told) beside_waits_->store(false, std::memory_order_relaxed);
-  if (turns_beside_left_ > 0) --turns_beside_left_;
+  if (told) {
+    beside_waits_->store(false, std::memory_order_relaxed);
+    beside_armed_ = false;
+  }
   const std::size_t ran = beside_->poll(Duration::zero());
-  if (ran > 0) turns_beside_left_ = kTurnsBeside;
   callbacks_ += ran;
-  if (told) event_watch_->rearm(beside_number_, beside_descriptor_);  // what is left there tells once more
+  if (ran > 0) {
+    turns_beside_left_ = kTurnsBeside;
+  } else if (turns_beside_left_ > 0) {
+    --turns_beside_left_;
+  }
+  // Who is asked in every turn need not tell; a sleep is ended by its descriptor. What is left there tells then.
+  if (turns_beside_left_ == 0 && !std::exchange(beside_armed_, true)) {
+    event_watch_->rearm(beside_number_, beside_descriptor_);
+  }
   return told || ran > 0;
 }
 

@@ -134,6 +134,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   verbs::EventWatch::Flag beside_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t beside_number_ = 0;      // with event_watch_
   std::uint32_t turns_beside_left_ = 0;  // in which it is asked unasked
+  bool beside_armed_ = true;             // event_watch_ will set beside_waits_
   verbs::KeptRanges kept_;
   std::size_t kept_of_devices_ = 0;  // of them
   std::atomic<std::uint64_t> next_kept_{1};

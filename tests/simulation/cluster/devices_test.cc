@@ -111,6 +111,25 @@ TEST(Devices, EndTheSearchForTreesWhereARankHasNone) {
   }
 }
 
+// An aggregator is killed, ranks move results to each other, and a device goes while they do.
+TEST(Devices, GoWhileATreeIsBeingMended) {
+  std::uint64_t failovers = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Cluster cluster(settings_of(seed, client::PathMode::automatic));
+    cluster.manager().levels = 1;
+    cluster.add_group(4, 2, {.calls = 60, .count_max = 8000});
+    const auto at = cluster.network().now() + 3ms;
+    cluster.network().call_at(at, [&] {
+      for (auto& aggregator : cluster.aggregators()) aggregator->kill();
+    });
+    cluster.network().call_at(at + 3us * seed, [&] { cluster.groups()[0][seed % 4]->lose_device(seed % 8 >= 4); });
+    expect_right(cluster, "seed " + std::to_string(seed));
+    if (::testing::Test::HasFatalFailure()) return;
+    for (auto& rank : cluster.groups()[0]) failovers += rank->communicator().info().failovers;
+  }
+  EXPECT_GT(failovers, 100U);
+}
+
 // What is lost with a device is not taken for what is lost with a rank, and the other way round.
 TEST(Devices, GoAndThenARankIsKilledAndNamed) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
