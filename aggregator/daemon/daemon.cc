@@ -130,6 +130,7 @@ transport::VerbsSettings Daemon::verbs_settings() const {
     verbs.bind_address = host;
   }
   verbs.queue_pairs = settings_.rdma_queue_pairs;
+  verbs.path = settings_.rdma_path;
   verbs.rails = rails_;
   return verbs;
 }

@@ -12,6 +12,7 @@
 
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::aggregator {
 
@@ -55,6 +56,7 @@ struct Settings {
   // transport: verbs
   std::string rdma_devices = "auto";  // separated by commas
   std::uint32_t rdma_queue_pairs = 1;
+  transport::RdmaPath rdma_path;
   // transport: dpdk
   std::string dpdk_device;
   std::string dpdk_addresses;  // separated by commas, as are gateways and cores

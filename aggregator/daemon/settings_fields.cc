@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ranges>
 
 #include "aggregator/daemon/settings.h"
 #include "aggregator/daemon/units.h"
@@ -173,10 +174,21 @@ Field log_level() {
           .write = [](const Settings& settings) { return std::string(to_string(settings.log_level)); }};
 }
 
+Field rdma_path(const transport::RdmaPathSetting& setting) {
+  return {.key = setting.name,
+          .allowed = std::string(setting.allowed),
+          .help = setting.help,
+          .read = [&setting](Settings& settings, std::string_view written) -> Status {
+            if (!setting.set(settings.rdma_path, written)) return wrong("it is not " + std::string(setting.allowed));
+            return {};
+          },
+          .write = [&setting](const Settings& settings) { return setting.text(settings.rdma_path); }};
+}
+
 std::vector<Field> make_fields() {
   using namespace std::chrono_literals;
   using S = Settings;
-  return {
+  std::vector<Field> fields{
       name("name", &S::name, "This aggregator's name: credentials are made out to it. Empty: the host's name."),
       name("host_id", &S::host_id, "Its place in the topology: the name of its host there. Empty: the host's name."),
       text("manager", &S::manager, "http://host:port", "The manager. It need not be up: the aggregator keeps trying.",
@@ -275,6 +287,10 @@ std::vector<Field> make_fields() {
       text("dpdk_arguments", &S::dpdk_arguments, "words, by spaces; or empty", "For DPDK, as they are.", check_words),
       log_level(),
   };
+  const auto after_rdma = std::ranges::find(fields, std::string_view("dpdk_device"), &Field::key);
+  const auto path = transport::rdma_path_settings() | std::views::transform(rdma_path);
+  fields.insert(after_rdma, path.begin(), path.end());
+  return fields;
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-// kernels::reduce beside the machine's own read/write mix and a plain loop, all three in turn in every round, so that a
-// busy neighbour slows each of them alike.
+// kernels::reduce beside the machine's own read/write mix, a plain loop, and for sums the direct loop with Highway, all
+// in turn in every round, so that a busy neighbour slows each of them alike.
 //
-// Rates are bytes of input read per second by one core, in GB/s (1e9); each is the median of its rounds. of_machine and
-// of_plain are the medians of the rounds' ratios. A benchmark's own time is reduce's alone.
+// Rates are bytes of input read per second by one core, in GB/s (1e9); each is the median of its rounds. of_machine,
+// of_plain and of_direct are the medians of the rounds' ratios. A benchmark's own time is reduce's alone.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convert_bench.h"
+#include "direct_loop.h"
 #include "huge_array.h"
 #include "memory_probe.h"
 #include "plain_loop.h"
@@ -125,6 +126,7 @@ void reduce_benchmark(benchmark::State& state, Shape shape) {
   const std::size_t calls = std::max<std::size_t>(1, (std::size_t{16} << 20) / read_bytes);
   const MemoryProbe& probe = fastest_probe(arrays, shape.input_bytes, calls);
   const PlainReduce plain = plain_reduce(shape.dtype, shape.op, shape.inputs);
+  const DirectSum direct = shape.op == ReduceOp::sum ? direct_sum(shape.dtype, shape.inputs) : nullptr;
 
   // A plain loop can be a hundred times slower than the kernel.
   std::size_t plain_calls = calls;
@@ -135,7 +137,7 @@ void reduce_benchmark(benchmark::State& state, Shape shape) {
     plain_calls = std::clamp<std::size_t>(static_cast<std::size_t>(kPlainSeconds / once), 1, calls);
   }
 
-  std::vector<double> reduce_rate, machine_rate, plain_rate, of_machine, of_plain;
+  std::vector<double> reduce_rate, machine_rate, plain_rate, direct_rate, of_machine, of_plain, of_direct;
   const auto rate = [&](double seconds) { return static_cast<double>(read_bytes) / seconds * 1e-9; };
   for (auto iteration : state) {
     const double reduce_seconds = seconds_per_call(calls, [&] {
@@ -146,6 +148,11 @@ void reduce_benchmark(benchmark::State& state, Shape shape) {
     machine_rate.push_back(
         rate(seconds_per_call(calls, [&] { probe.run(arrays.input_bytes(), arrays.out(), shape.input_bytes); })));
     of_machine.push_back(reduce_rate.back() / machine_rate.back());
+    if (direct != nullptr) {
+      direct_rate.push_back(
+          rate(seconds_per_call(calls, [&] { direct(arrays.inputs(), arrays.out(), arrays.count()); })));
+      of_direct.push_back(reduce_rate.back() / direct_rate.back());
+    }
     if (plain == nullptr) continue;
     plain_rate.push_back(rate(seconds_per_call(plain_calls, run_plain)));
     of_plain.push_back(reduce_rate.back() / plain_rate.back());
@@ -156,6 +163,10 @@ void reduce_benchmark(benchmark::State& state, Shape shape) {
   if (plain != nullptr) {
     state.counters["plain"] = median(plain_rate);
     state.counters["of_plain"] = median(of_plain);
+  }
+  if (direct != nullptr) {
+    state.counters["direct"] = median(direct_rate);
+    state.counters["of_direct"] = median(of_direct);
   }
   state.SetLabel(std::string(probe.name));
 }

@@ -28,7 +28,7 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto transport = choose_transport(settings->transports, settings->dpdk);
   if (!transport) return std::unexpected(transport.error());
   const Environment environment = [](const char* name) { return std::getenv(name); };
-  RdmaWish rdma{.rails = {}, .queue_pairs = settings->rdma_queue_pairs};
+  RdmaWish rdma = rdma_wish(*settings);
   if (*transport == "verbs") {
     auto chosen = rdma_addresses(*settings, environment);
     if (!chosen) return std::unexpected(chosen.error());

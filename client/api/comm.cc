@@ -65,7 +65,7 @@ Status add_root_parts(ProgressParts& parts, const ClientSettings& settings, cons
 
 Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, const UniqueId& id) {
   std::string address = address_towards(id.root.host);
-  RdmaWish rdma{.rails = {}, .queue_pairs = settings.rdma_queue_pairs};
+  RdmaWish rdma = rdma_wish(settings);
   if (parts.transport_name == "verbs") {
     auto chosen = rdma_addresses(settings, [](const char* name) { return std::getenv(name); });
     if (!chosen) return std::unexpected(chosen.error());

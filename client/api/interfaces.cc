@@ -139,6 +139,14 @@ Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings, 
   return addresses;
 }
 
+RdmaWish rdma_wish(const ClientSettings& settings) {
+  return {.rails = {},
+          .queue_pairs = settings.rdma_queue_pairs,
+          .path = settings.rdma_path,
+          .on_demand = settings.rdma_on_demand,
+          .busy_poll = settings.rdma_busy_poll};
+}
+
 // Connecting a datagram socket sends nothing; it only makes the system choose a route and a source address.
 std::string address_towards(const std::string& host) {
   const auto to = numeric(host);

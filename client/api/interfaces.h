@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/api/settings.h"
+#include "client/api/transports.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::client {
@@ -26,6 +27,9 @@ namespace tributary::client {
 /// share its devices out.
 [[nodiscard]] Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings,
                                                               const Environment& environment);
+
+/// What the settings say of RDMA; without rails, which are rdma_addresses()' to say.
+[[nodiscard]] RdmaWish rdma_wish(const ClientSettings& settings);
 
 /// The address by which this host would talk to `host`, a numeric address: where a rank listens for its peers. Empty
 /// when the system does not know.

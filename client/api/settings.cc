@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <ranges>
 
 #include "client/api/config_file.h"
 #include "tributary/protocol/credential.h"
@@ -21,11 +22,9 @@ namespace {
 constexpr double kTimeoutSecondsMax = 315'360'000;  // ten years
 constexpr std::array<std::string_view, 5> kTransports{"tcp", "shm", "udp", "verbs", "dpdk"};
 
-using Setter = bool (*)(ClientSettings&, std::string_view value);
-
 struct Setting {
   SettingHelp help;
-  Setter set;  // false: the value is not allowed
+  std::function<bool(ClientSettings&, std::string_view value)> set;  // false: the value is not allowed
 };
 
 std::vector<std::string> split(std::string_view list) {
@@ -142,6 +141,23 @@ bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
   return true;
 }
 
+bool set_rdma_on_demand(ClientSettings& s, std::string_view value) {
+  s.rdma_on_demand = value == "auto";
+  return value == "auto" || value == "off";
+}
+
+bool set_rdma_busy_poll(ClientSettings& s, std::string_view value) {
+  const auto microseconds = to_number<std::uint32_t>(value);
+  if (!microseconds || *microseconds > 1'000'000) return false;
+  s.rdma_busy_poll = std::chrono::microseconds(*microseconds);
+  return true;
+}
+
+Setting rdma_path(const transport::RdmaPathSetting& setting) {
+  return {{setting.name, setting.variable, setting.default_text, setting.allowed, setting.help},
+          [&setting](ClientSettings& s, std::string_view value) { return setting.set(s.rdma_path, value); }};
+}
+
 bool set_log(ClientSettings& s, std::string_view value) {
   constexpr std::array<std::string_view, 6> names{"trace", "debug", "info", "warn", "error", "off"};
   const auto found = std::ranges::find(names, value);
@@ -150,86 +166,102 @@ bool set_log(ClientSettings& s, std::string_view value) {
   return true;
 }
 
-constexpr std::array<Setting, 21> kSettings{{
-    {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
-      "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
-     set_manager},
-    {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
-      "auto uses trees where they can be had; in-network and fallback forbid the other."},
-     set_path},
-    {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, off or the path of a file",
-      "Where path is auto and there is a tree: auto lets a cost model choose between it and the ranks by themselves, "
-      "for each size; off takes the tree always; a file is a table that tributary perf --tune has written. Rank 0's "
-      "counts."},
-     set_tuning},
-    {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
-      "auto: where all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
-     set_local},
-    {{"shm", "TRIBUTARY_SHM", "auto", "auto or off",
-      "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
-      "through memory that they share."},
-     set_shared_memory},
-    {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
-      "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
-      "kernel allows it and it is the faster way."},
-     set_attach},
-    {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
-      "Transports in order of preference; the first one that is built and works here is used."},
-     set_transports},
-    {{"gpudirect", "TRIBUTARY_GPUDIRECT", "auto", "auto, off, dma-buf or peer-memory",
-      "Where transport is verbs: how the network reads and writes the memory of GPUs in large in-network operations. "
-      "auto tries dma-buf, then nvidia_peermem; off has all data go by way of pinned host memory."},
-     set_gpudirect},
-    {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
-      "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
-      "payloads, too. The same on every rank."},
-     set_packet_security},
-    {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
-      "Where transport is dpdk: the network device of this rank alone, as 0000:3b:00.0 or net_af_packet0,iface=eth1."},
-     [](ClientSettings& s, std::string_view value) { return s.dpdk.device = value, is_printable(value); }},
-    {{"dpdk_addresses", "TRIBUTARY_DPDK_ADDRESSES", "none; transport dpdk needs it",
-      "addresses with prefix length, separated by commas", "What this host is called at that device: 10.6.0.11/24."},
-     [](ClientSettings& s, std::string_view value) { return s.dpdk.addresses = value, is_printable(value); }},
-    {{"dpdk_gateways", "TRIBUTARY_DPDK_GATEWAYS", "none", "addresses, separated by commas",
-      "Routers for what is not on that device's link."},
-     [](ClientSettings& s, std::string_view value) { return s.dpdk.gateways = value, is_printable(value); }},
-    {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
-      "Independent trees that share a group's traffic, each with its own connections."},
-     set_lanes},
-    {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
-      "A rank that is lost or hangs becomes an error on every other rank within this."},
-     set_timeout},
-    {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up", "the name of a network interface",
-      "The interface whose address other ranks are told."},
-     set_interface},
-    {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
-      "auto, or a list, separated by commas, of device or device:port",
-      "Where transport is verbs: the RDMA devices to use, lane by lane in turn. auto: those nearest to the GPU that "
-      "the rank uses, else to the NUMA node that it is bound to, by LOCAL_RANK in turn."},
-     set_rdma_devices},
-    {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
-      "Where transport is verbs: queue pairs of each connection, over which large payloads are spread. The "
-      "aggregator's number bounds it."},
-     set_rdma_queue_pairs},
-    {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
-      "This host's name in the manager's topology."},
-     [](ClientSettings& s, std::string_view value) { return set_name(s.host_id, value); }},
-    {{"log", "TRIBUTARY_LOG", "info", "trace, debug, info, warn, error or off",
-      "Lines from this level on go to standard error. Rank 0 tells of changes of path at info, every rank at debug."},
-     set_log},
-    {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
-      "Holds the manager's job token. Read by rank 0 alone."},
-     [](ClientSettings& s, std::string_view value) { return s.token_file = value, !value.empty(); }},
-    {{"job", "TRIBUTARY_JOB", "default", "1 to 63 printable bytes without spaces",
-      "The name under which the manager lists the group."},
-     [](ClientSettings& s, std::string_view value) { return set_name(s.job, value); }},
-}};
+std::vector<Setting> make_settings() {
+  std::vector<Setting> all{
+      {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
+        "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
+       set_manager},
+      {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
+        "auto uses trees where they can be had; in-network and fallback forbid the other."},
+       set_path},
+      {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, off or the path of a file",
+        "Where path is auto and there is a tree: auto lets a cost model choose between it and the ranks by themselves, "
+        "for each size; off takes the tree always; a file is a table that tributary perf --tune has written. Rank 0's "
+        "counts."},
+       set_tuning},
+      {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
+        "auto: where all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
+       set_local},
+      {{"shm", "TRIBUTARY_SHM", "auto", "auto or off",
+        "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
+        "through memory that they share."},
+       set_shared_memory},
+      {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
+        "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
+        "kernel allows it and it is the faster way."},
+       set_attach},
+      {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
+        "Transports in order of preference; the first one that is built and works here is used."},
+       set_transports},
+      {{"gpudirect", "TRIBUTARY_GPUDIRECT", "auto", "auto, off, dma-buf or peer-memory",
+        "Where transport is verbs: how the network reads and writes the memory of GPUs in large in-network operations. "
+        "auto tries dma-buf, then nvidia_peermem; off has all data go by way of pinned host memory."},
+       set_gpudirect},
+      {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
+        "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
+        "payloads, too. The same on every rank."},
+       set_packet_security},
+      {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
+        "Where transport is dpdk: the network device of this rank alone, as 0000:3b:00.0 or "
+        "net_af_packet0,iface=eth1."},
+       [](ClientSettings& s, std::string_view value) { return s.dpdk.device = value, is_printable(value); }},
+      {{"dpdk_addresses", "TRIBUTARY_DPDK_ADDRESSES", "none; transport dpdk needs it",
+        "addresses with prefix length, separated by commas", "What this host is called at that device: 10.6.0.11/24."},
+       [](ClientSettings& s, std::string_view value) { return s.dpdk.addresses = value, is_printable(value); }},
+      {{"dpdk_gateways", "TRIBUTARY_DPDK_GATEWAYS", "none", "addresses, separated by commas",
+        "Routers for what is not on that device's link."},
+       [](ClientSettings& s, std::string_view value) { return s.dpdk.gateways = value, is_printable(value); }},
+      {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
+        "Independent trees that share a group's traffic, each with its own connections."},
+       set_lanes},
+      {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
+        "A rank that is lost or hangs becomes an error on every other rank within this."},
+       set_timeout},
+      {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up", "the name of a network interface",
+        "The interface whose address other ranks are told."},
+       set_interface},
+      {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
+        "auto, or a list, separated by commas, of device or device:port",
+        "Where transport is verbs: the RDMA devices to use, lane by lane in turn. auto: those nearest to the GPU that "
+        "the rank uses, else to the NUMA node that it is bound to, by LOCAL_RANK in turn."},
+       set_rdma_devices},
+      {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
+        "Where transport is verbs: queue pairs of each connection, over which large payloads are spread. The "
+        "aggregator's number bounds it."},
+       set_rdma_queue_pairs},
+      {{"rdma_on_demand", "TRIBUTARY_RDMA_ON_DEMAND", "off", "auto or off",
+        "Where transport is verbs: auto has buffers that were not registered by tributary_mem_register registered on "
+        "demand (ODP), where the RDMA device can, so that nothing is pinned and each is registered once."},
+       set_rdma_on_demand},
+      {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
+        "Where transport is verbs: who waits looks at the completion queue for so long before it sleeps until an event "
+        "comes. 0: for at most 50, and only while most waits are over by then."},
+       set_rdma_busy_poll},
+      {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
+        "This host's name in the manager's topology."},
+       [](ClientSettings& s, std::string_view value) { return set_name(s.host_id, value); }},
+      {{"log", "TRIBUTARY_LOG", "info", "trace, debug, info, warn, error or off",
+        "Lines from this level on go to standard error. Rank 0 tells of changes of path at info, every rank at debug."},
+       set_log},
+      {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
+        "Holds the manager's job token. Read by rank 0 alone."},
+       [](ClientSettings& s, std::string_view value) { return s.token_file = value, !value.empty(); }},
+      {{"job", "TRIBUTARY_JOB", "default", "1 to 63 printable bytes without spaces",
+        "The name under which the manager lists the group."},
+       [](ClientSettings& s, std::string_view value) { return set_name(s.job, value); }},
+  };
+  const auto after_rdma =
+      std::ranges::find(all, std::string_view("host_id"), [](const Setting& s) { return s.help.key; });
+  const auto path = transport::rdma_path_settings() | std::views::transform(rdma_path);
+  all.insert(after_rdma, path.begin(), path.end());
+  return all;
+}
 
-constexpr auto kHelp = [] {
-  std::array<SettingHelp, kSettings.size()> help;
-  for (std::size_t i = 0; i < help.size(); ++i) help[i] = kSettings[i].help;
-  return help;
-}();
+// Never destroyed: threads may still use it while the process ends.
+const std::vector<Setting>& all_settings() {
+  static const auto* const all = new std::vector<Setting>(make_settings());
+  return *all;
+}
 
 std::string host_name() {
   std::array<char, kNameBytesMax + 1> name{};
@@ -290,13 +322,18 @@ Status apply_config(ClientSettings& settings, const tributary_config& config) {
 
 }  // namespace
 
-std::span<const SettingHelp> setting_help() noexcept {
-  return kHelp;
+std::span<const SettingHelp> setting_help() {
+  static const auto* const help = [] {
+    auto* const all = new std::vector<SettingHelp>;
+    for (const Setting& setting : all_settings()) all->push_back(setting.help);
+    return all;
+  }();
+  return *help;
 }
 
 Status set(ClientSettings& settings, std::string_view key, const std::string& value, const std::string& where) {
-  const auto found = std::ranges::find(kSettings, key, [](const Setting& s) { return s.help.key; });
-  if (found == kSettings.end()) return fail(Errc::bad_config, where + ": there is no such setting");
+  const auto found = std::ranges::find(all_settings(), key, [](const Setting& s) { return s.help.key; });
+  if (found == all_settings().end()) return fail(Errc::bad_config, where + ": there is no such setting");
   if (found->set(settings, value)) return {};
   return fail(Errc::bad_config,
               where + ": '" + value + "' is not allowed; allowed is " + std::string(found->help.allowed));
@@ -312,7 +349,7 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
   if (const std::string file = variable("TRIBUTARY_CONFIG"); !file.empty()) {
     if (auto ok = apply_file(settings, file); !ok) return std::unexpected(ok.error());
   }
-  for (const SettingHelp& help : kHelp) {
+  for (const SettingHelp& help : setting_help()) {
     const std::string value = variable(help.variable);
     if (value.empty()) continue;
     if (auto ok = set(settings, help.key, value, std::string(help.variable)); !ok) return std::unexpected(ok.error());

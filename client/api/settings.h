@@ -14,6 +14,7 @@
 #include "client/core/communicator.h"
 #include "client/gpu/path_choice.h"
 #include "client/include/tributary/tributary.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::client {
 
@@ -34,6 +35,9 @@ struct ClientSettings {
   std::string interface_name;                              // empty: the library chooses
   std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses
   std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8
+  transport::RdmaPath rdma_path;                           // over verbs
+  bool rdma_on_demand = false;                             // over verbs: memory is registered on demand
+  std::chrono::microseconds rdma_busy_poll{};              // over verbs: who waits spins for so long, up to 1 s
   std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;
   std::string token_file;       // empty: requests carry no token
@@ -48,7 +52,7 @@ struct SettingHelp {
   std::string_view allowed;
   std::string_view help;
 };
-[[nodiscard]] std::span<const SettingHelp> setting_help() noexcept;
+[[nodiscard]] std::span<const SettingHelp> setting_help();
 
 /// The value of a variable, or nullptr; std::getenv but in tests.
 using Environment = std::function<const char*(const char*)>;

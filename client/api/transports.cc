@@ -46,8 +46,13 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     return std::make_unique<transport::NearTransport>(
         transport::NearSettings{.tcp = tcp, .shm = {}, .shared_memory = shared_memory});
   }
-  return transport::VerbsBesideTcp::create(
-      {.queue_pairs = rdma.queue_pairs, .bind_address = own_address, .rails = rdma.rails}, tcp);
+  return transport::VerbsBesideTcp::create({.queue_pairs = rdma.queue_pairs,
+                                            .on_demand = rdma.on_demand,
+                                            .busy_poll = rdma.busy_poll,
+                                            .path = rdma.path,
+                                            .bind_address = own_address,
+                                            .rails = rdma.rails},
+                                           tcp);
 }
 
 Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {

@@ -7,6 +7,7 @@
 #include "client/api/dpdk_module.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::client {
 
@@ -16,6 +17,9 @@ namespace tributary::client {
 struct RdmaWish {
   std::vector<std::string> rails;  // addresses of this host's ports, lane by lane; none: own_address alone
   std::uint32_t queue_pairs = 1;
+  transport::RdmaPath path{};
+  bool on_demand = false;           // memory is registered on demand, where the device can
+  transport::Duration busy_poll{};  // who waits spins for so long before it sleeps
 };
 /// One of that name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names. `own_address`,
 /// numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it says which

@@ -15,6 +15,15 @@ constexpr std::uint32_t kWindowsMax = 1024;
 // Linux's rdma_rxe looks at the bounds of the registration under a window, not at the window's (seen on 6.12).
 constexpr std::uint32_t kSoftwareRoceVendor = 0xFFFFFF;
 
+/// For all that a reliable connection does with memory.
+bool registers_on_demand(ibv_context& context) {
+  constexpr unsigned kUses = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+  ibv_device_attr_ex attributes{};
+  if (ibv_query_device_ex(&context, nullptr, &attributes) != 0) return false;
+  const auto& can = attributes.odp_caps;
+  return (can.general_caps & IBV_ODP_SUPPORT) != 0 && (can.per_transport_caps.rc_odp_caps & kUses) == kUses;
+}
+
 std::unexpected<Error> refused(const Device& device, const char* what) {
   const int error = errno;
   return fail(Errc::exhausted,
@@ -42,6 +51,7 @@ Result<std::shared_ptr<Device>> Device::open(ibv_context* context, const VerbsSe
     }
     device->windows_unbounded_ = limits.vendor_id == kSoftwareRoceVendor;
   }
+  device->on_demand_ = settings.on_demand && registers_on_demand(*context);
   return device;
 }
 
@@ -57,7 +67,7 @@ Result<std::shared_ptr<Domain>> Device::domain_of(std::uint64_t group) {
   }
   ProtectionDomainPtr made(ibv_alloc_pd(context_));
   if (!made) return refused(*this, "a protection domain");
-  auto domain = std::make_shared<Domain>(std::move(made), exposed, settings_, kept_, statistics_);
+  auto domain = std::make_shared<Domain>(std::move(made), exposed, settings_, kept_, statistics_, on_demand_);
   std::erase_if(domains_, [](const auto& entry) { return entry.second.expired(); });
   std::erase_if(own_domains_, [](const auto& entry) { return entry.expired(); });
   if (shared) {

@@ -14,8 +14,8 @@ namespace tributary::transport::verbs {
 class Domain {
  public:
   Domain(ProtectionDomainPtr domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
-         VerbsStatistics& statistics)
-      : domain_(std::move(domain)), registrations_(*domain_, exposed, settings, kept, statistics) {}
+         VerbsStatistics& statistics, bool on_demand)
+      : domain_(std::move(domain)), registrations_(*domain_, exposed, settings, kept, statistics, on_demand) {}
   [[nodiscard]] ibv_pd* get() const noexcept { return domain_.get(); }
   [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
 
@@ -87,6 +87,7 @@ class Device {
   std::uint32_t reads_max_ = 1;
   std::uint32_t windows_ = 0;
   bool windows_unbounded_ = false;
+  bool on_demand_ = false;
   bool armed_ = false;
   std::map<std::uint64_t, std::weak_ptr<Domain>> domains_;  // of groups
   std::vector<std::weak_ptr<Domain>> own_domains_;          // of connections

@@ -1,7 +1,12 @@
 #include "verbs/queue_pair.h"
 
+#include <endian.h>
+
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -10,6 +15,12 @@ namespace {
 
 std::unexpected<Error> refused(const char* what, int error) {
   return fail(Errc::exhausted, std::string(what) + ": " + std::strerror(error));
+}
+
+std::string hexadecimal(std::uint16_t value) {
+  std::array<char, 4> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
+  return "0x" + std::string(digits.data(), end);
 }
 
 void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
@@ -40,6 +51,27 @@ void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
   ibv_wr_set_sge_list(&pair, static_cast<std::size_t>(work.num_sge), work.sg_list);
 }
 
+/// Of the port's table. Members with full rights and those with limited ones are in the same partition.
+Result<std::uint16_t> index_of_partition(ibv_context& context, std::uint8_t port, std::uint16_t key) {
+  constexpr std::uint16_t kPartition = 0x7FFF;
+  std::string others;
+  ibv_port_attr attributes{};
+  const int count = ibv_query_port(&context, port, &attributes) == 0 ? attributes.pkey_tbl_len : 0;
+  for (int index = 0; index < count; ++index) {
+    __be16 found = 0;
+    if (ibv_query_pkey(&context, port, index, &found) != 0 || found == 0) continue;
+    if ((be16toh(found) & kPartition) == (key & kPartition)) return static_cast<std::uint16_t>(index);
+    others += (others.empty() ? "" : ", ") + hexadecimal(be16toh(found));
+  }
+  return fail(Errc::bad_config, "port " + std::to_string(port) + " of RDMA device " +
+                                    ibv_get_device_name(context.device) + " is not in partition " + hexadecimal(key) +
+                                    " (rdma_partition_key), but in: " + (others.empty() ? "none" : others));
+}
+
+ibv_mtu code_of_mtu(std::uint32_t bytes) noexcept {
+  return static_cast<ibv_mtu>(IBV_MTU_256 + std::bit_width(bytes / 256) - 1);
+}
+
 }  // namespace
 
 QueuePair::QueuePair(QueuePair&& other) noexcept
@@ -53,6 +85,8 @@ QueuePair::QueuePair(QueuePair&& other) noexcept
       pair_(std::exchange(other.pair_, nullptr)),
       extended_(std::exchange(other.extended_, nullptr)),
       extended_gathers_(other.extended_gathers_),
+      reads_asked_(other.reads_asked_),
+      reads_answered_(other.reads_answered_),
       inline_bytes_(other.inline_bytes_) {}
 
 ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
@@ -71,7 +105,7 @@ ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
 
 /// With all that is wanted, or with less: libraries without the extended calls, devices without inline data.
 template <class Make>
-Status QueuePair::make(const Wanted& wanted, Make make) {
+Status QueuePair::make_by(const Wanted& wanted, Make make) {
   for (const bool extended : {true, false}) {
     if (extended && !wanted.extended) continue;
     for (const std::uint32_t inline_bytes : {wanted.inline_bytes, 0U}) {
@@ -86,6 +120,8 @@ Status QueuePair::make(const Wanted& wanted, Make make) {
       if (pair_ == nullptr) continue;
       extended_ = extended ? ibv_qp_to_qp_ex(pair_) : nullptr;
       extended_gathers_ = wanted.extended_gathers;
+      reads_asked_ = wanted.reads_asked;
+      reads_answered_ = wanted.reads_answered;
       inline_bytes_ = std::min(asked.cap.max_inline_data, wanted.inline_bytes);
       return {};
     }
@@ -93,46 +129,61 @@ Status QueuePair::make(const Wanted& wanted, Make make) {
   return refused("no queue pair", errno);
 }
 
-Status QueuePair::make_first(rdma_cm_id& id, const Wanted& wanted) {
+Status QueuePair::make_of_manager(rdma_cm_id& id, const Wanted& wanted) {
   id_ = &id;
-  return make(wanted, [&](ibv_qp_init_attr_ex& asked) -> ibv_qp* {
+  return make_by(wanted, [&](ibv_qp_init_attr_ex& asked) -> ibv_qp* {
     return rdma_create_qp_ex(&id, &asked) == 0 ? id.qp : nullptr;
   });
 }
 
-Status QueuePair::make_further(const Wanted& wanted) {
-  return make(wanted, [&](ibv_qp_init_attr_ex& asked) { return ibv_create_qp_ex(wanted.domain->context, &asked); });
+Status QueuePair::make(const Wanted& wanted) {
+  return make_by(wanted, [&](ibv_qp_init_attr_ex& asked) { return ibv_create_qp_ex(wanted.domain->context, &asked); });
 }
 
-Status QueuePair::prepare(rdma_cm_id& id) {
+/// The work of one step of its states, as the connection manager knows it.
+Status QueuePair::step_to(ibv_qp_state state, rdma_cm_id& id, const Change& change) {
   ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
+  attributes.qp_state = state;
   int mask = 0;
-  if (rdma_init_qp_attr(&id, &attributes, &mask) != 0) return refused("no path for a further queue pair", errno);
-  const int error = ibv_modify_qp(pair_, &attributes, mask);
-  if (error != 0) return refused("a further queue pair does not begin", error);
+  if (rdma_init_qp_attr(&id, &attributes, &mask) != 0) return refused("no path for a queue pair", errno);
+  if (auto ok = change(attributes); !ok) return ok;
+  if (const int error = ibv_modify_qp(pair_, &attributes, mask); error != 0)
+    return refused("a queue pair does not begin", error);
   return {};
 }
 
-Status QueuePair::connect(rdma_cm_id& id, const Peer& peer) {
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_RTR;
-  int mask = 0;
-  if (rdma_init_qp_attr(&id, &attributes, &mask) != 0) return refused("no path for a further queue pair", errno);
-  attributes.dest_qp_num = peer.number;
-  attributes.rq_psn = peer.its_first_packet;
-  if (const int error = ibv_modify_qp(pair_, &attributes, mask); error != 0)
-    return refused("a further queue pair does not receive", error);
-  attributes = {};
-  attributes.qp_state = IBV_QPS_RTS;
-  mask = 0;
-  if (rdma_init_qp_attr(&id, &attributes, &mask) != 0) return refused("no path for a further queue pair", errno);
-  attributes.sq_psn = peer.our_first_packet;
-  attributes.retry_cnt = peer.retries;
-  attributes.rnr_retry = peer.receive_retries;
-  if (const int error = ibv_modify_qp(pair_, &attributes, mask); error != 0)
-    return refused("a further queue pair does not send", error);
-  return {};
+Status QueuePair::prepare(rdma_cm_id& id, const RdmaPath& path) {
+  return step_to(IBV_QPS_INIT, id, [&](ibv_qp_attr& attributes) -> Status {
+    if (!path.partition_key) return {};
+    const auto place = index_of_partition(*id.verbs, attributes.port_num, *path.partition_key);
+    if (!place) return std::unexpected(place.error());
+    attributes.pkey_index = *place;
+    return {};
+  });
+}
+
+Status QueuePair::connect(rdma_cm_id& id, const RdmaPath& path, const Peer* peer) {
+  // Once more: what the peer may do is known now.
+  if (auto ok = prepare(id, path); !ok) return ok;
+  auto ok = step_to(IBV_QPS_RTR, id, [&](ibv_qp_attr& attributes) -> Status {
+    attributes.max_dest_rd_atomic = std::min(attributes.max_dest_rd_atomic, reads_answered_);
+    if (path.mtu != 0) attributes.path_mtu = std::min(attributes.path_mtu, code_of_mtu(path.mtu));
+    if (path.service_level) attributes.ah_attr.sl = *path.service_level;
+    if (path.rnr_timer) attributes.min_rnr_timer = *path.rnr_timer;
+    if (peer == nullptr) return {};
+    attributes.dest_qp_num = peer->number;
+    attributes.rq_psn = peer->its_first_packet;
+    return {};
+  });
+  if (!ok) return ok;
+  return step_to(IBV_QPS_RTS, id, [&](ibv_qp_attr& attributes) -> Status {
+    attributes.max_rd_atomic = std::min(attributes.max_rd_atomic, reads_asked_);
+    if (path.ack_timeout) attributes.timeout = *path.ack_timeout;
+    attributes.retry_cnt = std::min<std::uint8_t>(path.retry_count, 7);
+    attributes.rnr_retry = std::min<std::uint8_t>(path.rnr_retry_count, 7);
+    if (peer != nullptr) attributes.sq_psn = peer->our_first_packet;
+    return {};
+  });
 }
 
 void QueuePair::stop() noexcept {

@@ -12,7 +12,9 @@ namespace {
 /// Registrations may overlap, so the one that begins last below an address need not be the one that covers it; so many
 /// are looked at before a new one is made.
 constexpr int kLookBack = 16;
-constexpr std::size_t kPartsMax = 1024;  // of one domain, on devices that need them
+constexpr std::size_t kPartsMax = 1024;                           // of one domain, on devices that need them
+constexpr std::uintptr_t kBlockBytes = std::uintptr_t{64} << 20;  // of the address space, on demand
+constexpr std::size_t kBlocksMax = 1024;                          // of one domain
 
 const std::byte* end_of(std::span<const std::byte> memory) noexcept {
   return memory.data() + memory.size();
@@ -36,8 +38,12 @@ const KeptRange* kept_now(const KeptRanges& kept, std::span<const std::byte> mem
 }
 
 Registration::Registration(MemoryRegionPtr region, std::span<const std::byte> memory,
-                           std::shared_ptr<DeviceMemory> owner, VerbsStatistics& statistics)
-    : region_(std::move(region)), memory_(memory), owner_(std::move(owner)), statistics_(statistics) {
+                           std::shared_ptr<DeviceMemory> owner, VerbsStatistics& statistics, bool on_demand)
+    : region_(std::move(region)),
+      memory_(memory),
+      owner_(std::move(owner)),
+      statistics_(statistics),
+      on_demand_(on_demand) {
   ++statistics_.registrations;
   ++statistics_.memory_regions;
   statistics_.bytes_registered += bytes();
@@ -57,8 +63,13 @@ bool Registration::overlaps(std::span<const std::byte> memory) const noexcept {
 }
 
 Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
-                             VerbsStatistics& statistics)
-    : domain_(domain), exposed_(exposed), settings_(settings), kept_(kept), statistics_(statistics) {}
+                             VerbsStatistics& statistics, bool on_demand)
+    : domain_(domain),
+      exposed_(exposed),
+      settings_(settings),
+      kept_(kept),
+      statistics_(statistics),
+      on_demand_(on_demand) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
   if (access == Access::target && !exposed_.peers) access = Access::source;  // what windows are bound to is one
@@ -67,6 +78,9 @@ Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory
     return known;
   }
   const auto* kept = is_exposed(access) ? nullptr : kept_now(kept_, memory);
+  if (on_demand_ && kept == nullptr && !is_exact(access) && access != Access::messages) {
+    if (auto made = make_on_demand(memory, access)) return made;
+  }
   const auto wanted = kept != nullptr && !is_exact(access) ? kept->memory : memory;
   auto made = make(wanted, access);
   if (!made) return made;
@@ -101,7 +115,8 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
     if (auto registration = at->second.lock()) {
       const bool same = registration->memory().data() == memory.data() && registration->bytes() == memory.size();
       const bool has_it = same || (!is_exact(access) && registration->covers(memory.data(), memory.size()));
-      if (has_it && registration->is_current()) return registration;
+      const bool other = registration->is_on_demand() && is_of_device(memory);
+      if (has_it && registration->is_current() && !other) return registration;
     } else {
       at = known.erase(at);
     }
@@ -109,13 +124,42 @@ RegistrationPtr Registrations::find(std::span<const std::byte> memory, Access ac
   return nullptr;
 }
 
-Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, Access access) {
+unsigned Registrations::rights_of(Access access) const noexcept {
   unsigned rights = IBV_ACCESS_LOCAL_WRITE;
   if (is_for_peers(access)) {
     const unsigned exposed = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
     rights |= exposed_.peers ? exposed : unsigned{IBV_ACCESS_MW_BIND};
   }
   if (access == Access::local && exposed_.locals) rights |= IBV_ACCESS_REMOTE_WRITE;
+  return rights;
+}
+
+bool Registrations::is_of_device(std::span<const std::byte> memory) const {
+  const KeptRange* const kept = kept_now(kept_, memory);
+  return kept != nullptr && kept->owner != nullptr;
+}
+
+/// nullptr: the device refuses, and is not asked again.
+RegistrationPtr Registrations::make_on_demand(std::span<const std::byte> memory, Access access) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) / kBlockBytes * kBlockBytes;
+  const auto end = (reinterpret_cast<std::uintptr_t>(end_of(memory)) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  const std::span block(memory.data() - (reinterpret_cast<std::uintptr_t>(memory.data()) - begin), end - begin);
+  const unsigned rights = rights_of(access) | unsigned{IBV_ACCESS_ON_DEMAND};
+  MemoryRegionPtr region(ibv_reg_mr(&domain_, const_cast<std::byte*>(block.data()), block.size(), rights));
+  if (!region) {
+    on_demand_ = false;
+    return nullptr;
+  }
+  auto made = std::make_shared<const Registration>(std::move(region), block, nullptr, statistics_, true);
+  ++statistics_.registrations_on_demand;
+  remember(block.data(), access, made);
+  on_demand_blocks_.push_back(made);
+  if (on_demand_blocks_.size() > kBlocksMax) on_demand_blocks_.pop_front();
+  return made;
+}
+
+Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, Access access) {
+  const unsigned rights = rights_of(access);
   if (const KeptRange* const kept = kept_now(kept_, memory); kept != nullptr && kept->owner != nullptr) {
     auto region = register_device_memory(domain_, memory, rights, *kept->owner);
     if (!region) return std::unexpected(region.error());
@@ -160,6 +204,7 @@ void Registrations::forget(std::span<const std::byte> memory, Kept kept) {
   };
   std::erase_if(held_, gone);
   std::erase_if(held_parts_, gone);
+  std::erase_if(on_demand_blocks_, gone);
   std::erase_if(idle_, [&](const RegistrationPtr& registration) {
     if (!gone(registration)) return false;
     idle_bytes_ -= registration->bytes();

@@ -3,6 +3,10 @@
 // whoever wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held
 // by the cache; other memory is held after use only as far as the settings allow. Neither where the key gives a peer
 // rights (Exposed).
+//
+// On demand (ODP): the device asks the kernel for pages as it comes to them, and is told when they go away. So nothing
+// is pinned, and a registration is as good for whatever lies at its addresses later: it is made of the whole blocks of
+// the address space around what is wanted, and kept.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -41,7 +45,7 @@ class Registration {
  public:
   /// `owner`: of a device's memory, whose it is.
   Registration(MemoryRegionPtr region, std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner,
-               VerbsStatistics& statistics);
+               VerbsStatistics& statistics, bool on_demand = false);
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
@@ -52,6 +56,8 @@ class Registration {
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
+  /// Of the processor's memory alone, among which a device's may lie.
+  [[nodiscard]] bool is_on_demand() const noexcept { return on_demand_; }
   /// False: it is of a device's memory, in whose place there may be other memory now.
   [[nodiscard]] bool is_current() const { return owner_ == nullptr || owner_->holds(memory_); }
 
@@ -60,6 +66,7 @@ class Registration {
   std::span<const std::byte> memory_;  // of a dma-buf the region itself knows no address
   std::shared_ptr<DeviceMemory> owner_;
   VerbsStatistics& statistics_;
+  const bool on_demand_;
 };
 using RegistrationPtr = std::shared_ptr<const Registration>;
 
@@ -77,8 +84,9 @@ using KeptRanges = std::map<std::uint64_t, KeptRange>;
 
 class Registrations {
  public:
+  /// `on_demand`: the device can, and it is wanted.
   Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
-                VerbsStatistics& statistics);
+                VerbsStatistics& statistics, bool on_demand = false);
 
   /// Errc::exhausted says which limit to raise.
   [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
@@ -103,6 +111,9 @@ class Registrations {
   [[nodiscard]] static bool is_for_peers(Access access) noexcept {
     return access == Access::source || access == Access::target;
   }
+  [[nodiscard]] RegistrationPtr make_on_demand(std::span<const std::byte> memory, Access access);
+  [[nodiscard]] bool is_of_device(std::span<const std::byte> memory) const;
+  [[nodiscard]] unsigned rights_of(Access access) const noexcept;
   void keep_idle(const RegistrationPtr& registration);
   void remember(const std::byte* begin, Access access, const RegistrationPtr& registration);
 
@@ -115,7 +126,9 @@ class Registrations {
   std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64, 64};
   std::vector<RegistrationPtr> held_;       // kept ranges, whole
   std::deque<RegistrationPtr> held_parts_;  // of kept ranges; oldest first
-  std::list<RegistrationPtr> idle_;         // oldest first
+  bool on_demand_;
+  std::deque<RegistrationPtr> on_demand_blocks_;  // oldest first
+  std::list<RegistrationPtr> idle_;               // oldest first
   std::size_t idle_bytes_ = 0;
 };
 

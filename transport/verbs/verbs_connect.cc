@@ -191,6 +191,8 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
                                  .sends = sends,
                                  .receives = depth_,
                                  .inline_bytes = core_.settings().inline_bytes,
+                                 .reads_asked = static_cast<std::uint8_t>(reads_max_),
+                                 .reads_answered = static_cast<std::uint8_t>(device_->reads_max()),
                                  .extended = core_.settings().extended_posting,
                                  .extended_gathers = !device_->is_software_roce()};
   inline_bytes_ = core_.settings().inline_bytes;
@@ -198,7 +200,7 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   for (std::uint32_t i = 0; i < count; ++i) {
     QueuePair pair;
     pair.index = i;
-    if (auto ok = i == 0 ? pair.make_first(*id_, wanted) : pair.make_further(wanted); !ok) {
+    if (auto ok = made_by_manager() ? pair.make_of_manager(*id_, wanted) : pair.make(wanted); !ok) {
       return fail(Errc::exhausted, "RDMA device " + device_->name() + " makes " + ok.error().message);
     }
     inline_bytes_ = std::min(inline_bytes_, pair.inline_bytes());
@@ -212,6 +214,9 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes, depth_, ours.message_bytes);
   if (!rings) return std::unexpected(rings.error());
   rings_ = std::move(*rings);
+  if (!made_by_manager()) {
+    if (auto ok = pairs_.front().prepare(*id_, core_.settings().path); !ok) return ok;
+  }
   post_first_receives(pairs_.front());
   return {};
 }
@@ -222,8 +227,9 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
   parameters.private_data_len = sizeof ours;
   parameters.responder_resources = static_cast<std::uint8_t>(device_->reads_max());
   parameters.initiator_depth = static_cast<std::uint8_t>(reads_max_);
-  parameters.retry_count = std::min<std::uint8_t>(core_.settings().retry_count, 7);
-  parameters.rnr_retry_count = std::min<std::uint8_t>(core_.settings().rnr_retry_count, 7);
+  parameters.retry_count = std::min<std::uint8_t>(core_.settings().path.retry_count, 7);
+  parameters.rnr_retry_count = std::min<std::uint8_t>(core_.settings().path.rnr_retry_count, 7);
+  parameters.qp_num = pairs_.front().get()->qp_num;
   return parameters;
 }
 
@@ -277,11 +283,10 @@ void VerbsConnection::notice(const Notice& notice) {
   const ConnectionPtr alive = self();
   switch (notice.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED: {
-      const VerbsSettings& settings = core_.settings();
-      std::uint8_t value = settings.traffic_class;
-      if (value != 0) rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &value, sizeof value);
-      value = settings.ack_timeout;
-      if (value != 0) rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &value, sizeof value);
+      // The path that is looked for depends on it.
+      std::uint8_t traffic_class = core_.settings().path.traffic_class;
+      if (traffic_class != 0)
+        rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof traffic_class);
       if (rdma_resolve_route(id_.get(), 2000) != 0) connect_failed("there is no route: " + text_of(errno));
       return;
     }
@@ -289,18 +294,16 @@ void VerbsConnection::notice(const Notice& notice) {
       if (auto ok = start_connecting(); !ok)
         broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
       return;
-    case RDMA_CM_EVENT_ESTABLISHED: {
-      Greeting theirs;
-      if (state_ == State::connecting) {
-        if (!read_greeting({notice.data.data(), notice.data_bytes}, theirs)) {
-          return broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
-        }
-        set_up_sending(theirs);
-        if (auto ok = join_pairs(theirs); !ok)
-          return broken({Errc::io, "cannot connect to " + peer_ + ": " + ok.error().message + "."});
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // of a queue pair that is ours; the manager's is ESTABLISHED at once
+      if (state_ == State::connecting && join(notice)) {
+        if (rdma_establish(id_.get()) != 0)
+          return broken({Errc::io, "cannot connect to " + peer_ + ": " + text_of(errno) + "."});
+        opened();
       }
-      return opened();
-    }
+      return;
+    case RDMA_CM_EVENT_ESTABLISHED:
+      if (state_ != State::connecting || join(notice)) opened();
+      return;
     case RDMA_CM_EVENT_ADDR_ERROR:
       return connect_failed("no RDMA device leads there: " + text_of(-notice.status));
     case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -321,6 +324,21 @@ void VerbsConnection::notice(const Notice& notice) {
     default:
       return;  // of addresses that changed, and of the end of what is closed already
   }
+}
+
+/// What the other side has answered. False: the connection is broken.
+bool VerbsConnection::join(const Notice& answer) {
+  Greeting theirs;
+  if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {
+    broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
+    return false;
+  }
+  set_up_sending(theirs);
+  if (auto ok = join_pairs(theirs); !ok) {
+    broken({Errc::io, "cannot connect to " + peer_ + ": " + ok.error().message + "."});
+    return false;
+  }
+  return true;
 }
 
 void VerbsConnection::opened() {

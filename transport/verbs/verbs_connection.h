@@ -161,7 +161,9 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   [[nodiscard]] Greeting greeting_with_pairs() const;
 
   // verbs_pairs.cc
+  [[nodiscard]] bool made_by_manager() const noexcept;
   [[nodiscard]] std::uint32_t pairs_wanted() const noexcept;
+  [[nodiscard]] bool join(const Notice& answer);
   Status join_pairs(const Greeting& theirs);
   [[nodiscard]] bool others_quiet() const noexcept;
   /// The accepting side waits with the further ones until the peer's are ready, which it shows by saying anything.

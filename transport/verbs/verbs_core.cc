@@ -209,7 +209,8 @@ void VerbsCore::take_connection_events() {
       notice.request = &request;
     }
     const rdma_conn_param& said = event->param.conn;
-    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST || event->event == RDMA_CM_EVENT_ESTABLISHED) {
+    if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST || event->event == RDMA_CM_EVENT_CONNECT_RESPONSE ||
+        event->event == RDMA_CM_EVENT_ESTABLISHED) {
       notice.data_bytes = std::min<std::size_t>(said.private_data_len, notice.data.size());
       if (notice.data_bytes > 0) std::memcpy(notice.data.data(), said.private_data, notice.data_bytes);
       notice.reads = said.initiator_depth;

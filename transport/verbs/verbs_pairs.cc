@@ -8,8 +8,12 @@
 namespace tributary::transport::verbs {
 
 /// iWARP's are made by its connection manager alone, and its devices tell nothing by writes.
+bool VerbsConnection::made_by_manager() const noexcept {
+  return id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 std::uint32_t VerbsConnection::pairs_wanted() const noexcept {
-  if (id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP) return 1;
+  if (made_by_manager()) return 1;
   return std::clamp(core_.settings().queue_pairs, 1U, kQueuePairsMax);
 }
 
@@ -27,19 +31,17 @@ Status VerbsConnection::join_pairs(const Greeting& theirs) {
   while (count < pairs_.size() && theirs.further[count - 1] != 0) ++count;
   core_.statistics.queue_pairs -= pairs_.size() - count;
   while (pairs_.size() > count) pairs_.pop_back();
+  if (made_by_manager()) return {};
+  const RdmaPath& path = core_.settings().path;
   for (std::size_t i = 1; i < count; ++i) {
-    if (auto ok = pairs_[i].prepare(*id_); !ok) return ok;
+    if (auto ok = pairs_[i].prepare(*id_, path); !ok) return ok;
     post_first_receives(pairs_[i]);
-    if (auto ok =
-            pairs_[i].connect(*id_, {.number = theirs.further[i - 1],
-                                     .its_first_packet = theirs.first_packet & 0xFFFFFFU,
-                                     .our_first_packet = first_packet_,
-                                     .retries = std::min<std::uint8_t>(core_.settings().retry_count, 7),
-                                     .receive_retries = std::min<std::uint8_t>(core_.settings().rnr_retry_count, 7)});
-        !ok)
-      return ok;
+    const QueuePair::Peer peer{.number = theirs.further[i - 1],
+                               .its_first_packet = theirs.first_packet & 0xFFFFFFU,
+                               .our_first_packet = first_packet_};
+    if (auto ok = pairs_[i].connect(*id_, path, &peer); !ok) return ok;
   }
-  return {};
+  return pairs_.front().connect(*id_, path, nullptr);
 }
 
 void VerbsConnection::post_first_receives(QueuePair& pair) {

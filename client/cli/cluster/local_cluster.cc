@@ -14,6 +14,7 @@
 
 #include "client/cli/cluster/machine.h"
 #include "tributary/manager_client/manager_client.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::cli {
 namespace {
@@ -89,11 +90,16 @@ std::string LocalCluster::packet_security() {
   return "\npacket_security: " + std::string(wanted);
 }
 
-/// As many as the ranks ask for: the smaller number of both sides counts.
-std::string LocalCluster::queue_pairs() {
-  const char* const wanted = std::getenv("TRIBUTARY_RDMA_QUEUE_PAIRS");
-  if (wanted == nullptr || *wanted == '\0') return "";
-  return "\nrdma_queue_pairs: " + std::string(wanted);
+/// As the ranks have it: of queue pairs the smaller number of both sides counts, and a partition must be everybody's.
+std::string LocalCluster::rdma_settings() {
+  std::string lines;
+  const auto add = [&lines](std::string_view name, std::string_view variable) {
+    const char* const wanted = std::getenv(std::string(variable).c_str());
+    if (wanted != nullptr && *wanted != '\0') lines += "\n" + std::string(name) + ": " + wanted;
+  };
+  add("rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS");
+  for (const auto& setting : transport::rdma_path_settings()) add(setting.name, setting.variable);
+  return lines;
 }
 
 /// Over RDMA, devices in turn.
@@ -142,7 +148,8 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
       "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
       "\nlisten: \"" + to_string(Endpoint{data_host(), 0}) +
       "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(std::min(settings_.lanes, cores)) +
-      "\nlog_level: " + settings_.log_level + packet_security() + queue_pairs() + "\n" + settings_.aggregator_settings;
+      "\nlog_level: " + settings_.log_level + packet_security() + rdma_settings() + "\n" +
+      settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
   return {};

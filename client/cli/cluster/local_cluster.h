@@ -63,7 +63,7 @@ class LocalCluster {
  private:
   [[nodiscard]] static std::string transport();
   [[nodiscard]] static std::string packet_security();
-  [[nodiscard]] static std::string queue_pairs();
+  [[nodiscard]] static std::string rdma_settings();
   [[nodiscard]] std::string data_host() const;
   struct Daemon {
     std::string name;

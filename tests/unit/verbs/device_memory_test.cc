@@ -24,7 +24,7 @@ struct Call {
   unsigned rights = 0;
 };
 std::vector<Call> calls;
-int dma_buf_answer = 0, plain_answer = 0;  // errno; 0: good
+int dma_buf_answer = 0, plain_answer = 0, on_demand_answer = 0;  // errno; 0: good
 std::set<ibv_mr*> living;
 
 ibv_mr* answer(ibv_pd* domain, const Call& call, int error) {
@@ -50,7 +50,7 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* address, std::size_t bytes, int rights)
   return answer(domain,
                 {"plain", reinterpret_cast<std::uint64_t>(address), reinterpret_cast<std::uint64_t>(address), bytes,
                  static_cast<unsigned>(rights)},
-                plain_answer);
+                (rights & IBV_ACCESS_ON_DEMAND) != 0 ? on_demand_answer : plain_answer);
 }
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* domain, void* address, std::size_t bytes, std::uint64_t, unsigned rights) {
   return ibv_reg_mr(domain, address, bytes, static_cast<int>(rights));
@@ -105,7 +105,7 @@ class DeviceRegistrations : public testing::Test {
  protected:
   DeviceRegistrations() {
     calls.clear();
-    dma_buf_answer = plain_answer = 0;
+    dma_buf_answer = plain_answer = on_demand_answer = 0;
     std::strncpy(device.name, "mlx5_3", sizeof device.name - 1);
     context.device = &device;
     domain.context = &context;
@@ -277,6 +277,85 @@ TEST_F(CachedRegistrations, AreNotForDevicesWithoutRightsOfTheirOwn) {
   auto registrations = cache({.peers = true, .locals = true, .windows_unbounded = false});
   EXPECT_FALSE(registrations.reach(memory_at(kBase, 1 << 20)));
   EXPECT_TRUE(calls.empty());
+}
+
+// ---- On demand
+
+class RegistrationsOnDemand : public CachedRegistrations {
+ protected:
+  static constexpr std::size_t kBlock = std::size_t{64} << 20;
+  Registrations on_demand(Exposed exposed = {}) { return {domain, exposed, settings, kept, statistics, true}; }
+  static bool was_on_demand(const Call& call) { return (call.rights & IBV_ACCESS_ON_DEMAND) != 0; }
+};
+
+TEST_F(RegistrationsOnDemand, AreOfWholeBlocksMadeOnceAndKept) {
+  auto registrations = on_demand();
+  for (int i = 0; i < 3; ++i) {
+    for (const std::uint64_t offset : {std::uint64_t{100}, std::uint64_t{kBlock - 5000}}) {
+      const auto made = registrations.acquire(memory_at(kBase + offset, 5000), Access::local);
+      ASSERT_TRUE(made);
+      EXPECT_TRUE((*made)->is_on_demand());
+      EXPECT_TRUE((*made)->covers(memory_at(kBase + offset, 1).data(), 5000));
+    }
+  }
+  ASSERT_EQ(calls.size(), 1U);
+  EXPECT_TRUE(was_on_demand(calls[0]));
+  EXPECT_EQ(calls[0].address, kBase);
+  EXPECT_EQ(calls[0].bytes, kBlock);
+  EXPECT_EQ(statistics.registrations_on_demand, 1U);
+  EXPECT_EQ(statistics.registration_hits, 5U);
+  // Windows are bound to one of their own, with the right for that.
+  ASSERT_TRUE(registrations.acquire(memory_at(kBase + 100, 5000), Access::source));
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_TRUE(was_on_demand(calls[1]));
+  EXPECT_NE(calls[1].rights & IBV_ACCESS_MW_BIND, 0U);
+}
+
+TEST_F(RegistrationsOnDemand, CoverWhatCrossesTheEndOfABlock) {
+  auto registrations = on_demand();
+  const auto made = registrations.acquire(memory_at(kBase + kBlock - 10, 20), Access::local);
+  ASSERT_TRUE(made);
+  EXPECT_EQ((*made)->bytes(), 2 * kBlock);
+  EXPECT_TRUE((*made)->covers(memory_at(kBase + kBlock - 10, 1).data(), 20));
+}
+
+TEST_F(RegistrationsOnDemand, AreGivenUpWhereTheDeviceRefuses) {
+  on_demand_answer = EINVAL;
+  auto registrations = on_demand();
+  for (int i = 0; i < 2; ++i) {
+    const auto made = registrations.acquire(memory_at(kBase, 5000), Access::local);
+    ASSERT_TRUE(made);
+    EXPECT_EQ((*made)->bytes(), 5000U);
+  }
+  ASSERT_EQ(calls.size(), 3U);  // asked once, then pinned for each
+  EXPECT_TRUE(was_on_demand(calls[0]));
+  EXPECT_FALSE(was_on_demand(calls[1]) || was_on_demand(calls[2]));
+}
+
+TEST_F(RegistrationsOnDemand, AreNotForWhatStaysNorForMessagesNorForKeysThatPeersHave) {
+  kept[1] = {memory_at(kBase, 1 << 20), nullptr};  // the processor's, promised to stay: pinned once, without faults
+  auto registrations = on_demand();
+  ASSERT_TRUE(registrations.acquire(memory_at(kBase + 100, 5000), Access::local));
+  ASSERT_TRUE(registrations.acquire(memory_at(kBase + kBlock, 5000), Access::messages));
+  auto exposed = on_demand({.peers = true, .locals = true, .windows_unbounded = false});
+  ASSERT_TRUE(exposed.acquire(memory_at(kBase + kBlock, 5000), Access::source));
+  ASSERT_EQ(calls.size(), 3U);
+  for (const Call& call : calls) EXPECT_FALSE(was_on_demand(call));
+}
+
+// A GPU's memory may lie in the middle of a block.
+TEST_F(RegistrationsOnDemand, AreNotTakenForADevicesMemory) {
+  auto registrations = on_demand();
+  ASSERT_TRUE(registrations.acquire(memory_at(kBase, 5000), Access::local));
+  keep(1, memory_at(kBase + (1 << 20), 1 << 20));
+  const auto of_device = registrations.acquire(memory_at(kBase + (1 << 20) + 64, 100), Access::local);
+  ASSERT_TRUE(of_device);
+  EXPECT_FALSE((*of_device)->is_on_demand());
+  EXPECT_THAT(names(), ElementsAre("plain", "dma-buf"));
+  const auto of_host = registrations.acquire(memory_at(kBase + (3 << 20), 100), Access::local);
+  ASSERT_TRUE(of_host);
+  EXPECT_TRUE((*of_host)->is_on_demand());
+  EXPECT_EQ(calls.size(), 2U);
 }
 
 }  // namespace

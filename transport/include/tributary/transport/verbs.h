@@ -28,6 +28,7 @@
 #include "tributary/transport/channel.h"
 #include "tributary/transport/device_memory.h"
 #include "tributary/transport/rails.h"
+#include "tributary/transport/rdma_path.h"
 
 namespace tributary::transport {
 
@@ -59,17 +60,16 @@ struct VerbsSettings {
   // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
   // does not go away is told by keep_registered().
   std::size_t registrations_idle_bytes = 0;
+  // Other memory of the processor's is registered on demand (ODP), where the device can: nothing is pinned, and what
+  // was registered once serves again. The first access to a page costs a fault in the device.
+  bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
                                                       // others, but only while most waits are over by then; 0: never
   Duration keepalive = std::chrono::seconds(10);  // of silence, until the peer's device is asked whether it lives; 0:
                                                   // never, so that a host that vanishes is noticed by what one sends
-  std::uint8_t traffic_class = 0;                 // DSCP and ECN bits of RoCE packets; 0: the system's
-  std::uint8_t ack_timeout = 0;      // 4.096 us x 2^n before a packet is sent again; 0: the device's default
-  std::uint8_t retry_count = 6;      // packets sent again before the peer counts as gone; at most 7, which some take
-                                     // for "for ever" (Linux's rdma_rxe)
-  std::uint8_t rnr_retry_count = 6;  // a receive is always posted, so this is for devices that lose one; 7: for ever
-  std::string bind_address;          // numeric: source of connect(), and where listen() listens for an empty host
+  RdmaPath path;
+  std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
   // is behind an address (any more), the next one's turn comes.
@@ -87,11 +87,12 @@ struct VerbsStatistics {
   std::uint64_t posts = 0;            // lists of work requests handed to the device
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;          // because of connections_max
-  std::array<std::uint64_t, 9> rejects{};  // channels closed for a bad header, by FrameReject
-  std::uint64_t queue_pairs_extended = 0;  // made, of those that are posted to by ibv_wr_*
-  std::uint64_t registrations = 0;         // made
-  std::uint64_t registration_hits = 0;     // found
+  std::uint64_t refused_full = 0;             // because of connections_max
+  std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
+  std::uint64_t queue_pairs_extended = 0;     // made, of those that are posted to by ibv_wr_*
+  std::uint64_t registrations = 0;            // made
+  std::uint64_t registrations_on_demand = 0;  // of them
+  std::uint64_t registration_hits = 0;        // found
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;

@@ -1,0 +1,151 @@
+// What the settings say of the path is what queue pairs are made with, the connection manager's first and further ones.
+#include <gmock/gmock.h>
+#include <infiniband/verbs.h>
+
+#include <vector>
+
+#include "peer.h"
+#include "verbs_world.h"
+
+namespace {
+
+struct Step {
+  ibv_qp_attr attributes;
+  int mask;
+};
+std::vector<Step>& steps() {
+  static std::vector<Step> all;
+  return all;
+}
+
+}  // namespace
+
+extern "C" {  // the linker puts it in the place of the library's (--wrap)
+int __real_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask);
+int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask);
+int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) {
+  steps().push_back({*attributes, mask});
+  return __real_ibv_modify_qp(pair, attributes, mask);
+}
+}
+
+namespace tributary::transport::test {
+namespace {
+
+class Path : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (rdma_hosts().empty()) GTEST_SKIP() << "RDMA_HOSTS names no address: tests/rdma/rdma-vm sets it";
+    steps().clear();
+  }
+  /// Until the connection is open, or has failed.
+  void connect(const RdmaPath& servers, const RdmaPath& clients, std::uint32_t queue_pairs = 2) {
+    const auto make = [&](const RdmaPath& path, const std::string& host) {
+      return VerbsTransport::create({.queue_pairs = queue_pairs, .path = path, .bind_address = host}).value();
+    };
+    server_ = make(servers, rdma_hosts().front());
+    client_ = make(clients, rdma_hosts().back());
+    auto listener = server_->listen({rdma_hosts().front(), 0}, acceptor_);
+    ASSERT_TRUE(listener) << listener.error().message;
+    listener_ = std::move(*listener);
+    client_peer_.channel = client_->connect(listener_->local(), client_peer_, std::chrono::seconds(30));
+    ASSERT_TRUE(
+        run_until([&] { return client_peer_.closed || (client_peer_.opened && acceptor_.peer.channel != nullptr); }));
+  }
+  [[nodiscard]] bool run_until(const std::function<bool()>& done) {
+    const TimePoint limit = Clock::now() + std::chrono::minutes(1);
+    while (!done()) {
+      if (Clock::now() > limit) return false;
+      if (server_->poll({}) + client_->poll({}) == 0) server_->poll(std::chrono::microseconds(100));
+    }
+    return true;
+  }
+  /// Of the states that queue pairs went through, those to this one.
+  [[nodiscard]] static std::vector<Step> steps_to(ibv_qp_state state) {
+    std::vector<Step> found;
+    for (const Step& step : steps()) {
+      if ((step.mask & IBV_QP_STATE) != 0 && step.attributes.qp_state == state) found.push_back(step);
+    }
+    return found;
+  }
+  /// Payloads of every kind still get there.
+  void exchange() {
+    std::vector<std::byte> payload(1U << 20, std::byte{7});
+    ASSERT_TRUE(client_peer_.channel->send(header_of(1), payload, 1));
+    ASSERT_TRUE(client_peer_.channel->send(header_of(2), std::span(payload).first(64), 2));
+    ASSERT_TRUE(run_until([&] { return acceptor_.peer.frames.size() == 2 || acceptor_.peer.closed; }));
+    ASSERT_FALSE(acceptor_.peer.closed) << acceptor_.peer.closed->message;
+    EXPECT_EQ(acceptor_.peer.frames.front().payload, payload);
+  }
+
+  class PeerAcceptor final : public Acceptor {
+   public:
+    ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
+      peer.channel = std::move(channel);
+      return &peer;
+    }
+    Peer peer;
+  };
+  PeerAcceptor acceptor_;
+  Peer client_peer_;
+  std::unique_ptr<VerbsTransport> server_, client_;
+  std::unique_ptr<Listener> listener_;
+};
+
+TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
+  const RdmaPath path{.traffic_class = 106,
+                      .service_level = 3,
+                      .partition_key = 0x7FFF,  // as a limited member
+                      .mtu = 512,
+                      .ack_timeout = 13,
+                      .retry_count = 5,
+                      .rnr_retry_count = 4,
+                      .rnr_timer = 9};
+  ASSERT_NO_FATAL_FAILURE(connect(path, path));
+  ASSERT_FALSE(client_peer_.closed) << client_peer_.closed->message;
+  const auto receiving = steps_to(IBV_QPS_RTR), sending = steps_to(IBV_QPS_RTS);
+  ASSERT_EQ(receiving.size(), 4U);  // two queue pairs of either side
+  ASSERT_EQ(sending.size(), 4U);
+  for (const Step& step : receiving) {
+    EXPECT_EQ(step.attributes.path_mtu, IBV_MTU_512);
+    EXPECT_EQ(step.attributes.ah_attr.sl, 3);
+    EXPECT_EQ(step.attributes.ah_attr.grh.traffic_class, 106);
+    EXPECT_EQ(step.attributes.min_rnr_timer, 9);
+  }
+  for (const Step& step : sending) {
+    EXPECT_EQ(step.attributes.timeout, 13);
+    EXPECT_EQ(step.attributes.retry_cnt, 5);
+    EXPECT_EQ(step.attributes.rnr_retry, 4);
+  }
+  ASSERT_NO_FATAL_FAILURE(exchange());
+}
+
+TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
+  ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // which is more than an Ethernet of 1500 bytes takes
+  ASSERT_FALSE(client_peer_.closed) << client_peer_.closed->message;
+  const auto receiving = steps_to(IBV_QPS_RTR);
+  ASSERT_EQ(receiving.size(), 4U);
+  for (const Step& step : receiving) {
+    EXPECT_EQ(step.attributes.path_mtu, receiving.front().attributes.path_mtu);
+    EXPECT_EQ(step.attributes.ah_attr.sl, 0);
+    EXPECT_EQ(step.attributes.ah_attr.grh.traffic_class, 0);
+  }
+  ASSERT_NO_FATAL_FAILURE(exchange());
+}
+
+TEST_F(Path, NamesAPartitionThatThePortIsNotIn) {
+  ASSERT_NO_FATAL_FAILURE(connect({}, {.partition_key = 0x8012}));
+  ASSERT_TRUE(client_peer_.closed);
+  EXPECT_THAT(client_peer_.closed->message,
+              testing::AllOf(testing::HasSubstr("0x8012"), testing::HasSubstr("rdma_partition_key"),
+                             testing::HasSubstr("0xffff")));
+}
+
+TEST_F(Path, RefusesWhoComesIfItsOwnPartitionIsNotThere) {
+  ASSERT_NO_FATAL_FAILURE(connect({.partition_key = 0x8012}, {}));
+  ASSERT_TRUE(client_peer_.closed);
+  ASSERT_EQ(server_->statistics().queue_pairs, 0U);
+}
+
+}  // namespace
+}  // namespace tributary::transport::test
