@@ -106,6 +106,8 @@ constexpr std::array kVerbsCounters = {
                 &transport::VerbsStatistics::queue_pairs_extended},
     VerbsFigure{"rdma_refused_full_total", "Connections beyond connections_max.",
                 &transport::VerbsStatistics::refused_full},
+    VerbsFigure{"rdma_refused_unproved_total", "Connections that did not prove the group that they named.",
+                &transport::VerbsStatistics::refused_unproved},
     VerbsFigure{"rdma_registrations_total", "Memory registered with a device.",
                 &transport::VerbsStatistics::registrations},
     VerbsFigure{"rdma_registration_hits_total", "Memory that was registered already.",
@@ -326,6 +328,9 @@ std::string metrics_text(const DaemonStatus& status) {
   page.gauge("draining", "1 when no new lanes are taken because this aggregator drains.",
              status.draining.empty() ? 0 : 1);
   page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
+  page.begin(MetricType::Gauge, "listen_live",
+             "1 where connections come in, 0 while the address or its device is away.");
+  for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {{"at", to_string(place.at)}});
   add_workers(page, status.workers);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);

@@ -19,8 +19,17 @@ bool reduces(Collective collective) noexcept {
          collective == Collective::reduce_scatter;
 }
 
+/// Lengths of elements are powers of two: without a division.
+bool whole_elements(const FrameHeader& header) noexcept {
+  return (header.payload_bytes & (size_of(header.dtype) - 1)) == 0;
+}
+std::size_t elements(std::uint32_t bytes, DType dtype) noexcept {
+  return bytes >> static_cast<unsigned>(std::countr_zero(size_of(dtype)));
+}
+
 bool same_call(const FrameHeader& a, const FrameHeader& b) noexcept {
-  return a.operation == b.operation && a.segment == b.segment && a.signature() == b.signature();
+  return a.operation == b.operation && a.count == b.count && a.segment == b.segment && a.root == b.root &&
+         a.collective == b.collective && a.dtype == b.dtype && a.op == b.op;
 }
 
 }  // namespace
@@ -136,7 +145,7 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
   if (header.bare())
     return reduces(header.collective) ? std::unexpected(Refusal::unexpected_data) : std::expected<void, Refusal>{};
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);
-  if (header.payload_bytes % size_of(header.dtype) != 0) return std::unexpected(Refusal::wrong_length);
+  if (!whole_elements(header)) return std::unexpected(Refusal::wrong_length);
   if (slot.data_known && slot.payload_bytes != header.payload_bytes) return std::unexpected(Refusal::wrong_length);
   slot.payload_bytes = header.payload_bytes;
   slot.data_known = true;
@@ -177,7 +186,7 @@ void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
   for (std::uint32_t child = slot.reduced; child < prefix; ++child) inputs[count++] = input(slot, child);
   kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, receive_buffer(slot, 0),
-                  slot.payload_bytes / size_of(slot.first.dtype));
+                  elements(slot.payload_bytes, slot.first.dtype));
   give_back(slot, slot.reduced, prefix, output);
   slot.reduced = prefix;
 }
@@ -193,7 +202,7 @@ void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
     return;
   }
   kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, out_buffer(slot),
-                  slot.payload_bytes / size_of(slot.first.dtype), divides ? shape_.ranks : 1);
+                  elements(slot.payload_bytes, slot.first.dtype), divides ? shape_.ranks : 1);
   give_back(slot, slot.reduced, shape_.children, output);
 }
 

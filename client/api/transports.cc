@@ -46,7 +46,8 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     return std::make_unique<transport::NearTransport>(
         transport::NearSettings{.tcp = tcp, .shm = {}, .shared_memory = shared_memory});
   }
-  return transport::VerbsBesideTcp::create({.queue_pairs = rdma.queue_pairs,
+  return transport::VerbsBesideTcp::create({.keys = std::move(keys),
+                                            .queue_pairs = rdma.queue_pairs,
                                             .on_demand = rdma.on_demand,
                                             .busy_poll = rdma.busy_poll,
                                             .path = rdma.path,
@@ -62,7 +63,7 @@ Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& n
                                       ", which has no packets of ours: set TRIBUTARY_TRANSPORT=udp, or "
                                       "TRIBUTARY_PACKET_SECURITY=off");
   }
-  return std::make_shared<transport::LinkKeys>(security);
+  return std::make_shared<transport::LinkKeys>(security, name == "verbs");
 }
 
 }  // namespace tributary::client

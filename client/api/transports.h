@@ -24,7 +24,7 @@ struct RdmaWish {
 /// One of that name: "tcp", "udp", "verbs" for RDMA, or "dpdk" over the device that `dpdk` names. `own_address`,
 /// numeric, is where it listens; over UDP it is also the source of its connections, and over RDMA it says which
 /// device's connections it makes. `shared_memory`: "tcp" talks to processes of this host through memory. `keys`: what
-/// "udp" and "dpdk" seal their packets with; may be nullptr.
+/// "udp" and "dpdk" seal their packets with, and connections over "verbs" are proved by; may be nullptr.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
     const std::string& name, const std::string& own_address, bool shared_memory,
     std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk = {}, const RdmaWish& rdma = {});

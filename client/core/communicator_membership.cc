@@ -175,7 +175,7 @@ void Communicator::start_coordinator() {
   c.job = settings_.job;
   c.lanes = settings_.lanes;
   if (settings_.link_keys) c.packet_security = settings_.link_keys->least();
-  if (c.packet_security != PacketSecurity::off) {
+  if (settings_.link_keys && settings_.link_keys->wanted()) {
     if (const auto exchange = exchange_key_of_group(settings_.id.secret)) c.exchange_key = exchange->public_key();
   }
   c.known_as = settings_.known_as;

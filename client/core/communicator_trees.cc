@@ -53,8 +53,8 @@ void Communicator::on_descriptor(const ControlMessage& message) {
   }
 }
 
-/// The secrets that this rank's connections to its leaves are sealed with; they are good until the next trees come, and
-/// needed for opening alone.
+/// The secrets that this rank's connections to its leaves are sealed with, or proved by; they are good until the next
+/// trees come, and needed for opening alone.
 Status Communicator::take_link_secrets(const GroupDescriptor& d) {
   LinkKeys* const keys = settings_.link_keys.get();
   const PacketSecurity least = keys != nullptr ? keys->least() : PacketSecurity::off;
@@ -64,7 +64,7 @@ Status Communicator::take_link_secrets(const GroupDescriptor& d) {
                                   "', this rank '" + std::string(to_string(least)) +
                                   "': set the same TRIBUTARY_PACKET_SECURITY on every rank");
   }
-  if (d.security == PacketSecurity::off) return {};
+  if (keys == nullptr || d.exchange_key == ExchangePublicKey{}) return {};
   const auto exchange = exchange_key_of_group(settings_.id.secret);
   if (!exchange) return std::unexpected(exchange.error());
   const auto shared = exchange->agree(d.exchange_key);
@@ -72,6 +72,7 @@ Status Communicator::take_link_secrets(const GroupDescriptor& d) {
   for (const LaneDescriptor& lane : d.lanes) {
     const auto claims = read_claims(lane.entries[0].tokens.front());
     if (!claims) return std::unexpected(claims.error());
+    if (claims->masked_secret == LinkSecret{}) continue;
     const LinkName name{claims->group, claims->epoch, claims->lane, claims->child};
     keys->add(name, masked(claims->masked_secret, *shared, name, claims->aggregator), d.security);
     sealed_links_.push_back(name);

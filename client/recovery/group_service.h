@@ -15,7 +15,7 @@ struct GroupRequest {
   std::vector<std::string> hosts;  // by rank: each rank's place in the topology
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};  // the group's; with packet_security alone
+  ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
 };
 
 /// Every answer comes later, on the communicator's thread, once; after the destructor none comes.

@@ -165,10 +165,9 @@ nlohmann::json to_json(const GroupDescriptor& d) {
                  {"lease_seconds", d.lease_seconds},
                  {"reason", d.reason},
                  {"lanes", std::move(lanes)}};
-  if (d.security != PacketSecurity::off) {
-    object["packet_security"] = std::string(to_string(d.security));
+  if (d.security != PacketSecurity::off) object["packet_security"] = std::string(to_string(d.security));
+  if (d.security != PacketSecurity::off || d.exchange_key != ExchangePublicKey{})
     object["exchange_key"] = to_base64(d.exchange_key);
-  }
   return object;
 }
 
@@ -185,6 +184,8 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object)
     const auto security = parse_packet_security(members.text("packet_security", 16));
     if (!security) members.complain("packet_security: " + security.error().message);
     d.security = security.value_or(PacketSecurity::encrypt);
+  }
+  if (object.is_object() && (object.contains("packet_security") || object.contains("exchange_key"))) {
     const auto key = from_base64(members.text("exchange_key", 64));
     if (!key || key->size() != kExchangeKeyBytes) {
       members.complain("exchange_key is not base64 of 32 bytes");

@@ -49,6 +49,7 @@ class DpdkPort final : public packet::PacketPort {
   void give_back(void* buffer) noexcept override;
   [[nodiscard]] bool send(const packet::PacketAddress& to, std::span<const std::byte> header,
                           std::span<const std::byte> payload) override;
+  [[nodiscard]] bool send_frame(const packet::PacketAddress& to, const packet::FrameDatagram& frame) override;
   void flush() override;
   void wait(Duration limit) override;
   void wake() noexcept override;
@@ -104,8 +105,13 @@ class DpdkPort final : public packet::PacketPort {
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
   /// nullptr: the pool is empty.
   [[nodiscard]] rte_mbuf* blank() noexcept;
-  void fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
-            std::span<const std::byte> payload) noexcept;
+  /// A datagram's payload in two parts. `write(to, sums)` writes the first one, and returns its sum if that is asked.
+  template <class Write>
+  [[nodiscard]] bool send_parts(const packet::PacketAddress& to, std::size_t head_bytes, const Write& write,
+                                std::span<const std::byte> payload, std::size_t payload_place);
+  template <class Write>
+  void fill(rte_mbuf* mbuf, const Route& route, std::size_t head_bytes, const Write& write,
+            std::span<const std::byte> payload, std::size_t payload_place) noexcept;
   /// False: the device takes no more now.
   [[nodiscard]] bool has_room() noexcept;
   void stage(rte_mbuf* mbuf) noexcept;

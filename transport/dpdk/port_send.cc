@@ -8,6 +8,7 @@
 
 #include "dpdk/fetch.h"
 #include "dpdk/port.h"
+#include "packet/payload_place.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -33,7 +34,7 @@ std::size_t place_of(const packet::PacketAddress& to) noexcept {
 
 }  // namespace
 
-bool DpdkPort::make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation) {
+[[gnu::noinline]] bool DpdkPort::make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation) {
   ethernet::Host& host = device_->host();
   const auto source = host.source_for(to.ip);
   const auto next_hop = host.next_hop(to.ip);
@@ -66,31 +67,6 @@ DpdkPort::Route* DpdkPort::route_to(const packet::PacketAddress& to) {
   return fresh || make_route(route, to, generation) ? &route : nullptr;
 }
 
-bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
-                    std::span<const std::byte> payload) {
-  if (!has_room()) return false;
-  const Route* const route = route_to(to);
-  if (route == nullptr) {
-    ++statistics_.unsent_no_route;
-    return true;
-  }
-  const std::size_t bytes = header.size() + payload.size();
-  if (bytes > route->bytes_max) {
-    ++statistics_.unsent_too_long;
-    return true;
-  }
-  rte_mbuf* const mbuf = blank();
-  if (mbuf == nullptr) {
-    ++statistics_.unsent_no_buffer;
-    return false;
-  }
-  fill(mbuf, *route, header, payload);
-  ++statistics_.sent;
-  statistics_.sent_bytes += bytes;
-  route->resolved ? stage(mbuf) : keep_waiting(mbuf, route->next_hop);
-  return true;
-}
-
 rte_mbuf* DpdkPort::blank() noexcept {
   if (blank_count_ > kBlankAhead) fetch_for_headers(blank_[blank_count_ - 1 - kBlankAhead]);
   if (blank_count_ > 0) return blank_[--blank_count_];
@@ -101,15 +77,16 @@ rte_mbuf* DpdkPort::blank() noexcept {
   return blank_[blank_count_];
 }
 
-void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byte> header,
-                    std::span<const std::byte> payload) noexcept {
+template <class Write>
+void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::size_t head_bytes, const Write& write,
+                    std::span<const std::byte> payload, std::size_t payload_place) noexcept {
   const std::size_t before = route.headers.bytes();
-  const std::size_t bytes = header.size() + payload.size();
+  const std::size_t bytes = head_bytes + payload.size();
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   std::byte* const body = at + before;
-  const SharedPayloads::Found shared = shared_.find(payload);
+  const SharedPayloads::Found shared = shared_.find(payload, payload_place);
   const bool copies = shared.mbuf == nullptr;
-  mbuf->data_len = static_cast<std::uint16_t>(before + (copies ? bytes : header.size()));
+  mbuf->data_len = static_cast<std::uint16_t>(before + (copies ? bytes : head_bytes));
   mbuf->pkt_len = static_cast<std::uint32_t>(before + bytes);
   if (!copies) {
     mbuf->next = shared.mbuf;
@@ -117,8 +94,8 @@ void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byt
     ++statistics_.sent_shared;
   }
   if (device_->sends_checksums().udp) {
-    std::memcpy(body, header.data(), header.size());
-    if (copies && !payload.empty()) std::memcpy(body + header.size(), payload.data(), payload.size());
+    write(body, false);
+    if (copies && !payload.empty()) std::memcpy(body + head_bytes, payload.data(), payload.size());
     route.headers.write(at, bytes, 0);
     mbuf->ol_flags = (route.headers.ipv4() ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM : RTE_MBUF_F_TX_IPV6) |
                      RTE_MBUF_F_TX_UDP_CKSUM;
@@ -126,10 +103,56 @@ void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::span<const std::byt
     mbuf->l3_len = route.headers.ip_bytes() & 0x1FFU;
     return;
   }
-  const ethernet::PartialSum of_header = ethernet::copy_and_sum_words(body, header);
-  const ethernet::PartialSum of_payload = copies ? ethernet::copy_and_sum(body + header.size(), payload) : shared.sum;
-  const bool odd = header.size() % 2 != 0;
-  route.headers.write(at, bytes, of_header + (odd ? ethernet::at_odd_place(of_payload) : of_payload));
+  const ethernet::PartialSum of_head = write(body, true);
+  const ethernet::PartialSum of_payload = copies ? ethernet::copy_and_sum(body + head_bytes, payload) : shared.sum;
+  const bool odd = head_bytes % 2 != 0;
+  route.headers.write(at, bytes, of_head + (odd ? ethernet::at_odd_place(of_payload) : of_payload));
+}
+
+template <class Write>
+bool DpdkPort::send_parts(const packet::PacketAddress& to, std::size_t head_bytes, const Write& write,
+                          std::span<const std::byte> payload, std::size_t payload_place) {
+  if (!has_room()) return false;
+  const Route* const route = route_to(to);
+  if (route == nullptr) {
+    ++statistics_.unsent_no_route;
+    return true;
+  }
+  const std::size_t bytes = head_bytes + payload.size();
+  if (bytes > route->bytes_max) {
+    ++statistics_.unsent_too_long;
+    return true;
+  }
+  rte_mbuf* const mbuf = blank();
+  if (mbuf == nullptr) {
+    ++statistics_.unsent_no_buffer;
+    return false;
+  }
+  fill(mbuf, *route, head_bytes, write, payload, payload_place);
+  ++statistics_.sent;
+  statistics_.sent_bytes += bytes;
+  route->resolved ? stage(mbuf) : keep_waiting(mbuf, route->next_hop);
+  return true;
+}
+
+bool DpdkPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
+                    std::span<const std::byte> payload) {
+  const auto write = [&header](std::byte* at, bool sums) -> ethernet::PartialSum {
+    if (sums) return ethernet::copy_and_sum_words(at, header);
+    std::memcpy(at, header.data(), header.size());
+    return 0;
+  };
+  return send_parts(to, header.size(), write, payload, packet::payload_place(payload.data()));
+}
+
+bool DpdkPort::send_frame(const packet::PacketAddress& to, const packet::FrameDatagram& frame) {
+  const auto write = [&frame](std::byte* at, bool sums) -> ethernet::PartialSum {
+    std::memcpy(at + packet::kPacketHeaderBytes, frame.frame_header.data(), kFrameHeaderBytes);
+    if (sums) return ethernet::copy_and_sum_words(at, frame.packet_header) + frame.frame_header_sum;
+    std::memcpy(at, frame.packet_header.data(), packet::kPacketHeaderBytes);
+    return 0;
+  };
+  return send_parts(to, packet::kPacketHeaderBytes + kFrameHeaderBytes, write, frame.payload, frame.payload_place);
 }
 
 bool DpdkPort::has_room() noexcept {

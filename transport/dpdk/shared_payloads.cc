@@ -11,16 +11,14 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-constexpr unsigned kPlaceBits = 8;
-static_assert(kSharedPayloads == 1U << kPlaceBits);
+static_assert(kSharedPayloads == packet::kPayloadPlaces);
 // Counting a reference is an atomic operation: so many are counted at once.
 constexpr std::int16_t kReferences = 64;
 
 }  // namespace
 
-SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload) noexcept {
+SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload, std::size_t place) noexcept {
   if (!offered_ || payload.size() < kBytesMin) return {};
-  const std::size_t place = packet::payload_place<kPlaceBits>(payload.data());
   Known& known = known_[place];
   if (known.data != payload.data() || known.bytes != payload.size()) {
     ++first_;

@@ -30,7 +30,8 @@ class SharedPayloads {
     rte_mbuf* mbuf = nullptr;  // holds the payload alone, and is referred to once more; nullptr: copy it
     ethernet::PartialSum sum = 0;
   };
-  [[nodiscard]] Found find(std::span<const std::byte> payload) noexcept;
+  /// `place`: payload_place() of it.
+  [[nodiscard]] Found find(std::span<const std::byte> payload, std::size_t place) noexcept;
   /// Payloads may have changed from here on.
   void forget() noexcept;
 

@@ -2,6 +2,7 @@
 // The checksum of IP, ICMP and UDP: one's complement sum of 16-bit words (RFC 1071). Partial sums are kept in the
 // processor's byte order, which RFC 1071 (2B) shows to be free, and added up in any order as long as each piece but the
 // last is of even length.
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -34,6 +35,21 @@ using PartialSum = std::uint64_t;
   }
   return i == from.size() ? low + high : low + high + copy_and_sum(to + i, from.subspan(i));
 }
+/// The same for a length that the compiler knows.
+template <std::size_t kBytes>
+[[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte, kBytes> from) noexcept {
+  static_assert(kBytes % sizeof(std::uint64_t) == 0);
+  PartialSum sum = 0;
+#pragma GCC unroll 8
+  for (std::size_t i = 0; i < kBytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, from.data() + i, sizeof word);
+    asm("" : "+r"(word));
+    std::memcpy(to + i, &word, sizeof word);
+    sum += (word & 0xFFFFFFFFU) + (word >> 32U);
+  }
+  return sum;
+}
 /// `sum` as that of bytes which stand at an odd place.
 [[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
 /// What UDP and ICMPv6 cover besides their own bytes.
@@ -41,12 +57,9 @@ using PartialSum = std::uint64_t;
                                            std::uint32_t bytes) noexcept;
 /// In the processor's order: to be stored as it is, by memcpy. 0 for bytes that hold their own right checksum.
 [[nodiscard]] inline std::uint16_t finish(PartialSum sum) noexcept {
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFFFFFU) + (sum >> 32U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  sum = (sum & 0xFFFFU) + (sum >> 16U);
-  return static_cast<std::uint16_t>(~sum);
+  // A number and itself with its halves exchanged: the sum's upper half is that of the halves, with its carry.
+  const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
+  return static_cast<std::uint16_t>(~((half + std::rotl(half, 16)) >> 16U));
 }
 /// Of a few whole words that stand next to each other: addresses, a header.
 template <std::size_t kBytes>

@@ -22,7 +22,11 @@ struct PlainDatagram {
   std::uint32_t body_offset = 0;
   std::uint32_t body_bytes = 0;
   PartialSum udp_besides = 0;  // of all that UDP's checksum, which is not verified, covers besides the body
-  void store_from(IpAddress& to) const noexcept { std::memcpy(to.data(), from.data(), sizeof from); }
+  /// Word by word: read as a whole, it would wait for the two stores it was made by.
+  void store_from(IpAddress& to) const noexcept {
+    std::memcpy(to.data(), &from[0], sizeof from[0]);
+    std::memcpy(to.data() + sizeof from[0], &from[1], sizeof from[1]);
+  }
 };
 
 class PlainUdp {
@@ -31,7 +35,7 @@ class PlainUdp {
   PlainUdp() = default;
   /// `vlan`: 0 for frames without a tag.
   PlainUdp(const MacAddress& mac, std::uint16_t vlan, std::uint16_t port) noexcept
-      : vlan_(vlan), port_(port), ip_at_(kEthernetBytes + (vlan != 0 ? kVlanBytes : 0)) {
+      : vlan_(vlan), port_(__builtin_bswap16(port)), ip_at_(kEthernetBytes + (vlan != 0 ? kVlanBytes : 0)) {
     std::memcpy(&mac_, mac.bytes.data(), mac.bytes.size());
   }
   /// One of the port's addresses: of each family the last one that was added counts.
@@ -65,21 +69,28 @@ class PlainUdp {
     return load16(at) == static_cast<std::uint16_t>(EtherType::vlan) && (load16(at + 2) & kNumber) == vlan_;
   }
 
+  /// In the words that the header is read in: version to fragment, time to live to source, destination.
   [[nodiscard]] bool match_ipv4(std::span<const std::byte> frame, PlainDatagram& found) const noexcept {
     const std::byte* const ip = frame.data() + ip_at_;
-    const bool plain = ipv4_ != 0 && load<std::uint32_t>(ip + 16) == ipv4_ && (load16(ip + 6) & 0x3FFFU) == 0 &&
-                       load8(ip + 9) == static_cast<std::uint8_t>(IpProtocol::udp);
-    if (!plain) return false;
-    const std::uint32_t total = load16(ip + 2);
-    constexpr std::uint32_t kHead = kIpv4Bytes;
-    const std::uint32_t from = load32(ip + 12);
-    const bool host = from != 0 && from >> 24U != 127 && from >> 28U != 0xE && from != 0xFFFFFFFFU;
-    if (!host || total < kIpv4Bytes + kUdpBytes || total > frame.size() - ip_at_) return false;
-    if (finish(sum_of_words<kIpv4Bytes>(ip)) != 0) return false;
+    const auto first = load<std::uint64_t>(ip);
+    const auto second = load<std::uint64_t>(ip + 8);
+    const auto to = load<std::uint32_t>(ip + 16);
+    constexpr std::uint64_t kFragment = 0xFF3F;  // "more" and the offset
+    const bool whole = (first >> 48U & kFragment) == 0;
+    const bool udp = (second >> 8U & 0xFFU) == static_cast<std::uint8_t>(IpProtocol::udp);
+    if (ipv4_ == 0 || to != ipv4_ || !whole || !udp) return false;
+    const auto from = static_cast<std::uint32_t>(second >> 32U);
+    const std::uint32_t net = from & 0xFFU;
+    if (from == 0 || net == 127 || net >> 4U == 0xE || from == 0xFFFFFFFFU) return false;
+    const std::uint32_t total = __builtin_bswap16(static_cast<std::uint16_t>(first >> 16U));
+    if (total < kIpv4Bytes + kUdpBytes || total > frame.size() - ip_at_) return false;
+    const PartialSum addresses = std::uint64_t{from} + to;
+    if (finish(halves(first) + (second & 0xFFFFFFFFU) + addresses) != 0) return false;
     constexpr std::uint64_t kMapped = 0xFFFF0000;
-    found.from = {0, kMapped | std::uint64_t{load<std::uint32_t>(ip + 12)} << 32U};
-    found.ecn = static_cast<Ecn>(load8(ip + 1) & 3U);
-    found.udp_besides = sum_of_words<8>(ip + 12);
+    found.from = {0, kMapped | std::uint64_t{from} << 32U};
+    found.ecn = static_cast<Ecn>(first >> 8U & 3U);
+    found.udp_besides = addresses;
+    constexpr std::uint32_t kHead = kIpv4Bytes;
     return match_udp(ip + kIpv4Bytes, static_cast<std::uint32_t>(ip_at_) + kHead, total - kHead, found);
   }
 
@@ -102,16 +113,20 @@ class PlainUdp {
   /// `offset`: of UDP's header in the frame; `bytes`: what IP says is left.
   [[nodiscard]] bool match_udp(const std::byte* udp, std::uint32_t offset, std::uint32_t bytes,
                                PlainDatagram& found) const noexcept {
-    found.from_port = load16(udp);
-    if (load16(udp + 2) != port_ || found.from_port == 0 || load16(udp + 4) != bytes || load16(udp + 6) == 0)
+    const auto header = load<std::uint64_t>(udp);  // ports, length, checksum
+    const auto from_port = static_cast<std::uint16_t>(header);
+    const auto length = __builtin_bswap16(static_cast<std::uint16_t>(header >> 32U));
+    if (static_cast<std::uint16_t>(header >> 16U) != port_ || from_port == 0 || length != bytes || header >> 48U == 0)
       return false;
+    found.from_port = __builtin_bswap16(from_port);
     found.body_offset = offset + std::uint32_t{kUdpBytes};
     found.body_bytes = bytes - std::uint32_t{kUdpBytes};
-    found.udp_besides += __builtin_bswap16(static_cast<std::uint16_t>(IpProtocol::udp)) + __builtin_bswap32(bytes) +
-                         sum_of_words<kUdpBytes>(udp);
+    found.udp_besides +=
+        __builtin_bswap16(static_cast<std::uint16_t>(IpProtocol::udp)) + __builtin_bswap32(bytes) + halves(header);
     return true;
   }
 
+  [[nodiscard]] static PartialSum halves(std::uint64_t word) noexcept { return (word & 0xFFFFFFFFU) + (word >> 32U); }
   template <class T>
   [[nodiscard]] static T load(const std::byte* at) noexcept {
     T value{};
@@ -121,7 +136,7 @@ class PlainUdp {
   std::uint64_t mac_ = 0;
   std::uint32_t ipv4_ = 0;  // 0: none
   std::uint16_t vlan_ = 0;
-  std::uint16_t port_ = 0;  // 0: none
+  std::uint16_t port_ = 0;  // as it is sent; 0: none
   std::size_t ip_at_ = kEthernetBytes;
   std::array<std::uint64_t, 2> ipv6_{};  // 0: none
 };

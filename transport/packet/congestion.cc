@@ -14,6 +14,9 @@ constexpr double kScalingWindowMin = 0.1;
 constexpr double kScalingWindowMax = 100;
 // DCTCP's g: RFC 8257, section 4.2.
 constexpr double kShareGain = 1.0 / 16;
+// A smaller share is none. Without a bound it halves for ever where nothing is marked, and a processor takes a hundred
+// cycles and more for numbers that are almost too small for it.
+constexpr double kShareMin = 1e-9;
 constexpr double kAlmostNoWindow = 10;
 constexpr int kRoundTripsAbove = 16;
 // A sender that has almost no window must still find out soon that the network is free again.
@@ -53,6 +56,7 @@ void Congestion::observe(double packets, double marked, TimePoint now, Duration 
   seen_marked_ += marked;
   if (now < observed_until_) return;
   if (seen_ > 0) share_ += kShareGain * (std::min(seen_marked_ / seen_, 1.0) - share_);
+  if (share_ < kShareMin) share_ = 0;
   seen_ = seen_marked_ = 0;
   observed_until_ = now + round_trip;
 }

@@ -109,12 +109,31 @@ bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte
     // A whole frame's header is the same for all whom its payload goes to.
     const auto copied = head.subspan(kPacketHeaderBytes);
     const bool framed = copied.size() == kFrameHeaderBytes;
-    header.write(head.first<kPacketHeaderBytes>(), framed ? std::span<std::byte>{} : copied,
-                 core_.suffix_of(framed ? copied : std::span<std::byte>{}, rest), copied.size() + rest.size());
+    const PacketCore::Ending& ending =
+        core_.ending_of(framed ? copied : std::span<std::byte>{}, rest, payload_place(rest.data()));
+    header.write(head.first<kPacketHeaderBytes>(), framed ? std::span<std::byte>{} : copied, ending.suffix,
+                 copied.size() + rest.size());
   }
   if (!core_.port().send(address_, head, rest)) return false;
   ++core_.statistics.packets_sent;
   core_.statistics.bytes_sent += head.size() + rest.size();
+  return true;
+}
+
+bool PacketConnection::send_frame(const DataHeader& header, const WholeFrame& frame) {
+  const std::size_t place = payload_place(frame.payload.data());
+  const PacketCore::Ending& ending = core_.ending_of(frame.header, frame.payload, place);
+  alignas(64) std::array<std::byte, kPacketHeaderBytes> head;
+  header.write(head, {}, ending.suffix, frame.bytes());
+  if (!core_.port().send_frame(address_, {.packet_header = head,
+                                          .frame_header = frame.header,
+                                          .payload = frame.payload,
+                                          .frame_header_sum = ending.head_sum,
+                                          .payload_place = place})) {
+    return false;
+  }
+  ++core_.statistics.packets_sent;
+  core_.statistics.bytes_sent += kPacketHeaderBytes + frame.bytes();
   return true;
 }
 

@@ -53,6 +53,9 @@ class PacketConnection final : public StreamReader,
   /// The same for what has an authenticator of the handshake's kind.
   [[nodiscard]] bool control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram);
   void take_data(const Arrival& arrival);
+  /// The short way of take_data(): a packet that is the next frame, whole, taken where it lies. False: it is not that,
+  /// and nothing was done.
+  [[nodiscard]] bool take_frame(const Arrival& arrival);
   /// After anything that may have moved the flow.
   void after_packets();
   void take_close();
@@ -78,6 +81,7 @@ class PacketConnection final : public StreamReader,
   // ---- StreamReader and PacketSink, for the flow
   std::size_t take(std::span<const std::byte> bytes) override;
   bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) override;
+  bool send_frame(const DataHeader& header, const WholeFrame& frame) override;
 
  private:
   enum class State : std::uint8_t {
@@ -104,6 +108,10 @@ class PacketConnection final : public StreamReader,
   // connection_frames.cc
   bool place_next(std::span<const std::byte, kFrameHeaderBytes> header, std::span<const std::byte> behind);
   bool keep_in_place(const FrameHeader& header, std::span<const std::byte> behind);
+  bool keep(const FrameHeader& header, const std::byte* payload);
+  [[nodiscard]] bool between_frames() const noexcept {
+    return state_ == State::open && !in_frame_ && header_landed_ == 0 && !stalled_;
+  }
   void deliver();
   void tell_sent();
 

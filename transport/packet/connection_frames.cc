@@ -9,7 +9,16 @@
 
 namespace tributary::transport::packet {
 
+namespace {
+
 constexpr std::size_t kInPlaceBytesMin = 512;  // less is copied faster than it is kept
+
+/// The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
+std::span<std::byte> writable(std::span<const std::byte> payload) noexcept {
+  return {const_cast<std::byte*>(payload.data()), payload.size()};
+}
+
+}  // namespace
 
 std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   if (state_ == State::flushing) return bytes.size();  // nobody reads any more
@@ -47,23 +56,45 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   return taken;
 }
 
+bool PacketConnection::take_frame(const Arrival& arrival) {
+  const std::span<const std::byte> bytes = arrival.payload;
+  if (bytes.size() < kFrameHeaderBytes + kInPlaceBytesMin || !between_frames() || !flow_.expects(arrival)) return false;
+  const auto header = decode(bytes.first<kFrameHeaderBytes>());
+  if (!header || kFrameHeaderBytes + header->payload_bytes != bytes.size()) return false;
+  const auto payload = bytes.subspan(kFrameHeaderBytes);
+  if (!keep(*header, payload.data())) return false;
+  flow_.take_expected(arrival, core_.now());
+  core_.make_touched(*this);
+  ++core_.statistics.frames_received;
+  core_.count_callback();
+  handler_->on_frame(*channel_, *header, writable(payload));
+  return true;
+}
+
 /// A payload that lies whole in the packet that is read now may stay there. `behind`: what follows its header.
 bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const std::byte> behind) {
   if (header.payload_bytes < kInPlaceBytesMin || behind.size() < header.payload_bytes) return false;
   const ReceivedPacket* const packet = core_.being_read();
-  if (packet == nullptr || packet->buffer == nullptr) return false;
+  if (packet == nullptr) return false;
   const std::less<const std::byte*> before;  // what is read now may be of an earlier packet, and lie elsewhere
   const std::byte* const packet_end = packet->bytes.data() + packet->bytes.size();
   if (before(behind.data(), packet->bytes.data()) || !before(behind.data(), packet_end)) return false;
-  if (!core_.port().keep(packet->buffer)) return false;
+  if (!keep(header, behind.data())) return false;
+  destination_ = writable(behind.first(header.payload_bytes));
+  return true;
+}
+
+/// If the port can spare the buffer of the packet that is read now, and the handler takes the payload, which lies
+/// there.
+bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload) {
+  void* const buffer = core_.being_read()->buffer;
+  if (buffer == nullptr || !core_.port().keep(buffer)) return false;
   if (!handler_->takes_in_place(*channel_, header)) {
-    core_.port().give_back(packet->buffer);
+    core_.port().give_back(buffer);
     return false;
   }
-  kept_.push_back({behind.data(), packet->buffer});
+  kept_.push_back({payload, buffer});
   ++core_.statistics.frames_in_place;
-  // The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
-  destination_ = {const_cast<std::byte*>(behind.data()), header.payload_bytes};
   return true;
 }
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <utility>
 
+#include "ethernet/checksum.h"
 #include "packet/address.h"
 #include "packet/connection.h"
-#include "packet/payload_place.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -130,38 +130,14 @@ PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
   return at != by_peer_.end() ? find(at->second) : nullptr;
 }
 
-namespace {
-
-/// Of a frame's header, which was written just now: in no larger pieces than it was written in.
-bool same_header(const std::byte* a, const std::byte* b) noexcept {
-  using Piece [[gnu::vector_size(16)]] = std::uint64_t;
-  Piece differs{};
-  for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
-    Piece of_a;
-    Piece of_b;
-    std::memcpy(&of_a, a + i, sizeof of_a);
-    std::memcpy(&of_b, b + i, sizeof of_b);
-    differs |= of_a ^ of_b;
-  }
-  return (differs[0] | differs[1]) == 0;
-}
-
-}  // namespace
-
-const Crc32cSuffix& PacketCore::suffix_of(std::span<const std::byte> head,
-                                          std::span<const std::byte> payload) noexcept {
-  KnownSuffix& known = suffixes_[payload_place<kSuffixBits>(payload.data())];
-  const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
-                    known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
-  if (!same) {
-    known.data = payload.data();
-    known.bytes = payload.size();
-    known.turn = transmits_;
-    known.framed = !head.empty();
-    if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
-    known.suffix = Crc32cSuffix::of(head, payload);
-  }
-  return known.suffix;
+void PacketCore::find_ending(KnownEnding& known, std::span<const std::byte> head,
+                             std::span<const std::byte> payload) noexcept {
+  known.data = payload.data();
+  known.bytes = payload.size();
+  known.turn = transmits_;
+  known.framed = !head.empty();
+  if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
+  known.ending = {.suffix = Crc32cSuffix::of(head, payload), .head_sum = ethernet::partial_sum(head)};
 }
 
 std::size_t PacketCore::window_share() const noexcept {
@@ -186,7 +162,7 @@ void PacketCore::make_touched(PacketConnection& connection) {
 
 void PacketCore::make_dirty(PacketConnection& connection) {
   if (std::exchange(connection.dirty, true)) return;
-  dirty_.push_back(connection.shared_from_this());
+  dirty_.push_back(&connection);
 }
 
 void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
@@ -210,7 +186,6 @@ std::size_t PacketCore::poll(Duration wait) {
   } else {
     turn();
   }
-  attended_ = time_();
   return callbacks_;
 }
 
@@ -304,7 +279,7 @@ void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
   ++transmits_;
   dirty_now_.swap(dirty_);
-  for (const ConnectionPtr& connection : dirty_now_) {
+  for (PacketConnection* const connection : dirty_now_) {
     connection->dirty = false;
     connection->transmit_turn();
   }

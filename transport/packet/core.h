@@ -15,6 +15,7 @@
 #include "core/spin_estimate.h"
 #include "packet/deadline_heap.h"
 #include "packet/packet_transport.h"
+#include "packet/payload_place.h"
 #include "packet/receive_stream.h"
 #include "packet/seal.h"
 #include "packet/siphash.h"
@@ -43,10 +44,21 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
-  /// The checksum of a payload that is sent in this turn, which a result's other receivers need, too. `head`: a frame's
-  /// header before it, or nothing.
-  [[nodiscard]] const Crc32cSuffix& suffix_of(std::span<const std::byte> head,
-                                              std::span<const std::byte> payload) noexcept;
+  /// What a packet ends with, which a result's other receivers get, too.
+  struct Ending {
+    Crc32cSuffix suffix;
+    std::uint64_t head_sum = 0;  // as UDP's checksum counts it
+  };
+  /// Of a payload that is sent in this turn, and lies at `place` (payload_place.h). `head`: a frame's header before it,
+  /// or nothing.
+  [[nodiscard]] const Ending& ending_of(std::span<const std::byte> head, std::span<const std::byte> payload,
+                                        std::size_t place) noexcept {
+    KnownEnding& known = endings_[place];
+    const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
+                      known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
+    if (!same) find_ending(known, head, payload);
+    return known.ending;
+  }
   /// The packet that is being read now; nullptr: none.
   [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
   [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
@@ -89,6 +101,28 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] TimePoint next_deadline() const noexcept;
 
  private:
+  struct KnownEnding {
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
+    bool framed = false;
+    Ending ending;
+    std::array<std::byte, kFrameHeaderBytes> head;
+  };
+  void find_ending(KnownEnding& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
+  /// Of a frame's header, which was written just now: in no larger pieces than it was written in.
+  [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
+    using Piece [[gnu::vector_size(16)]] = std::uint64_t;
+    Piece differs{};
+    for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
+      Piece of_a;
+      Piece of_b;
+      std::memcpy(&of_a, a + i, sizeof of_a);
+      std::memcpy(&of_b, b + i, sizeof of_b);
+      differs |= of_a ^ of_b;
+    }
+    return (differs[0] | differs[1]) == 0;
+  }
   void turn();
   void look_at_clock();
   bool receive_packets();
@@ -145,21 +179,12 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   DeadlineHeap deadlines_;
   SpinEstimate spin_estimate_;
   std::vector<ConnectionPtr> due_, due_now_;
-  std::vector<ConnectionPtr> dirty_, dirty_now_;
+  std::vector<PacketConnection*> dirty_, dirty_now_;  // one that departs stays until the turn has transmitted
   std::vector<ReceivedPacket> burst_;
   std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
   std::size_t sealed_used_ = 0;
   const ReceivedPacket* being_read_ = nullptr;
-  struct KnownSuffix {
-    const std::byte* data = nullptr;
-    std::size_t bytes = 0;
-    std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
-    bool framed = false;
-    Crc32cSuffix suffix;
-    std::array<std::byte, kFrameHeaderBytes> head;
-  };
-  static constexpr unsigned kSuffixBits = 8;
-  std::array<KnownSuffix, 1U << kSuffixBits> suffixes_{};
+  std::array<KnownEnding, kPayloadPlaces> endings_{};
   std::uint64_t transmits_ = 0;
   TimePoint now_;
   TimePoint attended_{};  // this thread was here last

@@ -21,8 +21,9 @@ namespace {
 void fetch(const ReceivedPacket& packet) noexcept {
   constexpr std::size_t kLine = 64;
   constexpr std::size_t kBytesMax = 24 * kLine;  // the rest of a longer one is found by the processor itself
-  const std::size_t bytes = std::min(packet.bytes.size(), kBytesMax);
-  for (std::size_t i = 0; i < bytes; i += kLine) __builtin_prefetch(packet.bytes.data() + i);
+  const std::byte* const end = packet.bytes.data() + std::min(packet.bytes.size(), kBytesMax);
+#pragma GCC unroll 8
+  for (const std::byte* line = packet.bytes.data(); line < end; line += kLine) __builtin_prefetch(line);
 }
 
 }  // namespace
@@ -62,10 +63,11 @@ bool PacketCore::receive_packets() {
   PacketConnection* const connection = find(header.connection);
   if (connection == nullptr) return send_reset(packet, header);
   if (!connection->unseal(header, packet.bytes)) return;
-  connection->take_data({.header = header,
-                         .payload = payload_of(header, packet.bytes),
-                         .marked = packet.congestion_experienced,
-                         .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)});
+  const Arrival arrival{.header = header,
+                        .payload = payload_of(header, packet.bytes),
+                        .marked = packet.congestion_experienced,
+                        .at = packet.arrived == TimePoint{} ? now_ : std::min(packet.arrived, now_)};
+  if (!connection->take_frame(arrival)) connection->take_data(arrival);
 }
 
 /// What opens and ends connections.

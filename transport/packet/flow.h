@@ -34,6 +34,8 @@ class PacketSink {
   /// False: no more can go now. Both parts are used before this returns, or copied.
   /// `head` has room for the header at its beginning.
   virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
+  /// The same for a frame that is a packet's whole payload, where nothing is reserved behind headers.
+  virtual bool send_frame(const DataHeader& header, const WholeFrame& frame);
 };
 
 /// A packet that has come and is for this flow.
@@ -66,6 +68,11 @@ class Flow {
 
   /// False: it was for nothing (a repeat, beyond the credit, or nonsense).
   bool receive(const Arrival& arrival, StreamReader& reader, TimePoint now);
+  /// It is the next packet, brings the next bytes, and says nothing unusual: receive() would take all of it, and show
+  /// the reader its payload and nothing else.
+  [[nodiscard]] bool expects(const Arrival& arrival) const noexcept;
+  /// What receive() does besides that, for a packet that it expects().
+  void take_expected(const Arrival& arrival, TimePoint now);
   /// The reader wants more.
   void read_on(StreamReader& reader) { stream_.read_on(reader); }
   /// The other side's stream has ended, and all of it was read.
@@ -95,6 +102,7 @@ class Flow {
  private:
   // flow_receive.cc
   [[nodiscard]] bool sensible(const PacketHeader& header) const noexcept;
+  void note_number(const Arrival& arrival) noexcept;
   [[nodiscard]] bool tells_nothing_new(const PacketHeader& header) noexcept;
   void take_acknowledgement(const Arrival& arrival, TimePoint now);
   void acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap);
@@ -103,6 +111,10 @@ class Flow {
   void find_lost(TimePoint now);
   void give_up(SentPacket& packet, std::uint64_t number);
   void note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now);
+
+  // flow_send_frames.cc
+  [[nodiscard]] bool sends_plainly() const noexcept;
+  std::size_t send_frames(PacketSink& sink, std::size_t packets_max, TimePoint now);
 
   // flow_send.cc
   enum class Sent : std::uint8_t { yes, nothing_to_send, port_full };
@@ -113,6 +125,8 @@ class Flow {
   Sent send_one(PacketSink& sink, TimePoint now);
   [[nodiscard]] DataHeader told(TimePoint now) const noexcept;
   void sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now);
+  void note_asked(TimePoint now) noexcept;
+  void note_told() noexcept;
   [[nodiscard]] std::size_t payload_bytes_max() const noexcept { return datagram_bytes_ - head_bytes_; }
   [[nodiscard]] bool window_open(TimePoint now) const noexcept;
   [[nodiscard]] bool has_new() const noexcept;
@@ -149,7 +163,6 @@ class Flow {
   struct Told {  // what a packet says of our stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
-    friend bool operator==(const Told&, const Told&) = default;
   };
   std::optional<Told> told_last_;             // by the latest packet that said something
   std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,

@@ -60,10 +60,32 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
     ++marked_;
     ++statistics_.marked;
   }
-  if (numbers_.empty() || header.number > numbers_.largest()) largest_came_ = arrival.at;
-  numbers_.note(header.number);
+  note_number(arrival);
   if (asks) note_arrival(arrival, in_sequence, now);
   return true;
+}
+
+bool Flow::expects(const Arrival& arrival) const noexcept {
+  const PacketHeader& header = arrival.header;
+  const std::uint64_t begin = stream_.received();
+  return settings_.short_ways && open_ && !arrival.payload.empty() && header.flags == packet_flags::kAcks &&
+         !arrival.marked && !numbers_.empty() && header.number == numbers_.largest() + 1 &&
+         header.offset == static_cast<std::uint32_t>(begin) && stream_.straight() && !peer_end_ &&
+         begin + arrival.payload.size() <= credit_given_ && sensible(header);
+}
+
+void Flow::take_expected(const Arrival& arrival, TimePoint now) {
+  last_heard_ = waiting_since_ = now;
+  take_acknowledgement(arrival, now);
+  stream_.pass(arrival.payload.size());
+  note_number(arrival);
+  note_arrival(arrival, true, now);
+  ++statistics_.short_received;
+}
+
+void Flow::note_number(const Arrival& arrival) noexcept {
+  if (numbers_.empty() || arrival.header.number > numbers_.largest()) largest_came_ = arrival.at;
+  numbers_.note(arrival.header.number);
 }
 
 void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now) {
@@ -79,9 +101,12 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
 /// As of most packets that were sent together. What follows from time alone is left to on_time().
 bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
   if ((header.flags & packet_flags::kAcks) == 0) return false;
-  const Told told{header.bitmap, header.received, header.credit, header.largest, header.marked};
-  if (told_last_ == told) return true;
-  told_last_ = told;
+  if (told_last_ && told_last_->bitmap == header.bitmap && told_last_->received == header.received &&
+      told_last_->credit == header.credit && told_last_->largest == header.largest &&
+      told_last_->marked == header.marked) {
+    return true;
+  }
+  told_last_ = {header.bitmap, header.received, header.credit, header.largest, header.marked};
   return false;
 }
 
@@ -162,6 +187,7 @@ void Flow::acknowledge_number(std::uint64_t number) {
 void Flow::acknowledge_below(std::uint64_t received) {
   statistics_.frames_sent += frames_.acknowledge(received);
   if (finish_sent_ && received == frames_.end() + 1) finish_acknowledged_ = true;
+  sent_.trim_gone();
   for (std::uint64_t number = sent_.base(); SentPacket* packet = sent_.find(number); ++number) {
     if (packet->state == SentPacket::State::gone) continue;
     if (packet->end() > received) break;

@@ -36,7 +36,7 @@ bool Flow::transmit(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (!open_) return false;
   if (datagram_bytes_ < datagram_bytes_route_ && now >= small_until_) datagram_bytes_ = datagram_bytes_route_;
   header_ = told(now);
-  for (std::size_t i = 0; i < packets_max; ++i) {
+  for (std::size_t i = send_frames(sink, packets_max, now); i < packets_max; ++i) {
     const Sent sent = send_one(sink, now);
     if (sent == Sent::port_full) return true;
     if (sent == Sent::nothing_to_send) break;
@@ -144,14 +144,22 @@ DataHeader Flow::told(TimePoint now) const noexcept {
 
 /// After the packet with the next number went out.
 void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now) {
-  if (asks) {
-    if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
-    last_asked_ = now;
-    ping_wanted_ = false;
-    if (probes_wanted_ > 0) --probes_wanted_;
-    if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
-  }
+  if (asks) note_asked(now);
   sent_.add(offset, bytes, fin, asks, now);
+  note_told();
+}
+
+/// Before a packet that must be answered is added to those under way.
+void Flow::note_asked(TimePoint now) noexcept {
+  if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
+  last_asked_ = now;
+  ping_wanted_ = false;
+  if (probes_wanted_ > 0) --probes_wanted_;
+  if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
+}
+
+/// The other side will know what header_ tells.
+void Flow::note_told() noexcept {
   credit_given_ = credit_to_give();
   unacknowledged_ = 0;
   acknowledge_now_ = false;

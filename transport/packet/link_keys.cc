@@ -27,7 +27,7 @@ void LinkKeys::remove(const LinkName& name) {
 std::optional<LinkKeys::Link> LinkKeys::to_connect(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane) const {
   const std::lock_guard lock(mutex_);
   if (group == 0) {
-    if (least_ == PacketSecurity::off || !peers_) return std::nullopt;
+    if (!wanted() || !peers_) return std::nullopt;
     return Link{{{}, least_}, *peers_};
   }
   const auto at = links_.find({group, epoch, lane});

@@ -7,13 +7,15 @@
 
 namespace tributary::transport::packet {
 
-template <unsigned kBits>
+inline constexpr unsigned kPayloadPlaceBits = 8;
+inline constexpr std::size_t kPayloadPlaces = 1U << kPayloadPlaceBits;
+
 [[nodiscard]] inline std::size_t payload_place(const std::byte* payload) noexcept {
   std::uint64_t mixed = reinterpret_cast<std::uintptr_t>(payload) >> 6U;
   mixed *= 0xFF51AFD7ED558CCDULL;
   mixed ^= mixed >> 33U;
   mixed *= 0xC4CEB9FE1A85EC53ULL;
-  return static_cast<std::size_t>(mixed >> (64U - kBits));
+  return static_cast<std::size_t>(mixed >> (64U - kPayloadPlaceBits));
 }
 
 }  // namespace tributary::transport::packet

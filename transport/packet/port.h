@@ -5,6 +5,7 @@
 //
 // Threads: a port belongs to one thread. wake() alone may be called from anywhere.
 #include <array>
+#include <bit>
 #include <chrono>
 #include <compare>
 #include <cstddef>
@@ -21,6 +22,12 @@ struct PacketAddress {
   std::array<std::uint8_t, 16> ip{};
   std::uint16_t port = 0;
   friend auto operator<=>(const PacketAddress&, const PacketAddress&) = default;
+  /// In words: the compiler calls memcmp() for an array.
+  friend bool operator==(const PacketAddress& a, const PacketAddress& b) noexcept {
+    const auto [a_low, a_high] = std::bit_cast<std::array<std::uint64_t, 2>>(a.ip);
+    const auto [b_low, b_high] = std::bit_cast<std::array<std::uint64_t, 2>>(b.ip);
+    return ((a_low ^ b_low) | (a_high ^ b_high)) == 0 && a.port == b.port;
+  }
 };
 
 /// One datagram that has come. `bytes` is what UDP carries; it may be written to (decryption in place).
@@ -41,6 +48,19 @@ struct ReceivedPacket {
 /// Of a send()'s header, at most.
 inline constexpr std::size_t kPortHeaderBytesMax = 1024;
 
+/// Of a packet's own header.
+inline constexpr std::size_t kPacketHeaderBytes = 64;
+
+/// A datagram that is a whole frame. All but its own header may go to others, too, so what is found out about that is
+/// told besides.
+struct FrameDatagram {
+  std::span<const std::byte, kPacketHeaderBytes> packet_header;  // copied, as what follows; was written in words
+  std::span<const std::byte, kFrameHeaderBytes> frame_header;
+  std::span<const std::byte> payload;  // lent until flush(), as in send()
+  std::uint64_t frame_header_sum = 0;  // as udp_besides
+  std::size_t payload_place = 0;       // payload_place(payload.data())
+};
+
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
@@ -59,6 +79,8 @@ class PacketPort {
   /// to.
   [[nodiscard]] virtual bool send(const PacketAddress& to, std::span<const std::byte> header,
                                   std::span<const std::byte> payload) = 0;
+  /// The same for a whole frame; for ports that have a shorter way for these.
+  [[nodiscard]] virtual bool send_frame(const PacketAddress& to, const FrameDatagram& frame);
   /// Hands all that was taken to the network, as far as it takes it; what it does not take is dropped and counted: the
   /// protocol sends it again.
   virtual void flush() = 0;

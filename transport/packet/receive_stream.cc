@@ -59,11 +59,9 @@ void ReceiveStream::read_on(StreamReader& reader) {
   reading_ = false;
 }
 
-/// Whole chunks behind it are given back. What lies ahead in the same chunk stays.
-void ReceiveStream::consumed_to(std::uint64_t offset) noexcept {
-  const std::uint64_t before = std::exchange(consumed_, offset);
-  if (chunks_.empty()) return;
-  for (std::uint64_t index = before / kChunkBytes; index < offset / kChunkBytes; ++index) {
+/// Whole chunks that were consumed since. What lies ahead in the same chunk stays.
+void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
+  for (std::uint64_t index = before / kChunkBytes; index < consumed_ / kChunkBytes; ++index) {
     auto& chunk = chunks_[index % chunks_.size()];
     if (chunk) pool_.give_back(std::move(chunk));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace tributary::transport::packet {
@@ -56,6 +57,13 @@ class ReceiveStream {
   };
   /// A piece that lies below the credit that was given, at most `window` beyond consumed().
   Outcome receive(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window, StreamReader& reader);
+  /// What comes next would go straight to the reader, and nothing that waits would follow it.
+  [[nodiscard]] bool straight() const noexcept { return consumed_ == received_ && ranges_.empty() && !reading_; }
+  /// The next bytes went there, straight().
+  void pass(std::size_t bytes) noexcept {
+    received_ += bytes;
+    consumed_to(received_);
+  }
   /// Gives the reader what is kept for it.
   void read_on(StreamReader& reader);
   /// Gives the chunks back.
@@ -73,7 +81,11 @@ class ReceiveStream {
   [[nodiscard]] std::unique_ptr<Chunk>& chunk_of(std::uint64_t offset) noexcept {
     return chunks_[offset / kChunkBytes % chunks_.size()];
   }
-  void consumed_to(std::uint64_t offset) noexcept;
+  void consumed_to(std::uint64_t offset) noexcept {
+    const std::uint64_t before = std::exchange(consumed_, offset);
+    if (!chunks_.empty()) give_back_chunks(before);
+  }
+  void give_back_chunks(std::uint64_t before) noexcept;
 
   ChunkPool& pool_;
   std::uint64_t received_ = 0;

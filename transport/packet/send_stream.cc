@@ -9,8 +9,6 @@ namespace {
 
 /// A copy buffer larger than this is not kept for the next control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
-/// Payloads up to so long are copied into the packet with their header, and more frames may follow.
-constexpr std::size_t kSmallBytes = 256;
 
 }  // namespace
 

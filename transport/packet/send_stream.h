@@ -11,6 +11,13 @@
 
 namespace tributary::transport::packet {
 
+/// A frame whose payload is sent from where it lies.
+struct WholeFrame {
+  std::span<const std::byte, kFrameHeaderBytes> header;
+  std::span<const std::byte> payload;
+  [[nodiscard]] std::size_t bytes() const noexcept { return kFrameHeaderBytes + payload.size(); }
+};
+
 class SendStream {
  public:
   void push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
@@ -33,6 +40,18 @@ class SendStream {
   /// `place`, so that many small frames make one piece; a large payload ends it.
   [[nodiscard]] Piece piece(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
 
+  /// The frame behind the last piece, if it begins at `offset` and makes a piece of at most `bytes_max`, of one frame:
+  /// then that piece.
+  [[nodiscard]] std::optional<WholeFrame> whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
+    const std::uint64_t number = last_piece_ + 1;
+    if (number < done_ || number >= tail_) return std::nullopt;
+    const Frame& frame = at(number);
+    const bool alone = frame.begin == offset && frame.payload_bytes > kSmallBytes;
+    if (!alone || kFrameHeaderBytes + frame.payload_bytes > bytes_max) return std::nullopt;
+    last_piece_ = number;
+    return WholeFrame{frame.header, {frame.payload, frame.payload_bytes}};
+  }
+
   /// All bytes below `to` have come. Returns how many frames that completed.
   std::size_t acknowledge(std::uint64_t to) noexcept;
   /// The next cookie to report.
@@ -45,6 +64,8 @@ class SendStream {
   void clear() noexcept;
 
  private:
+  /// Payloads up to so long are copied into the packet with their header, and more frames may follow.
+  static constexpr std::size_t kSmallBytes = 256;
   struct Frame {
     alignas(64) FrameBytes header;
     const std::byte* payload = nullptr;

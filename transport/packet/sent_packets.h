@@ -98,6 +98,10 @@ class SentPackets {
       ++base_;
     }
   }
+  /// Forgets what is done with at the very beginning.
+  void trim_gone() noexcept {
+    for (; !packets_.empty() && packets_.front().state == SentPacket::State::gone; ++base_) packets_.pop_front();
+  }
   [[nodiscard]] std::size_t under_way() const noexcept { return under_way_; }
   [[nodiscard]] std::size_t bytes_under_way() const noexcept { return bytes_under_way_; }
   void clear() noexcept {

@@ -35,6 +35,7 @@ struct PacketSettings {
   Duration linger{};                                  // at the transport's end, for what is not acknowledged yet
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
+  bool short_ways = true;                             // for packets that are one frame. Off: for tests that compare
   CongestionSettings congestion;
   std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
   std::uint64_t seed = 0;          // of connection ids, cookies and random numbers; 0: from the system. For tests
@@ -46,6 +47,7 @@ struct PacketStatistics {
   std::uint64_t frames_in_place = 0;  // of those received: taken where they lay
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
+  std::uint64_t short_sent = 0, short_received = 0;  // packets, of those, that were one frame and went the short way
   std::uint64_t packets_given_up = 0;                // taken for lost
   std::uint64_t packets_came_late = 0;               // of them, those that were not
   std::uint64_t packets_sent_again = 0;

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "packet/crc32c.h"
+#include "packet/port.h"
 
 namespace tributary::transport::packet {
 
@@ -56,7 +57,6 @@ struct PacketHeader {
   std::uint32_t reason = 0;        // refuse: RefuseReason; otherwise 0
   std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data, which has better
 };
-inline constexpr std::size_t kPacketHeaderBytes = 64;
 inline constexpr std::size_t kSealTagBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
 static_assert(offsetof(PacketHeader, flags) == 4 && offsetof(PacketHeader, connection) == 8 &&

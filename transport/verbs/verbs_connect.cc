@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "verbs/on_link.h"
 #include "verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
@@ -19,14 +20,22 @@ std::string text_of(int error) {
 }
 
 /// Of a refusal, as InfiniBand numbers them; iWARP's are errno values below zero.
-std::string refusal(int status) {
-  switch (status) {
+std::string refusal(const Notice& notice) {
+  if (notice.status == 28 && notice.data_bytes > 0) {
+    const auto reason = static_cast<Refusal>(notice.data[0]);
+    if (reason == Refusal::unproved)
+      return "it was refused: the connection does not prove that it belongs to the group that it names";
+    if (reason == Refusal::no_secret)
+      return "it was refused: the aggregator there shares no secret with the manager yet";
+  }
+  switch (notice.status) {
     case 8:
       return "nobody listens there";
     case 28:
       return "it was refused";
     default:
-      return status < 0 ? text_of(-status) : "it was refused with reason " + std::to_string(status);
+      return notice.status < 0 ? text_of(-notice.status)
+                               : "it was refused with reason " + std::to_string(notice.status);
   }
 }
 
@@ -99,6 +108,10 @@ void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found)
       if (source.get()->sa_family == address.get()->sa_family) routes_.push_back({.from = source, .to = address});
     }
   }
+  // Rails may be networks of their own: where the address is on another's than this lane's, because its own is away,
+  // that one's device leads there. Of several that do, or of none, the order stays.
+  if (from->size() > 1)
+    std::ranges::stable_partition(routes_, [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
   try_next_address();
 }
 
@@ -156,9 +169,11 @@ Status VerbsConnection::start_resolving(const Route& route) {
 
 Greeting VerbsConnection::greeting() const {
   Greeting ours;
-  ours.receive_depth = std::clamp(core_.settings().receive_depth, kDepthMin, kDepthMax);
-  ours.message_bytes = static_cast<std::uint32_t>(message_bytes_for(
-      std::clamp<std::uint32_t>(core_.settings().eager_bytes, sizeof(RemotePayload), kEagerBytesMax)));
+  ours.receive_depth = static_cast<std::uint8_t>(std::clamp(core_.settings().receive_depth, kDepthMin, kDepthMax));
+  ours.message_eighths =
+      static_cast<std::uint16_t>(message_bytes_for(std::clamp<std::uint32_t>(core_.settings().eager_bytes,
+                                                                             sizeof(RemotePayload), kEagerBytesMax)) /
+                                 8);
   return ours;
 }
 
@@ -211,7 +226,7 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   windows_.open(*domain_->get(), device_->windows(), core_.statistics);
   for (Window& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
   places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
-  auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes, depth_, ours.message_bytes);
+  auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes(), depth_, ours.message_bytes());
   if (!rings) return std::unexpected(rings.error());
   rings_ = std::move(*rings);
   if (!made_by_manager()) {
@@ -238,16 +253,27 @@ void VerbsConnection::set_up_sending(const Greeting& theirs) {
   const Greeting ours = greeting();
   peer_depth_ =
       std::min(theirs.receive_depth, ours.receive_depth);  // of ours, because the send ring has so many places
-  message_bytes_ = std::min(theirs.message_bytes, ours.message_bytes);
+  message_bytes_ = std::min(theirs.message_bytes(), ours.message_bytes());
 }
 
 Status VerbsConnection::start_connecting() {
-  if (const auto* first = queue_.first()) claimed_group_ = first->header.group;
+  std::optional<LinkKeys::Link> link;
+  const auto* const first = queue_.first();
+  if (first != nullptr) claimed_group_ = first->header.group;
+  if (const auto& keys = core_.settings().keys)
+    link = first == nullptr ? keys->to_connect(0, 0, 0)
+                            : keys->to_connect(first->header.group, first->header.epoch, first->header.lane);
   if (auto ok = make_queue_pairs(claimed_group_, pairs_wanted()); !ok) return ok;
   first_packet_ = new_first_packet();
   Greeting ours = greeting_with_pairs();
   ours.group = claimed_group_;
-  if (const auto* first = queue_.first()) ours.lane = first->header.lane;
+  if (first != nullptr) ours.lane = static_cast<std::uint8_t>(first->header.lane);
+  if (link) {
+    ours.epoch = link->link.name.epoch;
+    ours.child = link->link.name.child;
+    ours.proof = proof_of_request(link->secret, ours, *rdma_get_local_addr(id_.get()));
+    proved_by_ = Proved{link->secret, ours.proof};
+  }
   rdma_conn_param wanted = parameters(ours);
   if (rdma_connect(id_.get(), &wanted) != 0) return fail(Errc::unreachable, text_of(errno));
   return {};
@@ -263,13 +289,17 @@ void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::ui
   claimed_group_ = theirs.group;
   claimed_by_peer_ = true;
   set_timer(Clock::now() + kAcceptLimit);
-  const auto offered = static_cast<std::uint32_t>(std::ranges::count_if(theirs.further, [](auto n) { return n != 0; }));
+  const auto offered = static_cast<std::uint32_t>(
+      std::ranges::count_if(theirs.further, [](const auto& number) { return value_of(number) != 0; }));
   auto ok = make_queue_pairs(claimed_group_, std::min(pairs_wanted(), offered + 1));
   first_packet_ = new_first_packet();
   if (ok) ok = join_pairs(theirs);
   if (ok) {
     set_up_sending(theirs);
-    const Greeting ours = greeting_with_pairs();
+    Greeting ours = greeting_with_pairs();
+    const auto& keys = core_.settings().keys;
+    if (const auto secret = keys ? keys->of(claim_of(theirs)) : std::nullopt)
+      ours.proof = proof_of_answer(*secret, ours, theirs.proof);
     rdma_conn_param answer = parameters(ours);
     answer.responder_resources = std::min<std::uint8_t>(reads, static_cast<std::uint8_t>(device_->reads_max()));
     if (rdma_accept(id_.get(), &answer) == 0) return;
@@ -312,7 +342,7 @@ void VerbsConnection::notice(const Notice& notice) {
     case RDMA_CM_EVENT_CONNECT_ERROR:
     case RDMA_CM_EVENT_REJECTED: {
       if (state_ != State::connecting) return broken({Errc::peer_gone, peer_ + " gave up connecting."});
-      const std::string why = notice.event == RDMA_CM_EVENT_REJECTED ? refusal(notice.status) : "no answer";
+      const std::string why = notice.event == RDMA_CM_EVENT_REJECTED ? refusal(notice) : "no answer";
       return broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + why + "."});
     }
     case RDMA_CM_EVENT_DISCONNECTED:
@@ -331,6 +361,10 @@ bool VerbsConnection::join(const Notice& answer) {
   Greeting theirs;
   if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {
     broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
+    return false;
+  }
+  if (proved_by_ && !same_proof(theirs.proof, proof_of_answer(proved_by_->secret, theirs, proved_by_->proof))) {
+    broken({Errc::denied, "what answers at " + peer_ + " does not know the secret that it should."});
     return false;
   }
   set_up_sending(theirs);

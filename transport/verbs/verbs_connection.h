@@ -43,6 +43,7 @@
 #include "verbs/frame_queue.h"
 #include "verbs/landing.h"
 #include "verbs/places.h"
+#include "verbs/proof.h"
 #include "verbs/queue_pair.h"
 #include "verbs/rings.h"
 #include "verbs/send_list.h"
@@ -270,7 +271,12 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::vector<QueuePair> pairs_;    // the first is the id's
   std::uint32_t reserved_ = 0;      // in the device's completion queue
   std::uint32_t first_packet_ = 0;  // on further ones
-  bool accepted_here_ = false;      // and not connected
+  struct Proved {
+    LinkSecret secret;
+    Proof proof;
+  };
+  std::optional<Proved> proved_by_;  // of the request
+  bool accepted_here_ = false;       // and not connected
   Rings rings_;
 
   // receiving

@@ -210,7 +210,7 @@ void VerbsCore::take_connection_events() {
     }
     const rdma_conn_param& said = event->param.conn;
     if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST || event->event == RDMA_CM_EVENT_CONNECT_RESPONSE ||
-        event->event == RDMA_CM_EVENT_ESTABLISHED) {
+        event->event == RDMA_CM_EVENT_ESTABLISHED || event->event == RDMA_CM_EVENT_REJECTED) {
       notice.data_bytes = std::min<std::size_t>(said.private_data_len, notice.data.size());
       if (notice.data_bytes > 0) std::memcpy(notice.data.data(), said.private_data, notice.data_bytes);
       notice.reads = said.initiator_depth;

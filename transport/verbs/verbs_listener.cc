@@ -4,11 +4,22 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 namespace tributary::transport::verbs {
 namespace {
 
 constexpr int kBacklog = 1024;
+
+/// Before there is a queue pair for it. Nothing: it is let in.
+std::optional<Refusal> refusal_of(const VerbsCore& core, const Greeting& request, const sockaddr& from) {
+  const auto& keys = core.settings().keys;
+  if (!keys) return std::nullopt;
+  const auto secret = keys->of(claim_of(request));
+  if (!secret) return Refusal::no_secret;
+  if (!same_proof(request.proof, proof_of_request(*secret, request, from))) return Refusal::unproved;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -85,6 +96,11 @@ void VerbsListenPoint::notice(const Notice& notice) {
 
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
                   std::uint8_t reads, std::function<Acceptor*()> acceptor) {
+  if (const auto refusal = refusal_of(*core, greeting, *rdma_get_peer_addr(id.get()))) {
+    ++core->statistics.refused_unproved;
+    rdma_reject(id.get(), &*refusal, sizeof *refusal);
+    return;
+  }
   const bool full = core->statistics.connections >= core->settings().connections_max;
   if (full) ++core->statistics.refused_full;
   if (full || (id->channel != core->events() && rdma_migrate_id(id.get(), core->events()) != 0)) {

@@ -19,8 +19,8 @@ std::uint32_t VerbsConnection::pairs_wanted() const noexcept {
 
 Greeting VerbsConnection::greeting_with_pairs() const {
   Greeting ours = greeting();
-  ours.first_packet = first_packet_;
-  for (std::size_t i = 1; i < pairs_.size(); ++i) ours.further[i - 1] = pairs_[i].get()->qp_num;
+  ours.first_packet = number_24(first_packet_);
+  for (std::size_t i = 1; i < pairs_.size(); ++i) ours.further[i - 1] = number_24(pairs_[i].get()->qp_num);
   return ours;
 }
 
@@ -28,7 +28,7 @@ Greeting VerbsConnection::greeting_with_pairs() const {
 /// what an older connection of the same numbers has left on its way is not taken for theirs.
 Status VerbsConnection::join_pairs(const Greeting& theirs) {
   std::size_t count = 1;
-  while (count < pairs_.size() && theirs.further[count - 1] != 0) ++count;
+  while (count < pairs_.size() && value_of(theirs.further[count - 1]) != 0) ++count;
   core_.statistics.queue_pairs -= pairs_.size() - count;
   while (pairs_.size() > count) pairs_.pop_back();
   if (made_by_manager()) return {};
@@ -36,8 +36,8 @@ Status VerbsConnection::join_pairs(const Greeting& theirs) {
   for (std::size_t i = 1; i < count; ++i) {
     if (auto ok = pairs_[i].prepare(*id_, path); !ok) return ok;
     post_first_receives(pairs_[i]);
-    const QueuePair::Peer peer{.number = theirs.further[i - 1],
-                               .its_first_packet = theirs.first_packet & 0xFFFFFFU,
+    const QueuePair::Peer peer{.number = value_of(theirs.further[i - 1]),
+                               .its_first_packet = value_of(theirs.first_packet),
                                .our_first_packet = first_packet_};
     if (auto ok = pairs_[i].connect(*id_, path, &peer); !ok) return ok;
   }

@@ -112,18 +112,34 @@ inline constexpr std::size_t kRecordAlignment = 8;
 inline constexpr std::uint32_t kQueuePairsMax = 8;  // of one connection
 
 /// Private data of the connection manager's request and reply: what each side's peer must know before the first send.
-/// A request may carry 56 bytes.
+/// A request may carry 56 bytes. Numbers of packets and queue pairs have 24 bits.
 struct Greeting {
-  static constexpr std::uint32_t kMagic = 0x33564254;  // "TBV3"
+  static constexpr std::uint32_t kMagic = 0x34564254;  // "TBV4"
+  using Number = std::array<std::uint8_t, 3>;
   std::uint32_t magic = kMagic;
-  std::uint32_t receive_depth = 0;  // so many receives are posted, on each queue pair
-  std::uint32_t message_bytes = 0;  // of each
-  std::uint32_t lane = 0;           // the claim, in a request
+  std::uint32_t epoch = 0;  // with group, lane and child: the claim, in a request; zeros between ranks
   std::uint64_t group = 0;
-  std::uint32_t first_packet = 0;                           // with whose number this side begins on further queue pairs
-  std::array<std::uint32_t, kQueuePairsMax - 1> further{};  // their numbers; 0: no more of them
+  std::uint16_t child = 0;
+  std::uint16_t message_eighths = 0;  // of a receive: an eighth of its bytes
+  std::uint8_t lane = 0;
+  std::uint8_t receive_depth = 0;                    // so many receives are posted, on each queue pair
+  Number first_packet{};                             // with whose number this side begins on further queue pairs
+  std::array<Number, kQueuePairsMax - 1> further{};  // their numbers; 0: no more of them
+  std::array<std::uint8_t, 10> proof{};              // of the claim (verbs/proof.h); zeros: none
+  [[nodiscard]] std::uint32_t message_bytes() const noexcept { return std::uint32_t{message_eighths} * 8; }
 };
-static_assert(sizeof(Greeting) == 56);
+static_assert(sizeof(Greeting) == 56 && message_bytes_for(65536) / 8 <= 0xFFFF);
+
+/// Why a request was refused: the first byte of the refusal's private data.
+enum class Refusal : std::uint8_t { unproved = 1, no_secret = 2 };
+
+[[nodiscard]] constexpr Greeting::Number number_24(std::uint32_t value) noexcept {
+  return {static_cast<std::uint8_t>(value), static_cast<std::uint8_t>(value >> 8U),
+          static_cast<std::uint8_t>(value >> 16U)};
+}
+[[nodiscard]] constexpr std::uint32_t value_of(const Greeting::Number& number) noexcept {
+  return number[0] | std::uint32_t{number[1]} << 8U | std::uint32_t{number[2]} << 16U;
+}
 
 // Depths are at most half of what the numbers' and the counts' bits hold.
 inline constexpr std::uint32_t kDepthMin = 4, kDepthMax = 64;
@@ -136,8 +152,8 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
   if (from.size() < sizeof out) return false;
   std::memcpy(&out, from.data(), sizeof out);
   return out.magic == Greeting::kMagic && out.receive_depth >= kDepthMin && out.receive_depth <= kDepthMax &&
-         out.message_bytes >= message_bytes_for(sizeof(RemotePayload)) &&
-         out.message_bytes <= message_bytes_for(kEagerBytesMax);
+         out.message_bytes() >= message_bytes_for(sizeof(RemotePayload)) &&
+         out.message_bytes() <= message_bytes_for(kEagerBytesMax);
 }
 
 /// A work request's number: which connection, on which of its queue pairs, what, which one.

@@ -39,16 +39,18 @@ class LaneIssuer {
                        .expires_at = terms_.expires_at,
                        .security = group_.packet_security};
     if (!claims.root) {
-      claims.parent_host = tree_.nodes[node.parent].data.host;
-      claims.parent_port = tree_.nodes[node.parent].data.port;
+      claims.parent_host = node.up.host;
+      claims.parent_port = node.up.port;
     }
     return claims;
   }
 
   /// Puts in the secret of the place that the claims are for, masked for who holds the token.
   Status seal(TokenClaims& claims, const SharedSecret* of_holder) const {
-    if (claims.security == PacketSecurity::off) return {};
+    if (terms_.exchange_key == ExchangePublicKey{}) return {};
     const auto verifier = terms_.of_aggregators.find(claims.aggregator);
+    const bool in_clear = claims.security == PacketSecurity::off;
+    if (in_clear && (verifier == terms_.of_aggregators.end() || of_holder == nullptr)) return {};
     if (verifier == terms_.of_aggregators.end() || of_holder == nullptr) {
       return fail(Errc::retry,
                   "an aggregator of the group's trees has registered without an exchange key, so packets "

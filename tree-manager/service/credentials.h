@@ -12,8 +12,8 @@ namespace tributary::manager {
 struct IssueTerms {
   std::int64_t expires_at = 0;  // seconds since 1970-01-01 UTC
   std::uint32_t lease_seconds = 0;
-  // Of a group whose packets are sealed:
-  ExchangePublicKey exchange_key{};                      // the manager's
+  // Of a group whose places have secrets:
+  ExchangePublicKey exchange_key{};                      // the manager's; zeros: they have none
   SharedSecret of_ranks{};                               // the manager's and the ranks'
   std::map<std::string, SharedSecret> of_aggregators{};  // the manager's and each aggregator's, by name
 };

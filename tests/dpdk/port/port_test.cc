@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "packet/payload_place.h"
 #include "rings.h"
 
 namespace tributary::transport::dpdk::test {
@@ -116,6 +117,36 @@ TEST_F(DpdkPortTest, IsFullWhenTheDeviceIsAndTakesMoreLater) {
   EXPECT_EQ(sent, 255U + 64U) << "the ring and what is staged";
   EXPECT_EQ(take_soon(*a, sent).size(), sent);
   EXPECT_TRUE(b->send(at("10.7.0.1", 7471), pattern(8, 0), {}));
+}
+
+TEST_F(DpdkPortTest, SendsAWholeFrameAsItSendsADatagram) {
+  const auto packet_header = pattern(packet::kPacketHeaderBytes, 1);
+  const auto frame_header = pattern(kFrameHeaderBytes, 2);
+  auto headers = packet_header;
+  headers.insert(headers.end(), frame_header.begin(), frame_header.end());
+  for (const auto& [a_ip, b_ip] : {std::pair{"10.7.0.1", "10.7.0.2"}, std::pair{"fd07::1", "fd07::2"}}) {
+    const auto to_b = at(b_ip, b->local().port);
+    for (const std::size_t size : {std::size_t{300}, std::size_t{1001}, std::size_t{1024}}) {
+      const auto payload = pattern(size, 3);
+      const packet::FrameDatagram frame{.packet_header = std::span(packet_header).first<packet::kPacketHeaderBytes>(),
+                                        .frame_header = std::span(frame_header).first<kFrameHeaderBytes>(),
+                                        .payload = payload,
+                                        .frame_header_sum = ethernet::partial_sum(frame_header),
+                                        .payload_place = packet::payload_place(payload.data())};
+      ASSERT_TRUE(a->send(to_b, headers, payload));
+      for (int i = 0; i < 3; ++i) ASSERT_TRUE(a->send_frame(to_b, frame));
+      a->flush();
+      const auto shown = take_soon(*b, 4);
+      ASSERT_EQ(shown.size(), 4U) << "wrong checksums would be dropped";
+      for (const Shown& one : shown) EXPECT_EQ(one.bytes, shown.front().bytes);
+      EXPECT_EQ(shown.front().bytes.size(), headers.size() + size);
+    }
+  }
+  const auto too_long = pattern(1472 - packet::kPacketHeaderBytes - kFrameHeaderBytes + 1, 4);
+  EXPECT_TRUE(a->send_frame(at("10.7.0.2", 1), {.packet_header = std::span(packet_header).first<64>(),
+                                                .frame_header = std::span(frame_header).first<64>(),
+                                                .payload = too_long}));
+  EXPECT_EQ(a->statistics().unsent_too_long, 1U);
 }
 
 TEST_F(DpdkPortTest, CopiesAPayloadForSeveralDestinationsOnce) {

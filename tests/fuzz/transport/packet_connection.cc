@@ -1,6 +1,7 @@
 // A peer that speaks the packet protocol, cookies and all, but whose datagrams are changed, lost, repeated and held
 // back on their way out, their checksums made right again: as a client of the victim and as one of its servers. The
-// victim must neither crash nor hang, and an honest client's frames must come back right to the end.
+// victim must neither crash nor hang, and an honest client's frames must come back right to the end. All of it happens
+// twice, with the short ways of whole frames and without them: whatever was sent must have been the same.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -114,8 +115,10 @@ class Mangler final : public PacketPort {
 /// An end that does what a frame's number says: takes it, wants it later, refuses it, closes in the middle.
 class Fickle : public ChannelHandler {
  public:
+  bool takes_in_place(Channel&, const FrameHeader& header) override { return in_place_ = header.sequence % 4 == 1; }
   Placement on_header(Channel& from, const FrameHeader& header) override {
     if (closed_) std::abort();
+    in_place_ = false;
     switch (header.sequence % 16) {
       case 3:
         if (!std::exchange(stopped, true)) return NotYet{};
@@ -137,6 +140,7 @@ class Fickle : public ChannelHandler {
   void on_frame(Channel& from, const FrameHeader& header, std::span<std::byte> payload) override {
     if (closed_ || payload.size() != header.payload_bytes) std::abort();
     stopped = false;
+    if (std::exchange(in_place_, false) && header.sequence % 8 == 1) from.give_back(payload);
     if (header.sequence % 16 == 13) return from.close();
     if (header.sequence % 16 == 14) return from.close_after_flush(10ms);
     from.send_copy(header_of(header.sequence), payload.first(std::min<std::size_t>(payload.size(), 64)));
@@ -152,6 +156,7 @@ class Fickle : public ChannelHandler {
 
  private:
   bool closed_ = false;
+  bool in_place_ = false;
   std::unique_ptr<std::byte[]> place_;
 };
 
@@ -214,8 +219,9 @@ class Asking : public ChannelHandler {
   std::vector<std::byte> payload_, place_;
 };
 
-PacketSettings settings_with(std::uint64_t seed) {
+PacketSettings settings_with(std::uint64_t seed, bool short_ways) {
   PacketSettings settings;
+  settings.short_ways = short_ways;
   settings.seed = seed;
   settings.window_bytes = 32768;
   settings.kept_bytes_max = 4U << 20;
@@ -224,7 +230,10 @@ PacketSettings settings_with(std::uint64_t seed) {
 
 class World {
  public:
-  explicit World(Script& script) : script_(script) {
+  World(Script& script, bool short_ways) : script_(script), short_ways_(short_ways) {
+    network_.watch = [this](const PacketAddress&, const PacketAddress& to, std::span<const std::byte> bytes) {
+      sent_ = crc32c(bytes, sent_ ^ to.port);
+    };
     listener_ = victim_.listen({SimPackets::host(kVictim), 4000}, accepting_).value();
     hostile_listener_ = hostile_.listen({SimPackets::host(kHostile), 4000}, hostile_accepting_).value();
     asking_.channel = honest_.connect(listener_->local(), asking_, 10s);
@@ -236,6 +245,8 @@ class World {
     asking_.ask();
     if (!run([&] { return asking_.answers > before; }, 60s)) std::abort();
   }
+  /// Of all datagrams, in their order.
+  [[nodiscard]] std::uint32_t sent() const noexcept { return sent_; }
   void step() {
     switch (script_.byte() % 8) {
       case 0:  // the hostile client comes (again)
@@ -315,10 +326,12 @@ class World {
   };
 
   Script& script_;
+  const bool short_ways_;
+  std::uint32_t sent_ = 0;
   SimPackets network_{1};
-  PacketTransport victim_{network_.opener(kVictim), settings_with(1), network_.time()};
-  PacketTransport honest_{network_.opener(kHonest), settings_with(2), network_.time()};
-  PacketTransport hostile_{mangled(), settings_with(3), network_.time()};
+  PacketTransport victim_{network_.opener(kVictim), settings_with(1, short_ways_), network_.time()};
+  PacketTransport honest_{network_.opener(kHonest), settings_with(2, short_ways_), network_.time()};
+  PacketTransport hostile_{mangled(), settings_with(3, short_ways_), network_.time()};
   Accepting accepting_;
   HostileAccepting hostile_accepting_;
   Asking asking_;
@@ -329,10 +342,20 @@ class World {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Script script({data, std::min<std::size_t>(size, 2048)});
-  World world(script);
+namespace {
+
+std::uint32_t play(std::span<const std::uint8_t> input, bool short_ways) {
+  Script script(input);
+  World world(script, short_ways);
   for (int steps = 0; !script.over() && steps < 256; ++steps) world.step();
   world.ask();
+  return world.sent();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span input(data, std::min<std::size_t>(size, 2048));
+  if (play(input, true) != play(input, false)) std::abort();
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "ends.h"
+#include "packet/congestion.h"
 
 namespace tributary::transport::packet::test {
 namespace {
@@ -126,6 +127,16 @@ TEST(Congestion, SixtyFourSendersIntoOnePortNeitherCollapseNorStarve) {
   EXPECT_GT(sum(rates), 0.8 * kGoodput) << "no collapse";
   EXPECT_GT(least * 64 / sum(rates), 0.2) << "nobody starves";
   EXPECT_GT(fairness(rates), 0.8);
+}
+
+TEST(Congestion, ForgetsMarksWhollyInTheEnd) {
+  Congestion congestion{CongestionSettings{}};
+  constexpr Duration kRoundTrip = 100us;
+  TimePoint now{1h};
+  for (int i = 0; i < 1000; ++i) congestion.acknowledged(1, 0, 10us, false, now += kRoundTrip, kRoundTrip);
+  EXPECT_EQ(congestion.marked_share(), 0) << "not a number that is almost too small to count with";
+  congestion.acknowledged(10, 10, 10us, false, now += kRoundTrip, kRoundTrip);
+  EXPECT_DOUBLE_EQ(congestion.marked_share(), 1.0 / 16);
 }
 
 TEST(Congestion, BeginsGently) {

@@ -100,6 +100,7 @@ std::size_t SimPackets::queued(std::uint8_t number) const {
 
 void SimPackets::send(const PacketAddress& from, const PacketAddress& to, std::vector<std::byte> bytes) {
   ++counts_.sent;
+  if (watch) watch(from, to, bytes);
   if (bytes.size() > link_.datagram_bytes) throw std::logic_error("a datagram longer than the path carries");
   if (bytes.size() > link_.swallow_above || happens(link_.lost)) {
     ++counts_.lost;

@@ -51,6 +51,8 @@ class SimPackets {
 
   LinkSettings& link() noexcept { return link_; }
   [[nodiscard]] const LinkCounts& counts() const noexcept { return counts_; }
+  /// Told of each datagram that is sent, before anything befalls it.
+  std::function<void(const PacketAddress& from, const PacketAddress& to, std::span<const std::byte> bytes)> watch;
   /// Bytes that wait for a host now.
   [[nodiscard]] std::size_t queued(std::uint8_t number) const;
 

@@ -211,7 +211,7 @@ TEST(PayloadPlace, IsAnotherForMostOfThePayloadsAtEqualDistances) {
     std::set<std::size_t> places;
     for (std::size_t i = 0; i < kPayloads; ++i) {
       // Looked at as a number, never read.
-      places.insert(payload_place<8>(reinterpret_cast<const std::byte*>(kBegin + i * lines * 64)));
+      places.insert(payload_place(reinterpret_cast<const std::byte*>(kBegin + i * lines * 64)));
     }
     EXPECT_GE(places.size(), kPayloads / 2) << lines << " lines from one to the next";
   }

@@ -1,6 +1,7 @@
 #pragma once
-// The secrets that a packet transport seals its connections with: whoever makes the transport keeps a share of this,
-// and adds a secret before it connects. protocol/link_secret.h says where secrets come from.
+// The secrets that a packet transport seals its connections with, and by which an RDMA connection proves for whom it is
+// before there is one: whoever makes the transport keeps a share of this, and adds a secret before it connects.
+// protocol/link_secret.h says where secrets come from.
 #include <functional>
 #include <map>
 #include <mutex>
@@ -29,8 +30,12 @@ class LinkKeys {
   using Derive = std::function<std::optional<LinkSecret>(const LinkName& name)>;
 
   /// `least`: what connections that come in have at the least, and those of no group that go out.
-  explicit LinkKeys(PacketSecurity least = PacketSecurity::off) : least_(least) {}
+  /// `proves`: connections that are not sealed are proved.
+  explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false)
+      : least_(least), proves_(proves) {}
   [[nodiscard]] PacketSecurity least() const noexcept { return least_; }
+  /// Places need secrets.
+  [[nodiscard]] bool wanted() const noexcept { return proves_ || least_ != PacketSecurity::off; }
 
   /// Of connections between the ranks of a job, which are of group 0: both ways.
   void set_peers(const LinkSecret& secret);
@@ -40,13 +45,15 @@ class LinkKeys {
   void add(const LinkName& name, const LinkSecret& secret, PacketSecurity security);
   void remove(const LinkName& name);
 
-  /// What a connection that goes out is sealed with; none: it goes in clear, unless least() forbids it.
+  /// What a connection that goes out is sealed with, or proves itself by; none: it goes in clear, unless least()
+  /// forbids it.
   [[nodiscard]] std::optional<Link> to_connect(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane) const;
   /// The secret of one that comes in.
   [[nodiscard]] std::optional<LinkSecret> of(const LinkName& name) const;
 
  private:
   const PacketSecurity least_;
+  const bool proves_;
   mutable std::mutex mutex_;  // guards all below
   std::optional<LinkSecret> peers_;
   Derive derive_;

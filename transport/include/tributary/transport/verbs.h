@@ -13,8 +13,10 @@
 // have no key that a peer could use. Devices without such windows: every connection has a protection domain of its own,
 // and each of those is registered by itself, for as long as the window would be.
 //
-// A connection claims a group before its first frame comes, and the first frame must repeat it; connections of the same
-// group share a protection domain, because their memory is the same: a group's. One that claims none has its own.
+// A connection claims a place (group, epoch, lane and child) before its first frame comes, and proves the claim in the
+// connection manager's private data: whoever has not the place's secret is refused before there is a queue pair, and so
+// is an answer without it. The first frame must repeat the group; connections of the same group share a protection
+// domain, because their memory is the same: a group's. One that claims none (ranks among themselves) has its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -36,6 +38,9 @@ class Core;
 class VerbsCore;
 
 struct VerbsSettings {
+  // What connections are proved by: without the secret of the place that it claims, none gets a queue pair. nullptr:
+  // anybody connects, and what it may do is its user's to find out.
+  std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
   std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 64
@@ -72,7 +77,8 @@ struct VerbsSettings {
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
-  // is behind an address (any more), the next one's turn comes.
+  // is behind an address (any more), the next one's turn comes. Those whose own network the destination is in come
+  // before the others.
   std::vector<std::string> rails;
 };
 
@@ -88,6 +94,7 @@ struct VerbsStatistics {
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;             // because of connections_max
+  std::uint64_t refused_unproved = 0;         // they did not prove what they claimed
   std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
   std::uint64_t queue_pairs_extended = 0;     // made, of those that are posted to by ibv_wr_*
   std::uint64_t registrations = 0;            // made
@@ -114,6 +121,10 @@ struct VerbsClaim {
 /// (version 2), in the order of the devices. InfiniBand and iWARP ports have theirs from their network interfaces, and
 /// are not among them.
 [[nodiscard]] std::vector<Rail> verbs_rails();
+
+/// Whether connections can come in by this numeric address: an RDMA device is behind it, and the port is active. The
+/// same for names, and for what stands for every address, which are taken for good. Errc::unreachable says why not.
+[[nodiscard]] Status verbs_address_lives(const std::string& host);
 
 class VerbsTransport final : public Transport, public TakesDeviceMemory {
  public:

@@ -1,0 +1,47 @@
+// The short way of what most of a burst is: frames that were never sent, each of which is one packet, while nothing is
+// lost and the window is open. It sends the packets that transmit() would, and leaves the flow as transmit() would
+// leave it, with what is the same for all of them done once; whatever else there is to send is left to that.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "packet/flow.h"
+
+namespace tributary::transport::packet {
+
+bool PacketSink::send_frame(const DataHeader& header, const WholeFrame& frame) {
+  alignas(64) std::array<std::byte, kPacketHeaderBytes + kFrameHeaderBytes> head;
+  std::ranges::copy(frame.header, head.begin() + kPacketHeaderBytes);
+  return send_packet(header, head, frame.payload);
+}
+
+/// No packet has to go before new ones, none of them is the stream's last, and all look alike.
+bool Flow::sends_plainly() const noexcept {
+  return settings_.short_ways && lost_.empty() && probes_wanted_ == 0 && !finishing_ && congestion_.window() >= 1 &&
+         head_bytes_ == kPacketHeaderBytes;
+}
+
+/// Returns how many went.
+std::size_t Flow::send_frames(PacketSink& sink, std::size_t packets_max, TimePoint now) {
+  if (!sends_plainly() || credit_ <= next_offset_) return 0;
+  const std::size_t payload_max = payload_bytes_max();
+  const double window_bytes = congestion_.window() * static_cast<double>(payload_max);
+  std::size_t count = 0;
+  while (count < packets_max && static_cast<double>(sent_.bytes_under_way()) < window_bytes) {
+    const auto frame = frames_.whole(next_offset_, std::min<std::uint64_t>(payload_max, credit_ - next_offset_));
+    if (!frame) break;
+    header_.set(0, sent_.next(), static_cast<std::uint32_t>(next_offset_));
+    if (!sink.send_frame(header_, *frame)) break;
+    if (count++ == 0) note_asked(now);
+    const auto bytes = static_cast<std::uint32_t>(frame->bytes());
+    sent_.add(next_offset_, bytes, false, true, now);
+    next_offset_ += bytes;
+  }
+  if (count == 0) return 0;
+  window_limited_ = false;
+  note_told();
+  statistics_.short_sent += count;
+  return count;
+}
+
+}  // namespace tributary::transport::packet
