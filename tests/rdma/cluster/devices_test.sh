@@ -41,4 +41,6 @@ for aggregators in 0 1; do
   lose rxe1 "$aggregators" # and rank 0's
   devices_of=([0]=rxe1 [1]=rxe2 [2]=rxe3,rxe5 [3]=rxe4)
   lose rxe3 "$aggregators" # the first of two
+  # New trees come by the second.
+  ((aggregators == 0)) || grep -q '^# Failovers .*returns [1-9]' "$out" || { echo "the group has not returned to trees"; exit 1; }
 done
