@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aggregator/daemon/files.h"
+#include "aggregator/daemon/host_address.h"
 #include "aggregator/daemon/units.h"
 
 namespace tributary::aggregator {
@@ -157,9 +158,7 @@ transport::VerbsSettings Daemon::verbs_settings() const {
   verbs.rails = rails_;
   if (!rails_.empty()) return verbs;
   for (const Endpoint& place : settings_.listen) {
-    const std::string& host = place.host;
-    const bool numeric = host.find_first_not_of("0123456789abcdefABCDEF.:") == std::string::npos;
-    if (host != "0.0.0.0" && host != "::" && numeric) verbs.rails.push_back(host);
+    if (is_one_address(place.host)) verbs.rails.push_back(place.host);
   }
   if (verbs.rails.size() != settings_.listen.size()) verbs.rails.clear();  // a name: the system's choice
   return verbs;

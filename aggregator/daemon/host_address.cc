@@ -56,6 +56,10 @@ bool can_be_bound(const Numeric& address) {
 
 }  // namespace
 
+bool is_one_address(const std::string& host) {
+  return host != "0.0.0.0" && host != "::" && numeric(host).has_value();
+}
+
 Status host_address_lives(const std::string& host) {
   const auto address = numeric(host);
   if (!address) return {};

