@@ -15,7 +15,7 @@ struct Flag {
 // What tests and people at a terminal need; all settings are in the file.
 constexpr Flag kFlags[] = {
     {"--name", "name", "This aggregator's name"},
-    {"--listen", "listen", "Where ranks connect, host:port; port 0 chooses one"},
+    {"--listen", "listen", "Where ranks connect, host:port; port 0 chooses one; several devices' by commas"},
     {"--http", "http_listen", "Where metrics are served, host:port; port 0 chooses one"},
     {"--manager", "manager", "The manager, http://host:port"},
     {"--token-file", "token_file", "The secret that the manager asks for"},

@@ -58,16 +58,41 @@ Daemon::Daemon(const Settings& settings)
 Daemon::~Daemon() {
   http_.reset();
   if (shutdown_.joinable()) shutdown_.join();
+  if (ListenPlaces* const places = listen_places()) places->on_change(nullptr);
   manager_.reset();
   front_door_.reset();
   rdma_door_.reset();
   udp_door_.reset();
 }
 
-Endpoint Daemon::data_endpoint() const {
-  if (rdma_door_) return rdma_door_->local();
-  if (udp_door_) return udp_door_->local();
-  return front_door_ ? front_door_->local() : Endpoint{dpdk_device_->address(), workers_.front()->port()};
+/// None where the transport has one address, and no word of whether it lives.
+ListenPlaces* Daemon::listen_places() const noexcept {
+  if (rdma_door_) return &rdma_door_->places();
+  return front_door_ ? &front_door_->places() : nullptr;
+}
+
+std::vector<ListenPlace> Daemon::data_places() const {
+  if (const ListenPlaces* const places = listen_places()) return places->all();
+  const Endpoint at = udp_door_ ? udp_door_->local() : Endpoint{dpdk_device_->address(), workers_.front()->port()};
+  return {{.at = at, .live = true, .why_not = {}}};
+}
+
+std::vector<Endpoint> Daemon::advertised() const {
+  std::vector<Endpoint> list;
+  for (const ListenPlace& place : data_places()) {
+    const std::size_t which = list.size();
+    list.push_back({which < settings_.advertise.size() ? settings_.advertise[which] : place.at.host, place.at.port});
+  }
+  return list;
+}
+
+std::vector<std::uint32_t> Daemon::data_down() const {
+  std::vector<std::uint32_t> down;
+  const auto places = data_places();
+  for (std::uint32_t i = 0; i < places.size(); ++i) {
+    if (!places[i].live) down.push_back(i);
+  }
+  return down;
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(const Settings& settings) {
@@ -121,19 +146,22 @@ transport::NearSettings Daemon::transport_settings() const {
   return near;
 }
 
-/// Connections to parents leave by the device where those of children come in, if listen names one.
+/// Connections to parents leave by the devices where those of children come in, if listen names them, lane by lane.
 transport::VerbsSettings Daemon::verbs_settings() const {
-  const std::string& host = settings_.listen.host;
   transport::VerbsSettings verbs;
   verbs.connections_max = settings_.connections_max;
   verbs.busy_poll = settings_.busy_poll;
-  if (host != "0.0.0.0" && host != "::" && host.find_first_not_of("0123456789abcdef.:") == std::string::npos) {
-    verbs.bind_address = host;
-  }
   verbs.queue_pairs = settings_.rdma_queue_pairs;
   verbs.path = settings_.rdma_path;
   verbs.keys = link_keys_;
   verbs.rails = rails_;
+  if (!rails_.empty()) return verbs;
+  for (const Endpoint& place : settings_.listen) {
+    const std::string& host = place.host;
+    const bool numeric = host.find_first_not_of("0123456789abcdefABCDEF.:") == std::string::npos;
+    if (host != "0.0.0.0" && host != "::" && numeric) verbs.rails.push_back(host);
+  }
+  if (verbs.rails.size() != settings_.listen.size()) verbs.rails.clear();  // a name: the system's choice
   return verbs;
 }
 
@@ -188,7 +216,7 @@ Status Daemon::start_rdma_workers(const WorkerSettings& worker) {
 
 Status Daemon::start_udp_workers(const WorkerSettings& worker) {
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
-    auto thread = WorkerThread::over_udp(i, budget_, worker, settings_.listen.host, udp_settings(),
+    auto thread = WorkerThread::over_udp(i, budget_, worker, settings_.listen.front().host, udp_settings(),
                                          [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
     if (!thread) return fail(Errc::io, thread.error().message);
     workers_.push_back(std::move(*thread));
@@ -245,7 +273,7 @@ Status Daemon::open_rdma_door() {
 Status Daemon::open_udp_door() {
   transport::UdpSettings udp = udp_settings();
   udp.busy_poll = {};
-  auto door = UdpDoor::open(settings_.listen, udp, [this](const transport::UdpClaim& claim) {
+  auto door = UdpDoor::open(settings_.listen.front(), udp, [this](const transport::UdpClaim& claim) {
     return worker_of(claim.group, claim.lane).port();
   });
   if (!door) {
@@ -297,30 +325,32 @@ Status Daemon::open_http() {
 }
 
 void Daemon::start_manager_link() {
-  const bool advertised = !settings_.advertise.empty();
-  const bool apart = settings_.transport == "dpdk";  // an address that the manager does not see us come from
-  const std::string data_host = apart ? data_endpoint().host : settings_.listen.host;
+  const std::vector<Endpoint> data = advertised();
   const ManagerLinkSettings link{
       .url = settings_.manager,
       .token_file = settings_.token_file,
       .state_file = settings_.state_file,
       .registration = {.name = settings_.name,
                        .host = settings_.host_id,
-                       .data = {advertised ? settings_.advertise : data_host, data_endpoint().port},
-                       .http = {advertised ? settings_.advertise : settings_.http_listen.host, http_endpoint().port},
+                       .data = data.front(),
+                       .http = {settings_.advertise.empty() ? settings_.http_listen.host : settings_.advertise.front(),
+                                http_endpoint().port},
                        .memory_bytes = settings_.memory,
                        .children_max = settings_.children_max,
                        .line_rate_bits_per_second = settings_.line_rate,
                        .version = TRIBUTARY_VERSION,
-                       .exchange_key = exchange_->public_key()},
+                       .exchange_key = exchange_->public_key(),
+                       .data_more = {data.begin() + 1, data.end()}},
       .exchange = *exchange_,
       .drain_grace = in_milliseconds(settings_.drain_grace)};
   const std::string reason = "the manager drains it";
   manager_ = std::make_unique<ManagerLink>(link, keys_,
                                            ManagerLinkUser{.load = [this] { return load(); },
+                                                           .data_down = [this] { return data_down(); },
                                                            .drain_begins = [this, reason] { set_draining(reason); },
                                                            .drain_ends = [this, reason] { drain_workers(reason); },
                                                            .drain_revoked = [this] { set_draining({}); }});
+  if (ListenPlaces* const places = listen_places()) places->on_change([this] { manager_->renew_soon(); });
 }
 
 // ---- what is asked from outside
@@ -362,6 +392,7 @@ DaemonStatus Daemon::status() const {
                       .stuck = stuck(),
                       .now = std::chrono::steady_clock::now()};
   status.manager = manager_->state();
+  status.listen = data_places();
   if (dpdk_device_) status.dpdk_device = dpdk_device_->statistics();
   const std::lock_guard lock(draining_mutex_);
   status.draining = draining_;
@@ -383,9 +414,12 @@ HttpAnswer Daemon::page(std::string_view path) const {
 
 std::string Daemon::ready_json() const {
   const auto endpoint = [](const Endpoint& at) { return nlohmann::json{{"host", at.host}, {"port", at.port}}; };
+  nlohmann::json places = nlohmann::json::array();
+  for (const ListenPlace& place : data_places()) places.push_back(endpoint(place.at));
   return nlohmann::json{{"name", settings_.name},
                         {"pid", ::getpid()},
-                        {"data", endpoint(data_endpoint())},
+                        {"data", places.front()},
+                        {"addresses", places},
                         {"http", endpoint(http_endpoint())}}
              .dump() +
          "\n";

@@ -39,7 +39,8 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  [[nodiscard]] Endpoint data_endpoint() const;
+  /// Where connections come in, in the order of listen, and which of them live.
+  [[nodiscard]] std::vector<ListenPlace> data_places() const;
   [[nodiscard]] Endpoint http_endpoint() const { return http_->local(); }
   [[nodiscard]] std::string ready_json() const;
 
@@ -70,6 +71,9 @@ class Daemon {
   [[nodiscard]] Result<VerifiedJoin> verify_for(std::size_t worker, std::span<const std::byte> join) const;
   [[nodiscard]] Status open_http();
   void start_manager_link();
+  [[nodiscard]] ListenPlaces* listen_places() const noexcept;
+  [[nodiscard]] std::vector<Endpoint> advertised() const;
+  [[nodiscard]] std::vector<std::uint32_t> data_down() const;
 
   [[nodiscard]] WorkerThread& worker_of(std::uint64_t group, std::uint32_t lane) noexcept;
   [[nodiscard]] transport::NearSettings transport_settings() const;

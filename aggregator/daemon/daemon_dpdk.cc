@@ -73,7 +73,7 @@ transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
 
 Status Daemon::start_dpdk_workers(const WorkerSettings& worker) {
   if (auto ok = open_dpdk_device(); !ok) return ok;
-  const Endpoint at{{}, needs_dpdk_door() ? std::uint16_t{0} : settings_.listen.port};
+  const Endpoint at{{}, needs_dpdk_door() ? std::uint16_t{0} : settings_.listen.front().port};
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
     auto thread = WorkerThread::over_dpdk(i, budget_, worker,
                                           std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk_settings(i)),
@@ -90,7 +90,7 @@ Status Daemon::open_dpdk_door() {
   dpdk.core = -1;
   dpdk.sleep_max = std::chrono::milliseconds(1);  // who knocks may wait for so long
   auto transport = std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk);
-  auto listener = transport->listen_for({{}, settings_.listen.port}, [this](const transport::DpdkClaim& claim) {
+  auto listener = transport->listen_for({{}, settings_.listen.front().port}, [this](const transport::DpdkClaim& claim) {
     return worker_of(claim.group, claim.lane).port();
   });
   if (!listener) return fail(Errc::io, listener.error().message);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "aggregator/daemon/host_address.h"
+
 namespace tributary::aggregator {
 
 using transport::Accept;
@@ -18,6 +20,11 @@ constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax;
 
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The only address: what comes from this host itself comes in without a link, too.
+Status good_anyway(const std::string&) {
+  return {};
 }
 
 enum class Count : std::uint8_t {
@@ -64,14 +71,13 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
 class FrontDoor::Reception final : public transport::Acceptor {
  public:
   Reception(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over)
-      : settings_(settings), keys_(keys), hand_over_(std::move(hand_over)), transport_(settings.transport) {}
+      : settings_(settings),
+        keys_(keys),
+        hand_over_(std::move(hand_over)),
+        transport_(settings.transport),
+        places(settings.listen, {.open = [this](const Endpoint& at) { return transport_.listen(at, *this); },
+                                 .probe = settings.listen.size() > 1 ? host_address_lives : good_anyway}) {}
 
-  Result<Endpoint> listen() {
-    auto listener = transport_.listen(settings_.listen, *this);
-    if (!listener) return std::unexpected(listener.error());
-    listener_ = std::move(*listener);
-    return listener_->local();
-  }
   void run(const std::stop_token& stop);
   void wake() {
     transport_.post([] {});
@@ -115,7 +121,9 @@ class FrontDoor::Reception final : public transport::Acceptor {
   transport::NearTransport transport_;
   std::list<Visitor> waiting_;  // in the order they came, so that deadlines ascend
   std::list<Visitor> leaving_;
-  std::unique_ptr<transport::Listener> listener_;
+
+ public:
+  ListenPlaces places;
 };
 
 Placement FrontDoor::Visitor::on_header(transport::Channel&, const FrameHeader& header) {
@@ -189,6 +197,7 @@ void FrontDoor::Reception::tick() {
   while (!waiting_.empty() && time >= waiting_.front().deadline()) {
     waiting_.front().refuse(Count::timed_out, "no join came in time");
   }
+  places.tick(time);
   leaving_.remove_if([](Visitor& visitor) { return visitor.channel().closed(); });
   at(Count::unjoined).store(waiting_.size(), std::memory_order_relaxed);
 }
@@ -212,9 +221,7 @@ FrontDoor::FrontDoor(const FrontDoorSettings& settings, const KeyRing& keys, Han
 Result<std::unique_ptr<FrontDoor>> FrontDoor::open(const FrontDoorSettings& settings, const KeyRing& keys,
                                                    HandOver hand_over) {
   std::unique_ptr<FrontDoor> door(new FrontDoor(settings, keys, std::move(hand_over)));
-  auto local = door->reception_->listen();
-  if (!local) return std::unexpected(local.error());
-  door->local_ = std::move(*local);
+  if (auto ok = door->reception_->places.open(); !ok) return std::unexpected(ok.error());
   door->thread_ = std::jthread([&reception = *door->reception_](const std::stop_token& stop) { reception.run(stop); });
   return door;
 }
@@ -224,6 +231,10 @@ FrontDoor::~FrontDoor() {
   thread_.request_stop();
   reception_->wake();
   thread_.join();
+}
+
+ListenPlaces& FrontDoor::places() const noexcept {
+  return reception_->places;
 }
 
 void FrontDoor::close_to_joins(std::string reason) {

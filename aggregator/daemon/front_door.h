@@ -11,15 +11,17 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "aggregator/daemon/key_ring.h"
+#include "aggregator/daemon/listen_places.h"
 #include "aggregator/worker/worker.h"
 #include "tributary/transport/near.h"
 
 namespace tributary::aggregator {
 
 struct FrontDoorSettings {
-  Endpoint listen;
+  std::vector<Endpoint> listen;
   std::string name;  // for messages, until the key ring says what the manager calls us
   std::uint32_t unjoined_max = 256;
   transport::Duration join_limit = std::chrono::seconds(5);
@@ -53,7 +55,7 @@ class FrontDoor {
   FrontDoor& operator=(const FrontDoor&) = delete;
 
   // ---- any thread
-  [[nodiscard]] Endpoint local() const { return local_; }
+  [[nodiscard]] ListenPlaces& places() const noexcept;
   /// From now on every join is refused with this reason; an empty one opens the door again.
   void close_to_joins(std::string reason);
   [[nodiscard]] FrontDoorCounts counts() const;
@@ -65,7 +67,6 @@ class FrontDoor {
   FrontDoor(const FrontDoorSettings& settings, const KeyRing& keys, HandOver hand_over);
 
   std::unique_ptr<Reception> reception_;
-  Endpoint local_;
   std::jthread thread_;  // last: it runs the reception
 };
 

@@ -123,6 +123,12 @@ Exit serve(Daemon& daemon, const CommandLine& line, const sigset_t& signals) {
   return Exit::good;
 }
 
+std::string text_of(const std::vector<ListenPlace>& places) {
+  std::string text;
+  for (const ListenPlace& place : places) text += (text.empty() ? "" : ", ") + to_string(place.at);
+  return text;
+}
+
 Exit run(const CommandLine& line, const Settings& settings) {
   set_up_log(settings.log_level);
   const sigset_t signals = block_signals();
@@ -136,7 +142,7 @@ Exit run(const CommandLine& line, const Settings& settings) {
     }
   }
   spdlog::info("tributary-aggregator {} {} takes children on {}, HTTP on {}, with {} workers", TRIBUTARY_VERSION,
-               settings.name, to_string((*daemon)->data_endpoint()), to_string((*daemon)->http_endpoint()),
+               settings.name, text_of((*daemon)->data_places()), to_string((*daemon)->http_endpoint()),
                settings.workers);
   notify_service_manager("READY=1\nSTATUS=serving");
   const Exit exit = serve(**daemon, line, signals);

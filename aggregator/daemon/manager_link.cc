@@ -61,13 +61,22 @@ ManagerLinkState ManagerLink::state() const {
   return state_;
 }
 
+void ManagerLink::renew_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    due_ = true;
+  }
+  wake_.notify_one();
+}
+
 void ManagerLink::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "manager-link");
   while (!stop.stop_requested()) {
     const Clock::time_point next = Clock::now() + step();
     const Clock::time_point until = grace_end_ ? std::min(next, *grace_end_) : next;
     std::unique_lock lock(mutex_);
-    wake_.wait_until(lock, stop, until, [] { return false; });
+    wake_.wait_until(lock, stop, until, [this] { return due_; });
+    due_ = false;
   }
 }
 
@@ -98,7 +107,9 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   auto client = connect(settings_.request_limit);
   if (!client) return failed("register with", client.error());
   use(*client);
-  const auto answer = (*client)->register_aggregator(settings_.registration);
+  manager_client::AggregatorRegistration registration = settings_.registration;
+  registration.data_down = user_.data_down();
+  const auto answer = (*client)->register_aggregator(registration);
   if (!answer) return failed("register with", answer.error());
   learn(*answer);
   answered();
@@ -153,7 +164,7 @@ ManagerLink::Milliseconds ManagerLink::renew() {
     const std::lock_guard lock(mutex_);
     client = client_;
   }
-  const auto state = client->renew_aggregator(name_, incarnation_, load);
+  const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down());
   if (!state) {
     // Lost from here on, as far as anybody knows; a renewal that comes late is answered with unknown.
     return std::min(failed("renew the lease at", state.error()), lease_ / 3);

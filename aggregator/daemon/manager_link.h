@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "aggregator/daemon/files.h"
 #include "aggregator/daemon/key_ring.h"
@@ -32,6 +33,8 @@ struct ManagerLinkSettings {
 /// Called on the link's thread.
 struct ManagerLinkUser {
   std::function<manager_client::AggregatorLoad()> load;
+  /// Of the addresses in the registration, by number, those that do not live.
+  std::function<std::vector<std::uint32_t>()> data_down;
   /// The manager plans no more trees over this aggregator: groups will move over by themselves.
   std::function<void()> drain_begins;
   /// The grace is over: end what is left.
@@ -60,6 +63,8 @@ class ManagerLink {
   ManagerLink& operator=(const ManagerLink&) = delete;
 
   [[nodiscard]] ManagerLinkState state() const;
+  /// There is something to tell: not only when the next renewal is due. Any thread.
+  void renew_soon();
   /// Ends the renewals and tells the manager that this aggregator goes; at most `limit`. Then the thread has ended.
   void take_leave(std::chrono::milliseconds limit);
 
@@ -99,8 +104,9 @@ class ManagerLink {
   /// Ends the thread, and the call that it is in.
   void stop();
 
-  mutable std::mutex mutex_;  // guards state_, client_ and stopping_
+  mutable std::mutex mutex_;  // guards state_, client_, stopping_ and due_
   bool stopping_ = false;
+  bool due_ = false;
   ManagerLinkState state_;
   std::shared_ptr<manager_client::ManagerClient> client_;  // to cancel the call that is under way
   std::condition_variable_any wake_;

@@ -328,6 +328,9 @@ std::string metrics_text(const DaemonStatus& status) {
   page.gauge("draining", "1 when no new lanes are taken because this aggregator drains.",
              status.draining.empty() ? 0 : 1);
   page.gauge("threads_stuck", "Threads whose loop has not come round for too long.", status.stuck.size());
+  page.begin(MetricType::Gauge, "listen_live",
+             "1 where connections come in, 0 while the address or its device is away.");
+  for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {{"at", to_string(place.at)}});
   add_workers(page, status.workers);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);

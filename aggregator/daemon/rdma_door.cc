@@ -6,15 +6,18 @@ namespace tributary::aggregator {
 
 constexpr auto kTurn = std::chrono::milliseconds(50);
 
-Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const Endpoint& listen, transport::VerbsTransport::Route route) {
+Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const std::vector<Endpoint>& listen,
+                                                 transport::VerbsTransport::Route route) {
   std::unique_ptr<RdmaDoor> door(new RdmaDoor);
   auto transport = transport::VerbsTransport::create({.spin_max = {}});
   if (!transport) return std::unexpected(transport.error());
   door->transport_ = std::move(*transport);
-  auto listener = door->transport_->listen_for(listen, std::move(route));
-  if (!listener) return std::unexpected(listener.error());
-  door->listener_ = std::move(*listener);
-  door->local_ = door->listener_->local();
+  door->places_ = std::make_unique<ListenPlaces>(
+      listen, ListenWays{.open = [&transport = *door->transport_, route = std::move(route)](
+                                     const Endpoint& at) { return transport.listen_for(at, route); },
+                         .probe = transport::verbs_address_lives,
+                         .reopens = true});
+  if (auto ok = door->places_->open(); !ok) return std::unexpected(ok.error());
   door->thread_ = std::jthread([&door = *door](const std::stop_token& stop) { door.run(stop); });
   return door;
 }
@@ -23,6 +26,7 @@ void RdmaDoor::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "rdma-door");
   while (!stop.stop_requested()) {
     transport_->poll(kTurn);
+    places_->tick(transport_->now());
     last_turn_.store(std::chrono::steady_clock::now().time_since_epoch(), std::memory_order_relaxed);
   }
 }

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <thread>
+#include <vector>
 
+#include "aggregator/daemon/listen_places.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::aggregator {
@@ -15,14 +17,14 @@ namespace tributary::aggregator {
 class RdmaDoor {
  public:
   /// Listens, and serves on a thread of its own. What `route` names must outlive this.
-  [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const Endpoint& listen,
+  [[nodiscard]] static Result<std::unique_ptr<RdmaDoor>> open(const std::vector<Endpoint>& listen,
                                                               transport::VerbsTransport::Route route);
   ~RdmaDoor();
   RdmaDoor(const RdmaDoor&) = delete;
   RdmaDoor& operator=(const RdmaDoor&) = delete;
 
   // ---- any thread
-  [[nodiscard]] Endpoint local() const { return local_; }
+  [[nodiscard]] ListenPlaces& places() const noexcept { return *places_; }
   [[nodiscard]] std::chrono::steady_clock::time_point last_turn() const noexcept {
     return std::chrono::steady_clock::time_point(last_turn_.load(std::memory_order_relaxed));
   }
@@ -32,8 +34,7 @@ class RdmaDoor {
   void run(const std::stop_token& stop);
 
   std::unique_ptr<transport::VerbsTransport> transport_;
-  std::unique_ptr<transport::Listener> listener_;
-  Endpoint local_;
+  std::unique_ptr<ListenPlaces> places_;
   std::atomic<std::chrono::steady_clock::duration> last_turn_{std::chrono::steady_clock::now().time_since_epoch()};
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -47,6 +47,23 @@ class Reader {
                    " (allowed: " + field.allowed + ")\n";
     }
   }
+  /// Settings that are good each by itself.
+  void check_together() {
+    if (!mistakes_.empty()) return;
+    const std::size_t places = settings_.listen.size();
+    if (places > 1 && settings_.transport != "tcp" && settings_.transport != "verbs") {
+      mistakes_ +=
+          file_ + ": listen: it has " + std::to_string(places) + " addresses, and with transport " +
+          settings_.transport + " there is one" +
+          (settings_.transport == "dpdk" ? " device: what it is called there is dpdk_addresses"
+                                         : " port for each worker: use 0.0.0.0, or one aggregator for each address") +
+          "\n";
+    }
+    if (const std::size_t named = settings_.advertise.size(); named != 0 && named != places) {
+      mistakes_ += file_ + ": advertise: it names " + std::to_string(named) + " hosts, and listen has " +
+                   std::to_string(places) + ": give one for each, in the same order\n";
+    }
+  }
   [[nodiscard]] std::string mistakes() && {
     if (!mistakes_.empty()) mistakes_.pop_back();
     return std::move(mistakes_);
@@ -59,11 +76,23 @@ class Reader {
     const Field* field = field_of(name);
     if (field == nullptr) return complain(key, "'" + name + "' is no setting; there are " + keys_text());
     if (!seen.insert(name).second) return complain(key, "'" + name + "' is set twice");
+    if (field->list && value.IsSequence()) return read_list(*field, value);
     if (!value.IsScalar()) {
       return complain(value.IsNull() ? key : value,
                       name + ": a single value is needed (allowed: " + field->allowed + ")");
     }
     set(where(value), *field, value.Scalar());
+  }
+  void read_list(const Field& field, const YAML::Node& values) {
+    std::string joined;
+    for (const YAML::Node& value : values) {
+      if (!value.IsScalar()) {
+        return complain(value, std::string(field.key) +
+                                   ": an entry of the list is no single value (allowed: " + field.allowed + ")");
+      }
+      joined += (joined.empty() ? "" : ",") + value.Scalar();
+    }
+    set(where(values), field, joined);
   }
   [[nodiscard]] std::string where(const YAML::Node& at) const {
     const YAML::Mark mark = at.Mark();
@@ -111,6 +140,7 @@ Result<Settings> read_settings(std::string_view yaml, std::string_view file, con
   for (const Override& flag : overrides) {
     if (const Field* field = field_of(flag.key)) reader.set(flag.what, *field, flag.value);
   }
+  reader.check_together();
   if (auto mistakes = std::move(reader).mistakes(); !mistakes.empty())
     return fail(Errc::bad_config, std::move(mistakes));
   return settings;

@@ -30,10 +30,10 @@ struct Settings {
   std::string transport = "tcp";
   bool shared_memory = true;
   std::uint64_t map_max = 8ULL << 30;
-  Endpoint listen{"0.0.0.0", 7471};
+  std::vector<Endpoint> listen{{"0.0.0.0", 7471}};  // one for each device
   Endpoint http_listen{"0.0.0.0", 7472};
-  std::string advertise;
-  std::uint32_t workers = 0;  // 0: min(4, cores)
+  std::vector<std::string> advertise;  // none, or one for each of listen
+  std::uint32_t workers = 0;           // 0: min(4, cores)
   std::uint64_t memory = 4ULL << 30;
   std::uint32_t children_max = 64;
   std::uint64_t line_rate = 0;  // 0: the topology's
@@ -72,12 +72,15 @@ struct Settings {
   LogLevel log_level = LogLevel::info;
 };
 
+inline constexpr std::size_t kListenMax = 16;  // addresses: one for each lane that there can be
+
 struct Field {
   std::string_view key;
   std::string allowed;  // what may be written, with unit and bounds
   std::string_view help;
   std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config: what is wrong with the text
   std::function<std::string(const Settings&)> write;        // what read() reads back
+  bool list = false;                                        // several, separated by commas, or as a YAML list
 };
 /// Every setting, in the order of the documentation.
 [[nodiscard]] std::span<const Field> fields();

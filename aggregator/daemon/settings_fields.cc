@@ -123,7 +123,8 @@ Status check_words(std::string_view words) {
   if (words.size() <= kPathBytesMax) return {};
   return wrong("it is too long");
 }
-Status check_advertise(std::string_view host) {
+Status check_advertised(std::string_view host) {
+  if (host.empty()) return wrong("a host is missing between commas");
   if (host.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
   if (host.find_first_of(" \t[]/") != std::string_view::npos) return wrong("it is no host name or address");
   return {};
@@ -134,6 +135,104 @@ Field name(std::string_view key, std::string Settings::* member, std::string_vie
 }
 Field path(std::string_view key, std::string Settings::* member, std::string_view help) {
   return text(key, member, "a path; or empty", help, check_path);
+}
+
+std::vector<std::string_view> by_commas(std::string_view list) {
+  std::vector<std::string_view> entries;
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    std::string_view entry = list.substr(from, comma - from);
+    entry.remove_prefix(std::min(entry.find_first_not_of(' '), entry.size()));
+    entry.remove_suffix(entry.size() - std::min(entry.find_last_not_of(' ') + 1, entry.size()));
+    entries.push_back(entry);
+    from = comma + 1;
+  }
+  return entries;
+}
+
+/// What is wrong with one of several, with its number where there are several.
+std::unexpected<Error> wrong_entry(std::size_t index, std::size_t count, std::string_view entry, std::string why) {
+  if (count == 1) return wrong(std::move(why));
+  return wrong("entry " + std::to_string(index + 1) + ", '" + std::string(entry) + "': " + std::move(why));
+}
+
+std::string why_not_beside(const Endpoint& one, const std::vector<Endpoint>& others) {
+  const bool all = one.host.empty() || one.host == "0.0.0.0" || one.host == "::";
+  for (const Endpoint& other : others) {
+    if (other.host == one.host) return "the address is there twice; name each device's once";
+    if (other.port != one.port) {
+      return "its port is not that of '" + to_string(other) + "'; give all the same, or all 0 to have them chosen";
+    }
+    if (all || other.host.empty() || other.host == "0.0.0.0" || other.host == "::") {
+      return "one of the addresses stands for all of this host's; name each device's, or that one alone";
+    }
+  }
+  return {};
+}
+
+Field listen() {
+  return {.key = "listen",
+          .allowed =
+              "host:port or [IPv6]:port; [::] is every address of both families; port 0 chooses a free one. Or up "
+              "to " +
+              std::to_string(kListenMax) + " of them, with the same port, as a list or by commas",
+          .help =
+              "Where ranks and other aggregators connect. With transport tcp or verbs several, one for each device: "
+              "lane i of a group uses the ith of them, and so on in turn.",
+          .read = [](Settings& settings, std::string_view written) -> Status {
+            const auto entries = by_commas(written);
+            if (entries.size() > kListenMax) {
+              return wrong("it has " + std::to_string(entries.size()) + " entries; there are at most " +
+                           std::to_string(kListenMax) + " lanes to use them");
+            }
+            std::vector<Endpoint> places;
+            for (std::size_t i = 0; i < entries.size(); ++i) {
+              auto place = parse_endpoint(entries[i]);
+              if (!place) return wrong_entry(i, entries.size(), entries[i], place.error().message);
+              if (auto why = why_not_beside(*place, places); !why.empty())
+                return wrong_entry(i, entries.size(), entries[i], std::move(why));
+              places.push_back(std::move(*place));
+            }
+            settings.listen = std::move(places);
+            return {};
+          },
+          .write =
+              [](const Settings& settings) {
+                std::string text;
+                for (const Endpoint& place : settings.listen) text += (text.empty() ? "" : ",") + to_string(place);
+                return text;
+              },
+          .list = true};
+}
+
+Field advertise() {
+  return {.key = "advertise",
+          .allowed =
+              "a host name or address of at most 63 bytes, or one for each of listen, as a list or by commas; or "
+              "empty",
+          .help =
+              "The host that ranks are told to connect to. Empty: that of listen, or, where that is every address, the "
+              "one from which the manager is reached.",
+          .read = [](Settings& settings, std::string_view written) -> Status {
+            std::vector<std::string> hosts;
+            if (!written.empty()) {
+              const auto entries = by_commas(written);
+              for (std::size_t i = 0; i < entries.size(); ++i) {
+                if (auto ok = check_advertised(entries[i]); !ok)
+                  return wrong_entry(i, entries.size(), entries[i], ok.error().message);
+                hosts.emplace_back(entries[i]);
+              }
+            }
+            settings.advertise = std::move(hosts);
+            return {};
+          },
+          .write =
+              [](const Settings& settings) {
+                std::string text;
+                for (const std::string& host : settings.advertise) text += (text.empty() ? "" : ",") + host;
+                return text;
+              },
+          .list = true};
 }
 
 Field endpoint(std::string_view key, Endpoint Settings::* member, std::string_view help) {
@@ -213,13 +312,9 @@ std::vector<Field> make_fields() {
       bytes("map_max", &S::map_max, 0, 1ULL << 44,
             "Of registered memory of each process of this host, mapped for reading, so that its contributions are "
             "summed where they are. What is beyond it is copied."),
-      endpoint("listen", &S::listen, "Where ranks and other aggregators connect."),
+      listen(),
       endpoint("http_listen", &S::http_listen, "Where /metrics, /healthz and /lanes are served."),
-      text(
-          "advertise", &S::advertise, "a host name or address of at most 63 bytes; or empty",
-          "The host that ranks are told to connect to. Empty: that of listen, or, where that is every address, the one "
-          "from which the manager is reached.",
-          check_advertise),
+      advertise(),
       count("workers", &S::workers, 0, 256,
             "Threads that serve lanes, each with connections of its own. 0: as many as cores, but at most 4."),
       bytes("memory", &S::memory, 1ULL << 20, 1ULL << 44,

@@ -47,6 +47,10 @@ std::string health_json(const DaemonStatus& status) {
     sessions += worker.sessions;
   }
   const std::string reason = why_no_joins(status);
+  json listen = json::array();
+  for (const ListenPlace& place : status.listen) {
+    listen.push_back({{"at", to_string(place.at)}, {"live", place.live}, {"reason", place.why_not}});
+  }
   return text_of({{"status", !healthy(status) ? "stuck" : (status.draining.empty() ? "ok" : "draining")},
                   {"name", status.name},
                   {"version", status.version},
@@ -54,6 +58,7 @@ std::string health_json(const DaemonStatus& status) {
                   {"takes_joins", reason.empty()},
                   {"reason", reason},
                   {"stuck", status.stuck},
+                  {"listen", std::move(listen)},
                   {"lanes", lanes},
                   {"sessions", sessions},
                   {"memory_bytes", status.memory_bytes_max},

@@ -24,6 +24,7 @@ struct DaemonStatus {
   FrontDoorCounts front_door;
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;
   ManagerLinkState manager;
+  std::vector<ListenPlace> listen{};
   bool has_key = false;
   std::string draining;            // the reason; empty: not
   std::vector<std::string> stuck;  // threads whose loop has not come round for too long

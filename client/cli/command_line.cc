@@ -72,6 +72,9 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
       ->check(CLI::Range(0U, kLocalAggregatorsMax));
   sub->add_option("--levels", options->levels, "Levels of the trees")->check(CLI::Range(1U, kLevelsMax));
   sub->add_option("--lanes", options->lanes, "Lanes of each group")->check(CLI::Range(1U, kLanesMax));
+  sub->add_option("--addresses", options->addresses,
+                  "Addresses that each aggregator listens at, for the lanes in turn; over RDMA of a device each")
+      ->check(CLI::Range(1U, kLanesMax));
   sub->add_flag("--prefix", options->prefix, "Put the rank before every line of output");
   sub->add_flag("--keep", options->keep, "Keep configuration, state and logs of the daemons");
   sub->add_flag("--verbose,-v", options->verbose, "Say what is started; the daemons' logs are more detailed");

@@ -21,6 +21,9 @@ Status verbs_available() {
 std::vector<Rail> verbs_rails() {
   return {};
 }
+Status verbs_address_lives(const std::string&) {
+  return not_built();
+}
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const VerbsSettings&) {
   return not_built();
 }

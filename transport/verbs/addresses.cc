@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "tributary/transport/verbs.h"
 #include "verbs/resources.h"
+#include "verbs/verbs_connection.h"
 
 namespace tributary::transport {
 namespace {
@@ -69,6 +71,28 @@ std::vector<Rail> verbs_rails() {
     }
   }
   return rails;
+}
+
+/// What the connection manager says of a socket that is bound there. Only its own words count against an address: no
+/// descriptor left, for one, says nothing about it.
+Status verbs_address_lives(const std::string& host) {
+  const auto away = [&](const std::string& why) -> Status { return fail(Errc::unreachable, why); };
+  const auto numeric = verbs::addresses_of({host, 0}, true);
+  if (!numeric) return {};
+  rdma_cm_id* made = nullptr;
+  if (rdma_create_id(nullptr, &made, nullptr, RDMA_PS_TCP) != 0) return {};
+  const verbs::ConnectionIdPtr id(made);
+  verbs::NetworkAddress address = numeric->front();
+  if (rdma_bind_addr(id.get(), address.get()) != 0) {
+    if (errno == ENODEV) return away("no RDMA device is behind " + host);
+    return errno == EADDRNOTAVAIL ? away("no interface has the address " + host) : Status{};
+  }
+  if (id->verbs == nullptr) return {};
+  const std::string port = "port " + std::to_string(id->port_num) + " of " + ibv_get_device_name(id->verbs->device);
+  ibv_port_attr attributes{};
+  if (ibv_query_port(id->verbs, id->port_num, &attributes) != 0) return away(port + " does not answer");
+  if (attributes.state == IBV_PORT_ACTIVE) return {};
+  return away(port + " is in state " + ibv_port_state_str(attributes.state));
 }
 
 }  // namespace tributary::transport

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "verbs/on_link.h"
 #include "verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
@@ -107,6 +108,10 @@ void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found)
       if (source.get()->sa_family == address.get()->sa_family) routes_.push_back({.from = source, .to = address});
     }
   }
+  // Rails may be networks of their own: where the address is on another's than this lane's, because its own is away,
+  // that one's device leads there. Of several that do, or of none, the order stays.
+  if (from->size() > 1)
+    std::ranges::stable_partition(routes_, [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
   try_next_address();
 }
 

@@ -79,6 +79,8 @@ HttpReply Api::register_aggregator(const Call& call) {
   JsonInput in(call.body);
   AggregatorSpec spec{.name = in.text("name", ""), .host = in.text("host")};
   const std::string data = in.text("data");
+  const auto more = in.texts("data_more", false);
+  spec.data_down = in.numbers("data_down", kDataAddressesMax - 1, kDataAddressesMax);
   const std::string http = in.text("http");
   spec.memory_bytes = in.number("memory_bytes", 0, kAny);
   spec.children_max = static_cast<std::uint32_t>(in.number("children_max", 1, kChildrenMax, kChildrenMax));
@@ -88,6 +90,14 @@ HttpReply Api::register_aggregator(const Call& call) {
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
   if (!data_endpoint) return error_reply(data_endpoint.error());
+  if (more.size() >= kDataAddressesMax) {
+    return error_reply(400, "'data_more' has more than " + std::to_string(kDataAddressesMax - 1) + " addresses");
+  }
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    auto one = endpoint_of(("data_more[" + std::to_string(i) + "]").c_str(), more[i], call.head.remote_address);
+    if (!one) return error_reply(one.error());
+    spec.data_more.push_back(std::move(*one));
+  }
   auto http_endpoint = endpoint_of("http", http, call.head.remote_address);
   if (!http_endpoint) return error_reply(http_endpoint.error());
   spec.data = std::move(*data_endpoint);
@@ -119,6 +129,7 @@ HttpReply Api::delete_aggregator(const Call& call) {
 HttpReply Api::renew_aggregator(const Call& call) {
   JsonInput in(call.body);
   const auto incarnation = in.optional_number("incarnation", 0, kAny);
+  const auto down = in.numbers("data_down", kDataAddressesMax - 1, kDataAddressesMax);
   JsonInput load_in = in.object("load");
   const AggregatorLoad load{.memory_in_use_bytes = load_in.number("memory_in_use_bytes", 0, kAny, 0),
                             .lanes_active = load_in.number("lanes_active", 0, kAny, 0),
@@ -126,7 +137,7 @@ HttpReply Api::renew_aggregator(const Call& call) {
                             .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0)};
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
-  const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load);
+  const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load, down);
   if (!draining) return error_reply(draining.error());
   return json_reply({{"state", *draining ? "draining" : "active"}});
 }

@@ -72,6 +72,19 @@ std::vector<std::string> JsonInput::texts(const char* name, bool required) {
   return result;
 }
 
+std::vector<std::uint32_t> JsonInput::numbers(const char* name, std::uint32_t high, std::size_t count_max) {
+  std::vector<std::uint32_t> result;
+  const json* member = find(name, false);
+  if (member == nullptr) return result;
+  const auto bad = [&](const json& item) { return !item.is_number_unsigned() || item.get<std::uint64_t>() > high; };
+  if (!member->is_array() || member->size() > count_max || std::ranges::any_of(*member, bad)) {
+    complain("'" + path_ + name + "' is not an array of at most " + std::to_string(count_max) +
+             " whole numbers from 0 to " + std::to_string(high));
+    return result;
+  }
+  return member->get<std::vector<std::uint32_t>>();
+}
+
 JsonInput JsonInput::object(const char* name) {
   JsonInput inner;
   inner.path_ = path_ + name + ".";

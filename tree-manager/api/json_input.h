@@ -23,6 +23,8 @@ class JsonInput {
   [[nodiscard]] std::string text(const char* name, std::optional<std::string> fallback = std::nullopt);
   [[nodiscard]] bool flag(const char* name, bool fallback);
   [[nodiscard]] std::vector<std::string> texts(const char* name, bool required = true);
+  /// None where it is absent.
+  [[nodiscard]] std::vector<std::uint32_t> numbers(const char* name, std::uint32_t high, std::size_t count_max);
   /// The members of an object within; empty when it is absent.
   [[nodiscard]] JsonInput object(const char* name);
   /// Errc::bad_argument with the first mistake, or with a member that nobody asked for.

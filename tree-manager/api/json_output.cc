@@ -51,11 +51,14 @@ json lanes_json(const std::vector<LaneTree>& lanes, const std::vector<std::strin
 
 json to_json(const AggregatorView& view) {
   const AggregatorRecord& r = view.record;
+  json addresses = json::array();
+  for (const DataAddress& one : r.data) addresses.push_back({{"at", to_string(one.at)}, {"live", one.live}});
   return {{"name", r.name},
           {"state", state_of(r)},
           {"host", r.host},
           {"placed", view.placed},
-          {"data", to_string(r.data)},
+          {"data", to_string(r.data.front().at)},
+          {"addresses", std::move(addresses)},
           {"http", to_string(r.http)},
           {"memory_bytes", r.memory_bytes},
           {"memory_reserved_bytes", view.memory_reserved_bytes},

@@ -30,10 +30,10 @@ class LanePlanner {
   }
 
   /// The next lane's tree; its cost is part of what the lane after it finds. False: there is none.
-  bool next(std::uint64_t weight, LaneTree& tree, double& seconds) {
+  bool next(std::uint32_t lane, std::uint64_t weight, LaneTree& tree, double& seconds) {
     for (std::uint32_t scope = sites_.lowest_common; scope != kNoSite; scope = sites_.sites[scope].parent) {
       if (!best_within(scope, weight)) continue;  // look for aggregators further up
-      tree = materialise();
+      tree = materialise(lane);
       cost_.commit(best_, weight);
       seconds = best_.seconds;
       return true;
@@ -107,23 +107,32 @@ class LanePlanner {
     return built;
   }
 
-  [[nodiscard]] LaneTree materialise() const {
+  [[nodiscard]] LaneTree materialise(std::uint32_t lane) const {
     LaneTree tree;
     tree.leaf_of_rank.resize(sites_.order.size());
     tree.nodes.reserve(best_.nodes.size());
     for (std::uint32_t n = 0; n < best_.nodes.size(); ++n) {
       const CandidateNode& from = best_.nodes[n];
-      const PlanAggregator& aggregator = request_.aggregators[sites_.aggregators[from.aggregator].index];
+      const PlanAggregator& aggregator = aggregator_of(from);
       tree.nodes.push_back({.aggregator = aggregator.name,
                             .incarnation = aggregator.incarnation,
                             .host = aggregator.host,
-                            .data = aggregator.data,
-                            .parent = from.parent});
+                            .data = *address_for_lane(aggregator.data, lane),
+                            .parent = from.parent,
+                            .data_changes = aggregator.data_changes});
+      if (from.parent != kNoParent) {
+        const PlanAggregator& parent = aggregator_of(best_.nodes[from.parent]);
+        tree.nodes.back().up = *address_between(aggregator.data, parent.data, lane);
+      }
       for (const RankRun& run : from.runs) {
         for (std::uint32_t i = run.begin; i < run.end; ++i) tree.leaf_of_rank[sites_.order[i]] = n;
       }
     }
     return tree;
+  }
+
+  [[nodiscard]] const PlanAggregator& aggregator_of(const CandidateNode& node) const {
+    return request_.aggregators[sites_.aggregators[node.aggregator].index];
   }
 
   struct Tried {
@@ -207,7 +216,7 @@ class DomainFabric final : public Fabric {
     const std::uint64_t weight = kFullRate / lanes;
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
       LaneTree tree;
-      if (!planner.next(weight, tree, plan.estimated_seconds)) break;
+      if (!planner.next(lane, weight, tree, plan.estimated_seconds)) break;
       if (auto ok = tree.finish(); !ok) {
         plan.reason = ok.error().message;
         break;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tree-manager/planner/addresses.h"
 #include "tree-manager/planner/tree.h"
 #include "tree-manager/topology/topology.h"
 
@@ -29,11 +30,12 @@ struct PlanAggregator {
   std::string name;
   std::uint64_t incarnation = 0;
   std::string host;
-  Endpoint data;
+  DataAddresses data;
   std::uint64_t memory_free_bytes = 0;
   std::uint32_t children_max = kChildrenMax;
   std::uint64_t line_rate_bits_per_second = 0;  // 0: its host's links
   std::string unusable;                         // why it must not be used, as "draining"; empty: it may
+  std::uint32_t data_changes = 0;               // how often it was said which addresses live, in this incarnation
 };
 
 struct PlanRequest {

@@ -55,7 +55,7 @@ class Layout {
   void add_aggregators() {
     for (std::uint32_t i = 0; i < request_.aggregators.size(); ++i) {
       const PlanAggregator& from = request_.aggregators[i];
-      if (!from.unusable.empty()) continue;
+      if (!from.unusable.empty() || address_for_lane(from.data, 0) == nullptr) continue;
       const std::uint32_t host = host_index(from.host);
       const std::uint32_t children = children_possible(from, from.memory_free_bytes, request_);
       if (host == kNoHost || children == 0) continue;

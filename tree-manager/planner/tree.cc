@@ -41,6 +41,7 @@ Status LaneTree::finish() {
   std::vector<std::uint32_t> lowest(nodes.size(), kUnset);
   for (TreeNode& node : nodes) {
     if (node.parent != kNoParent && node.parent >= nodes.size()) return bad("a parent does not exist");
+    if (node.parent != kNoParent && node.up.host.empty()) node.up = nodes[node.parent].data;
     node.children.clear();
     node.level = 1;
   }

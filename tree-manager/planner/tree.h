@@ -33,9 +33,11 @@ inline constexpr std::uint32_t kNoParent = UINT32_MAX;
 struct TreeNode {
   std::string aggregator;
   std::uint64_t incarnation = 0;
-  std::string host;  // its place in the topology
-  Endpoint data;
+  std::string host;                  // its place in the topology
+  Endpoint data;                     // where this lane's ranks connect
   std::uint32_t parent = kNoParent;  // index into LaneTree::nodes
+  Endpoint up{};                     // where it connects to its parent; empty: where that one's ranks do
+  std::uint32_t data_changes = 0;    // the aggregator's count when this was planned
   // What follows is worked out by finish().
   std::uint32_t child = 0;          // this node's place among its parent's children
   std::uint32_t level = 0;          // 1: all its children are ranks

@@ -47,7 +47,9 @@ struct AggregatorSpec {
   std::uint32_t children_max = kChildrenMax;
   std::uint64_t line_rate_bits_per_second = 0;
   std::string version;
-  std::string exchange_key{};  // base64; empty: packets to it cannot be sealed
+  std::string exchange_key{};              // base64; empty: packets to it cannot be sealed
+  std::vector<Endpoint> data_more{};       // further addresses like `data`, each of a device of its own
+  std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
 };
 
 struct AggregatorLoad {
@@ -142,9 +144,10 @@ class Cluster {
                                                              std::optional<Topology> topology_file);
 
   [[nodiscard]] Result<Registered> register_aggregator(const AggregatorSpec& spec);
-  /// Answers whether the aggregator is draining. Writes nothing.
+  /// Answers whether the aggregator is draining. Writes nothing, unless other addresses live than before.
   [[nodiscard]] Result<bool> renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
-                                              const AggregatorLoad& load);
+                                              const AggregatorLoad& load,
+                                              const std::vector<std::uint32_t>& data_down = {});
   [[nodiscard]] Status remove_aggregator(const std::string& name);
   [[nodiscard]] Status set_draining(const std::string& name, bool draining);
   [[nodiscard]] Result<AggregatorView> aggregator(const std::string& name) const;
@@ -181,7 +184,7 @@ class Cluster {
     AggregatorRecord record;
     AggregatorLoad load;
     Clock::TimePoint lease_end;
-    bool unsaved = false;  // its expiry is not in the store yet
+    bool unsaved = false;  // what it is now is not in the store yet
   };
   struct Group {
     std::shared_ptr<const GroupRecord> record;  // replaced whole, so that readers may keep theirs
@@ -212,6 +215,7 @@ class Cluster {
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
                                                                    bool in_use);
   [[nodiscard]] std::string why_rebuild(const Group& group) const;
+  [[nodiscard]] std::string why_other_addresses(const GroupRecord& record) const;
   [[nodiscard]] Status add_secrets(IssueTerms& terms, const GroupRecord& group) const;
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
   void drop_group(std::uint64_t id);

@@ -1,6 +1,8 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "tree-manager/service/cluster.h"
 #include "tree-manager/service/credentials.h"
@@ -25,6 +27,44 @@ Status check_endpoint(const char* what, const Endpoint& endpoint) {
   return {};
 }
 
+DataAddresses addresses_of(const AggregatorSpec& spec) {
+  DataAddresses addresses{{.at = spec.data}};
+  for (const Endpoint& more : spec.data_more) addresses.push_back({.at = more});
+  return addresses;
+}
+
+Status check_addresses(const AggregatorSpec& spec) {
+  if (spec.data_more.size() >= kDataAddressesMax) {
+    return fail(Errc::bad_argument, "data_more has " + std::to_string(spec.data_more.size()) +
+                                        " addresses: with data there are at most " + std::to_string(kDataAddressesMax));
+  }
+  if (auto ok = check_endpoint("data", spec.data); !ok) return ok;
+  std::set<std::pair<std::string, std::uint16_t>> seen{{spec.data.host, spec.data.port}};
+  for (std::size_t i = 0; i < spec.data_more.size(); ++i) {
+    const Endpoint& more = spec.data_more[i];
+    const std::string what = "data_more[" + std::to_string(i) + "]";
+    if (auto ok = check_endpoint(what.c_str(), more); !ok) return ok;
+    if (!seen.emplace(more.host, more.port).second) {
+      return fail(Errc::bad_argument, what + ": " + to_string(more) + " is there twice");
+    }
+  }
+  return {};
+}
+
+/// True: other ones live than before.
+Result<bool> set_down(DataAddresses& addresses, const std::vector<std::uint32_t>& down) {
+  DataAddresses next = addresses;
+  for (DataAddress& address : next) address.live = true;
+  for (const std::uint32_t which : down) {
+    if (which >= next.size()) {
+      return fail(Errc::bad_argument, "data_down names address " + std::to_string(which) + ", and there are " +
+                                          std::to_string(next.size()) + ", from 0 on");
+    }
+    next[which].live = false;
+  }
+  return std::exchange(addresses, next) != next;
+}
+
 }  // namespace
 
 Status Cluster::check(const AggregatorSpec& spec) const {
@@ -33,7 +73,7 @@ Status Cluster::check(const AggregatorSpec& spec) const {
     if (auto ok = check_name(spec.name); !ok) return bad("name: " + ok.error().message);
   }
   if (auto ok = check_name(spec.host); !ok) return bad("host: " + ok.error().message);
-  if (auto ok = check_endpoint("data", spec.data); !ok) return ok;
+  if (auto ok = check_addresses(spec); !ok) return ok;
   if (auto ok = check_endpoint("http", spec.http); !ok) return ok;
   if (spec.memory_bytes > kMemoryMax) return bad("memory_bytes is more than any host has");
   if (spec.line_rate_bits_per_second > kRateMax) return bad("line_rate_bits_per_second is more than any link carries");
@@ -66,7 +106,7 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   AggregatorRecord record{.name = spec.name,
                           .incarnation = next_incarnation(),
                           .host = spec.host,
-                          .data = spec.data,
+                          .data = addresses_of(spec),
                           .http = spec.http,
                           .memory_bytes = spec.memory_bytes,
                           .children_max = spec.children_max,
@@ -74,6 +114,7 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
                           .version = spec.version,
                           .registered_at = clock_.unix_seconds(),
                           .exchange_key = spec.exchange_key};
+  if (auto ok = set_down(record.data, spec.data_down); !ok) return std::unexpected(ok.error());
   if (record.name.empty()) record.name = "at-" + spec.data.host + ":" + std::to_string(spec.data.port);
   if (auto ok = check_name(record.name); !ok) {
     return fail(Errc::bad_argument,
@@ -113,7 +154,7 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
 }
 
 Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
-                                       const AggregatorLoad& load) {
+                                       const AggregatorLoad& load, const std::vector<std::uint32_t>& data_down) {
   const std::lock_guard lock(mutex_);
   const auto known = aggregators_.find(name);
   if (known == aggregators_.end() || known->second.record.expired) return unknown(name);
@@ -121,9 +162,19 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
     return fail(Errc::peer_gone, "another process has registered as aggregator '" + name +
                                      "' since; register anew under a name of its own");
   }
+  AggregatorRecord& record = known->second.record;
+  const auto changed = set_down(record.data, data_down);
+  if (!changed) return std::unexpected(changed.error());
   known->second.lease_end = clock_.now() + settings_.aggregator_lease;
   known->second.load = load;
-  return known->second.record.draining;
+  if (*changed) {
+    ++record.data_changes;
+    ++generation_;
+    spdlog::info("aggregator {} takes connections at {}", name, to_string(record.data));
+    // The lease must not end because the disk is full: tried again with the next tick.
+    known->second.unsaved = !save([&] { return store_.put(record); });
+  }
+  return record.draining;
 }
 
 Status Cluster::remove_aggregator(const std::string& name) {

@@ -27,6 +27,12 @@ Status check_job(const std::string& job) {
   return {};
 }
 
+/// The aggregator as it was when it failed: neither registered anew since, nor with other addresses that live.
+bool is_same(const FailedAggregator& failed, const AggregatorRecord& record) {
+  return failed.name == record.name && failed.incarnation == record.incarnation &&
+         failed.data_changes == record.data_changes;
+}
+
 bool uses(const GroupRecord& group, const std::function<bool(const TreeNode&)>& what) {
   for (const LaneTree& lane : group.lanes) {
     if (std::any_of(lane.nodes.begin(), lane.nodes.end(), what)) return true;
@@ -98,8 +104,9 @@ std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecor
   if (record.draining) return "draining";
   const std::int64_t since_min = clock_.unix_seconds() - settings_.failed_exclusion.count();
   const bool failed = std::any_of(group.failed.begin(), group.failed.end(), [&](const FailedAggregator& it) {
-    return it.name == record.name && it.incarnation == record.incarnation && it.since > since_min;
+    return is_same(it, record) && it.since > since_min;
   });
+  if (!failed && address_for_lane(record.data, 0) == nullptr) return "unreachable (no address of it lives)";
   return failed ? "avoided because this group saw it fail" : "";
 }
 
@@ -116,7 +123,8 @@ std::vector<PlanAggregator> Cluster::aggregators_for(const GroupRecord& group) c
                     .memory_free_bytes = record.memory_bytes - std::min(reserved, record.memory_bytes),
                     .children_max = record.children_max,
                     .line_rate_bits_per_second = rate_of(record),
-                    .unusable = why_unusable(aggregator, group)});
+                    .unusable = why_unusable(aggregator, group),
+                    .data_changes = record.data_changes});
   }
   return list;
 }
@@ -212,35 +220,36 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
   return &found->second;
 }
 
-/// Remembers which incarnations failed: those of the trees that the caller had. A name that is in none of them and was
-/// named before has registered anew since, perhaps: that one is innocent.
+/// Remembers which incarnations failed, with the addresses that they had: those of the trees that the caller had. A
+/// name that is in none of them and was named before has registered anew since, perhaps: that one is innocent.
 void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) const {
-  const auto remember = [&](const std::string& name, std::uint64_t incarnation) {
-    std::erase_if(group.failed, [&](const FailedAggregator& it) { return it.name == name; });
-    group.failed.push_back({name, incarnation, clock_.unix_seconds()});
-  };
   for (const std::string& name : failed) {
-    std::optional<std::uint64_t> incarnation;
+    std::optional<FailedAggregator> found;
     (void)uses(group, [&](const TreeNode& node) {
-      if (node.aggregator == name) incarnation = node.incarnation;
-      return incarnation.has_value();
+      if (node.aggregator == name) found = {name, node.incarnation, clock_.unix_seconds(), node.data_changes};
+      return found.has_value();
     });
     const bool named_before = std::any_of(group.failed.begin(), group.failed.end(),
                                           [&](const FailedAggregator& it) { return it.name == name; });
     const auto known = aggregators_.find(name);
-    if (!incarnation && !named_before && known != aggregators_.end()) incarnation = known->second.record.incarnation;
-    if (incarnation) remember(name, *incarnation);
+    if (!found && !named_before && known != aggregators_.end()) {
+      const AggregatorRecord& record = known->second.record;
+      found = {name, record.incarnation, clock_.unix_seconds(), record.data_changes};
+    }
+    if (!found) continue;
+    std::erase_if(group.failed, [&](const FailedAggregator& it) { return it.name == name; });
+    group.failed.push_back(std::move(*found));
   }
   if (group.failed.size() > kFailedMax) {
     group.failed.erase(group.failed.begin(), group.failed.end() - static_cast<std::ptrdiff_t>(kFailedMax));
   }
 }
 
-/// New trees are there: what failed before and has registered anew since needs no remembering.
+/// New trees are there: what failed before and is another now needs no remembering.
 void Cluster::forget_superseded(GroupRecord& group) const {
   std::erase_if(group.failed, [&](const FailedAggregator& it) {
     const auto known = aggregators_.find(it.name);
-    return known != aggregators_.end() && known->second.record.incarnation != it.incarnation;
+    return known != aggregators_.end() && !is_same(it, known->second.record);
   });
 }
 
@@ -332,8 +341,21 @@ std::string Cluster::why_rebuild(const Group& group) const {
   if (!draining.empty()) return "aggregator " + draining + " is draining";
   for (const FailedAggregator& it : record.failed) {
     const auto known = aggregators_.find(it.name);
-    if (known == aggregators_.end() || known->second.record.incarnation == it.incarnation) continue;
+    if (known == aggregators_.end() || is_same(it, known->second.record)) continue;
     if (why_unusable(known->second, record).empty()) return "aggregator " + it.name + " is back";
+  }
+  return group.planned_at_generation == generation_ ? "" : why_other_addresses(record);
+}
+
+/// Trees over addresses that the planner would not choose any more: a better one lives again, or this one does not.
+std::string Cluster::why_other_addresses(const GroupRecord& record) const {
+  for (std::uint32_t lane = 0; lane < record.lanes.size(); ++lane) {
+    for (const TreeNode& node : record.lanes[lane].nodes) {
+      const auto known = aggregators_.find(node.aggregator);
+      if (known == aggregators_.end() || known->second.record.incarnation != node.incarnation) continue;
+      const Endpoint* const now = address_for_lane(known->second.record.data, lane);
+      if (now != nullptr && *now != node.data) return "aggregator " + node.aggregator + " can be reached otherwise";
+    }
   }
   return "";
 }

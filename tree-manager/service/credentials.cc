@@ -39,8 +39,8 @@ class LaneIssuer {
                        .expires_at = terms_.expires_at,
                        .security = group_.packet_security};
     if (!claims.root) {
-      claims.parent_host = tree_.nodes[node.parent].data.host;
-      claims.parent_port = tree_.nodes[node.parent].data.port;
+      claims.parent_host = node.up.host;
+      claims.parent_port = node.up.port;
     }
     return claims;
   }

@@ -15,7 +15,10 @@ json to_json(const LaneTree& lane) {
                      {"host", node.host},
                      {"data_host", node.data.host},
                      {"data_port", node.data.port},
-                     {"parent", node.parent}});
+                     {"parent", node.parent},
+                     {"up_host", node.up.host},
+                     {"up_port", node.up.port},
+                     {"data_changes", node.data_changes}});
   }
   return {{"nodes", std::move(nodes)}, {"leaf_of_rank", lane.leaf_of_rank}};
 }
@@ -27,11 +30,31 @@ Result<LaneTree> lane_from_json(const json& from) {
                           .incarnation = node.at("incarnation"),
                           .host = node.at("host"),
                           .data = {node.at("data_host"), node.at("data_port")},
-                          .parent = node.at("parent")});
+                          .parent = node.at("parent"),
+                          .up = {node.value("up_host", ""), node.value<std::uint16_t>("up_port", 0)},
+                          .data_changes = node.value("data_changes", 0U)});
   }
   from.at("leaf_of_rank").get_to(lane.leaf_of_rank);
   if (auto ok = lane.finish(); !ok) return std::unexpected(ok.error());
   return lane;
+}
+
+/// The first address as every version wrote it, the others beside it.
+json more_of(const DataAddresses& addresses) {
+  json more = json::array();
+  for (std::size_t i = 1; i < addresses.size(); ++i) {
+    more.push_back({{"host", addresses[i].at.host}, {"port", addresses[i].at.port}, {"live", addresses[i].live}});
+  }
+  return more;
+}
+
+Result<DataAddresses> addresses_from_json(const json& from) {
+  DataAddresses addresses{{.at = {from.at("data_host"), from.at("data_port")}, .live = from.value("data_live", true)}};
+  for (const json& it : from.value("data_more", json::array())) {
+    addresses.push_back({.at = {it.at("host"), it.at("port")}, .live = it.at("live")});
+  }
+  if (addresses.size() <= kDataAddressesMax) return addresses;
+  return fail(Errc::corrupt, "the manager's database holds an aggregator with too many addresses");
 }
 
 /// Reads with `read`, whose exceptions mean that the text is not ours.
@@ -51,8 +74,11 @@ std::string to_text(const AggregatorRecord& r) {
   return json{{"name", r.name},
               {"incarnation", r.incarnation},
               {"host", r.host},
-              {"data_host", r.data.host},
-              {"data_port", r.data.port},
+              {"data_host", r.data.front().at.host},
+              {"data_port", r.data.front().at.port},
+              {"data_live", r.data.front().live},
+              {"data_more", more_of(r.data)},
+              {"data_changes", r.data_changes},
               {"http_host", r.http.host},
               {"http_port", r.http.port},
               {"memory_bytes", r.memory_bytes},
@@ -68,10 +94,12 @@ std::string to_text(const AggregatorRecord& r) {
 
 Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
   return parse<AggregatorRecord>(text, "an aggregator", [](const json& from) -> Result<AggregatorRecord> {
+    auto addresses = addresses_from_json(from);
+    if (!addresses) return std::unexpected(addresses.error());
     return AggregatorRecord{.name = from.at("name"),
                             .incarnation = from.at("incarnation"),
                             .host = from.at("host"),
-                            .data = {from.at("data_host"), from.at("data_port")},
+                            .data = std::move(*addresses),
                             .http = {from.at("http_host"), from.at("http_port")},
                             .memory_bytes = from.at("memory_bytes"),
                             .children_max = from.at("children_max"),
@@ -80,7 +108,8 @@ Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
                             .draining = from.at("draining"),
                             .expired = from.at("expired"),
                             .registered_at = from.at("registered_at"),
-                            .exchange_key = from.value("exchange_key", "")};
+                            .exchange_key = from.value("exchange_key", ""),
+                            .data_changes = from.value("data_changes", 0U)};
   });
 }
 
@@ -89,7 +118,8 @@ std::string to_text(const GroupRecord& r) {
   for (const LaneTree& lane : r.lanes) lanes.push_back(to_json(lane));
   json failed = json::array();
   for (const FailedAggregator& it : r.failed) {
-    failed.push_back({{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}});
+    failed.push_back(
+        {{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}, {"data_changes", it.data_changes}});
   }
   return json{{"id", r.id},
               {"job", r.job},
@@ -125,7 +155,7 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .packet_security = static_cast<PacketSecurity>(from.value("packet_security", 0U)),
                   .exchange_key = from.value("exchange_key", "")};
     for (const json& it : from.at("failed")) {
-      r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since")});
+      r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }
     for (const json& it : from.at("lanes")) {
       auto lane = lane_from_json(it);

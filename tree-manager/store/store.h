@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tree-manager/planner/addresses.h"
 #include "tree-manager/planner/tree.h"
 #include "tributary/protocol/error.h"
 #include "tributary/protocol/link_secret.h"
@@ -17,7 +18,7 @@ struct AggregatorRecord {
   std::string name;
   std::uint64_t incarnation = 0;  // one per registration, ascending over all aggregators
   std::string host;
-  Endpoint data;
+  DataAddresses data;  // at least one
   Endpoint http;
   std::uint64_t memory_bytes = 0;
   std::uint32_t children_max = 0;
@@ -27,6 +28,7 @@ struct AggregatorRecord {
   bool expired = false;            // its lease ended
   std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
   std::string exchange_key{};      // base64; empty: none
+  std::uint32_t data_changes = 0;  // how often it has said since its registration that other addresses live than before
   friend bool operator==(const AggregatorRecord&, const AggregatorRecord&) = default;
 };
 
@@ -34,7 +36,8 @@ struct AggregatorRecord {
 struct FailedAggregator {
   std::string name;
   std::uint64_t incarnation = 0;
-  std::int64_t since = 0;  // seconds since 1970-01-01 UTC
+  std::int64_t since = 0;          // seconds since 1970-01-01 UTC
+  std::uint32_t data_changes = 0;  // the aggregator's count when the trees were planned
   friend bool operator==(const FailedAggregator&, const FailedAggregator&) = default;
 };
 

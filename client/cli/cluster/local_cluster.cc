@@ -102,10 +102,19 @@ std::string LocalCluster::rdma_settings() {
   return lines;
 }
 
-/// Over RDMA, devices in turn.
-std::string LocalCluster::data_host() const {
-  const std::vector<std::string> addresses = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
-  return addresses.empty() ? "127.0.0.1" : addresses[aggregators_.size() % addresses.size()];
+/// Over RDMA, devices in turn: as many as there are, if that is less.
+std::string LocalCluster::data_addresses() const {
+  const std::vector<std::string> devices = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
+  const std::size_t first = aggregators_.size() * settings_.addresses;
+  const std::size_t count =
+      devices.empty() ? settings_.addresses : std::min<std::size_t>(settings_.addresses, devices.size());
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string host =
+        devices.empty() ? "127.0.0." + std::to_string(i + 1) : devices[(first + i) % devices.size()];
+    list += (list.empty() ? "" : ",") + to_string(Endpoint{host, 0});
+  }
+  return list;
 }
 
 LocalCluster::~LocalCluster() {
@@ -146,7 +155,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   const std::string text =
       "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
       "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
-      "\nlisten: \"" + to_string(Endpoint{data_host(), 0}) +
+      "\nlisten: \"" + data_addresses() +
       "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(std::min(settings_.lanes, cores)) +
       "\nlog_level: " + settings_.log_level + packet_security() + rdma_settings() + "\n" +
       settings_.aggregator_settings;

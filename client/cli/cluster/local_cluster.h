@@ -17,6 +17,7 @@ namespace tributary::cli {
 struct LocalClusterSettings {
   ClusterShape shape;
   std::uint32_t lanes = 1;          // each aggregator gets so many workers, at most one per core
+  std::uint32_t addresses = 1;      // that each aggregator listens at: over RDMA of a device each
   std::string folder;               // exists; configuration, state and logs go there
   std::string log_level = "info";   // of the daemons
   std::string manager_settings;     // further lines for the manager's configuration file
@@ -64,7 +65,7 @@ class LocalCluster {
   [[nodiscard]] static std::string transport();
   [[nodiscard]] static std::string packet_security();
   [[nodiscard]] static std::string rdma_settings();
-  [[nodiscard]] std::string data_host() const;
+  [[nodiscard]] std::string data_addresses() const;
   struct Daemon {
     std::string name;
     std::vector<std::string> command;

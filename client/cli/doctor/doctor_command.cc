@@ -63,6 +63,22 @@ std::string trouble_with(const std::string& address, double seconds_max) {
   return address + ": " + why;
 }
 
+/// With the first of its addresses that does not answer, or does not live; a.data names all of them.
+std::string trouble_with_any(const nlohmann::json& from, ServiceReport::Aggregator& a, double seconds_max) {
+  const auto addresses = from.value("addresses", nlohmann::json::array());
+  if (addresses.empty()) return trouble_with(a.data, seconds_max);  // a manager of an older version
+  a.data.clear();
+  std::string trouble;
+  for (const auto& one : addresses) {
+    const std::string at = one.at("at").get<std::string>();
+    a.data += (a.data.empty() ? "" : ", ") + at;
+    if (!trouble.empty()) continue;
+    trouble =
+        one.at("live").get<bool>() ? trouble_with(at, seconds_max) : at + ": it says that its device there is down";
+  }
+  return trouble;
+}
+
 ServiceReport ask_service(const ManagerOptions& options) {
   ServiceReport report{.url = manager_url(options)};
   if (report.url.empty()) return report;
@@ -79,7 +95,7 @@ ServiceReport ask_service(const ManagerOptions& options) {
                                   .state = one.at("state").get<std::string>(),
                                   .data = one.at("data").get<std::string>(),
                                   .trouble = {}};
-      if (a.state != "expired") a.trouble = trouble_with(a.data, std::min(options.seconds_max, 2.0));
+      if (a.state != "expired") a.trouble = trouble_with_any(one, a, std::min(options.seconds_max, 2.0));
       report.aggregators.push_back(std::move(a));
     }
   } catch (const nlohmann::json::exception& error) {

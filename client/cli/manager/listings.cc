@@ -99,6 +99,15 @@ std::string status_text(const json& s) {
                      number(t, "hosts"), number(t, "switches"));
 }
 
+/// All of its addresses; a manager of an older version knows one.
+std::string addresses_text(const json& aggregator) {
+  std::string list;
+  for (const json& one : aggregator.value("addresses", json::array())) {
+    list += (list.empty() ? "" : ",") + text(one, "at") + (one.at("live").get<bool>() ? "" : "(down)");
+  }
+  return list.empty() ? text(aggregator, "data") : list;
+}
+
 std::string aggregators_text(const json& document) {
   Table table(
       {"NAME", "STATE", "HOST", "DATA", "RESERVED", "MEMORY", "LANES", "SESSIONS", "SUMMED", "LEASE", "VERSION"});
@@ -106,7 +115,7 @@ std::string aggregators_text(const json& document) {
   for (const json& a : document.contains("aggregators") ? document.at("aggregators") : one) {
     const json& load = a.at("load");
     table.add({text(a, "name"), text(a, "state"), text(a, "host") + (a.at("placed").get<bool>() ? "" : " (unknown)"),
-               text(a, "data"), bytes_text(number(a, "memory_reserved_bytes")), bytes_text(number(a, "memory_bytes")),
+               addresses_text(a), bytes_text(number(a, "memory_reserved_bytes")), bytes_text(number(a, "memory_bytes")),
                count_text(load, "lanes_active"), count_text(load, "sessions"),
                bytes_text(number(load, "contribution_bytes_total")), lease_text(a), text(a, "version")});
   }

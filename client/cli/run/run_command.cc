@@ -96,6 +96,7 @@ class Run {
   Status start_cluster() {
     auto cluster = LocalCluster::start({.shape = shape_of(options_),
                                         .lanes = options_.lanes,
+                                        .addresses = options_.addresses,
                                         .folder = folder_,
                                         .log_level = options_.verbose ? "debug" : "info",
                                         .interrupted = [this] { return interrupted(); }},

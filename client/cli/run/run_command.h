@@ -11,6 +11,7 @@ struct RunOptions {
   std::int64_t aggregators = -1;  // -1: as many as the levels need; 0: no service at all
   std::uint32_t levels = 0;       // 0: what suits ranks and aggregators
   std::uint32_t lanes = 1;
+  std::uint32_t addresses = 1;  // of each aggregator
   bool prefix = false;
   bool keep = false;
   bool verbose = false;

@@ -88,10 +88,10 @@ class Hostile : public testing::TestWithParam<Mode> {
     std::unique_ptr<RawPeer> raw;
     Peer* server = nullptr;
   };
-  Pair connect() {
+  Pair connect(std::uint32_t receives = RawPeer::kDepth) {
     Pair pair;
     const std::size_t before = acceptor_.peers.size();
-    pair.raw = std::make_unique<RawPeer>(listener_->local(), rdma_hosts().back(), kGroup, [this] { pump(); });
+    pair.raw = std::make_unique<RawPeer>(listener_->local(), rdma_hosts().back(), kGroup, [this] { pump(); }, receives);
     EXPECT_TRUE(pair.raw->connected());
     pair.raw->send_frame(header_of(1), {});
     EXPECT_TRUE(run_until([&] { return acceptor_.peers.size() > before && !acceptor_.peers[before]->frames.empty(); }));
@@ -543,6 +543,17 @@ TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
       expect_refused(thief, thief.raw->write(told.where.address, told.where.key + difference, 64));
     }
   }
+}
+
+// Who has fewer receives than it says: the device tries again as often as it is told, then the connection ends.
+TEST_P(Hostile, IsClosedWhenItHasNotTheReceivesThatItSaysItHas) {
+  Pair liar = connect(0);
+  ASSERT_NE(liar.server, nullptr);
+  ASSERT_TRUE(liar.server->channel->send(header_of(2, FrameType::result), {}, 2));
+  ASSERT_TRUE(run_until([&] { return liar.server->closed.has_value(); }));
+  EXPECT_EQ(liar.server->closed->code, Errc::peer_gone);
+  EXPECT_NE(liar.server->closed->message.find("RNR"), std::string::npos) << liar.server->closed->message;
+  expect_honest_works();
 }
 
 TEST_P(Hostile, LeavesNothingBehindWhenItIsGone) {

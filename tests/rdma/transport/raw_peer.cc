@@ -25,7 +25,8 @@ sockaddr_in address_of(const std::string& host, std::uint16_t port) {
 
 }  // namespace
 
-RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump)
+RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump,
+                 std::uint32_t receives)
     : pump_(std::move(pump)), scratch_(kScratchBytes), ring_(kDepth * kMessageBytes), out_(kMessageBytes) {
   events_.reset(rdma_create_event_channel());
   ::fcntl(events_->fd, F_SETFL, ::fcntl(events_->fd, F_GETFL) | O_NONBLOCK);
@@ -37,7 +38,7 @@ RawPeer::RawPeer(const Endpoint& to, const std::string& from, std::uint64_t grou
   if (rdma_resolve_addr(id, reinterpret_cast<sockaddr*>(&source), reinterpret_cast<sockaddr*>(&target), 5000) != 0)
     return;
   if (!wait_event(RDMA_CM_EVENT_ADDR_RESOLVED) || rdma_resolve_route(id, 5000) != 0) return;
-  if (!wait_event(RDMA_CM_EVENT_ROUTE_RESOLVED) || !set_up_queue_pair()) return;
+  if (!wait_event(RDMA_CM_EVENT_ROUTE_RESOLVED) || !set_up_queue_pair(receives)) return;
   Greeting greeting{.group = group, .message_eighths = kMessageBytes / 8, .receive_depth = kDepth};
   rdma_conn_param wanted{};
   wanted.private_data = &greeting;
@@ -70,7 +71,7 @@ bool RawPeer::wait_event(rdma_cm_event_type wanted) {
   return false;
 }
 
-bool RawPeer::set_up_queue_pair() {
+bool RawPeer::set_up_queue_pair(std::uint32_t receives) {
   domain_.reset(ibv_alloc_pd(id_->verbs));
   queue_.reset(ibv_create_cq(id_->verbs, 256, nullptr, nullptr, 0));
   ibv_qp_init_attr wanted{};
@@ -85,7 +86,7 @@ bool RawPeer::set_up_queue_pair() {
   scratch_region_ = region(scratch_);
   ring_region_ = region(ring_);
   out_region_ = region(out_);
-  for (std::uint32_t i = 0; i < kDepth; ++i) post_receive(i);
+  for (std::uint32_t i = 0; i < receives; ++i) post_receive(i);
   return true;
 }
 

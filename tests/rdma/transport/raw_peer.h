@@ -16,8 +16,11 @@ namespace tributary::transport::test {
 
 class RawPeer {
  public:
+  static constexpr std::uint32_t kDepth = 16;
   /// Connects, claiming `group`. `pump` lets the other side work while this one waits.
-  RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump);
+  /// `receives`: that it posts, of those that it says it has.
+  RawPeer(const Endpoint& to, const std::string& from, std::uint64_t group, std::function<void()> pump,
+          std::uint32_t receives = kDepth);
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
@@ -62,11 +65,10 @@ class RawPeer {
 
  private:
   static constexpr std::size_t kScratchBytes = 1U << 20;
-  static constexpr std::uint32_t kDepth = 16;
   static constexpr std::size_t kMessageBytes = verbs::message_bytes_for(4096);
 
   [[nodiscard]] bool wait_event(rdma_cm_event_type wanted);
-  [[nodiscard]] bool set_up_queue_pair();
+  [[nodiscard]] bool set_up_queue_pair(std::uint32_t receives);
   void post_receive(std::uint32_t index);
   void send_message(std::span<const std::byte> records, std::uint32_t fetched);
   [[nodiscard]] ibv_wc_status one_sided(ibv_wr_opcode opcode, std::uint64_t address, std::uint32_t key,

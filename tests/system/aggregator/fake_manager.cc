@@ -24,6 +24,7 @@ struct FakeManager::Known {
   std::uint64_t incarnation = 0;
   json registration;
   json load;
+  json down;
 };
 
 /// One request after the other on one thread.
@@ -136,6 +137,11 @@ json FakeManager::last_load_of(const std::string& name) const {
   const auto it = known_.find(name);
   return it == known_.end() ? json() : it->second.load;
 }
+json FakeManager::last_down_of(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = known_.find(name);
+  return it == known_.end() ? json() : it->second.down;
+}
 std::uint64_t FakeManager::registrations() const {
   const std::lock_guard lock(mutex_);
   return registrations_;
@@ -167,7 +173,7 @@ FakeManager::Reply FakeManager::answer(const std::string& method, const std::str
 FakeManager::Reply FakeManager::register_aggregator(const std::string& body) {
   const json registration = json::parse(body);
   const std::string name = registration.at("name");
-  known_[name] = {.incarnation = ++registrations_, .registration = registration, .load = json()};
+  known_[name] = {.incarnation = ++registrations_, .registration = registration, .load = json(), .down = json()};
   return {200, json{{"name", name},
                     {"incarnation", registrations_},
                     {"lease_seconds", lease_seconds_},
@@ -182,6 +188,7 @@ FakeManager::Reply FakeManager::renew(const std::string& name, const std::string
   if (it == known_.end() || renewal.at("incarnation") != it->second.incarnation) return {404, "{}"};
   ++renewals_;
   it->second.load = renewal.at("load");
+  it->second.down = renewal.value("data_down", json());
   return {200, json{{"state", draining_ ? "draining" : "active"}}.dump()};
 }
 

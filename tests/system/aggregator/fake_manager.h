@@ -38,6 +38,8 @@ class FakeManager {
   /// What aggregator `name` sent when it last registered; nullopt-like null when it is not registered.
   [[nodiscard]] nlohmann::json registration_of(const std::string& name) const;
   [[nodiscard]] nlohmann::json last_load_of(const std::string& name) const;
+  /// Of its last renewal, the addresses that do not live; null where it said nothing.
+  [[nodiscard]] nlohmann::json last_down_of(const std::string& name) const;
   [[nodiscard]] std::uint64_t registrations() const;
   [[nodiscard]] std::uint64_t renewals() const;
   [[nodiscard]] std::vector<std::string> unregistered() const;

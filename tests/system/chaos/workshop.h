@@ -39,8 +39,10 @@ class Workshop {
 
   [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
   [[nodiscard]] const cli::Guardian* guardian() const noexcept { return &*guardian_; }
-  [[nodiscard]] std::unique_ptr<cli::LocalCluster> start_cluster(const cli::ClusterShape& shape, std::uint32_t lanes) {
-    auto cluster = cli::LocalCluster::start({.shape = shape, .lanes = lanes, .folder = folder_}, guardian());
+  [[nodiscard]] std::unique_ptr<cli::LocalCluster> start_cluster(const cli::ClusterShape& shape, std::uint32_t lanes,
+                                                                 std::uint32_t addresses = 1) {
+    auto cluster = cli::LocalCluster::start({.shape = shape, .lanes = lanes, .addresses = addresses, .folder = folder_},
+                                            guardian());
     if (!cluster) throw std::runtime_error(cluster.error().message);
     return std::move(*cluster);
   }

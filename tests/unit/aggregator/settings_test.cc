@@ -23,7 +23,7 @@ TEST(Settings, AnEmptyFileGivesTheDocumentedDefaults) {
   for (const char* const yaml : {"", "# nothing\n", "{}"}) {
     const auto settings = read_settings(yaml, "a.yaml", {});
     ASSERT_TRUE(settings);
-    EXPECT_EQ(settings->listen.port, 7471);
+    EXPECT_EQ(settings->listen, (std::vector<Endpoint>{{"0.0.0.0", 7471}}));
     EXPECT_EQ(settings->http_listen.port, 7472);
     EXPECT_EQ(settings->memory, 4ULL << 30);
     EXPECT_EQ(settings->children_max, 64U);
@@ -38,7 +38,7 @@ TEST(Settings, ReadsEveryKind) {
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->name, "leaf-1");
   EXPECT_EQ(settings->manager, "http://m:7470");
-  EXPECT_EQ(settings->listen, (Endpoint{"::", 0}));
+  EXPECT_EQ(settings->listen, (std::vector<Endpoint>{{"::", 0}}));
   EXPECT_EQ(settings->memory, 8ULL << 30);
   EXPECT_EQ(settings->line_rate, 200'000'000'000U);
   EXPECT_EQ(settings->join_limit, 2s);
@@ -92,6 +92,46 @@ TEST(Settings, NamesAddressesUrlsAndLevelsAreChecked) {
   EXPECT_THAT(mistakes_in("manager: https://m\n"), HasSubstr("https is not spoken"));
   EXPECT_THAT(mistakes_in("advertise: 'a b'\n"), HasSubstr("no host name or address"));
   EXPECT_THAT(mistakes_in("log_level: loud\n"), HasSubstr("(allowed: trace, debug, info, warn or error)"));
+}
+
+TEST(Settings, SeveralAddressesAreAListOrSeparatedByCommas) {
+  const std::vector<Endpoint> wanted{{"10.0.0.1", 7471}, {"10.1.0.1", 7471}, {"::1", 7471}};
+  for (const char* const yaml : {"listen: [10.0.0.1:7471, 10.1.0.1:7471, '[::1]:7471']\n",
+                                 "listen:\n  - 10.0.0.1:7471\n  - 10.1.0.1:7471\n  - '[::1]:7471'\n",
+                                 "listen: '10.0.0.1:7471, 10.1.0.1:7471,[::1]:7471'\n"}) {
+    const auto settings = read_settings(yaml, "a.yaml", {});
+    ASSERT_TRUE(settings) << settings.error().message;
+    EXPECT_EQ(settings->listen, wanted);
+    const auto again = read_settings(print_settings(*settings), "printed", {});
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_EQ(again->listen, wanted);
+  }
+  const auto flag = read_settings("", "a.yaml", {{"listen", "a:1,b:1", "--listen"}});
+  EXPECT_EQ(flag->listen, (std::vector<Endpoint>{{"a", 1}, {"b", 1}}));
+  EXPECT_TRUE(read_settings("listen: [a:0, b:0]\nadvertise: [x, y]\n", "a.yaml", {}));
+  EXPECT_EQ(read_settings("advertise: x\n", "a.yaml", {})->advertise, std::vector<std::string>{"x"});
+}
+
+TEST(Settings, AWrongAddressOfSeveralIsNamedWithWhatToDo) {
+  EXPECT_THAT(mistakes_in("listen: [a:1, b]\n"),
+              AllOf(HasSubstr("aggregator.yaml:1: listen: 'a:1,b': entry 2, 'b': "), HasSubstr("the port is missing")));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:1, a:1]\n"), HasSubstr("entry 3, 'a:1': the address is there twice"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:2]\n"), HasSubstr("entry 2, 'b:2': its port is not that of 'a:1'"));
+  EXPECT_THAT(mistakes_in("listen: [a:0, b:2]\n"), HasSubstr("give all the same, or all 0"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, '[::]:1']\n"), HasSubstr("stands for all of this host's"));
+  EXPECT_THAT(mistakes_in("listen: [0.0.0.0:1, b:1]\n"), HasSubstr("stands for all of this host's"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, [b:1]]\n"), HasSubstr("listen: an entry of the list is no single value"));
+  EXPECT_THAT(mistakes_in("listen: []\n"), HasSubstr("the port is missing"));
+  EXPECT_THAT(mistakes_in("listen: 'a:1,,b:1'\n"), HasSubstr("entry 2, ''"));
+  std::string many = "h0:1";
+  for (int i = 1; i < 17; ++i) many += ",h" + std::to_string(i) + ":1";
+  EXPECT_THAT(mistakes_in("listen: '" + many + "'\n"), HasSubstr("it has 17 entries; there are at most 16"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\nadvertise: x\n"),
+              HasSubstr("advertise: it names 1 hosts, and listen has 2: give one for each"));
+  EXPECT_THAT(mistakes_in("advertise: [x, 'y z']\n"), HasSubstr("entry 2, 'y z': it is no host name"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\ntransport: dpdk\n"), HasSubstr("is dpdk_addresses"));
+  EXPECT_THAT(mistakes_in("listen: [a:1, b:1]\ntransport: udp\n"), HasSubstr("one port for each worker"));
+  EXPECT_TRUE(read_settings("listen: [a:1, b:1]\ntransport: verbs\n", "a.yaml", {}));
 }
 
 TEST(Settings, AStructureWhereAValueBelongsIsAMistake) {

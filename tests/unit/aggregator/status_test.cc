@@ -19,6 +19,7 @@ DaemonStatus two_workers() {
                       .memory_bytes_max = 1000,
                       .memory_bytes_reserved = 300,
                       .has_key = true};
+  status.listen = {{{"10.0.0.1", 7471}, true, ""}, {{"10.1.0.1", 7471}, false, "port 1 of mlx5_1 is in state down"}};
   status.workers.resize(2);
   status.workers[1].metrics.contributions = 42;
   status.workers[1].metrics.lanes_active = 1;
@@ -43,6 +44,7 @@ TEST(Status, MetricsCarryTheWorkerAndTheAgreedNames) {
   EXPECT_THAT(text, HasSubstr("# TYPE tributary_aggregator_contributions_total counter\n"));
   EXPECT_THAT(text, HasSubstr("tributary_aggregator_memory_reserved_bytes 300\n"));
   EXPECT_THAT(text, HasSubstr("tributary_aggregator_info{name=\"leaf-1\",version=\"1.2.3\",host_id=\"node-1\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("tributary_aggregator_listen_live{at=\"10.1.0.1:7471\"} 0\n"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     EXPECT_THAT(line.substr(0, line.starts_with('#') ? 30 : 21), HasSubstr("tributary_aggregator_"));
@@ -64,6 +66,8 @@ TEST(Status, HealthTellsWhetherAndWhyNotJoinsAreTaken) {
   EXPECT_EQ(health.at("status"), "ok");
   EXPECT_EQ(health.at("takes_joins"), true);
   EXPECT_EQ(health.at("sessions"), 3);
+  EXPECT_EQ(health.at("listen")[1].at("live"), false);
+  EXPECT_EQ(health.at("listen")[1].at("reason"), "port 1 of mlx5_1 is in state down");
 
   status.has_key = false;
   health = json::parse(health_json(status));

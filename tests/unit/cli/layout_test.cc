@@ -18,7 +18,7 @@ manager::Plan plan_for(const ClusterLayout& layout, std::uint32_t lanes) {
     aggregators.push_back({.name = placed.name,
                            .incarnation = 1,
                            .host = placed.host,
-                           .data = {"127.0.0.1", 1},
+                           .data = {{.at = {"127.0.0.1", 1}}},
                            .memory_free_bytes = 4ULL << 30,
                            .children_max = 64});
   }

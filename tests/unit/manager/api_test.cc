@@ -165,6 +165,34 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
       << "every operation must have been seen to succeed";
 }
 
+TEST_F(ApiTest, TakesAnAddressForEachDeviceAndShowsWhichLive) {
+  json two = registration("two", "agg-leaf-0");
+  two["data_more"] = {"10.2.0.1:7471", "[::]:7473"};
+  two["data_down"] = {1};
+  EXPECT_EQ(openapi_.check_request("POST /v1/aggregators", two), "");
+  ASSERT_EQ(fleet("POST", "/v1/aggregators", two)["name"], "two");
+  const json both = {{{"at", "192.0.2.7:7471"}, {"live", true}},
+                     {{"at", "10.2.0.1:7471"}, {"live", false}},
+                     {{"at", "192.0.2.7:7473"}, {"live", true}}};
+  EXPECT_EQ(look("/v1/aggregators/two")["addresses"], both);
+  EXPECT_EQ(look("/v1/aggregators/two")["data"], "192.0.2.7:7471") << "for those who know of one only";
+  const json renewal = {{"data_down", {0, 2}}};
+  EXPECT_EQ(openapi_.check_request("PUT /v1/aggregators/{name}/lease", renewal), "");
+  EXPECT_EQ(fleet("PUT", "/v1/aggregators/two/lease", renewal)["state"], "active");
+  EXPECT_FALSE(look("/v1/aggregators/two")["addresses"][0]["live"].get<bool>());
+  EXPECT_TRUE(look("/v1/aggregators/two")["addresses"][1]["live"].get<bool>());
+  fleet("PUT", "/v1/aggregators/two/lease");
+  EXPECT_TRUE(look("/v1/aggregators/two")["addresses"][0]["live"].get<bool>()) << "nothing said: all live";
+
+  two["data_more"] = {"0.0.0.0:7471"};
+  EXPECT_THAT(message(call("POST", "/v1/aggregators", two.dump())),
+              HasSubstr("data_more[0]: 192.0.2.7:7471 is there twice"));
+  two["data_more"] = std::vector<std::string>(1000, "h:1");
+  EXPECT_THAT(message(call("POST", "/v1/aggregators", two.dump())), HasSubstr("more than 15"));
+  EXPECT_THAT(message(call("PUT", "/v1/aggregators/two/lease", R"({"data_down": [16]})")), HasSubstr("from 0 to 15"));
+  EXPECT_THAT(message(call("PUT", "/v1/aggregators/two/lease", R"({"data_down": [3]})")), HasSubstr("there are 3"));
+}
+
 TEST_F(ApiTest, AnswersWithoutLanesAndAReasonWhenThereIsNoCapacity) {
   const json granted = job("POST", "/v1/groups", four_ranks());
   EXPECT_THAT(granted["lanes"], IsEmpty());
@@ -244,6 +272,8 @@ std::vector<BadInput> bodies() {
        {{"name", "a"},
         {"host", "h"},
         {"data", "h:1"},
+        {"data_more", {"i:1"}},
+        {"data_down", {1}},
         {"http", "h:2"},
         {"memory_bytes", 1},
         {"children_max", 2},
@@ -253,6 +283,7 @@ std::vector<BadInput> bodies() {
        "/v1/aggregators/spine/lease",
        kAggregatorToken,
        {{"incarnation", 1},
+        {"data_down", json::array()},
         {"load", {{"memory_in_use_bytes", 1}, {"lanes_active", 1}, {"sessions", 1}, {"contribution_bytes_total", 1}}}}},
       {"POST",
        "/v1/groups",

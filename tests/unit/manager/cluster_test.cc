@@ -57,10 +57,10 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
         if (level == 0) {  // where its leaf finds the parent is where the next token is for
           const auto next = verifier->verify(entry.tokens[1], clock_.unix_seconds());
           const auto parent = cluster_->aggregator(next->aggregator);
-          EXPECT_EQ((Endpoint{claims->parent_host, claims->parent_port}), parent->record.data);
+          EXPECT_EQ((Endpoint{claims->parent_host, claims->parent_port}), parent->record.data.front().at);
         }
       }
-      EXPECT_EQ(entry.aggregator, cluster_->aggregator(entry.aggregator_name)->record.data);
+      EXPECT_EQ(entry.aggregator, cluster_->aggregator(entry.aggregator_name)->record.data.front().at);
     }
     for (const auto& [name, seen] : children) EXPECT_EQ(seen.size(), shape[name].children);
     EXPECT_THAT(children, SizeIs(3));

@@ -35,7 +35,7 @@ inline PlanAggregator aggregator_on(const std::string& host, std::uint64_t memor
   return {.name = "on-" + host,
           .incarnation = 1,
           .host = host,
-          .data = {"10.0.0.1", 7471},
+          .data = {{.at = {"10.0.0.1", 7471}}},
           .memory_free_bytes = memory_bytes};
 }
 

@@ -23,7 +23,7 @@ AggregatorRecord aggregator(const std::string& name, std::uint64_t incarnation) 
   return {.name = name,
           .incarnation = incarnation,
           .host = "h-" + name,
-          .data = {"10.0.0.1", 7471},
+          .data = {{.at = {"10.0.0.1", 7471}}, {.at = {"::2", 7473}, .live = incarnation % 2 == 1}},
           .http = {"10.0.0.1", 7472},
           .memory_bytes = (1ULL << 40) + incarnation,
           .children_max = 17,
@@ -31,7 +31,9 @@ AggregatorRecord aggregator(const std::string& name, std::uint64_t incarnation) 
           .version = "0.1.0",
           .draining = incarnation % 2 == 1,
           .expired = incarnation % 3 == 1,
-          .registered_at = 1'700'000'000};
+          .registered_at = 1'700'000'000,
+          .exchange_key = "key",
+          .data_changes = static_cast<std::uint32_t>(incarnation)};
 }
 
 GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
@@ -45,10 +47,16 @@ GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
                      .epoch = epoch,
                      .lanes = {},
                      .reason = "because",
-                     .failed = {{"x", 7, 1'700'000'000}},
+                     .failed = {{"x", 7, 1'700'000'000, 5}},
                      .created_at = 1'700'000'001};
   LaneTree lane;
-  lane.nodes = {{.aggregator = "leaf", .incarnation = 3, .host = "h", .data = {"::1", 1}, .parent = 1},
+  lane.nodes = {{.aggregator = "leaf",
+                 .incarnation = 3,
+                 .host = "h",
+                 .data = {"::1", 1},
+                 .parent = 1,
+                 .up = {"host", 3},
+                 .data_changes = 6},
                 {.aggregator = "root", .incarnation = 4, .host = "i", .data = {"host", 2}}};
   lane.leaf_of_rank = {0, 1, 0};
   EXPECT_TRUE(lane.finish().has_value());

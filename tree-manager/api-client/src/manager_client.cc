@@ -100,16 +100,20 @@ class Answer {
   std::string wrong_;
 };
 
+/// What an older manager does not know is said only where it is needed.
 json to_json(const AggregatorRegistration& r) {
-  return {{"name", r.name},
-          {"host", r.host},
-          {"data", to_string(r.data)},
-          {"http", to_string(r.http)},
-          {"memory_bytes", r.memory_bytes},
-          {"children_max", r.children_max},
-          {"line_rate_bits_per_second", r.line_rate_bits_per_second},
-          {"version", r.version},
-          {"exchange_key", r.exchange_key == ExchangePublicKey{} ? "" : to_base64(r.exchange_key)}};
+  json body = {{"name", r.name},
+               {"host", r.host},
+               {"data", to_string(r.data)},
+               {"http", to_string(r.http)},
+               {"memory_bytes", r.memory_bytes},
+               {"children_max", r.children_max},
+               {"line_rate_bits_per_second", r.line_rate_bits_per_second},
+               {"version", r.version},
+               {"exchange_key", r.exchange_key == ExchangePublicKey{} ? "" : to_base64(r.exchange_key)}};
+  for (const Endpoint& more : r.data_more) body["data_more"].push_back(to_string(more));
+  if (!r.data_down.empty()) body["data_down"] = r.data_down;
+  return body;
 }
 
 json to_json(const GroupRequest& r) {
@@ -227,13 +231,15 @@ Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRe
 }
 
 Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, std::uint64_t incarnation,
-                                                        const AggregatorLoad& load) {
-  const json body = {{"incarnation", incarnation},
-                     {"load",
-                      {{"memory_in_use_bytes", load.memory_in_use_bytes},
-                       {"lanes_active", load.lanes_active},
-                       {"sessions", load.sessions},
-                       {"contribution_bytes_total", load.contribution_bytes_total}}}};
+                                                        const AggregatorLoad& load,
+                                                        const std::vector<std::uint32_t>& data_down) {
+  json body = {{"incarnation", incarnation},
+               {"load",
+                {{"memory_in_use_bytes", load.memory_in_use_bytes},
+                 {"lanes_active", load.lanes_active},
+                 {"sessions", load.sessions},
+                 {"contribution_bytes_total", load.contribution_bytes_total}}}};
+  if (!data_down.empty()) body["data_down"] = data_down;
   const auto answer = request("PUT", "/v1/aggregators/" + encode_path_part(name) + "/lease", body);
   if (!answer && answer.error().code == Errc::peer_gone) return AggregatorState::unknown;
   if (!answer) return std::unexpected(answer.error());

@@ -76,7 +76,8 @@ struct VerbsSettings {
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
   // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
-  // is behind an address (any more), the next one's turn comes.
+  // is behind an address (any more), the next one's turn comes. Those whose own network the destination is in come
+  // before the others.
   std::vector<std::string> rails;
 };
 
@@ -119,6 +120,10 @@ struct VerbsClaim {
 /// (version 2), in the order of the devices. InfiniBand and iWARP ports have theirs from their network interfaces, and
 /// are not among them.
 [[nodiscard]] std::vector<Rail> verbs_rails();
+
+/// Whether connections can come in by this numeric address: an RDMA device is behind it, and the port is active. The
+/// same for names, and for what stands for every address, which are taken for good. Errc::unreachable says why not.
+[[nodiscard]] Status verbs_address_lives(const std::string& host);
 
 class VerbsTransport final : public Transport, public TakesDeviceMemory {
  public:

@@ -33,6 +33,10 @@ struct AggregatorRegistration {
   std::uint64_t line_rate_bits_per_second = 0;  // of its network interface; 0: the topology's, or the assumed one
   std::string version;
   ExchangePublicKey exchange_key{};  // packets to it are sealed by what follows from it
+  // Further addresses like `data`, one for each further device: lane i uses the (i mod n)th of all n, at most 16.
+  // An older manager, which knows of one address only, refuses them.
+  std::vector<Endpoint> data_more{};
+  std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
 };
 
 struct RegistrationAnswer {
@@ -97,7 +101,8 @@ class ManagerClient {
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
-                                                         const AggregatorLoad& load);
+                                                         const AggregatorLoad& load,
+                                                         const std::vector<std::uint32_t>& data_down = {});
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);

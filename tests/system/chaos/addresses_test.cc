@@ -1,0 +1,175 @@
+// Aggregators that listen at two addresses each: every lane goes by its own, the ranks' connections and the
+// aggregators' alike. Over RDMA (in a virtual machine, whose devices are ours) an address is a device: traffic is
+// counted on each, and one is taken away under the ranks, which go on, and are back on their trees by the other.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/system/chaos/rank_fleet.h"
+#include "tests/system/chaos/workshop.h"
+#include "tributary/manager_client/manager_client.h"
+
+namespace tributary::chaos {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t kRanks = 4;
+constexpr milliseconds kSilenceMax{45'000};
+constexpr milliseconds kLimit{60'000};
+
+bool is_ours() {
+  return std::getenv("RDMA_VIRTUAL") != nullptr;
+}
+bool run(const std::string& command) {
+  return std::system(("PATH=$PATH:/sbin:/usr/sbin " + command).c_str()) == 0;
+}
+
+class TwoAddresses : public ::testing::Test {
+ protected:
+  void start(const cli::ClusterShape& shape) {
+    cluster_ = workshop_.start_cluster(shape, 2, 2);
+    stop_file_ = workshop_.folder() + "/stop";
+    cli::Environment environment{{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_LOCAL", "off"}};
+    if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the ranks' own two
+    auto fleet = RankFleet::start(
+        {.ranks = kRanks,
+         .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--seed", "7", "--bytes-max", "65536"},
+         .folder = workshop_.folder(),
+         .cluster = cluster_.get(),
+         .environment = environment,
+         .host_ids = {}});
+    ASSERT_TRUE(fleet.has_value()) << fleet.error().message;
+    fleet_ = std::move(*fleet);
+    until([this] { return rounds() >= 1 && fleet_->all_in_network(); }, "no group gets on its tree");
+  }
+  void until(const std::function<bool()>& done, const std::string& otherwise) {
+    if (HasFatalFailure()) return;
+    fleet_->listen(kLimit, [&] { return done() || troubled(); });
+    ASSERT_EQ(trouble_, "");
+    ASSERT_TRUE(done()) << otherwise << "\n" << ask("/v1/aggregators").dump() << ask("/v1/trees").dump();
+  }
+  bool troubled() {
+    trouble_ = fleet_->trouble(kSilenceMax);
+    return !trouble_.empty();
+  }
+  void end() {
+    if (HasFatalFailure()) return;
+    std::ofstream(stop_file_) << "stop\n";
+    until([this] { return fleet_->all_ended(); }, "the ranks do not end");
+    for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
+  }
+
+  json ask(const std::string& path) const {
+    auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = {}});
+    auto answer = client->get(path);
+    return answer ? *answer : json(answer.error().message);
+  }
+  /// Of the aggregator, "host:port".
+  std::vector<std::string> addresses_of(const std::string& name) const {
+    std::vector<std::string> list;
+    const json aggregator = ask("/v1/aggregators/" + name);
+    for (const json& one : aggregator.at("addresses")) list.push_back(one.at("at"));
+    return list;
+  }
+  std::vector<bool> live(const std::string& name) const {
+    std::vector<bool> list;
+    const json aggregator = ask("/v1/aggregators/" + name);
+    for (const json& one : aggregator.at("addresses")) list.push_back(one.at("live"));
+    return list;
+  }
+  /// Every node of every tree by its lane.
+  void each_node(const std::function<void(std::size_t lane, const json& node)>& see) const {
+    const std::function<void(std::size_t, const json&)> walk = [&](std::size_t lane, const json& node) {
+      if (!node.contains("aggregator")) return;
+      see(lane, node);
+      for (const json& child : node.at("children")) walk(lane, child);
+    };
+    const json answer = ask("/v1/trees");
+    for (const json& tree : answer.at("trees")) walk(tree.at("lane"), tree.at("root"));
+  }
+  std::uint64_t rounds() const {
+    std::uint64_t least = UINT64_MAX;
+    for (const RankState& rank : fleet_->ranks()) least = std::min(least, rank.last.number);
+    return least;
+  }
+  std::uint64_t failovers() const {
+    std::uint64_t sum = 0;
+    for (const RankState& rank : fleet_->ranks()) {
+      for (const GroupReport& group : rank.last.groups) sum += group.failovers;
+    }
+    return sum;
+  }
+  static std::uint64_t packets_to(const std::string& device) {
+    std::ifstream in("/sys/class/infiniband/" + device + "/ports/1/hw_counters/rcvd_pkts");
+    std::uint64_t count = 0;
+    in >> count;
+    return count;
+  }
+  /// The device of aggregator agg-0's second address goes, by `away`, under operations.
+  void lose_second(const std::string& away) {
+    start({.ranks = kRanks, .aggregators = 1, .levels = 1});
+    const std::string name = cluster_->name_of(0);
+    until([&] { return rounds() >= 2; }, "the ranks do nothing");
+    const std::uint64_t before = failovers();
+    ASSERT_TRUE(run(away));
+    until([&] { return failovers() > before; }, "nobody lost a tree");
+    until([&] { return live(name) == std::vector{true, false}; }, "the manager is not told");
+    until([&] { return fleet_->all_in_network(); }, "no group is back on its tree");
+    const auto first = addresses_of(name).front();
+    each_node([&](std::size_t, const json& node) { EXPECT_EQ(node.at("data"), first); });
+    const std::uint64_t then = rounds(), lost = failovers();
+    until([&] { return rounds() >= then + 3; }, "the ranks stand still");
+    EXPECT_EQ(failovers(), lost) << "once is enough";
+  }
+
+  Workshop workshop_;
+  std::string stop_file_, trouble_;
+  std::unique_ptr<cli::LocalCluster> cluster_;
+  std::unique_ptr<RankFleet> fleet_;
+};
+
+TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {
+  const std::uint64_t first = packets_to("rxe0"), second = packets_to("rxe1");
+  start({.ranks = kRanks, .aggregators = 3, .levels = 2});
+  std::set<std::size_t> lanes;
+  if (!HasFatalFailure()) {
+    each_node([&](std::size_t lane, const json& node) {
+      lanes.insert(lane);
+      EXPECT_EQ(node.at("data"), addresses_of(node.at("aggregator")).at(lane % 2)) << node.dump();
+    });
+    EXPECT_EQ(lanes.size(), 2U);
+  }
+  constexpr std::uint64_t kMany = 200;  // more than connecting takes
+  const auto by_both = [&] {
+    return !is_ours() || (packets_to("rxe0") > first + kMany && packets_to("rxe1") > second + kMany);
+  };
+  until([&] { return rounds() >= 3 && by_both(); }, "the ranks do nothing, or not by both devices");
+  if (is_ours()) {
+    std::printf("packets: %llu by rxe0, %llu by rxe1\n", static_cast<unsigned long long>(packets_to("rxe0") - first),
+                static_cast<unsigned long long>(packets_to("rxe1") - second));
+  }
+  end();
+}
+
+TEST_F(TwoAddresses, APortThatGoesDownCostsAPauseAndComesBack) {
+  if (!is_ours()) GTEST_SKIP() << "this machine's devices are not ours to take away";
+  lose_second("ip link set port1 down");
+  if (!HasFatalFailure()) {
+    ASSERT_TRUE(run("ip link set port1 up"));
+    until([&] { return live(cluster_->name_of(0)) == std::vector{true, true}; }, "it does not come back");
+  }
+  end();
+}
+
+TEST_F(TwoAddresses, ADeviceThatIsDeletedCostsAPause) {
+  if (!is_ours()) GTEST_SKIP() << "this machine's devices are not ours to take away";
+  lose_second("rdma link delete rxe1 >/dev/null 2>&1 &");  // it returns when all who have opened the device have ended
+  end();
+}
+
+}  // namespace
+}  // namespace tributary::chaos
