@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "client/api/fork_guard.h"
+#include "tributary/transport/second_way.h"
 
 namespace tributary::client {
 
@@ -32,7 +33,7 @@ Result<std::unique_ptr<Meeting>> Meeting::open(const std::string& transport, con
   auto made = make_transport(transport, host, shared_memory, meeting->keys_, dpdk, rdma);
   if (!made) return std::unexpected(made.error());
   meeting->transport_ = std::move(*made);
-  auto listener = meeting->transport_->listen({host, 0}, *meeting->relay_);
+  auto listener = transport::lasting_way(*meeting->transport_).listen({host, 0}, *meeting->relay_);
   if (!listener) return std::unexpected(listener.error());
   meeting->listener_ = std::move(*listener);
   auto secret = random_secret();

@@ -239,6 +239,10 @@ void ProgressThread::drive() {
   communicator_ = std::make_unique<Communicator>(*transport_, parts_.service.get(), parts_.settings);
   if (parts_.meeting) parts_.meeting->deliver_to(*communicator_);
   communicator_->on_path_change = [this](const std::string& line) { tell_path(line); };
+  communicator_->on_second_way = [](const std::string& line, bool device_gone) {
+    const LogLevel level = device_gone ? LogLevel::info : LogLevel::debug;
+    if (logs(level)) log(level, line);
+  };
   communicator_->start([&](const Status& status) {
     ready_ = true;
     local_care_.take(communicator_->local());

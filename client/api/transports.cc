@@ -2,7 +2,7 @@
 
 #include "tributary/transport/near.h"
 #include "tributary/transport/udp.h"
-#include "tributary/transport/verbs.h"
+#include "tributary/transport/verbs_beside_tcp.h"
 
 namespace tributary::client {
 
@@ -38,20 +38,22 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
     return std::make_unique<transport::UdpTransport>(
         transport::UdpSettings{.bind_address = own_address, .keys = std::move(keys)});
   }
+  // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
+  // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.
+  transport::TcpSettings tcp;
+  tcp.user_timeout = {};
   if (name != "verbs") {
-    transport::NearSettings settings{.shared_memory = shared_memory};
-    // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
-    // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.
-    settings.tcp.user_timeout = {};
-    return std::make_unique<transport::NearTransport>(settings);
+    return std::make_unique<transport::NearTransport>(
+        transport::NearSettings{.tcp = tcp, .shm = {}, .shared_memory = shared_memory});
   }
-  return transport::VerbsTransport::create({.keys = std::move(keys),
+  return transport::VerbsBesideTcp::create({.keys = std::move(keys),
                                             .queue_pairs = rdma.queue_pairs,
                                             .on_demand = rdma.on_demand,
                                             .busy_poll = rdma.busy_poll,
                                             .path = rdma.path,
                                             .bind_address = own_address,
-                                            .rails = rdma.rails});
+                                            .rails = rdma.rails},
+                                           tcp);
 }
 
 Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name, PacketSecurity security) {

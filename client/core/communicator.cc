@@ -15,6 +15,8 @@ using transport::TimePoint;
 
 Communicator::Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings)
     : transport_(transport),
+      two_ways_(dynamic_cast<transport::HasSecondWay*>(&transport)),
+      star_(transport::lasting_way(transport)),
       service_(service),
       settings_(std::move(settings)),
       messages_(settings_.rank),
@@ -409,6 +411,7 @@ void Communicator::excuse(transport::Duration absence) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
   if (coordinator_) coordinator_->excuse(absence);
+  if (mesh_) mesh_->excuse(absence);
 }
 
 // Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank
@@ -458,6 +461,7 @@ void Communicator::tick(TimePoint now) {
   check_hosts();
   if (failing_ && now >= fail_at_) fail_all(*error_pending_);
   if (error_ || failing_) return;
+  if (mesh_) mesh_->tick(now);
   if (peer_lost_ && now >= report_lost_at_) {
     report_lost_at_ = TimePoint::max();
     tell_rank_0(*peer_lost_);

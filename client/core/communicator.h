@@ -31,6 +31,7 @@
 #include "client/recovery/coordinator.h"
 #include "client/recovery/repair.h"
 #include "client/tuning/table.h"
+#include "tributary/transport/second_way.h"
 
 namespace tributary::client {
 
@@ -52,7 +53,7 @@ struct CommunicatorSettings {
   std::uint32_t rank = 0;
   std::uint32_t nranks = 1;
   UniqueId id;
-  Endpoint listen;              // where this rank's own listener is; rank 0: ignored, the id's
+  Endpoint listen;              // where this rank's own listeners are; rank 0: ignored, the id's
   std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
   std::string host_id;          // place in the topology
   std::string job = "default";
@@ -106,6 +107,10 @@ class Communicator final : public transport::Acceptor,
  public:
   /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0's listener is the
   /// unique id's: it is made before, by whoever made the id, and its connections are passed to on_accept.
+  ///
+  /// A transport may have a second way (tributary/transport/second_way.h). Then the ranks talk to rank 0 by that, and
+  /// the unique id is of an endpoint there; to each other and to aggregators by the first. Where that fails between two
+  /// ranks, the second takes over, and nobody need know; a tree is lost as ever.
   Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings);
   ~Communicator() override;
 
@@ -152,6 +157,9 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && messages_idle(); }
   /// Told on every change of path, with the line for the log.
   std::function<void(const std::string&)> on_path_change;
+  /// Told when connections of this rank go the second way from now on, with the line for the log. `device_gone`: all
+  /// of them, because this rank's first way is gone.
+  std::function<void(const std::string&, bool device_gone)> on_second_way;
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
 
@@ -179,13 +187,23 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] tuning::Policy make_policy() const;
   void start_coordinator();
   void on_welcome(const std::string& body);
-  void have_members(std::vector<Endpoint> endpoints);
+  void have_members();
   void on_control(std::uint32_t from, const ControlMessage& message);
   void handle(const ControlMessage& message);
   void control_closed(std::uint32_t rank, const std::string& why);
   void tell_rank_0(ControlMessage message);
   void broadcast(const ControlMessage& message) override;
   void send(std::uint32_t rank, const ControlMessage& message) override;
+
+  // the second way (communicator_ways.cc)
+  [[nodiscard]] Status open_listeners();
+  [[nodiscard]] PeerWays ways() const;
+  void peer_goes_second_way(std::uint32_t peer, const std::string& reason) override;
+  void tell_second_way(const std::string& whose, const std::string& reason, bool device_gone) const;
+  void check_first_way();
+  void spread_second_way(const ControlMessage& message);
+  void on_second_way_of(const ControlMessage& message);
+  [[nodiscard]] Status may_reach_trees() const;
 
   // ranks that share a host (communicator_local.cc)
   [[nodiscard]] std::string host_token() const;
@@ -271,6 +289,8 @@ class Communicator final : public transport::Acceptor,
                      const FrameHeader& arrived) override;
 
   transport::Transport& transport_;
+  transport::HasSecondWay* const two_ways_;  // transport_, if it has
+  transport::Transport& star_;               // where rank 0 is
   GroupService* const service_;
   const CommunicatorSettings settings_;
   std::vector<LinkName> sealed_links_;  // of the newest trees, in settings_.link_keys
@@ -278,10 +298,13 @@ class Communicator final : public transport::Acceptor,
   Absences absences_;
 
   // membership
-  std::unique_ptr<transport::Listener> listener_;
+  std::unique_ptr<transport::Listener> listener_;         // none: rank 0's is the id's
+  std::unique_ptr<transport::Listener> second_listener_;  // on the second way
   std::vector<std::unique_ptr<Arrival>> arrivals_;
   std::vector<std::unique_ptr<ControlLink>> control_;  // rank 0: by rank, [0] empty. else: one, to rank 0
   std::vector<Endpoint> endpoints_;
+  std::vector<Endpoint> second_endpoints_;  // where there is a second way
+  bool first_way_gone_ = false;             // of this rank, with all others
   std::vector<std::string> hosts_;
   std::vector<std::string> host_tokens_;  // rank 0
   std::uint32_t met_ = 0;

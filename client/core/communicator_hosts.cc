@@ -31,7 +31,8 @@ void Communicator::make_host_level(hosts::HostMap map) {
       .settings = settings_,
       .map = std::move(map),
       .done = [this](Operation& operation) { finish(operation, {}); },
-      .path_changed = settings_.rank == 0 ? std::function<void()>([this] { tell_path_between(); }) : nullptr});
+      .path_changed = settings_.rank == 0 ? std::function<void()>([this] { tell_path_between(); }) : nullptr,
+      .second_way = on_second_way});
 }
 
 void Communicator::meet_by_hosts(const Endpoint& place) {

@@ -32,19 +32,16 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   // Rank 0 gives up first, so that the others hear from it who is missing.
   ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout * 9 / 10 : settings_.timeout);
   endpoints_.resize(settings_.nranks);
+  second_endpoints_.resize(two_ways_ != nullptr ? settings_.nranks : 0);
   hosts_.resize(settings_.nranks);
   host_tokens_.resize(settings_.nranks);
+  control_.resize(settings_.rank == 0 ? settings_.nranks : 1);
+  if (auto ok = open_listeners(); !ok) return begin_failing(ok.error());
   if (settings_.rank == 0) {
-    control_.resize(settings_.nranks);
-    endpoints_[0] = settings_.id.root;
     hosts_[0] = settings_.host_id;
     if (settings_.nranks == 1) welcome_all();
     return;
   }
-  auto listener = transport_.listen(settings_.listen, *this);
-  if (!listener) return begin_failing(listener.error());
-  listener_ = std::move(*listener);
-  control_.resize(1);
   meet_rank_0();
 }
 
@@ -52,7 +49,7 @@ void Communicator::meet_rank_0() {
   reconnect_at_ = TimePoint::max();
   if (control_[0]) discarded_control_.push_back(std::move(control_[0]));
   control_[0] = std::make_unique<ControlLink>(*this, 0);
-  control_[0]->connect(transport_, settings_.id.root, std::chrono::seconds(5));
+  control_[0]->connect(star_, settings_.id.root, std::chrono::seconds(5));
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
@@ -69,6 +66,7 @@ std::string Communicator::introduction(std::string_view nonce) const {
               {"host_id", settings_.host_id},
               {"host_token", host_token()},
               {"port", listener_->local().port},
+              {"second_port", second_listener_ ? second_listener_->local().port : 0},
               {"address", settings_.advertised_host},
               {"proof", proof(settings_.id.secret, nonce, "control", settings_.rank)}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
@@ -95,6 +93,8 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
                             " has joined already: two processes were given the same rank");
     const auto address = hello.at("address").get<std::string>();
     endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address, hello.at("port").get<std::uint16_t>()};
+    if (two_ways_ != nullptr)
+      second_endpoints_[rank] = {endpoints_[rank].host, hello.at("second_port").get<std::uint16_t>()};
     hosts_[rank] = hello.at("host_id").get<std::string>();
     host_tokens_[rank] = hello.value("host_token", std::string());
     control_[rank] = std::make_unique<ControlLink>(*this, rank);
@@ -118,7 +118,10 @@ void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
     for (std::size_t i = 0; i < kPeerClasses; ++i) {
       const auto peer_class = static_cast<PeerClass>(i);
       if (to_string(peer_class) != purpose) continue;
-      transport::ChannelHandler* handler = mesh_->accept(peer_class, rank, arrival.channel());
+      PeerHello way;
+      if (const auto taken = hello.find("taken"); taken != hello.end())
+        way = {.second = true, .taken = taken->get<std::uint64_t>()};
+      transport::ChannelHandler* handler = mesh_->accept(peer_class, rank, way, arrival.channel());
       if (handler == nullptr) return arrival.refuse("rank " + std::to_string(rank) + " has this connection already");
       return arrival.hand_on(*handler);
     }
@@ -149,15 +152,17 @@ tuning::Policy Communicator::make_policy() const {
 void Communicator::welcome_all() {
   policy_ = make_policy();
   json members = json::array();
-  for (std::uint32_t r = 0; r < settings_.nranks; ++r)
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
     members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
+    if (two_ways_ != nullptr) members.back().push_back(second_endpoints_[r].port);
+  }
   auto place = open_local_place();
   const auto leaders = place ? std::nullopt : open_host_level();
   json welcome{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}, {"local", place.has_value()}};
   if (leaders) welcome["hosts"] = json{{"by_rank", host_level_->map().by_rank()}, {"port", leaders->port}};
   const std::string body = welcome.dump(-1, ' ', false, json::error_handler_t::replace);
   for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
-  have_members(endpoints_);
+  have_members();
   if (place) return meet_locally(std::move(place));
   if (leaders) return meet_by_hosts(*leaders);
   start_coordinator();
@@ -201,8 +206,10 @@ void Communicator::on_welcome(const std::string& body) {
     for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
       endpoints_[r] = {members[r].at(0).get<std::string>(), members[r].at(1).get<std::uint16_t>()};
       hosts_[r] = members[r].at(2).get<std::string>();
+      if (two_ways_ != nullptr) second_endpoints_[r] = {endpoints_[r].host, members[r].at(3).get<std::uint16_t>()};
     }
-    endpoints_[0] = settings_.id.root;
+    endpoints_[0].host = settings_.id.root.host;  // as it is reached from here
+    (two_ways_ != nullptr ? second_endpoints_ : endpoints_)[0] = settings_.id.root;
     auto policy = tuning::decode_policy(object.at("tuning").get<std::string>());
     if (!policy) return begin_failing({Errc::corrupt, "rank 0 sent " + policy.error().message});
     policy_ = std::move(*policy);
@@ -215,13 +222,12 @@ void Communicator::on_welcome(const std::string& body) {
   } catch (const std::exception&) {
     return begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members"});
   }
-  have_members(endpoints_);
+  have_members();
   if (leaders) meet_by_hosts(*leaders);
 }
 
-void Communicator::have_members(std::vector<Endpoint> endpoints) {
-  mesh_ = std::make_unique<PeerMesh>(transport_, settings_.rank, std::move(endpoints), settings_.id.secret,
-                                     settings_.timeout / 3);
+void Communicator::have_members() {
+  mesh_ = std::make_unique<PeerMesh>(ways(), settings_.rank, settings_.id.secret, settings_.timeout / 3);
   for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair})
     mesh_->set_user(peer_class, *this);
   runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks, policy_);
@@ -258,7 +264,9 @@ void Communicator::broadcast(const ControlMessage& message) {
 void Communicator::on_control(std::uint32_t from, const ControlMessage& message) {
   now_ = transport_.now();
   if (settings_.rank == 0) {
-    if (coordinator_) {
+    if (message.type == FrameType::second_way) {
+      if (message.operation == from) spread_second_way(message);
+    } else if (coordinator_) {
       coordinator_->on_message(from, message, now_);
     } else {
       on_hosts_failed(from, message);
@@ -287,6 +295,8 @@ void Communicator::handle(const ControlMessage& message) {
       return on_recover(message);
     case FrameType::inquiry:
       return on_inquiry(message);
+    case FrameType::second_way:
+      return on_second_way_of(message);
     case FrameType::abort:
       if (!failing_ && !error_) disputed_ = message.operation;
       return begin_failing({static_cast<Errc>(message.value), message.body});

@@ -18,6 +18,12 @@ constexpr auto kJoinLimit = std::chrono::seconds(5);
 void Communicator::on_descriptor(const ControlMessage& message) {
   discard(std::move(forming_));
   if (failing_ || error_) return;
+  if (const Status way = may_reach_trees(); !way) {
+    return tell_rank_0({.type = FrameType::joined,
+                        .epoch = message.epoch,
+                        .value = kCannotJoin,
+                        .body = encode(LaneFailure{"", way.error().message})});
+  }
   auto descriptor = group_descriptor_from_json(nlohmann::json::parse(message.body, nullptr, false));
   const auto refuse = [&](const std::string& reason) {
     tell_rank_0({.type = FrameType::joined, .epoch = message.epoch, .body = encode(LaneFailure{"", reason})});
@@ -86,9 +92,13 @@ void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
   trees->failed = true;
   const bool ready = trees->ready == trees->lanes.size();
   if (trees == trees_.get()) lost_at_ = now_;
+  const bool had_first_way = !first_way_gone_;
+  check_first_way();  // before rank 0 hears of the rest
+  // Whose own device goes cannot tell what became of an aggregator.
+  const bool blind = (had_first_way && first_way_gone_) || !may_reach_trees();
   tell_rank_0({.type = ready ? FrameType::lane_failed : FrameType::joined,
                .epoch = trees->generation,
-               .body = encode(LaneFailure{trees->lanes[lane]->failed_aggregator(), reason})});
+               .body = encode(LaneFailure{blind ? "" : trees->lanes[lane]->failed_aggregator(), reason})});
 }
 
 void Communicator::lane_fault(const MismatchReport& report) {
@@ -172,6 +182,7 @@ void Communicator::report_path(std::string reason) {
 void Communicator::on_freeze(const ControlMessage& message) {
   if (!trees_ || trees_->generation != message.epoch || frozen_) return;
   if (lost_at_ == transport::TimePoint{}) lost_at_ = now_;
+  check_first_way();  // what follows goes between the ranks
   frozen_ = true;
   holding_ = true;
   ++info_.failovers;

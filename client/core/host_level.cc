@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/core/local_meeting.h"
+#include "tributary/transport/second_way.h"
 
 namespace tributary::client {
 
@@ -109,7 +110,7 @@ local::GroupSettings HostLevel::settings_here() const {
 Result<Endpoint> HostLevel::open() {
   place_ = {parts_.settings.id.root.host, 0};
   between_ = std::make_unique<Communicator>(parts_.transport, parts_.service, settings_between());
-  auto listener = parts_.transport.listen(place_, *between_);
+  auto listener = transport::lasting_way(parts_.transport).listen(place_, *between_);
   if (!listener) return std::unexpected(listener.error());
   listener_ = std::move(*listener);
   place_.port = listener_->local().port;
@@ -182,6 +183,7 @@ void HostLevel::meet_leaders() {
   between_->on_path_change = [this](const std::string&) {
     if (parts_.path_changed) parts_.path_changed();
   };
+  between_->on_second_way = parts_.second_way;
   between_->start([this](const Status& status) {
     if (!status || runner_) answer(status);
   });

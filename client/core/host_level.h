@@ -34,7 +34,8 @@ class HostLevel {
     CommunicatorSettings settings;  // the outer communicator's
     hosts::HostMap map;
     std::function<void(Operation&)> done;
-    std::function<void()> path_changed;  // rank 0's: encode_between() tells more
+    std::function<void()> path_changed;                          // rank 0's: encode_between() tells more
+    std::function<void(const std::string&, bool)> second_way{};  // Communicator::on_second_way, of the leaders
   };
   explicit HostLevel(Parts parts);
   HostLevel(const HostLevel&) = delete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace tributary::client {
 
@@ -56,7 +57,7 @@ void Coordinator::ask(TimePoint now) {
 void Coordinator::rest(const std::string& reason) {
   state_ = State::resting;
   deadline_ = TimePoint::max();
-  if (settings_.use_trees) {
+  if (settings_.use_trees && !hopeless_) {
     retry_at_ = now_ + retry_delay_;
     retry_delay_ = std::min(2 * retry_delay_, settings_.retry_last);
   }
@@ -116,11 +117,19 @@ void Coordinator::abandon(const std::string& reason) {
   rest(reason);
 }
 
+/// Each new tree would come to the same end, and costs everybody a try.
+void Coordinator::give_up_trees() {
+  hopeless_ = true;
+  retry_at_ = renew_at_ = TimePoint::max();
+  if (group_ != 0) service_->release(std::exchange(group_, 0));
+}
+
 void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
   if (state_ != State::joining || message.epoch != generation_) return;
   if (!message.body.empty()) {
     const LaneFailure failure = decode_lane_failure(message.body);
     note_failed(failure);
+    if (message.value == kCannotJoin) give_up_trees();
     return abandon(failure.reason);
   }
   if (!count(rank)) return;

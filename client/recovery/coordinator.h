@@ -7,6 +7,8 @@
 //      ^  ^                    |                       |                            |
 //      |  +------ commit(never): some lane failed -----+                            | lane_failed
 //      +--------- recover: all holdings are here ------------- freezing <-----------+
+//
+// Where a rank says that it can join no tree any more, resting is for good.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -70,6 +72,7 @@ class Coordinator {
   void on_descriptor(Result<GroupDescriptor> answer);
   void rest(const std::string& reason);
   void abandon(const std::string& reason);
+  void give_up_trees();
   void on_joined(std::uint32_t rank, const ControlMessage& message);
   void on_next_operation(std::uint32_t rank, const ControlMessage& message);
   void on_lane_failed(const ControlMessage& message);
@@ -94,7 +97,8 @@ class Coordinator {
   GroupService* service_;
   const CoordinatorSettings settings_;
   State state_ = State::resting;
-  bool initial_ = true;  // no commit was sent yet
+  bool initial_ = true;    // no commit was sent yet
+  bool hopeless_ = false;  // a rank cannot join trees any more: none are asked for
   transport::TimePoint now_{};
   transport::TimePoint deadline_ = transport::TimePoint::max();
   transport::TimePoint retry_at_ = transport::TimePoint::max();

@@ -41,10 +41,12 @@ constexpr TypeRule kRules[] = {
     {FrameType::abort, "abort", kTextBytesMax},
     {FrameType::goodbye, "goodbye", 0},
     {FrameType::finalize, "finalize", 0},
+    {FrameType::second_way, "second_way", kTextBytesMax},
     {FrameType::peer_hello, "peer_hello", kTextBytesMax},
     {FrameType::peer_data, "peer_data", kPeerBytesMax},
     {FrameType::repair, "repair", kSegmentBytesMax},
     {FrameType::message, "message", kPeerBytesMax},
+    {FrameType::taken, "taken", 0},
 };
 
 const TypeRule* rule_of(FrameType type) noexcept {

@@ -253,6 +253,12 @@ void Core::post(std::function<void()> call) {
   }
 }
 
+/// As if it slept all the time: a post() always wakes, and the poller's descriptor tells it.
+int Core::be_driven() noexcept {
+  sleeping_.store(true, std::memory_order_seq_cst);
+  return poller_.descriptor();
+}
+
 void Core::run_posted() {
   if (!has_posted_.load(std::memory_order_relaxed)) return;
   has_posted_.exchange(false, std::memory_order_acq_rel);

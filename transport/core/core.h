@@ -26,6 +26,14 @@ class Core {
   void post(std::function<void()> call);
   virtual void shut_down();
 
+  // ---- driven by another transport's turns, which poll() it without ever letting it wait
+  /// From now on. What is returned can be read when a socket has something to tell, or a call was posted.
+  [[nodiscard]] int be_driven() noexcept;
+  /// poll() has something to do now, whatever the descriptor says.
+  [[nodiscard]] bool has_work() const noexcept { return !idle() || !watched_.empty(); }
+  /// When poll() has something to do at the latest.
+  [[nodiscard]] TimePoint first_deadline() const noexcept { return deadlines_.first(); }
+
   // ---- for Pollables, on the transport's thread
   [[nodiscard]] Poller& poller() noexcept { return poller_; }
   /// turn() will be called in this poll or the next.

@@ -27,6 +27,8 @@ class Poller {
   [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) noexcept;
   /// To be called before the socket is closed: a forked process may hold it open, and events would go on.
   void remove(int socket) noexcept;
+  /// Readable when wait() would not sleep: for a set of somebody else's.
+  [[nodiscard]] int descriptor() const noexcept { return set_; }
   /// Ends one wait(), now or the next. Its event has no data. Any thread.
   void wake() noexcept;
   /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); zero

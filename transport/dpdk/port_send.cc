@@ -192,7 +192,7 @@ void DpdkPort::transmit() noexcept {
   const std::size_t taken = hand_to_device(count);
   if (taken > 0) stuck_since_ = {};
   staged_count_ -= taken;
-  std::memmove(staged_.data(), staged_.data() + taken, staged_count_ * sizeof(rte_mbuf*));
+  std::copy_n(staged_.begin() + static_cast<std::ptrdiff_t>(taken), staged_count_, staged_.begin());
 }
 
 void DpdkPort::flush() {

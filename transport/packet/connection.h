@@ -106,7 +106,7 @@ class PacketConnection final : public StreamReader,
   void schedule_open();
 
   // connection_frames.cc
-  bool place_next(std::span<const std::byte, kFrameHeaderBytes> header, std::span<const std::byte> behind);
+  bool place_next(std::span<const std::byte, kFrameHeaderBytes> bytes, std::span<const std::byte> behind);
   bool keep_in_place(const FrameHeader& header, std::span<const std::byte> behind);
   bool keep(const FrameHeader& header, const std::byte* payload);
   [[nodiscard]] bool between_frames() const noexcept {

@@ -2,7 +2,7 @@
 // called.
 #include <cstdlib>
 
-#include "tributary/transport/verbs.h"
+#include "tributary/transport/verbs_beside_tcp.h"
 
 namespace tributary::transport {
 namespace {
@@ -25,6 +25,9 @@ Status verbs_address_lives(const std::string&) {
   return not_built();
 }
 Result<std::unique_ptr<VerbsTransport>> VerbsTransport::create(const VerbsSettings&) {
+  return not_built();
+}
+Result<std::unique_ptr<VerbsBesideTcp>> VerbsBesideTcp::create(const VerbsSettings&, const TcpSettings&) {
   return not_built();
 }
 VerbsTransport::VerbsTransport(std::shared_ptr<VerbsCore> core) : core_(std::move(core)) {}
@@ -50,6 +53,10 @@ std::unique_ptr<KeptMemory> VerbsTransport::keep_registered(std::span<const std:
 std::unique_ptr<KeptMemory> VerbsTransport::keep_device_memory(std::span<const std::byte>,
                                                                std::shared_ptr<DeviceMemory>) {
   return nullptr;
+}
+void VerbsTransport::drive(std::shared_ptr<Core>) {}
+Status VerbsTransport::device_at(const std::string&) const {
+  return not_built();
 }
 std::uint64_t VerbsTransport::room_bytes(std::uint32_t, std::uint32_t) const {
   return 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "verbs/device_watch.h"
 #include "verbs/verbs_connection.h"
@@ -22,6 +23,9 @@ constexpr int kCompletionsAtOnce = 32;
 constexpr int kBatchesAtOnce = 8;  // of completions in one turn
 // While completions keep coming, or poll() spins, the clock is read this rarely.
 constexpr std::uint32_t kPollsBetweenClocks = 16;
+// A transport beside this one that had something to do is looked after in so many turns more without being asked to:
+// what comes next does not have to go by the thread that watches descriptors.
+constexpr std::uint32_t kTurnsBeside = 256;
 
 class Polling {
  public:
@@ -65,12 +69,20 @@ Status VerbsCore::open() {
 }
 
 VerbsCore::~VerbsCore() {
+  if (beside_number_ != 0) event_watch_->leave(beside_number_, beside_descriptor_);
   if (control_number_ != 0) event_watch_->leave(control_number_, control_.get());
 }
 
 void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = static_cast<std::uint64_t>(told)}};
   ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
+}
+
+void VerbsCore::drive(std::shared_ptr<Core> beside) {
+  beside_ = std::move(beside);
+  beside_descriptor_ = beside_->be_driven();
+  watch(epoll_, beside_descriptor_, Told::beside);
+  beside_number_ = event_watch_->enter(beside_descriptor_, beside_waits_);
 }
 
 Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::uint32_t completions) {
@@ -110,14 +122,39 @@ bool VerbsCore::run_once() {
   const bool some = take_completions();
   const bool control = control_waits_->load(std::memory_order_acquire);
   if (control) take_control();
-  if (!timers_.empty() && (control || ++polls_without_clock_ >= kPollsBetweenClocks)) {
+  const bool beside = beside_ != nullptr && take_beside();
+  const bool timed = !timers_.empty() || (beside_ != nullptr && beside_->first_deadline() != TimePoint::max());
+  if (timed && (control || ++polls_without_clock_ >= kPollsBetweenClocks)) {
     polls_without_clock_ = 0;
     run_timers();
   }
-  if (!some && !control && idle()) return false;
+  if (!some && !control && !beside && idle()) return false;
   run_posted();
   run_due();
   return true;
+}
+
+/// What it has for its users comes in this turn, as if it were ours. The system is asked when it has said that there is
+/// something, or is about to be. True: there was.
+bool VerbsCore::take_beside() {
+  const bool told = beside_waits_->load(std::memory_order_acquire);
+  if (!told && turns_beside_left_ == 0 && !beside_->has_work()) return false;
+  if (told) {
+    beside_waits_->store(false, std::memory_order_relaxed);
+    beside_armed_ = false;
+  }
+  const std::size_t ran = beside_->poll(Duration::zero());
+  callbacks_ += ran;
+  if (ran > 0) {
+    turns_beside_left_ = kTurnsBeside;
+  } else if (turns_beside_left_ > 0) {
+    --turns_beside_left_;
+  }
+  // Who is asked in every turn need not tell; a sleep is ended by its descriptor. What is left there tells then.
+  if (turns_beside_left_ == 0 && !std::exchange(beside_armed_, true)) {
+    event_watch_->rearm(beside_number_, beside_descriptor_);
+  }
+  return told || ran > 0;
 }
 
 /// True: there were some.
@@ -190,6 +227,7 @@ void VerbsCore::run_timers() {
     timers_.erase(timers_.begin());
     if (const auto found = connections_.find(number); found != connections_.end()) found->second->time_out();
   }
+  if (beside_ != nullptr && beside_->first_deadline() <= now) callbacks_ += beside_->poll(Duration::zero());
 }
 
 void VerbsCore::run_due() {
@@ -250,6 +288,7 @@ bool VerbsCore::sleep_until(TimePoint deadline) {
   // What came before the queues were armed makes no event.
   if (run_once() || shut_) return true;
   if (!timers_.empty()) deadline = std::min(deadline, timers_.begin()->first);
+  if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
   const auto left = std::max(Duration::zero(), deadline - Clock::now());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
   const timespec limit{.tv_sec = seconds.count(),
@@ -270,6 +309,9 @@ bool VerbsCore::sleep_until(TimePoint deadline) {
         break;
       case Told::completions:
         completions = true;
+        break;
+      case Told::beside:
+        beside_waits_->store(true, std::memory_order_relaxed);
         break;
     }
   }
@@ -307,6 +349,25 @@ void VerbsCore::run_posted() {
 }
 
 // ---- who is there
+
+/// The connection manager binds an id to an address by finding its device.
+Status VerbsCore::device_at(const std::string& own_address) const {
+  std::vector<std::string> texts = settings_.rails;
+  if (!own_address.empty()) texts = {own_address};
+  if (texts.empty() && !settings_.bind_address.empty()) texts.push_back(settings_.bind_address);
+  std::string gone;
+  for (const std::string& text : texts) {
+    const auto found = addresses_of({text, 0}, true);
+    rdma_cm_id* id = nullptr;
+    if (!found || rdma_create_id(events_.get(), &id, nullptr, RDMA_PS_TCP) != 0) continue;
+    const ConnectionIdPtr owned(id);
+    NetworkAddress address = found->front();
+    if (rdma_bind_addr(id, address.get()) == 0) return {};
+    gone += (gone.empty() ? "" : " or ") + text;
+  }
+  if (texts.empty()) return {};  // the system's choice
+  return fail(Errc::unreachable, "no RDMA device is behind " + gone + " any more");
+}
 
 std::uint32_t VerbsCore::enter(VerbsConnection& connection) {
   while (connections_.contains(next_number_)) ++next_number_;

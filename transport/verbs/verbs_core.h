@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/core.h"
 #include "core/spin_estimate.h"
 #include "tributary/transport/verbs.h"
 #include "verbs/device.h"
@@ -54,6 +55,9 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   std::size_t poll(Duration wait);
   void post(std::function<void()> call);
   void shut_down();
+  /// See VerbsTransport.
+  void drive(std::shared_ptr<Core> beside);
+  [[nodiscard]] Status device_at(const std::string& own_address) const;
 
   // ---- for connections and listeners, on the transport's thread
   [[nodiscard]] const VerbsSettings& settings() const noexcept { return settings_; }
@@ -101,6 +105,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   bool run_once();
   bool take_completions();
   void take_control();
+  bool take_beside();
   void take_connection_events();
   void run_posted();
   void run_timers();
@@ -109,9 +114,10 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void wait_for_work(TimePoint deadline);
   bool sleep_until(TimePoint deadline);
   [[nodiscard]] bool idle() const noexcept {
-    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed);
+    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) &&
+           (beside_ == nullptr || !beside_->has_work());
   }
-  enum class Told : std::uint64_t { wake, control, completions };
+  enum class Told : std::uint64_t { wake, control, completions, beside };
   void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
   void run_here(std::function<void(VerbsCore&)> call);
 
@@ -123,6 +129,12 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   std::shared_ptr<verbs::EventWatch> event_watch_;
   verbs::EventWatch::Flag control_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t control_number_ = 0;  // with event_watch_
+  std::shared_ptr<Core> beside_;      // that this one drives; none: nullptr
+  int beside_descriptor_ = -1;
+  verbs::EventWatch::Flag beside_waits_ = std::make_shared<std::atomic<bool>>(false);
+  std::uint64_t beside_number_ = 0;      // with event_watch_
+  std::uint32_t turns_beside_left_ = 0;  // in which it is asked unasked
+  bool beside_armed_ = true;             // event_watch_ will set beside_waits_
   verbs::KeptRanges kept_;
   std::size_t kept_of_devices_ = 0;  // of them
   std::atomic<std::uint64_t> next_kept_{1};

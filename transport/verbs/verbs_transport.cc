@@ -86,6 +86,14 @@ std::uint64_t VerbsTransport::room_bytes(std::uint32_t payloads, std::uint32_t p
   return bytes <= core_->settings().room_bytes_max ? bytes : 0;
 }
 
+void VerbsTransport::drive(std::shared_ptr<Core> beside) {
+  core_->drive(std::move(beside));
+}
+
+Status VerbsTransport::device_at(const std::string& own_address) const {
+  return core_->device_at(own_address);
+}
+
 VerbsStatistics VerbsTransport::statistics() const {
   return core_->statistics;
 }

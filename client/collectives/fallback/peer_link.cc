@@ -7,6 +7,10 @@ using transport::NotYet;
 using transport::Placement;
 using transport::Reject;
 
+namespace {
+constexpr std::uint64_t kTakenUntoldMax = 32;  // frames of one direction; of so many the other side may keep copies
+}  // namespace
+
 std::string_view to_string(PeerClass peer_class) noexcept {
   switch (peer_class) {
     case PeerClass::collective:
@@ -25,10 +29,48 @@ void PeerLink::connect(transport::Transport& transport, const Endpoint& to, tran
   channel_ = transport.connect(to, *this, limit);
 }
 
-void PeerLink::adopt(std::unique_ptr<transport::Channel> channel) {
+void PeerLink::adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t taken_there) {
   channel_ = std::move(channel);
+  if (!second_) {
+    open_ = true;
+    return flush();
+  }
+  say_taken();  // the first that it hears
+  go_on_from(taken_there);
+}
+
+void PeerLink::leave_first_way(transport::TimePoint until, const std::string& reason) {
+  if (second_ || closed_) return;
+  second_ = true;
+  if (!channel_) return;
+  channel_->close();  // from here on nothing of it reads or writes our memory
+  first_ = std::move(channel_);
+  held_back_.reset();
+  open_ = false;
+  second_until_ = until;
+  why_second_ = reason;
+}
+
+void PeerLink::look_for_second(transport::TimePoint now) {
+  if (now < second_until_ || open_ || closed_) return;
+  fail(why_second_ + "; nor was there another connection in time");
+}
+
+void PeerLink::excuse(transport::Duration absence) noexcept {
+  if (second_until_ != transport::TimePoint::max()) second_until_ += absence;
+}
+
+/// The other side has taken so many frames of ours; our count is told.
+void PeerLink::go_on_from(std::uint64_t taken_there) {
+  const auto cookies = sent_.go_on_from(taken_there, pending_);
+  if (!cookies) {
+    channel_->close();
+    return fail("it has taken another number of frames than it can have");
+  }
   open_ = true;
+  second_until_ = transport::TimePoint::max();
   flush();
+  for (const std::uint64_t cookie : *cookies) user_.peer_sent(peer_, class_, cookie);
 }
 
 void PeerLink::post(const PostedReceive& receive) {
@@ -40,16 +82,46 @@ void PeerLink::post(const PostedReceive& receive) {
 }
 
 void PeerLink::send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) {
-  pending_.push_back({header, payload, cookie});
+  pending_.push_back({.header = header, .payload = payload, .cookie = cookie});
   flush();
 }
 
 void PeerLink::flush() {
   while (open_ && !closed_ && !pending_.empty()) {
-    const Pending& next = pending_.front();
+    PeerFrame& next = pending_.front();
+    if (next.told) {
+      channel_->send_copy(next.header, next.payload);
+      pending_.pop_front();
+      continue;
+    }
+    if (may_go_on()) next.header.epoch = static_cast<std::uint32_t>(taken_);
     if (!channel_->send(next.header, next.payload, next.cookie)) return;  // again after on_sent
+    if (may_go_on()) {
+      taken_told_ = taken_;
+      sent_.handed_over(std::move(next));
+    }
     pending_.pop_front();
   }
+}
+
+void PeerLink::say_taken() {
+  FrameHeader header;
+  header.type = FrameType::taken;
+  header.count = taken_told_ = taken_;
+  channel_->send_copy(header, {});
+}
+
+/// Frames in the other direction say it along; where there are none, it is said now and then.
+void PeerLink::count_taken() {
+  if (!may_go_on()) return;
+  ++taken_;
+  if (taken_ - taken_told_ >= kTakenUntoldMax) say_taken();
+}
+
+/// What a frame says of ours that the other side has taken. False: it cannot have.
+bool PeerLink::hears_taken(const FrameHeader& header) {
+  if (!may_go_on()) return true;
+  return header.type == FrameType::taken ? sent_.taken(header.count) : sent_.taken_low_bits(header.epoch);
 }
 
 void PeerLink::close() {
@@ -66,6 +138,8 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
     text_.resize(header.payload_bytes);
     return Accept{text_};
   }
+  if (!hears_taken(header)) return Reject{{Errc::corrupt, "a count of frames that were not sent"}};
+  if (header.type == FrameType::taken && watch_ != nullptr) return Accept{};
   if (posted_.empty() || mismatched_) {
     held_back_ = header;
     return NotYet{};
@@ -94,26 +168,39 @@ void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, 
     hello.type = FrameType::peer_hello;
     const std::string answer = introduce_(text);
     channel.send_copy(hello, std::as_bytes(std::span(answer)));
+    if (second_) return;  // until it has said what it has taken
     open_ = true;
     return flush();
   }
-  if (header.type == FrameType::abort) {
-    closed_ = true;
-    return user_.peer_failed(peer_, class_, std::string(text));
+  if (header.type == FrameType::abort) return broken(std::string(text));
+  if (header.type == FrameType::taken) {
+    if (second_ && !open_) go_on_from(header.count);
+    return;
   }
   const PostedReceive receive = posted_.front();
   posted_.pop_front();
+  count_taken();
   user_.peer_received(peer_, class_, receive, payload);
 }
 
 void PeerLink::on_sent(transport::Channel&, std::uint64_t cookie) {
+  const std::uint64_t whose = may_go_on() ? sent_.sent() : cookie;
   flush();
-  user_.peer_sent(peer_, class_, cookie);
+  user_.peer_sent(peer_, class_, whose);
 }
 
 void PeerLink::on_closed(transport::Channel&, const Error& error) {
+  broken(error.message);
+}
+
+void PeerLink::broken(const std::string& reason) {
+  if (may_go_on()) return watch_->first_way_broken(peer_, reason);
+  fail(second_ && !why_second_.empty() ? why_second_ + "; then " + reason : reason);
+}
+
+void PeerLink::fail(const std::string& reason) {
   closed_ = true;
-  user_.peer_failed(peer_, class_, error.message);
+  user_.peer_failed(peer_, class_, reason);
 }
 
 }  // namespace tributary::client

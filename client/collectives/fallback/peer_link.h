@@ -1,7 +1,12 @@
 #pragma once
-// One ordered channel to one other rank. What is received is posted beforehand, in the order in which the other side
-// sends; a frame that comes earlier than its receive waits in the network, so a fast rank is held back by flow control,
-// not by memory.
+// One ordered way for frames to one other rank. What is received is posted beforehand, in the order in which the other
+// side sends; a frame that comes earlier than its receive waits in the network, so a fast rank is held back by flow
+// control, not by memory.
+//
+// Where the transport has a second way (tributary/transport/second_way.h), the channel may break and another one take
+// over, once. Every posted receive takes exactly one frame, so each side counts those that it has taken; when the
+// second channel is made both say their counts, and each sends again what the other has not. A receive that was half
+// filled is filled anew.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -9,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "client/collectives/fallback/sent_frames.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -42,30 +48,53 @@ class PeerLinkUser {
   virtual void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                              std::span<std::byte> payload) = 0;
   virtual void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) = 0;
-  /// The channel is broken or could not be made.
+  /// The channel is broken or could not be made, and there is no other way.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
   /// What arrived is not what was posted: the two ranks called different things.
   virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                              const FrameHeader& arrived) = 0;
+  /// Nothing is lost, but all that goes to and from that rank goes the second way from now on.
+  virtual void peer_goes_second_way(std::uint32_t /*peer*/, const std::string& /*reason*/) {}
+};
+
+/// Whoever makes the second channels.
+class FirstWayWatch {
+ public:
+  virtual ~FirstWayWatch() = default;
+  /// A channel of the first way is broken or could not be made.
+  virtual void first_way_broken(std::uint32_t peer, const std::string& reason) = 0;
 };
 
 class PeerLink final : public transport::ChannelHandler {
  public:
-  PeerLink(PeerLinkUser& user, std::uint32_t peer, PeerClass peer_class)
-      : user_(user), peer_(peer), class_(peer_class) {}
+  /// `watch`: of transports with a second way; of others nullptr, and nothing is counted or kept. `early_bytes_max`:
+  /// what HasSecondWay says.
+  PeerLink(PeerLinkUser& user, std::uint32_t peer, PeerClass peer_class, FirstWayWatch* watch = nullptr,
+           std::uint32_t early_bytes_max = 0)
+      : user_(user), peer_(peer), class_(peer_class), watch_(watch), sent_(early_bytes_max) {}
 
   /// The connecting side; `introduce` answers the other side's challenge (its payload) with the payload of a
   /// peer_hello.
   void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit,
                std::function<std::string(std::string_view)> introduce);
-  /// The accepting side, once the other has proved who it is.
-  void adopt(std::unique_ptr<transport::Channel> channel);
+  /// The accepting side, once the other has proved who it is, and said how many frames it has taken.
+  void adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t taken_there = 0);
+  /// Closes the first channel, if there is one. What comes next, connect() or adopt(), goes on with the second, and
+  /// waits until `until` for it if there was a first.
+  void leave_first_way(transport::TimePoint until, const std::string& reason);
+  /// Fails if the second channel is late.
+  void look_for_second(transport::TimePoint now);
+  /// This process was away for so long.
+  void excuse(transport::Duration absence) noexcept;
 
   void post(const PostedReceive& receive);
   /// `payload` is borrowed until peer_sent(cookie).
   void send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void close();
   [[nodiscard]] bool connected() const noexcept { return open_; }
+  [[nodiscard]] bool on_second_way() const noexcept { return second_; }
+  /// Frames that have come, as far as they count for the second way.
+  [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
   [[nodiscard]] bool shares_memory() const noexcept { return channel_ != nullptr && channel_->shares_memory(); }
   /// The frame that waits in the network until its receive is posted.
   [[nodiscard]] const std::optional<FrameHeader>& held_back() const noexcept { return held_back_; }
@@ -77,25 +106,36 @@ class PeerLink final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
-  struct Pending {
-    FrameHeader header;
-    std::span<const std::byte> payload;
-    std::uint64_t cookie;
-  };
+  /// This channel's frames are counted and kept: it may break.
+  [[nodiscard]] bool may_go_on() const noexcept { return watch_ != nullptr && !second_; }
+  [[nodiscard]] bool hears_taken(const FrameHeader& header);
+  void go_on_from(std::uint64_t taken_there);
+  void count_taken();
+  void say_taken();
+  void broken(const std::string& reason);
+  void fail(const std::string& reason);
   void flush();
 
   PeerLinkUser& user_;
   const std::uint32_t peer_;
   const PeerClass class_;
+  FirstWayWatch* const watch_;
   std::function<std::string(std::string_view)> introduce_;
   std::vector<std::byte> text_;
   std::vector<std::byte> staging_;
   std::deque<PostedReceive> posted_;
-  std::deque<Pending> pending_;
-  bool open_ = false;                     // past the challenge
+  std::deque<PeerFrame> pending_;
+  SentFrames sent_;                       // on the first way
+  std::uint64_t taken_ = 0;               // of the other side's frames, on the first way
+  std::uint64_t taken_told_ = 0;          // of those
+  bool open_ = false;                     // past the challenge, and where the other side goes on is known
   std::optional<FrameHeader> held_back_;  // told the channel NotYet
   bool mismatched_ = false;
   bool closed_ = false;
+  bool second_ = false;  // channel_ is, or will be, of the second way
+  transport::TimePoint second_until_ = transport::TimePoint::max();
+  std::string why_second_;
+  std::unique_ptr<transport::Channel> first_;  // left, closed; it may be in a callback
   std::unique_ptr<transport::Channel> channel_;
 };
 

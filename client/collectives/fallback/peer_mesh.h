@@ -1,6 +1,10 @@
 #pragma once
 // The channels between this rank and the others, made when first needed. Of two ranks the higher one connects: whoever
 // needs the channel, the other side's part in the same operation makes it need it too.
+//
+// Over a transport with a second way, all channels between two ranks are of the first until one of them breaks or
+// cannot be made, and all of the second from then on. The higher rank makes those, too; the lower one tells it, by way
+// of rank 0, if it is the one that noticed.
 #include <array>
 #include <functional>
 #include <memory>
@@ -11,18 +15,39 @@
 
 namespace tributary::client {
 
-class PeerMesh {
- public:
-  PeerMesh(transport::Transport& transport, std::uint32_t rank, std::vector<Endpoint> ranks, const Secret& secret,
-           transport::Duration connect_limit);
+/// How the ranks are reached. Without a second way: `second` is nullptr, `second_at` empty.
+struct PeerWays {
+  transport::Transport& first;
+  std::vector<Endpoint> first_at;  // by rank
+  transport::Transport* second = nullptr;
+  std::vector<Endpoint> second_at{};
+  std::uint32_t early_bytes_max = 0;  // of HasSecondWay
+};
 
-  /// Who gets a class's callbacks; all three before the first link().
+/// What a peer_hello says besides who it is.
+struct PeerHello {
+  bool second = false;      // it has come the second way
+  std::uint64_t taken = 0;  // then: so many frames were taken on the first
+};
+
+class PeerMesh final : private FirstWayWatch {
+ public:
+  PeerMesh(PeerWays ways, std::uint32_t rank, const Secret& secret, transport::Duration connect_limit);
+
+  /// Who gets a class's callbacks; all three before the first link(). What concerns a rank as a whole goes to that of
+  /// collectives.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
-  /// A connection to us has proved to be `peer`'s. The returned handler gets its callbacks from now on; nullptr: there
-  /// is one already.
-  [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer,
+  /// A connection to us has proved to be `peer`'s. The returned handler gets its callbacks from now on; nullptr: it is
+  /// not wanted, or there is one already.
+  [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
                                                   std::unique_ptr<transport::Channel>& channel);
+  /// From now on the second way with `peer`; nothing is lost. False: so it was already, or there is none.
+  bool leave_first_way(std::uint32_t peer, const std::string& reason);
+  /// A few times a second at least.
+  void tick(transport::TimePoint now);
+  /// This process was away for so long.
+  void excuse(transport::Duration absence);
   void close();
   /// Channels that are open, and how many of them go through shared memory.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const noexcept;
@@ -33,14 +58,18 @@ class PeerMesh {
   [[nodiscard]] std::unique_ptr<PeerLink>& slot(PeerClass peer_class, std::uint32_t peer) {
     return links_[static_cast<std::size_t>(peer_class)][peer];
   }
+  void connect(PeerClass peer_class, std::uint32_t peer);
+  [[nodiscard]] std::string introduction(PeerClass peer_class, std::uint32_t peer, std::string_view nonce);
+  void first_way_broken(std::uint32_t peer, const std::string& reason) override;
 
-  transport::Transport& transport_;
+  const PeerWays ways_;
   const std::uint32_t rank_;
-  const std::vector<Endpoint> ranks_;
   const Secret secret_;
   const transport::Duration connect_limit_;
   std::array<PeerLinkUser*, kPeerClasses> users_{};
   std::array<std::vector<std::unique_ptr<PeerLink>>, kPeerClasses> links_;
+  std::vector<bool> second_;         // by rank: the first way with it is left
+  std::vector<std::uint32_t> left_;  // ranks with which it was left
   bool closed_ = false;
 };
 

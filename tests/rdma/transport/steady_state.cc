@@ -1,4 +1,5 @@
-// Two transports that answer each other: small payloads and large ones, busy polling. What the system is asked for
+// Two transports that answer each other: small payloads and large ones, busy polling; beside them TCP, with an idle
+// connection. What the system is asked for
 // between the two calls of getppid() is counted by whoever traces this (steady_state_test.py). Prints what the
 // transports count.
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <cstdlib>
 
 #include "peer.h"
+#include "tributary/transport/verbs_beside_tcp.h"
 #include "verbs_world.h"
 
 namespace tributary::transport::test {
@@ -18,7 +20,7 @@ constexpr std::size_t kSmallBytes = 64, kLargeBytes = 64U << 10;
 /// the other one takes questions where they were written.
 class Answerer final : public ChannelHandler {
  public:
-  explicit Answerer(VerbsTransport& transport)
+  explicit Answerer(Transport& transport)
       : out_(kLargeBytes),
         in_(kLargeBytes),
         kept_out_(transport.keep_registered(out_)),
@@ -68,9 +70,26 @@ class OneAcceptor final : public Acceptor {
   Answerer& to_;
 };
 
+/// One end of a connection on the second way.
+class Idle final : public ChannelHandler, public Acceptor {
+ public:
+  ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
+    channel = std::move(accepted);
+    return this;
+  }
+  Placement on_header(Channel&, const FrameHeader&) override { return Accept{}; }
+  void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override { heard = true; }
+  void on_closed(Channel&, const Error& error) override {
+    std::fprintf(stderr, "%s\n", error.message.c_str());
+    std::exit(1);
+  }
+  bool heard = false;
+  std::unique_ptr<Channel> channel;
+};
+
 int run(std::size_t operations) {
   const auto make = [](const std::string& host) {
-    return VerbsTransport::create({.busy_poll = std::chrono::seconds(10), .bind_address = host}).value();
+    return VerbsBesideTcp::create({.busy_poll = std::chrono::seconds(10), .bind_address = host}, {}).value();
   };
   auto server = make(rdma_hosts().front());
   auto client = make(rdma_hosts().back());
@@ -79,6 +98,14 @@ int run(std::size_t operations) {
   OneAcceptor acceptor(answerer);
   const auto listener = server->listen({rdma_hosts().front(), 0}, acceptor).value();
   asker.channel = client->connect(listener->local(), asker, std::chrono::seconds(60));
+  Idle star, point;
+  const auto star_listener = server->second_way().listen({"127.0.0.1", 0}, star).value();
+  point.channel = client->second_way().connect(star_listener->local(), point, std::chrono::seconds(60));
+  point.channel->send_copy(header_of(0), {});
+  while (!star.heard) {
+    client->poll({});
+    server->poll({});
+  }
   std::uint64_t sequence = 0;
   const auto run_some = [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i, sequence += 2) {

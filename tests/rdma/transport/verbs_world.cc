@@ -1,6 +1,46 @@
 #include "verbs_world.h"
 
+#include "tributary/transport/verbs_beside_tcp.h"
+
 namespace tributary::transport::test {
+namespace {
+
+/// TCP, polled by verbs.
+class SecondWay final : public Transport {
+ public:
+  explicit SecondWay(const std::string& host, const VerbsSettings& verbs)
+      : both_(VerbsBesideTcp::create(with(verbs, host), {.frames_queued_max = kFramesQueuedMax}).value()) {}
+  Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override {
+    return both_->second_way().listen(at, acceptor);
+  }
+  std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override {
+    return both_->second_way().connect(to, handler, limit);
+  }
+  std::size_t poll(Duration wait) override { return both_->poll(wait); }
+  TimePoint now() const override { return both_->now(); }
+  void post(std::function<void()> call) override { both_->post(std::move(call)); }
+
+ private:
+  static VerbsSettings with(VerbsSettings settings, const std::string& host) {
+    settings.bind_address = host;
+    return settings;
+  }
+  std::unique_ptr<VerbsBesideTcp> both_;
+};
+
+class SecondWayWorld final : public VerbsWorld {
+ public:
+  explicit SecondWayWorld(const VerbsSettings& settings)
+      : VerbsWorld(settings), server_(rdma_hosts().at(0), settings), client_(rdma_hosts().back(), settings) {}
+  Transport& server() override { return server_; }
+  Transport& client() override { return client_; }
+
+ private:
+  SecondWay server_;
+  SecondWay client_;
+};
+
+}  // namespace
 
 std::vector<NamedWorld> worlds() {
   const auto world = [](const VerbsSettings& settings) {
@@ -17,7 +57,12 @@ std::vector<NamedWorld> worlds() {
       .frames_queued_max = kFramesQueuedMax, .receive_depth = 4, .queue_pairs = 3, .eager_bytes = 1024};
   const VerbsSettings post_send{
       .frames_queued_max = kFramesQueuedMax, .queue_pairs = 2, .extended_posting = false, .eager_bytes = 1024};
-  return {{"ibv_post_send", world(post_send)},
+  const auto second_way = [](const VerbsSettings& settings) {
+    return [settings] { return std::make_unique<SecondWayWorld>(settings); };
+  };
+  return {{"second_way", second_way(plain)},
+          {"second_way_no_spinning", second_way(sleeps)},
+          {"ibv_post_send", world(post_send)},
           {"four_queue_pairs", world(four_pairs)},
           {"few_receives_three_queue_pairs", world(few_receives_three_pairs)},
           {"plain", world(plain)},

@@ -20,8 +20,8 @@ class VerbsWorld : public World {
  public:
   explicit VerbsWorld(const VerbsSettings& settings)
       : host_(rdma_hosts().at(0)), server_(make(settings, host_)), client_(make(settings, rdma_hosts().back())) {}
-  VerbsTransport& server() override { return *server_; }
-  VerbsTransport& client() override { return *client_; }
+  Transport& server() override { return *server_; }
+  Transport& client() override { return *client_; }
   Endpoint server_address(std::uint16_t port) override { return {host_, port}; }
   Endpoint nowhere() override {
     class Nobody : public Acceptor {

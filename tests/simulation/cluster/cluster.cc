@@ -111,6 +111,7 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
 
 Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks,
                                          std::uint32_t lanes, const std::vector<std::string>&) {
+  ++plans;
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
     // Like the real one it learns of a death late: now and then it plans with a dead aggregator.
@@ -218,7 +219,12 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
       random_(cluster.settings().seed * 1000 + group * 100 + rank),
       service_(std::make_unique<Service>(cluster, nranks)) {
   auto& network = cluster.network();
-  auto& transport = network.transport(host_);
+  if (cluster.settings().devices) {
+    const auto& net = cluster.settings().network;
+    ways_ = std::make_unique<TwoWays>(
+        network, host_, net.early_sent_percent > 0 ? static_cast<std::uint32_t>(net.early_sent_bytes_max) : 0);
+  }
+  auto& transport = ways_ ? static_cast<transport::Transport&>(*ways_) : network.transport(host_);
   client::CommunicatorSettings settings;
   settings.rank = rank;
   settings.nranks = nranks;
@@ -228,18 +234,21 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   settings.host_id = host_;
   settings.lanes = lanes;
   settings.manager_configured = true;
+  settings.path = cluster.settings().path;
   settings.timeout = cluster.settings().timeout;
   if (cluster.settings().tuning && rank == 0) {  // the others are to hear of it from rank 0
     settings.tuning = client::TuningMode::table;
     settings.tuning_table = *cluster.settings().tuning;
   }
   communicator_ = std::make_unique<client::Communicator>(transport, rank == 0 ? service_.get() : nullptr, settings);
-  if (rank == 0) listener_ = std::move(*transport.listen({host_, kRankPort}, *communicator_));
+  if (rank == 0) listener_ = std::move(*network.transport(host_).listen({host_, kRankPort}, *communicator_));
   buffers_.resize(calls_->size());
-  network.on_due(host_, [this, &transport] {
+  const auto turn = [this, &transport] {
     transport.poll(Duration::zero());
     pump();
-  });
+  };
+  network.on_due(host_, turn);
+  if (ways_) network.on_due(device_of(host_), turn);
   network.wake_at(host_, network.now() + 1us);
   communicator_->start([this](const Status& status) {
     if (!status) {
@@ -257,8 +266,19 @@ SimRank::~SimRank() {
 void SimRank::kill() {
   if (!communicator_) return;
   cluster_.network().kill(host_);
+  if (ways_) cluster_.network().kill(device_of(host_));
   listener_.reset();
   communicator_.reset();
+}
+
+void SimRank::lose_device(bool silent) {
+  if (!communicator_ || !has_device()) return;
+  std::vector<std::string> others;
+  for (const auto& ranks : cluster_.groups()) {
+    for (const auto& rank : ranks) others.push_back(device_of(rank->host()));
+  }
+  for (const auto& aggregator : cluster_.aggregators()) others.push_back(aggregator->name());
+  ways_->lose_device(others, silent);
 }
 
 void SimRank::pump() {

@@ -15,6 +15,7 @@
 #include "distant_memory.h"
 #include "slow_memory.h"
 #include "tributary/transport/sim_network.h"
+#include "two_ways.h"
 #include "workload.h"
 
 namespace tributary::simulation {
@@ -27,6 +28,8 @@ struct ClusterSettings {
   transport::Duration timeout = std::chrono::seconds(20);
   transport::SimSettings network;
   std::optional<tuning::Table> tuning;  // of every rank 0; none: a tree whenever there is one
+  bool devices = false;                 // ranks have one each, and a second way
+  client::PathMode path = client::PathMode::automatic;
 };
 
 class Cluster;
@@ -41,6 +44,7 @@ class SimManager {
   bool reachable = true;
   std::optional<std::uint32_t> levels;  // else drawn
   std::uint64_t next_group = 1;
+  std::uint64_t plans = 0;  // that were asked for
   std::map<std::uint64_t, std::uint32_t> epochs;
 
  private:
@@ -78,6 +82,9 @@ class SimRank {
           client::UniqueId id, std::shared_ptr<const std::vector<Call>> calls);
   ~SimRank();
   void kill();
+  /// Of settings with devices: its connections to aggregators and ranks break, those to rank 0 do not.
+  void lose_device(bool silent);
+  [[nodiscard]] bool has_device() const { return ways_ != nullptr && !ways_->lost(); }
   [[nodiscard]] bool done() const { return finalized_ || failed_.has_value() || !communicator_; }
   [[nodiscard]] bool alive() const { return communicator_ != nullptr; }
   [[nodiscard]] const std::optional<Error>& failure() const { return failed_; }
@@ -111,6 +118,7 @@ class SimRank {
   std::shared_ptr<const std::vector<Call>> calls_;
   std::mt19937_64 random_;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<TwoWays> ways_;
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<client::Communicator> communicator_;
   std::vector<std::unique_ptr<Buffers>> buffers_;

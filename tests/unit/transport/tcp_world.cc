@@ -1,5 +1,7 @@
 #include "tcp_world.h"
 
+#include "driven_world.h"
+
 namespace tributary::transport::test {
 
 std::vector<NamedWorld> worlds() {
@@ -13,7 +15,8 @@ std::vector<NamedWorld> worlds() {
   return {{"ipv4", world("127.0.0.1", plain)},
           {"ipv6", world("::1", plain)},
           {"small_socket_buffers", world("127.0.0.1", small_buffers)},
-          {"small_turns", world("127.0.0.1", small_turns)}};
+          {"small_turns", world("127.0.0.1", small_turns)},
+          {"driven_from_outside", [plain] { return std::make_unique<DrivenWorld>(plain); }}};
 }
 
 }  // namespace tributary::transport::test

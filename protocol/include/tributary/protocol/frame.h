@@ -60,11 +60,13 @@ enum class FrameType : std::uint8_t {
   abort = 31,           // both ways: the communicator is over; payload is the reason, UTF-8
   goodbye = 32,         // both ways: orderly end
   finalize = 33,        // up: all my operations ended; down: everyone's did
+  second_way = 34,      // up, then down: between two ranks, or one and all, connections go the other way from now on
   // rank <-> rank: the fallback and point-to-point channels
   peer_hello = 48,  // first frame of the connecting side; payload proves the group's secret
   peer_data = 49,   // a piece of a fallback collective
   repair = 50,      // a result, or an input, that recovery moves between ranks
   message = 51,     // a piece of a send/recv pair
+  taken = 52,       // how many frames of this connection have been taken; answers a peer_hello that goes on
 };
 
 namespace frame_flags {
@@ -93,7 +95,7 @@ struct FrameHeader {
   FrameType type = FrameType::join;
   std::uint16_t flags = 0;
   std::uint32_t payload_bytes = 0;
-  std::uint32_t epoch = 0;
+  std::uint32_t epoch = 0;  // between ranks: frames taken of the other direction, where connections can go on
   std::uint64_t group = 0;
   std::uint64_t sequence = 0;   // lanes: the segment's sequence. fallback: the schedule's round
   std::uint64_t operation = 0;  // the collective call's number in its communicator

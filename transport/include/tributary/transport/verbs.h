@@ -34,6 +34,7 @@
 
 namespace tributary::transport {
 
+class Core;
 class VerbsCore;
 
 struct VerbsSettings {
@@ -160,6 +161,14 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   [[nodiscard]] std::uint64_t room_bytes(std::uint32_t payloads, std::uint32_t payload_bytes) const override;
 
   [[nodiscard]] VerbsStatistics statistics() const;
+
+  /// A transport on sockets beside this one: from now on this one's poll() polls it, too, on the same thread, and does
+  /// not wait while there is something for it. As long as that one is quiet, it costs no call to the system. Once,
+  /// before the first poll().
+  void drive(std::shared_ptr<Core> beside);
+  /// Whether there is still a device behind this address, or, if it is empty, behind one of those that connections
+  /// leave by. If not, says so. Asks the system.
+  [[nodiscard]] Status device_at(const std::string& own_address) const;
 
   /// For a listener of another transport: runs `take` on this one's thread.
   void take_routed(std::function<void(const std::shared_ptr<VerbsCore>&)> take);
