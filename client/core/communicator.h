@@ -264,15 +264,6 @@ class Communicator final : public transport::Acceptor,
   void run_fallback(Operation& operation, std::vector<Piece> pieces);
   void finish(Operation& operation, const Status& status);
   void forget_finished();
-  [[nodiscard]] transport::Duration suspect_after() const;
-  void check_stall();
-  /// Since then this process has been there, and has waited, for so long.
-  [[nodiscard]] bool waited(transport::TimePoint since, transport::Duration time) const noexcept;
-  void excuse(transport::Duration absence);
-  void check_unwanted_frames();
-  void report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer, const Signature& theirs);
-  void on_inquiry(const ControlMessage& message);
-  [[nodiscard]] std::string waits_for(const Operation& operation) const;
   [[nodiscard]] Operation* operation(std::uint64_t number);
   void fail_all(Error error);
   void begin_failing(Error error);
@@ -285,6 +276,17 @@ class Communicator final : public transport::Acceptor,
                      std::span<std::byte> payload) override;
   void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;
   void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) override;
+
+  // who waits too long, and who called something else (communicator_stalls.cc)
+  [[nodiscard]] transport::Duration suspect_after() const;
+  void check_stall();
+  /// Since then this process has been there, and has waited, for so long.
+  [[nodiscard]] bool waited(transport::TimePoint since, transport::Duration time) const noexcept;
+  void excuse(transport::Duration absence);
+  void check_unwanted_frames();
+  void report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer, const Signature& theirs);
+  void on_inquiry(const ControlMessage& message);
+  [[nodiscard]] std::string waits_for(const Operation& operation) const;
   void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                      const FrameHeader& arrived) override;
 

@@ -1,0 +1,152 @@
+// Who waits for whom for too long, and who called something else than the others.
+#include <algorithm>
+
+#include "client/core/communicator.h"
+#include "client/core/host_level.h"
+
+namespace tributary::client {
+
+using transport::TimePoint;
+
+void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                                 const FrameHeader& arrived) {
+  if (peer_class == PeerClass::message) {
+    const auto text = [](const Signature& s) {
+      return std::to_string(s.count) + " " + std::string(to_string(s.dtype));
+    };
+    tell_rank_0({.type = FrameType::abort,
+                 .value = static_cast<std::uint64_t>(Errc::mismatch),
+                 .body = "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " +
+                         std::to_string(settings_.rank) + ", which called recv for " + text(expected.signature)});
+  } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
+    report_mismatch(expected.operation, expected.signature, peer, arrived.signature());
+  } else if (arrived.operation < expected.operation) {
+    check_unwanted_frames();
+  } else {
+    // The peer is past this operation without what we wait for: the inquiry will show what it called instead.
+    tell_rank_0(
+        {.type = FrameType::stalled,
+         .operation = expected.operation,
+         .body = "rank " + std::to_string(peer) + " went on to operation " + std::to_string(arrived.operation)});
+  }
+}
+
+void Communicator::report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer,
+                                   const Signature& theirs) {
+  const MismatchReport report{number, settings_.rank, peer, mine, theirs};
+  tell_rank_0({.type = FrameType::abort,
+               .operation = number,
+               .value = static_cast<std::uint64_t>(Errc::mismatch),
+               .body = to_string(report)});
+}
+
+// A frame of an operation that has ended here was not wanted for it: with two roots, for example, both send, and are
+// done when their data is on its way. Nobody waits for such a frame, so it has to be looked for.
+void Communicator::check_unwanted_frames() {
+  if (!mesh_) return;
+  mesh_->visit_held_back(PeerClass::collective, [this](std::uint32_t peer, const FrameHeader& header) {
+    const std::uint64_t number = header.operation;
+    if (number >= next_to_start_ || next_number_ - number > recent_.size()) return;
+    const Operation* o = operation(number);
+    if (o != nullptr && o->state != Operation::State::done) return;
+    report_mismatch(number, recent_[number % recent_.size()], peer, header.signature());
+  });
+}
+
+std::string Communicator::waits_for(const Operation& o) const {
+  const std::string name = to_string(o);
+  if (o.state == Operation::State::in_network) {
+    std::uint64_t segment = o.segments;
+    std::size_t lane_of = 0;
+    for (std::size_t lane = 0; trees_ && lane < trees_->lanes.size(); ++lane) {
+      const std::uint64_t first = trees_->lanes[lane]->first_unfinished(o, trees_->lanes[lane]->prefix());
+      if (first < segment) {
+        segment = first;
+        lane_of = lane;
+      }
+    }
+    return name + ", segment " + std::to_string(segment) + " (lane " + std::to_string(lane_of) + ")";
+  }
+  if (o.state == Operation::State::queued) return name + ", segment 0 (not begun)";
+  if (o.state == Operation::State::by_hosts) return name + ", " + host_level_->waits_for();
+  std::string text = name + ", segment " + std::to_string(runner_->round()) + " of the fallback";
+  const auto ranks = runner_->waits_for();
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
+    text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+void Communicator::on_inquiry(const ControlMessage& message) {
+  Progress p;
+  p.called = message.operation < next_number_;
+  const Operation* o = operation(message.operation);
+  p.ended = p.called && o == nullptr;
+  p.signature_known = p.called && next_number_ - message.operation <= recent_.size();
+  if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
+  if (o != nullptr) {
+    p.waits_for_tree =
+        o->state == Operation::State::in_network && waited(std::max(o->called_at, progress_at_), suspect_after() / 2);
+    p.steps = o->state == Operation::State::in_network ? o->segments_done
+              : o->state == Operation::State::by_hosts ? host_level_->steps()
+                                                       : runner_->round();
+  }
+  if (!operations_.empty()) {  // those that have ended leave from the front
+    p.oldest = first_number_;
+    p.waits_for = waits_for(*operations_.front());
+  }
+  tell_rank_0({.type = FrameType::progress, .operation = message.operation, .body = encode(p)});
+}
+
+transport::Duration Communicator::suspect_after() const {
+  if (settings_.suspect_after > transport::Duration::zero()) return settings_.suspect_after;
+  return std::min<transport::Duration>(settings_.timeout / 10, std::chrono::seconds(5));
+}
+
+bool Communicator::waited(TimePoint since, transport::Duration time) const noexcept {
+  return since <= absences_.ago(time, now_);
+}
+
+// What was due while this process was away could not come.
+void Communicator::excuse(transport::Duration absence) {
+  for (TimePoint* limit : {&ready_deadline_, &fail_at_, &report_lost_at_}) {
+    if (*limit != TimePoint::max()) *limit += absence;
+  }
+  if (coordinator_) coordinator_->excuse(absence);
+  if (mesh_) mesh_->excuse(absence);
+}
+
+// Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank
+// 0 is the one that hangs, at 1.
+void Communicator::check_stall() {
+  const auto first = std::find_if(operations_.begin(), operations_.end(),
+                                  [](const auto& o) { return o->state != Operation::State::done; });
+  if (first != operations_.end()) {
+    Operation& o = **first;
+    const TimePoint since = std::max(o.called_at, progress_at_);
+    if (waited(since, settings_.timeout)) {
+      return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] +
+                                                 ": no answer within the time-out; missing in " + waits_for(o)});
+    }
+    if (o.state == Operation::State::in_network && waited(std::max(since, o.suspected_at), suspect_after())) {
+      o.suspected_at = now_;
+      tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kSuspicion, .body = waits_for(o)});
+    }
+    if (!o.stall_reported && waited(since, settings_.timeout * 7 / 10)) {
+      o.stall_reported = true;
+      tell_rank_0({.type = FrameType::stalled, .operation = o.number, .body = waits_for(o)});
+    }
+  }
+  // Rank 0 names those that do not come, a little earlier.
+  if (finalize_sent_ && !finalized_ && waited(finalize_sent_at_, settings_.timeout)) {
+    return begin_failing(
+        {Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer to finalize within the time-out"});
+  }
+  if (const std::string message = messages_.overdue(std::max(absences_.ago(settings_.timeout, now_), TimePoint{}));
+      !message.empty() && waited(progress_at_, settings_.timeout)) {
+    tell_rank_0({.type = FrameType::abort,
+                 .value = static_cast<std::uint64_t>(Errc::timed_out),
+                 .body = "rank " + std::to_string(settings_.rank) + ": no partner within the time-out for " + message});
+  }
+}
+
+}  // namespace tributary::client
