@@ -31,8 +31,7 @@ class LinkKeys {
 
   /// `least`: what connections that come in have at the least, and those of no group that go out.
   /// `proves`: connections that are not sealed are proved.
-  explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false)
-      : least_(least), proves_(proves) {}
+  explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false) : least_(least), proves_(proves) {}
   [[nodiscard]] PacketSecurity least() const noexcept { return least_; }
   /// Places need secrets.
   [[nodiscard]] bool wanted() const noexcept { return proves_ || least_ != PacketSecurity::off; }
