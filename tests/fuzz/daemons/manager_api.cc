@@ -41,8 +41,8 @@ struct Service {
   MemoryStore store;
   ManualClock clock;
   SigningKey key = *SigningKey::from_seed(std::array<std::byte, kPrivateKeyBytes>{});
-  std::unique_ptr<Cluster> cluster = *Cluster::open({}, store, *SigningKey::from_seed(key.seed()), clock,
-                                                    *parse_topology(leaf_spine_yaml(2, 2, 1), "fuzz"));
+  std::unique_ptr<Cluster> cluster =
+      *Cluster::open({}, store, key, clock, *parse_topology(leaf_spine_yaml(2, 2, 1), "fuzz"));
   Api api{*cluster, {.aggregator_token = "a", .job_token = "j"}};
 
   void call(const std::string& method, const std::string& path, const std::string& token, const std::string& body) {
