@@ -34,8 +34,7 @@ std::vector<std::byte> info_of(std::string_view purpose, const LinkName& name, s
   std::vector<std::byte> info(purpose.size() + 1 + 18 + aggregator.size());
   std::byte* at = info.data();
   const auto put = [&at](const void* from, std::size_t bytes) {
-    std::memcpy(at, from, bytes);
-    at += bytes;
+    at = std::copy_n(static_cast<const std::byte*>(from), bytes, at);
   };
   put(purpose.data(), purpose.size());
   *at++ = std::byte{0};
