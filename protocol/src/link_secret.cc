@@ -6,7 +6,6 @@
 #include <openssl/rand.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -82,7 +81,7 @@ Digest hkdf_extract(std::span<const std::byte> salt, std::span<const std::byte> 
 Digest hkdf_expand(std::span<const std::byte> key, std::span<const std::byte> info) noexcept {
   std::array<std::byte, 256> message;
   const std::size_t bytes = std::min(info.size(), message.size() - 1);
-  std::memcpy(message.data(), info.data(), bytes);
+  std::copy_n(info.begin(), bytes, message.begin());
   message[bytes] = std::byte{1};
   return hmac_sha256(key, std::span(message).first(bytes + 1));
 }
