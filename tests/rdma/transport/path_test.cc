@@ -4,8 +4,7 @@
 
 #include <vector>
 
-#include "peer.h"
-#include "verbs_world.h"
+#include "verbs_pair.h"
 
 namespace {
 
@@ -32,33 +31,14 @@ int __wrap_ibv_modify_qp(ibv_qp* pair, ibv_qp_attr* attributes, int mask) {
 namespace tributary::transport::test {
 namespace {
 
-class Path : public testing::Test {
+class Path : public VerbsPair {
  protected:
   void SetUp() override {
-    if (rdma_hosts().empty()) GTEST_SKIP() << "RDMA_HOSTS names no address: tests/rdma/rdma-vm sets it";
+    VerbsPair::SetUp();
     steps().clear();
   }
-  /// Until the connection is open, or has failed.
-  void connect(const RdmaPath& servers, const RdmaPath& clients, std::uint32_t queue_pairs = 2) {
-    const auto make = [&](const RdmaPath& path, const std::string& host) {
-      return VerbsTransport::create({.queue_pairs = queue_pairs, .path = path, .bind_address = host}).value();
-    };
-    server_ = make(servers, rdma_hosts().front());
-    client_ = make(clients, rdma_hosts().back());
-    auto listener = server_->listen({rdma_hosts().front(), 0}, acceptor_);
-    ASSERT_TRUE(listener) << listener.error().message;
-    listener_ = std::move(*listener);
-    client_peer_.channel = client_->connect(listener_->local(), client_peer_, std::chrono::seconds(30));
-    ASSERT_TRUE(
-        run_until([&] { return client_peer_.closed || (client_peer_.opened && acceptor_.peer.channel != nullptr); }));
-  }
-  [[nodiscard]] bool run_until(const std::function<bool()>& done) {
-    const TimePoint limit = Clock::now() + std::chrono::minutes(1);
-    while (!done()) {
-      if (Clock::now() > limit) return false;
-      if (server_->poll({}) + client_->poll({}) == 0) server_->poll(std::chrono::microseconds(100));
-    }
-    return true;
+  void connect(const RdmaPath& servers, const RdmaPath& clients) {
+    VerbsPair::connect({.queue_pairs = 2, .path = servers}, {.queue_pairs = 2, .path = clients});
   }
   /// Of the states that queue pairs went through, those to this one.
   [[nodiscard]] static std::vector<Step> steps_to(ibv_qp_state state) {
@@ -71,25 +51,12 @@ class Path : public testing::Test {
   /// Payloads of every kind still get there.
   void exchange() {
     std::vector<std::byte> payload(1U << 20, std::byte{7});
-    ASSERT_TRUE(client_peer_.channel->send(header_of(1), payload, 1));
-    ASSERT_TRUE(client_peer_.channel->send(header_of(2), std::span(payload).first(64), 2));
-    ASSERT_TRUE(run_until([&] { return acceptor_.peer.frames.size() == 2 || acceptor_.peer.closed; }));
-    ASSERT_FALSE(acceptor_.peer.closed) << acceptor_.peer.closed->message;
-    EXPECT_EQ(acceptor_.peer.frames.front().payload, payload);
+    ASSERT_TRUE(client_peer.channel->send(header_of(1), payload, 1));
+    ASSERT_TRUE(client_peer.channel->send(header_of(2), std::span(payload).first(64), 2));
+    ASSERT_TRUE(run_until([&] { return server_peer().frames.size() == 2 || server_peer().closed; }));
+    ASSERT_FALSE(server_peer().closed) << server_peer().closed->message;
+    EXPECT_EQ(server_peer().frames.front().payload, payload);
   }
-
-  class PeerAcceptor final : public Acceptor {
-   public:
-    ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
-      peer.channel = std::move(channel);
-      return &peer;
-    }
-    Peer peer;
-  };
-  PeerAcceptor acceptor_;
-  Peer client_peer_;
-  std::unique_ptr<VerbsTransport> server_, client_;
-  std::unique_ptr<Listener> listener_;
 };
 
 TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
@@ -102,7 +69,7 @@ TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
                       .rnr_retry_count = 4,
                       .rnr_timer = 9};
   ASSERT_NO_FATAL_FAILURE(connect(path, path));
-  ASSERT_FALSE(client_peer_.closed) << client_peer_.closed->message;
+  ASSERT_FALSE(client_peer.closed) << client_peer.closed->message;
   const auto receiving = steps_to(IBV_QPS_RTR), sending = steps_to(IBV_QPS_RTS);
   ASSERT_EQ(receiving.size(), 4U);  // two queue pairs of either side
   ASSERT_EQ(sending.size(), 4U);
@@ -122,7 +89,7 @@ TEST_F(Path, IsWhatTheSettingsSayForEveryQueuePair) {
 
 TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
   ASSERT_NO_FATAL_FAILURE(connect({}, {.mtu = 4096}));  // which is more than an Ethernet of 1500 bytes takes
-  ASSERT_FALSE(client_peer_.closed) << client_peer_.closed->message;
+  ASSERT_FALSE(client_peer.closed) << client_peer.closed->message;
   const auto receiving = steps_to(IBV_QPS_RTR);
   ASSERT_EQ(receiving.size(), 4U);
   for (const Step& step : receiving) {
@@ -135,16 +102,16 @@ TEST_F(Path, IsTheConnectionManagersWhereNothingIsSaid) {
 
 TEST_F(Path, NamesAPartitionThatThePortIsNotIn) {
   ASSERT_NO_FATAL_FAILURE(connect({}, {.partition_key = 0x8012}));
-  ASSERT_TRUE(client_peer_.closed);
-  EXPECT_THAT(client_peer_.closed->message,
+  ASSERT_TRUE(client_peer.closed);
+  EXPECT_THAT(client_peer.closed->message,
               testing::AllOf(testing::HasSubstr("0x8012"), testing::HasSubstr("rdma_partition_key"),
                              testing::HasSubstr("0xffff")));
 }
 
 TEST_F(Path, RefusesWhoComesIfItsOwnPartitionIsNotThere) {
   ASSERT_NO_FATAL_FAILURE(connect({.partition_key = 0x8012}, {}));
-  ASSERT_TRUE(client_peer_.closed);
-  ASSERT_EQ(server_->statistics().queue_pairs, 0U);
+  ASSERT_TRUE(client_peer.closed);
+  ASSERT_EQ(server->statistics().queue_pairs, 0U);
 }
 
 }  // namespace
