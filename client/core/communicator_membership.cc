@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/bootstrap/control_link.h"
+#include "client/bootstrap/json_number.h"
 #include "client/core/communicator.h"
 #include "client/core/host_level.h"
 
@@ -76,8 +77,8 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
   const json hello = json::parse(body, nullptr, false);
   if (settings_.rank != 0 || !hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
   try {
-    const auto rank = hello.at("rank").get<std::uint32_t>();
-    const auto nranks = hello.at("nranks").get<std::uint32_t>();
+    const auto rank = json_number<std::uint32_t>(hello.at("rank"));
+    const auto nranks = json_number<std::uint32_t>(hello.at("nranks"));
     if (!same_proof(hello.at("proof").get<std::string>(),
                     proof(settings_.id.secret, arrival.nonce(), "control", rank))) {
       return arrival.refuse("wrong unique id: this communicator's was made by another tributary_get_unique_id");
@@ -92,9 +93,10 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
       return arrival.refuse("rank " + std::to_string(rank) +
                             " has joined already: two processes were given the same rank");
     const auto address = hello.at("address").get<std::string>();
-    endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address, hello.at("port").get<std::uint16_t>()};
+    endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address,
+                        json_number<std::uint16_t>(hello.at("port"))};
     if (two_ways_ != nullptr)
-      second_endpoints_[rank] = {endpoints_[rank].host, hello.at("second_port").get<std::uint16_t>()};
+      second_endpoints_[rank] = {endpoints_[rank].host, json_number<std::uint16_t>(hello.at("second_port"))};
     hosts_[rank] = hello.at("host_id").get<std::string>();
     host_tokens_[rank] = hello.value("host_token", std::string());
     control_[rank] = std::make_unique<ControlLink>(*this, rank);
@@ -110,7 +112,7 @@ void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
   const json hello = json::parse(body, nullptr, false);
   if (!hello.is_object()) return arrival.refuse("a malformed introduction");
   try {
-    const auto rank = hello.at("rank").get<std::uint32_t>();
+    const auto rank = json_number<std::uint32_t>(hello.at("rank"));
     const auto purpose = hello.at("class").get<std::string>();
     if (!same_proof(hello.at("proof").get<std::string>(), proof(settings_.id.secret, arrival.nonce(), purpose, rank))) {
       return arrival.refuse("not a rank of this group");
@@ -120,7 +122,7 @@ void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
       if (to_string(peer_class) != purpose) continue;
       PeerHello way;
       if (const auto taken = hello.find("taken"); taken != hello.end())
-        way = {.second = true, .taken = taken->get<std::uint64_t>()};
+        way = {.second = true, .taken = json_number<std::uint64_t>(*taken)};
       transport::ChannelHandler* handler = mesh_->accept(peer_class, rank, way, arrival.channel());
       if (handler == nullptr) return arrival.refuse("rank " + std::to_string(rank) + " has this connection already");
       return arrival.hand_on(*handler);
@@ -204,9 +206,10 @@ void Communicator::on_welcome(const std::string& body) {
     if (mesh_ || members.size() != settings_.nranks) throw std::invalid_argument("members");
     if (object.value("local", false)) meet_locally(std::nullopt);
     for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
-      endpoints_[r] = {members[r].at(0).get<std::string>(), members[r].at(1).get<std::uint16_t>()};
+      endpoints_[r] = {members[r].at(0).get<std::string>(), json_number<std::uint16_t>(members[r].at(1))};
       hosts_[r] = members[r].at(2).get<std::string>();
-      if (two_ways_ != nullptr) second_endpoints_[r] = {endpoints_[r].host, members[r].at(3).get<std::uint16_t>()};
+      if (two_ways_ != nullptr)
+        second_endpoints_[r] = {endpoints_[r].host, json_number<std::uint16_t>(members[r].at(3))};
     }
     endpoints_[0].host = settings_.id.root.host;  // as it is reached from here
     (two_ways_ != nullptr ? second_endpoints_ : endpoints_)[0] = settings_.id.root;
@@ -214,9 +217,11 @@ void Communicator::on_welcome(const std::string& body) {
     if (!policy) return begin_failing({Errc::corrupt, "rank 0 sent " + policy.error().message});
     policy_ = std::move(*policy);
     if (const auto it = object.find("hosts"); it != object.end()) {
-      auto map = hosts::checked_hosts(it->at("by_rank").get<std::vector<std::uint32_t>>(), settings_.nranks);
+      std::vector<std::uint32_t> by_rank;
+      for (const json& host : it->at("by_rank")) by_rank.push_back(json_number<std::uint32_t>(host));
+      auto map = hosts::checked_hosts(by_rank, settings_.nranks);
       if (!map) return begin_failing({Errc::corrupt, "rank 0 sent " + map.error().message});
-      leaders = Endpoint{settings_.id.root.host, it->at("port").get<std::uint16_t>()};
+      leaders = Endpoint{settings_.id.root.host, json_number<std::uint16_t>(it->at("port"))};
       make_host_level(std::move(*map));
     }
   } catch (const std::exception&) {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/bootstrap/json_number.h"
+
 namespace tributary::client {
 
 using nlohmann::json;
@@ -78,17 +80,17 @@ Result<Progress> decode_progress(const std::string& body) {
     p.called = object.at("called").get<bool>();
     p.ended = object.at("ended").get<bool>();
     p.waits_for_tree = object.at("waits_for_tree").get<bool>();
-    p.oldest = object.at("oldest").get<std::uint64_t>();
-    p.steps = object.at("steps").get<std::uint64_t>();
+    p.oldest = json_number<std::uint64_t>(object.at("oldest"));
+    p.steps = json_number<std::uint64_t>(object.at("steps"));
     p.waits_for = object.at("waits_for").get<std::string>();
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
-      const auto collective = it->at(0).get<std::uint8_t>(), dtype = it->at(1).get<std::uint8_t>(),
-                 op = it->at(2).get<std::uint8_t>();
+      const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
+                 op = json_number<std::uint8_t>(it->at(2));
       if (collective >= kCollectiveCount || dtype >= kDTypeCount || op >= kReduceOpCount)
         return fail(Errc::corrupt, "a malformed progress report");
       p.signature_known = true;
       p.signature = {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),
-                     it->at(3).get<std::uint32_t>(), it->at(4).get<std::uint64_t>()};
+                     json_number<std::uint32_t>(it->at(3)), json_number<std::uint64_t>(it->at(4))};
     }
     return p;
   } catch (const json::exception&) {
