@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # The port with a sum on it, and a whole aggregator's data path, against testpmd, over net_memif on the same two cores, by turns in the same
 # run. The same generator sends datagrams to testpmd and to the port as fast as they are taken, and counts what comes back; to testpmd once
-# more with as many under way as the aggregator's children have (`windowed`). The aggregator has eight children that speak the packet protocol,
-# whose contributions come one of each in turn, or (`in_rows`) a window of one child, then of the next.
+# more with as many under way as the aggregator's children have (`windowed`), and once more with its `csum` engine (`testpmd_csum`), which
+# parses each frame and reads the payload for UDP's checksum, as whoever ends a connection must where the device does not. The aggregator has
+# eight children that speak the packet protocol, whose contributions come one of each in turn, or (`in_rows`) a window of one child, then of
+# the next.
 # Beside each rate stands what a packet has cost whoever served, in cycles, idle turns left out.
 # Huge pages are used where 512 MiB of them are free.
 #   [DRIVER=net_af_packet|net_af_xdp] [MEMIF=copying|lent] [ONLY="testpmd aggregator ..."] compare.sh BUILD [ROUNDS] [SECONDS] [PAYLOAD] [BURST]
@@ -11,7 +13,7 @@
 set -euo pipefail
 build=${1:?which build folder} rounds=${2:-5} seconds=${3:-2} payload=${4:-1024} burst=${5:-64}
 children=8 window=32 driver=${DRIVER:-net_memif} memif=${MEMIF:-copying}
-read -ra programs <<<"${ONLY:-testpmd windowed echo sum1 sum8 aggregator in_rows}"
+read -ra programs <<<"${ONLY:-testpmd windowed testpmd_csum echo sum1 sum8 aggregator in_rows}"
 if [[ $driver != net_memif && ${INSIDE:-} != yes ]]; then INSIDE=yes exec unshare --net "$0" "$@"; fi
 bytes=$((payload + 64))  # with the protocol's header
 mac=02:00:00:00:00:51
@@ -20,10 +22,10 @@ server= generator=
 stop() { [[ -z $1 ]] || kill "$1" 2>/dev/null || true; }
 trap 'status=$?; ((status == 0)) || tail -n 5 "$folder"/*.log >&2; stop "$server"; stop "$generator"; rm -rf "$folder"' EXIT
 declare -A rates spent
-huge=()
-(($(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages) * 2 >= 512)) || huge=(--no-huge -m 256)
+huge=(--in-memory)
+(($(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages) * 2 >= 512)) || huge=(--no-huge -m 256 --no-shconf)
 printf '%s; huge pages: %s; payload %s bytes + 64; %s\n' "$driver$([[ $driver != net_memif ]] || echo ", $memif")" \
-  "$([[ ${#huge[@]} == 0 ]] && echo yes || echo no)" "$payload" "$(uname -r)"
+  "$([[ ${huge[0]} == --in-memory ]] && echo yes || echo no)" "$payload" "$(uname -r)"
 
 if [[ $driver != net_memif ]]; then
   ip link add server type veth peer name client
@@ -58,10 +60,11 @@ serve() {  # serve NAME
   local at
   at=$(device serves "$1")
   case $1 in
-    testpmd | windowed)
-      local file=()
+    testpmd | testpmd_csum | windowed)
+      local file=() mode=io
+      [[ $1 != testpmd_csum ]] || mode=csum
       [[ $memif != lent ]] || file=(--single-file-segments)
-      exec dpdk-testpmd --lcores '0@1,1@1' --in-memory --no-pci --no-telemetry "${huge[@]}" "${file[@]}" --vdev "$at" -- --forward-mode=io \
+      exec dpdk-testpmd --lcores '0@1,1@1' --no-pci --no-telemetry "${huge[@]}" "${file[@]}" --vdev "$at" -- --forward-mode=$mode \
         --port-topology=loop --auto-start --stats-period=3600 --total-num-mbufs=16384 --burst=64 --txd=1024 --rxd=1024 --record-core-cycles
       ;;
     echo) exec "$build/bench/dpdk/dpdk_sum_bench" "$at" 10.9.0.2/24 7471 1 0 "$burst" ;;
@@ -95,7 +98,7 @@ measure() {  # measure NAME
   server= generator=
   rates[$1]+="$(tail -n 1 "$folder/load.log") "
   spent[$1]+="$(grep -o 'cycles/packet=[0-9]*\|[0-9]* cycles a packet received\|all [0-9]* cycles' "$folder/serve.log" | grep -o '[0-9]*' | tail -n 1) "
-  [[ $1 == testpmd || $1 == windowed ]] || cat "$folder/serve.log"
+  [[ $1 == testpmd* || $1 == windowed ]] || cat "$folder/serve.log"
   rm -f "$folder/$1.sock"
 }
 start_serve() { serve "$1" >"$folder/serve.log" 2>&1 </dev/null & server=$!; }
