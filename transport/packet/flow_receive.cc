@@ -177,7 +177,7 @@ void Flow::acknowledge_number(std::uint64_t number) {
     large_silent_ = 0;
   } else if (backoff_ >= kSmallProbesAfter && ++large_silent_ >= kLargeSilentMax) {
     datagram_bytes_ = kDatagramBytesMin;
-    small_until_ = packet->at + kSmallFor;
+    small_until_ = std::max(small_until_, packet->at + kSmallFor);
   }
   backoff_ = 0;
   largest_acknowledged_ = std::max(largest_acknowledged_, number);

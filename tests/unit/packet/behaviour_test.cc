@@ -184,6 +184,44 @@ TEST_F(Packets, APathThatSwallowsLargePacketsIsUsedWithSmallOnes) {
   EXPECT_FALSE(source.closed);
 }
 
+TEST_F(Packets, AWordOfANarrowWayIsBelievedIfItQuotesAPacketOfTheConnection) {
+  start({.datagram_bytes = 8972});
+  struct Seen {
+    std::size_t longest = 0;
+    std::vector<std::byte> last;
+    PacketAddress here, there;
+  };
+  const auto seen = std::make_shared<Seen>();
+  network_.watch = [seen](const PacketAddress& from, const PacketAddress& to, std::span<const std::byte> bytes) {
+    if (to.ip == SimPackets::address(1, 0).ip) {
+      *seen = {std::max(seen->longest, bytes.size()), {bytes.begin(), bytes.end()}, from, to};
+    }
+  };
+  Source source(50000);
+  connect(source);
+  const auto longest_soon = [&] {
+    run([] { return false; }, 20ms);
+    seen->longest = 0;
+    const std::uint64_t frames = sinks_.all[0]->frames;
+    EXPECT_TRUE(run([&] { return sinks_.all[0]->frames > frames + 50; }));
+    return seen->longest;
+  };
+  ASSERT_EQ(longest_soon(), 8972U);
+  auto quoted = std::vector(seen->last.begin(), seen->last.begin() + kPacketHeaderBytes);
+  const auto [here, there] = std::pair(seen->here, seen->there);
+  auto other_name = quoted;
+  other_name[offsetof(PacketHeader, connection)] ^= std::byte{1};
+  network_.say_narrow(here, there, other_name, 1500);
+  network_.say_narrow(here, SimPackets::address(3, there.port), quoted, 1500);
+  network_.say_narrow(here, there, std::vector(quoted.begin(), quoted.begin() + 8), 1500);
+  network_.say_narrow(here, there, {}, 1500);
+  EXPECT_EQ(longest_soon(), 8972U) << "whoever has not seen our packets is not believed";
+  quoted.resize(offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection));  // all that some routers quote
+  network_.say_narrow(here, there, quoted, 1500);
+  EXPECT_EQ(longest_soon(), 1472U);
+  EXPECT_FALSE(source.closed);
+}
+
 TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
   class Stopped : public Acceptor, public ChannelHandler {
    public:

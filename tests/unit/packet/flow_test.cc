@@ -64,6 +64,24 @@ TEST_F(FlowTest, TakesCreditThatComesWithNothingElse) {
   EXPECT_TRUE(flow.wants_to_send(now));
 }
 
+TEST_F(FlowTest, TriesLongerDatagramsAgainWhenAWordOfANarrowWayIsOld) {
+  Flow wide{settings, pool, statistics};
+  wide.open(9, 100'000, 9000, 0, now);
+  EXPECT_EQ(wide.datagram_bytes(), 9000U);
+  wide.narrow_to(10'000, now);
+  EXPECT_EQ(wide.datagram_bytes(), 9000U);
+  wide.narrow_to(1472, now);
+  const auto sent_after = [&](Duration wait) {
+    wide.frames().push_copy({}, payload);
+    sink.bytes = 0;
+    wide.transmit(sink, 1, now + wait);
+    return sink.bytes;
+  };
+  EXPECT_EQ(sent_after({}), 1472 - kPacketHeaderBytes);
+  EXPECT_EQ(sent_after(std::chrono::minutes(9)), 1472 - kPacketHeaderBytes);
+  EXPECT_EQ(sent_after(std::chrono::minutes(10)), 9000 - kPacketHeaderBytes);
+}
+
 TEST_F(FlowTest, TakesMarksThatComeWithNothingElse) {
   const double before = flow.congestion().window();
   told.marked = 1;
