@@ -148,6 +148,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void run_posted();
   void run_due();
   void transmit();
+  void push_deadline(std::uint64_t id, TimePoint at);
   void wait_for_work(Duration wait);
   void sleep(Duration limit);
   void linger();

@@ -67,6 +67,7 @@ struct PacketStatistics {
   std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
   std::size_t connections = 0;                          // open now
+  std::size_t deadlines_max = 0;                        // that were ever remembered at once
 };
 
 }  // namespace tributary::transport::packet

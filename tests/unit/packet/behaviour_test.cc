@@ -222,6 +222,20 @@ TEST_F(Packets, AWordOfANarrowWayIsBelievedIfItQuotesAPacketOfTheConnection) {
   EXPECT_FALSE(source.closed);
 }
 
+TEST_F(Packets, DeadlinesThatWereAskedForTooLateAreNotRememberedForLong) {
+  start();
+  Source source(100, 1);
+  connect(source);
+  const std::vector<std::byte> word(100);
+  for (std::uint64_t i = 1; i < 5000; ++i) {  // each brings forward when the other side must do something
+    source.channel->send_copy(header_of(i), word);
+    run([] { return false; }, 300us);
+  }
+  EXPECT_EQ(sinks_.all[0]->frames, 5000U);
+  EXPECT_LE(client_->statistics().deadlines_max, 100U);
+  EXPECT_LE(server_->statistics().deadlines_max, 100U);
+}
+
 TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
   class Stopped : public Acceptor, public ChannelHandler {
    public:
