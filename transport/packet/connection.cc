@@ -291,7 +291,7 @@ void PacketConnection::send_close() {
 
 void PacketConnection::end() noexcept {
   if (state_ == State::closed) return;
-  if (state_ == State::half_open) core_.count_half_open(-1);
+  if (state_ == State::half_open) core_.half_open().remove(id_);
   state_ = State::closed;
   handler_ = nullptr;
   act_at_ = give_up_at_ = TimePoint::max();

@@ -65,6 +65,8 @@ class PacketConnection final : public StreamReader,
   void ask_route();
   /// The same open came again: its answer was lost.
   void repeat_accept(const PacketAddress& from);
+  /// Half open, and its place is wanted for another: its opener is told if he does go on.
+  void make_place() noexcept { end(); }
   void turn();
   /// Sends what may be sent now.
   void transmit_turn();

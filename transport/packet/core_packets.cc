@@ -221,13 +221,17 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
     told.cookie = cookie_for(packet.from, *handshake, epoch);
     return send_control(packet.from, answer, &told);
   }
-  if (statistics.connections >= settings_.connections_max || half_open_ >= static_cast<int>(settings_.half_open_max)) {
+  if (statistics.connections >= settings_.connections_max) {
     ++statistics.refused_full;
     return refuse();
   }
   std::optional<LinkKeys::Link> link;
   const RefuseReason reason = check_seal(packet, header, *handshake, link);
   if (reason != RefuseReason::none) return refuse(reason);
+  if (PacketConnection* const other = find(half_open_.in_the_way(packet.from))) {
+    ++statistics.displaced;
+    other->make_place();
+  }
   accept(packet.from, *handshake, link);
 }
 
