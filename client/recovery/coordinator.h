@@ -119,8 +119,8 @@ class Coordinator {
   transport::TimePoint may_move_at_{};  // not before: better trees are asked for
   transport::Duration move_pause_;
   std::optional<GroupDescriptor> better_;  // the trees that the present ones are frozen for
-  std::uint64_t group_ = 0;  // 0: none
-  std::uint32_t epoch_ = 0;  // the manager's, of the last descriptor
+  std::uint64_t group_ = 0;                // 0: none
+  std::uint32_t epoch_ = 0;                // the manager's, of the last descriptor
   std::uint32_t generation_ =
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;
