@@ -189,6 +189,7 @@ void Communicator::start_coordinator() {
               : host_level_                          ? path_between()
               : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.may_move = settings_.path != PathMode::in_network;  // moving takes the fallback for a moment
   c.inquiry_limit = settings_.timeout / 5;
   c.finalize_limit = settings_.timeout * 9 / 10;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);

@@ -153,6 +153,47 @@ TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
 
 // Long rings run as two strands that take rounds by turns, on some ranks in place and on others not; also what a lost
 // tree has left of an operation.
+// An aggregator that is back is used by groups that have done without it. Also while one dies just then.
+TEST(Cluster, MovesToBetterTreesWhileItRuns) {
+  std::uint64_t moves = 0, moved = 0, lost_besides = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Cluster cluster({.seed = seed, .lease_seconds = 1, .advice_percent = 100});
+    cluster.add_group(4, 1 + seed % 2, {.calls = 150, .count_max = 3000});
+    for (auto& rank : cluster.groups()[0]) rank->think_max = 6ms;
+    if (seed % 2 == 0) {  // at the moment when leases are renewed, and in the milliseconds that moving takes
+      cluster.network().call_at(cluster.network().now() + 334ms + 100us * seed,
+                                [&] { cluster.aggregators()[cluster.below(4)]->kill(); });
+    }
+    ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    moves += cluster.manager().moves;
+    const client::CommunicatorInfo first = cluster.groups()[0][0]->communicator().info();
+    for (auto& rank : cluster.groups()[0]) {
+      ASSERT_FALSE(rank->failure()) << "seed " << seed << "\n" << cluster.describe();
+      EXPECT_EQ(rank->communicator().info().failovers, first.failovers);
+    }
+    if (seed % 2 != 0) {
+      EXPECT_LE(first.failovers, cluster.manager().moves) << "seed " << seed << ": nothing else went wrong";
+    } else if (first.failovers > cluster.manager().moves) {
+      ++lost_besides;
+    }
+    moved += first.returns;
+  }
+  EXPECT_GT(moves, 60U) << "the test did not meet what it is about";
+  EXPECT_GT(moved, 60U);
+  EXPECT_GT(lost_besides, 5U);
+}
+
+TEST(Cluster, DoesNotMoveWhereOnlyTreesWillDo) {
+  Cluster cluster({.seed = 1, .lease_seconds = 1, .advice_percent = 100, .path = client::PathMode::in_network});
+  cluster.manager().levels = 1;
+  cluster.add_group(3, 1, {.calls = 150, .only = Collective::all_reduce});
+  for (auto& rank : cluster.groups()[0]) rank->think_max = 6ms;
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << cluster.describe();
+  EXPECT_EQ(cluster.manager().moves, 0U);
+}
+
 TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
