@@ -104,7 +104,7 @@ struct HttpGroupService::Impl {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
-  std::vector<std::uint64_t> released;  // written before `stopping`, read after it
+  std::vector<std::uint64_t> released;  // and not given back yet; under the mutex until the thread is `stopping`
   bool stopping = false;
   std::thread thread;
 };
@@ -159,8 +159,16 @@ void HttpGroupService::renew(std::uint64_t group, std::function<void(Result<Grou
 }
 
 void HttpGroupService::release(std::uint64_t group) {
-  std::lock_guard lock(impl_->mutex);
-  impl_->released.push_back(group);
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->released.push_back(group);
+  }
+  impl_->add([group, impl = impl_.get()](ManagerClient& client) {
+    const auto answer = client.delete_group(group);
+    if (!answer && answer.error().code != Errc::peer_gone) return;  // once more at the end
+    const std::lock_guard lock(impl->mutex);
+    std::erase(impl->released, group);
+  });
 }
 
 }  // namespace tributary::client

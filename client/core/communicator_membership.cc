@@ -54,7 +54,9 @@ void Communicator::meet_rank_0() {
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
-  if (arrivals_.size() >= std::size_t{settings_.nranks} * (kPeerClasses + 1) + kStrangersMax) return nullptr;
+  // Of every rank its control connection and those of each class, by the first way and then by the second.
+  constexpr std::size_t kOfEachRank = 1 + 2 * kPeerClasses;
+  if (arrivals_.size() >= settings_.nranks * kOfEachRank + kStrangersMax) return nullptr;
   auto& arrival = arrivals_.emplace_back(
       std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
   arrival->challenge();

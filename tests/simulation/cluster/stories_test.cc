@@ -2,6 +2,8 @@
 // one at a time.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -256,6 +258,49 @@ TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
         EXPECT_LE(told[r] - lost_at, cluster.settings().timeout) << message;
       }
     }
+  }
+}
+
+// Invariant 7 again: that others talk to each other besides is no sign of life of who hangs, nor is what comes of an
+// operation one of a message.
+TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
+  for (const bool trees : {false, true}) {
+    Cluster cluster({.seed = 6});
+    cluster.manager().reachable = trees;
+    cluster.manager().levels = 1;
+    cluster.add_group(4, 1, {.calls = 1000, .direct = false});
+    auto& ranks = cluster.groups()[0];
+    const auto lost_at = cluster.network().now() + 12ms;
+    cluster.network().call_at(lost_at, [&] { cluster.network().pause(ranks[3]->host()); });
+    std::array<std::byte, 8> here{}, there{};
+    std::uint64_t exchanged = 0;
+    bool ended = false;
+    std::function<void()> heartbeat = [&] {
+      for (std::uint32_t r = 0; r < 3; ++r) {
+        if (ended || ranks[r]->failure()) return;
+      }
+      for (std::uint32_t r = 0; r < 3; ++r) {
+        const auto sent = [](const Status&) {};
+        const auto received = [&](const Status& status) { exchanged += status ? 1U : 0U; };
+        ranks[r]->communicator().send_message(
+            (r + 1) % 3,
+            {.sends = true, .send = here.data(), .count = here.size(), .dtype = DType::uint8, .on_done = sent});
+        ranks[r]->communicator().receive_message(
+            (r + 2) % 3, {.recv = there.data(), .count = there.size(), .dtype = DType::uint8, .on_done = received});
+      }
+      cluster.network().call_at(cluster.network().now() + 100ms, heartbeat);
+    };
+    cluster.network().call_at(lost_at, heartbeat);
+    const bool told =
+        cluster.network().run_until([&] { return ranks[0]->failure() && ranks[1]->failure() && ranks[2]->failure(); },
+                                    lost_at + cluster.settings().timeout);
+    ended = true;
+    ASSERT_TRUE(told) << "trees: " << trees << "\n" << cluster.describe();
+    for (std::size_t r = 0; r < 3; ++r) {
+      EXPECT_NE(ranks[r]->failure()->message.find("rank 3 on host g0r3"), std::string::npos)
+          << ranks[r]->failure()->message;
+    }
+    EXPECT_GT(exchanged, 50U) << "the test did not meet what it is about";
   }
 }
 

@@ -297,8 +297,13 @@ TEST(Lifecycle, AForkedChildMayNotUseItsParentsCommunicatorButCanMakeItsOwn) {
   GTEST_SKIP() << "a forked child of a process with threads cannot start threads under ThreadSanitizer";
 #endif
   run_ranks(1, [](tributary_comm* comm, int) {
+    tributary_request* request = nullptr;
+    ASSERT_EQ(tributary_barrier(comm, &request), TRIBUTARY_OK);
     const pid_t child = fork();
     if (child == 0) {
+      int done = 0;
+      if (tributary_test(request, &done) != TRIBUTARY_ERROR_BAD_ARGUMENT || !says("fork")) _exit(8);
+      if (tributary_wait(request, -1) != TRIBUTARY_ERROR_BAD_ARGUMENT || !says("fork")) _exit(9);
       if (tributary_barrier(comm, nullptr) != TRIBUTARY_ERROR_BAD_ARGUMENT) _exit(1);
       if (!says("fork")) _exit(2);
       if (tributary_comm_destroy(comm) != TRIBUTARY_ERROR_BAD_ARGUMENT) _exit(3);
@@ -313,6 +318,7 @@ TEST(Lifecycle, AForkedChildMayNotUseItsParentsCommunicatorButCanMakeItsOwn) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_OK);
     EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK) << "the child did the parent no harm";
   });
 }

@@ -154,6 +154,20 @@ TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
   EXPECT_FALSE(answered);
 }
 
+TEST(HttpGroupService, GivesAGroupBackSoonAndOnce) {
+  transport::TcpTransport transport;
+  Port port;
+  auto service = make(port.url(), transport);
+  service->release(41);
+  EXPECT_TRUE(port.answer("204 No Content", "").starts_with("DELETE "));  // while the service goes on
+  std::string asked;
+  std::thread manager([&] { asked = port.answer("204 No Content", ""); });
+  service->release(42);
+  service.reset();
+  manager.join();
+  EXPECT_NE(asked.find("/42 "), std::string::npos) << asked;
+}
+
 TEST(HttpGroupService, GivesTheGroupBackWhenItEnds) {
   transport::TcpTransport transport;
   Port port;
