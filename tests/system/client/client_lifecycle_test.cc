@@ -378,9 +378,15 @@ TEST(Lifecycle, TheTransportIsTheFirstOfTheListThatWorksHere) {
   config.transport = "verbs,tcp";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
   EXPECT_TRUE(std::string_view(name) == "verbs" || std::string_view(name) == "tcp") << name;
-  config.transport = "shm";
+  config.transport = "dpdk";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_UNSUPPORTED);
   EXPECT_EQ(name, nullptr);
+  EXPECT_TRUE(
+      says("none of the transports in TRIBUTARY_TRANSPORT (dpdk) can be used here; tcp and udp can; dpdk "
+           "cannot be used: "))
+      << last_error();
+  config.transport = "shm";
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_BAD_CONFIG) << "shm is a setting of its own";
   config.transport = "pigeons";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
   EXPECT_EQ(tributary_transport_name(&config, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
