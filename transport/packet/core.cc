@@ -40,6 +40,7 @@ PacketCore::PacketCore(PacketTransport::OpenPort open, const PacketSettings& set
       time_(std::move(time)),
       pool_(settings.kept_bytes_max),
       ids_(settings.seed),
+      half_open_(settings.half_open_max),
       spin_estimate_(settings.spin_max),
       burst_(kBurst),
       now_(time_()),
@@ -166,9 +167,22 @@ void PacketCore::make_dirty(PacketConnection& connection) {
 }
 
 void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
-  const std::uint64_t id = connection.id();
+  constexpr std::size_t kPerConnection = 4;
+  constexpr std::size_t kBesides = 64;
+  push_deadline(connection.id(), at);
+  if (deadlines_.size() <= kPerConnection * statistics.connections + kBesides) return;
+  deadlines_.clear();  // most of them were asked for before an earlier time was
+  for (const Place& place : places_) {
+    if (place.id != 0 && place.connection->asked_for != TimePoint::max()) {
+      push_deadline(place.id, place.connection->asked_for);
+    }
+  }
+}
+
+void PacketCore::push_deadline(std::uint64_t id, TimePoint at) {
   deadlines_.push({at, static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1)),
                    static_cast<std::uint32_t>(id >> kPlaceBits)});
+  statistics.deadlines_max = std::max(statistics.deadlines_max, deadlines_.size());
 }
 
 TimePoint PacketCore::next_deadline() const noexcept {

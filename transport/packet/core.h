@@ -14,6 +14,7 @@
 
 #include "core/spin_estimate.h"
 #include "packet/deadline_heap.h"
+#include "packet/half_open.h"
 #include "packet/packet_transport.h"
 #include "packet/payload_place.h"
 #include "packet/receive_stream.h"
@@ -93,7 +94,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] SealRandom random() noexcept;
   [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
-  void count_half_open(int more) noexcept { half_open_ += more; }
+  [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
   PacketStatistics statistics;
 
@@ -148,6 +149,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void run_posted();
   void run_due();
   void transmit();
+  void push_deadline(std::uint64_t id, TimePoint at);
   void wait_for_work(Duration wait);
   void sleep(Duration limit);
   void linger();
@@ -176,6 +178,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_places_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;
+  HalfOpen half_open_;
   DeadlineHeap deadlines_;
   SpinEstimate spin_estimate_;
   std::vector<ConnectionPtr> due_, due_now_;
@@ -190,7 +193,6 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   TimePoint attended_{};  // this thread was here last
   TimePoint resets_from_{};
   std::uint32_t resets_ = 0;  // in this second
-  int half_open_ = 0;
   std::size_t callbacks_ = 0;
   bool control_sent_ = false;
   bool more_to_receive_ = false;

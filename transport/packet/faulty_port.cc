@@ -50,6 +50,7 @@ class FaultyPort final : public PacketPort {
   void wait(Duration limit) override { port_->wait(limit); }
   void wake() noexcept override { port_->wake(); }
   std::size_t datagram_bytes_max(const PacketAddress& to) override { return port_->datagram_bytes_max(to); }
+  void believe_path(const PacketAddress& to, std::uint32_t bytes) override { port_->believe_path(to, bytes); }
   PacketAddress local() const override { return port_->local(); }
 
  private:

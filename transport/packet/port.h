@@ -35,8 +35,11 @@ struct ReceivedPacket {
   PacketAddress from;
   std::span<std::byte> bytes;
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
-  bool refused = false;    // not from `from`, but about it: the network answers (ICMP port unreachable) that
-                           // nobody is there, and quotes the beginning of what we had sent in `bytes`
+  bool refused = false;  // not from `from`, but about it: the network answers (ICMP port unreachable) that
+                         // nobody is there, and quotes the beginning of what we had sent in `bytes`
+  // Only where `refused`: not that, but that the packet was longer than the way carries, which are so many bytes with
+  // the header of IP (ICMP fragmentation needed, ICMPv6 packet too big); 0: that nobody is there.
+  std::uint32_t path_bytes = 0;
   TimePoint arrived{};     // when the device or the system took it in, where that is known: then waiting
                            // in its queue for this thread is not mistaken for waiting in the network
   void* buffer = nullptr;  // where the bytes lie, for keep(); nullptr: they cannot be kept
@@ -90,6 +93,8 @@ class PacketPort {
   virtual void wake() noexcept = 0;
   /// The greatest datagram to `to` that needs no fragments: of the route or device; what UDP carries, without headers.
   [[nodiscard]] virtual std::size_t datagram_bytes_max(const PacketAddress& to) = 0;
+  /// What a refusal has said about the way to `to` (path_bytes) is about a packet that was sent: it may be believed.
+  virtual void believe_path(const PacketAddress& /*to*/, std::uint32_t /*path_bytes*/) {}
   /// With the port that was chosen for port 0. An unspecified ip means all of this host's.
   [[nodiscard]] virtual PacketAddress local() const = 0;
 };
