@@ -1,4 +1,5 @@
 // libnccl-net-tributary.so under tributary-nccl-check, which compares every element and every byte.
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
