@@ -1,0 +1,11 @@
+// An aggregator that lies to the ranks, and to its parent.
+#include "lied_to.h"
+
+using namespace tributary;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0 || size > 1024) return 0;
+  fuzz::play_lied_to({data + 1, size - 1}, "aggregator0", [](FrameType type) { return type <= FrameType::leave; },
+                     {.aggregators = 1U + data[0] % 2U});
+  return 0;
+}
