@@ -318,6 +318,10 @@ void Communicator::handle(const ControlMessage& message) {
 }
 
 void Communicator::take_leave() {
+  if (!finalize_sent_) {
+    return begin_failing({Errc::corrupt, "rank 0 ends the communicator, which rank " +
+                                             std::to_string(known_as(settings_.rank)) + " still uses"});
+  }
   finalized_ = true;
   if (trees_ && !frozen_) {
     for (auto& lane : trees_->lanes) lane->leave(std::chrono::seconds(1));

@@ -1,7 +1,11 @@
 #include "lied_to.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
+#include <utility>
 
 #include "liar.h"
 #include "tests/simulation/cluster/cluster.h"
@@ -16,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kRanks = 3;
 constexpr auto kTimeout = 1s;
-constexpr auto kLimit = 6s;
+constexpr auto kLimit = 12s;  // each of the calls, and the meeting, may be late by less than the time-out
 
 /// Messages between the ranks, all at once.
 class Talk {
@@ -77,16 +81,11 @@ void play_lied_to(std::span<const std::uint8_t> input, const std::string& liar,
     }
     return std::ranges::all_of(ranks, [](const auto& rank) { return rank->done(); });
   };
-  const auto begin = cluster.network().now();
   cluster.network().run_until(over, cluster.network().now() + kLimit);
-  if (getenv("TELL")) {
-    fprintf(stderr, "after %ld us\n%s", (long)((cluster.network().now() - begin).count() / 1000),
-            cluster.describe().c_str());
-    for (auto& r : cluster.groups()[0])
-      if (r->alive())
-        fprintf(stderr, "failovers %lu returns %lu net %lu fall %lu\n", r->communicator().info().failovers,
-                r->communicator().info().returns, r->communicator().info().bytes_in_network,
-                r->communicator().info().bytes_fallback);
+  for (const auto& rank : cluster.groups()[0]) {
+    if (rank->done() || rank->host() == liar) continue;
+    std::fprintf(stderr, "an honest rank hangs:\n%s", cluster.describe().c_str());
+    std::abort();
   }
 }
 

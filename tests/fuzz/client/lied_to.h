@@ -1,6 +1,6 @@
 #pragma once
 // A group of three ranks and its aggregators, one of whom lies. Whatever it says, the others must neither crash nor
-// read or write where they must not.
+// read or write where they must not, and each must come to an end, good or bad.
 #include <cstdint>
 #include <functional>
 #include <span>

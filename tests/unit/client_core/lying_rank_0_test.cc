@@ -118,5 +118,12 @@ TEST_F(LyingRank0, IsNotHeardAgainAfterAMalformedWelcome) {
   EXPECT_FALSE(communicator_->ready());
 }
 
+TEST_F(LyingRank0, MayNotEndWhatIsStillInUse) {
+  root_.say({.type = FrameType::welcome, .body = welcome()});
+  root_.say(begin());
+  root_.say({.type = FrameType::finalize});
+  expect_broken("ends the communicator");
+}
+
 }  // namespace
 }  // namespace tributary::client
