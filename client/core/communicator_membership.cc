@@ -54,7 +54,9 @@ void Communicator::meet_rank_0() {
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
-  if (arrivals_.size() >= std::size_t{settings_.nranks} * (kPeerClasses + 1) + kStrangersMax) return nullptr;
+  // Of every rank its control connection and those of each class, by the first way and then by the second.
+  constexpr std::size_t kOfEachRank = 1 + 2 * kPeerClasses;
+  if (arrivals_.size() >= settings_.nranks * kOfEachRank + kStrangersMax) return nullptr;
   auto& arrival = arrivals_.emplace_back(
       std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
   arrival->challenge();
@@ -189,6 +191,7 @@ void Communicator::start_coordinator() {
               : host_level_                          ? path_between()
               : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.may_move = settings_.path != PathMode::in_network;  // moving takes the fallback for a moment
   c.inquiry_limit = settings_.timeout / 5;
   c.finalize_limit = settings_.timeout * 9 / 10;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);

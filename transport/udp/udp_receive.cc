@@ -124,11 +124,15 @@ std::size_t UdpPort::take_refusals(std::span<packet::ReceivedPacket> into) {
          at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
       const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
                          (at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_RECVERR);
-      if (!error || value_of<sock_extended_err>(*at).ee_errno != ECONNREFUSED) continue;
+      if (!error) continue;
+      const auto what = value_of<sock_extended_err>(*at);
+      const bool too_long = what.ee_errno == EMSGSIZE && what.ee_info != 0;
+      if (what.ee_errno != ECONNREFUSED && !too_long) continue;
       address.bytes = header.msg_namelen;
       into.front() = {.from = packet::packet_address(address),
                       .bytes = std::span(refusal_bytes_).first(static_cast<std::size_t>(bytes)),
-                      .refused = true};
+                      .refused = true,
+                      .path_bytes = too_long ? what.ee_info : 0};
       return 1;  // the rest is asked for the next time
     }
   }

@@ -121,7 +121,7 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
   d.group = group;
   d.epoch = epoch;
   d.job = "simulation";
-  d.lease_seconds = 15;
+  d.lease_seconds = cluster_.settings().lease_seconds;
   if (usable.empty() || random_() % 16 == 0) {
     d.reason = "no aggregator has room";
     return d;
@@ -179,14 +179,16 @@ class SimRank::Service final : public client::GroupService {
     const std::uint64_t group = cluster_.manager().next_group++;
     later([this, group, answer = std::move(answer)] { respond(group, 1, {}, answer); });
   }
-  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override {
+    if (in_use) ++cluster_.manager().moves;
     later([this, group, epoch, failed, answer = std::move(answer)] { respond(group, epoch + 1, failed, answer); });
   }
-  void renew(std::uint64_t, std::function<void(Status)> answer) override {
+  void renew(std::uint64_t, std::function<void(Result<client::GroupLease>)> answer) override {
     later([this, answer = std::move(answer)] {
       if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
-      answer({});
+      answer(client::GroupLease{.better_trees = cluster_.below(100) < cluster_.settings().advice_percent,
+                                .why = "others would do better"});
     });
   }
   void release(std::uint64_t) override {}

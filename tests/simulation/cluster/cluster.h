@@ -26,6 +26,8 @@ struct ClusterSettings {
   std::uint32_t window = 4;
   std::uint32_t segment_bytes = 512;
   transport::Duration timeout = std::chrono::seconds(20);
+  std::uint32_t lease_seconds = 15;
+  std::uint32_t advice_percent = 0;  // of a lease's renewals: the manager has better trees
   transport::SimSettings network;
   std::optional<tuning::Table> tuning;  // of every rank 0; none: a tree whenever there is one
   bool devices = false;                 // ranks have one each, and a second way
@@ -48,6 +50,7 @@ class SimManager {
   std::optional<std::uint32_t> levels;  // else drawn
   std::uint64_t next_group = 1;
   std::uint64_t plans = 0;  // that were asked for
+  std::uint64_t moves = 0;  // of them, by groups that had trees
   std::map<std::uint64_t, std::uint32_t> epochs;
 
  private:
