@@ -202,6 +202,7 @@ void Communicator::start_coordinator() {
 }
 
 void Communicator::on_welcome(const std::string& body) {
+  if (error_ || failing_) return;
   const json object = json::parse(body, nullptr, false);
   std::optional<Endpoint> leaders;
   try {
@@ -285,6 +286,10 @@ void Communicator::on_control(std::uint32_t from, const ControlMessage& message)
     return control_[0]->send({.type = FrameType::hello, .body = introduction(message.body)});
   }
   if (message.type == FrameType::welcome) return on_welcome(message.body);
+  if (!mesh_ && message.type != FrameType::abort) {
+    return begin_failing(
+        {Errc::corrupt, "rank 0 sent a " + std::string(to_string(message.type)) + " frame before its welcome"});
+  }
   handle(message);
 }
 
@@ -316,6 +321,10 @@ void Communicator::handle(const ControlMessage& message) {
 }
 
 void Communicator::take_leave() {
+  if (!finalize_sent_) {
+    return begin_failing({Errc::corrupt, "rank 0 ends the communicator, which rank " +
+                                             std::to_string(known_as(settings_.rank)) + " still uses"});
+  }
   finalized_ = true;
   if (trees_ && !frozen_) {
     for (auto& lane : trees_->lanes) lane->leave(std::chrono::seconds(1));

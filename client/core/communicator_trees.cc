@@ -124,6 +124,8 @@ void Communicator::on_commit(const ControlMessage& message) {
     return;
   }
   if (!ready_ && !(agrees_on_local(message) && agrees_on_hosts(message))) return;
+  if (message.value == kCommitHosts && !host_level_)
+    return begin_failing({Errc::corrupt, "rank 0 speaks of hosts, and this rank has no part in any"});
   holding_ = repair_ != nullptr || frozen_;
   if (message.operation == kNever) {
     discard(std::move(forming_));

@@ -143,7 +143,7 @@ SimAggregator::SimAggregator(Cluster& cluster, std::uint32_t index)
 
 void SimAggregator::start() {
   auto& network = cluster_.network();
-  auto& transport = network.alive(name_) ? network.transport(name_) : network.restart(name_);
+  auto& transport = cluster_.between(name_, network.alive(name_) ? network.transport(name_) : network.restart(name_));
   budget_ = std::make_unique<aggregator::MemoryBudget>(64U << 20);
   aggregator::WorkerSettings settings;
   settings.name = name_;
@@ -226,7 +226,8 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
     ways_ = std::make_unique<TwoWays>(
         network, host_, net.early_sent_percent > 0 ? static_cast<std::uint32_t>(net.early_sent_bytes_max) : 0);
   }
-  auto& transport = ways_ ? static_cast<transport::Transport&>(*ways_) : network.transport(host_);
+  auto& transport =
+      ways_ ? static_cast<transport::Transport&>(*ways_) : cluster.between(host_, network.transport(host_));
   client::CommunicatorSettings settings;
   settings.rank = rank;
   settings.nranks = nranks;
@@ -243,7 +244,10 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
     settings.tuning_table = *cluster.settings().tuning;
   }
   communicator_ = std::make_unique<client::Communicator>(transport, rank == 0 ? service_.get() : nullptr, settings);
-  if (rank == 0) listener_ = std::move(*network.transport(host_).listen({host_, kRankPort}, *communicator_));
+  if (rank == 0) {
+    auto& star = ways_ ? network.transport(host_) : transport;
+    listener_ = std::move(*star.listen({host_, kRankPort}, *communicator_));
+  }
   buffers_.resize(calls_->size());
   const auto turn = [this, &transport] {
     transport.poll(Duration::zero());

@@ -32,6 +32,9 @@ struct ClusterSettings {
   std::optional<tuning::Table> tuning;  // of every rank 0; none: a tree whenever there is one
   bool devices = false;                 // ranks have one each, and a second way
   client::PathMode path = client::PathMode::automatic;
+  /// What a host uses in the place of its transport, which it is given: for one that does not keep to the protocol.
+  /// Null, or none: the transport itself.
+  std::function<transport::Transport*(const std::string& host, transport::Transport& network)> in_between;
 };
 
 class Cluster;
@@ -161,6 +164,11 @@ class Cluster {
   const ClusterSettings& settings() const { return settings_; }
   std::mt19937_64& random() { return random_; }
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  /// What this host talks through.
+  [[nodiscard]] transport::Transport& between(const std::string& host, transport::Transport& network) const {
+    transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
+    return instead != nullptr ? *instead : network;
+  }
   [[nodiscard]] std::int64_t unix_seconds() const { return 1'700'000'000; }
 
  private:
