@@ -2,6 +2,7 @@
 # A cluster for the tests of this folder, to be sourced: a manager, an aggregator whose device DPDK drives, and ranks in network namespaces of
 # their own, which have begun when this returns. Arguments: those of the test, MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]].
 # RANKS dpdk: each rank has a device of its own, by DPDK, to which its kernel has no address; that one is reached by another bridge.
+# TRIBUTARY_TEST_WORKERS (1): of the aggregator; with several, its device has a queue for each and one for their door.
 # TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three communicators.
 set -euo pipefail
 manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
@@ -56,6 +57,8 @@ for ((i = 0; i < ranks; ++i)); do
 done
 
 # ---- the daemons
+workers=${TRIBUTARY_TEST_WORKERS:-1}
+((workers > 1)) && queues=",qpairs=$((workers + 1))" || queues=
 cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
 state_directory: $folder/state
@@ -70,16 +73,19 @@ state_file: $folder/agg.key
 transport: dpdk
 listen: "0.0.0.0:7471"
 http_listen: 127.0.0.1:7472
-workers: 1
-dpdk_device: net_af_packet0,iface=agg-wire
+workers: $workers
+dpdk_device: "${TRIBUTARY_TEST_DEVICE:-net_af_packet0,iface=agg-wire$queues}"
 dpdk_addresses: 10.6.0.1/24
 dpdk_sleep: 50us
 packet_security: ${TRIBUTARY_PACKET_SECURITY:-off}
 EOF
 "$manager" --config "$folder/manager.yaml" >"$folder/manager.log" 2>&1 &
 within 20 test -s "$folder/manager.ready" || fail 'the manager does not start'
-"$aggregator" --config "$folder/aggregator.yaml" >"$folder/aggregator.log" 2>&1 &
-aggregator_pid=$!
+start_aggregator() {
+  "$aggregator" --config "$folder/aggregator.yaml" >>"$folder/aggregator.log" 2>&1 &
+  aggregator_pid=$!
+}
+start_aggregator
 registered() { curl -s http://10.6.0.254:7470/v1/aggregators | grep -q '"active"'; }
 within 20 registered || fail 'the aggregator does not register'
 
@@ -104,3 +110,9 @@ in_network() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' in-network
 by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' fallback ' | grep -qv ' in-network '; }
 
 value() { curl -s http://127.0.0.1:7472/metrics | awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }'; }
+# Where packets were to be lost or repeated, they were.
+faults_happened() {
+  local told=${TRIBUTARY_TEST_PACKET_FAULTS:-}
+  [[ ! $told =~ lost=[1-9] ]] || (($(value dpdk_packets_sent_again_total) > 0)) || return 1
+  [[ ! $told =~ repeated=[1-9] ]] || (($(value dpdk_packets_repeated_total) > 0))
+}
