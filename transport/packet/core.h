@@ -1,6 +1,7 @@
 #pragma once
 // The turn of a PacketTransport: what has come, what is due, what is to be sent. Connections have numbered places; a
 // connection id is its place and 40 bits that nobody can guess.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -36,6 +37,11 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void post(std::function<void()> call);
   void shut_down();
 
+  /// From now on this one's turns and sleeps are also another's, of the same thread, with a port of its own; until
+  /// nobody listens there and no connection is left.
+  void drive(std::shared_ptr<PacketCore> other);
+  /// This one, or one that it drives, where that does not listen and its port, if it has one, would do; or nullptr.
+  [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
   /// Listening; one at a time.
   [[nodiscard]] Result<Endpoint> listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route);
   void stop_listening() noexcept;
@@ -126,6 +132,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     return (differs[0] | differs[1]) == 0;
   }
   void turn();
+  [[nodiscard]] bool can_listen(const Endpoint& at) const;
+  void turn_driven();
+  void watch_driven();
+  [[nodiscard]] TimePoint first_deadline() const noexcept;
   void look_at_clock();
   bool receive_packets();
   void take_packet(const ReceivedPacket& packet);
@@ -155,7 +165,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void sleep(Duration limit);
   void linger();
   [[nodiscard]] bool idle() const noexcept {
-    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_;
+    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_ &&
+           (driven_.empty() || std::ranges::all_of(driven_, [](const auto& other) { return other->idle(); }));
   }
 
   struct Place {
@@ -169,6 +180,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   const PacketSettings settings_;
   const PacketTransport::Time time_;
   std::unique_ptr<PacketPort> port_;
+  std::vector<std::shared_ptr<PacketCore>> driven_;
   std::optional<Endpoint> listening_;
   Acceptor* acceptor_ = nullptr;
   PacketTransport::Route route_;

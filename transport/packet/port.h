@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tributary/transport/channel.h"
 
@@ -101,6 +102,11 @@ class PacketPort {
   virtual void flush() = 0;
   /// Waits until something has come, wake() was called, or `limit` is over. A port that cannot sleep returns at once.
   virtual void wait(Duration limit) = 0;
+  /// What a wait() can watch: it can be read when something has come. -1: there is nothing like that.
+  [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
+  /// A wait() ends when one of these can be read, too: other ports of the same thread. A port that has no descriptor
+  /// itself sleeps shortly, if at all, and need not look at them.
+  virtual void watch(std::vector<int> /*descriptors*/) {}
   /// Ends a wait(), or the next one. Any thread.
   virtual void wake() noexcept = 0;
   /// The greatest datagram to `to` that needs no fragments: of the route or device; what UDP carries, without headers.

@@ -125,6 +125,7 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
 UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
     : socket_(socket),
       wake_(wake),
+      watched_{{.fd = socket, .events = POLLIN, .revents = 0}, {.fd = wake, .events = POLLIN, .revents = 0}},
       four_(four),
       segmentation_(offloads && knows_option(socket, IPPROTO_UDP, UDP_SEGMENT)),
       buffers_(kMessages * kMessageBytes),
@@ -138,18 +139,22 @@ UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
   queued_.reserve(kQueuedMax);
 }
 
+void UdpPort::watch(std::vector<int> descriptors) {
+  watched_.resize(2);
+  for (const int descriptor : descriptors) watched_.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+}
+
 void UdpPort::wait(Duration limit) {
   if (message_ < messages_count_ || refusals_) return;
-  pollfd watched[2] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
   const timespec time{static_cast<time_t>(seconds.count()),
                       static_cast<long>(std::chrono::nanoseconds(limit - seconds).count())};
-  if (::ppoll(watched, 2, &time, nullptr) <= 0) return;
-  if (watched[1].revents != 0) {
+  if (::ppoll(watched_.data(), watched_.size(), &time, nullptr) <= 0) return;
+  if (watched_[1].revents != 0) {
     std::uint64_t count = 0;
     (void)!::read(wake_.get(), &count, sizeof count);
   }
-  if ((watched[0].revents & POLLERR) != 0) refusals_ = true;
+  if ((watched_[0].revents & POLLERR) != 0) refusals_ = true;
 }
 
 void UdpPort::wake() noexcept {

@@ -1,5 +1,7 @@
 #pragma once
 // A packet port on one UDP socket of the kernel.
+#include <poll.h>
+
 #include <array>
 #include <memory>
 #include <vector>
@@ -38,6 +40,8 @@ class UdpPort final : public packet::PacketPort {
             std::span<const std::byte> payload) override;
   void flush() override;
   void wait(Duration limit) override;
+  int descriptor() const noexcept override { return socket_.get(); }
+  void watch(std::vector<int> descriptors) override;
   void wake() noexcept override;
   std::size_t datagram_bytes_max(const packet::PacketAddress& to) override;
   packet::PortCounts counts() const noexcept override { return counts_; }
@@ -86,8 +90,9 @@ class UdpPort final : public packet::PacketPort {
 
   Descriptor socket_;
   Descriptor wake_;
-  const bool four_;    // the socket is of IPv4 alone
-  bool segmentation_;  // the system knows UDP_SEGMENT, and has cut for somebody of late, or was not asked yet
+  std::vector<pollfd> watched_;  // these two, and what watch() has named
+  const bool four_;              // the socket is of IPv4 alone
+  bool segmentation_;            // the system knows UDP_SEGMENT, and has cut for somebody of late, or was not asked yet
   packet::PortCounts counts_;
 
   // receiving
