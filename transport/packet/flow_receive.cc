@@ -35,7 +35,7 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
   const std::uint64_t offset = expand(header.offset, stream_.received());
   const std::uint64_t end = offset + arrival.payload.size();
   // Nobody waits for an answer to a repeat, nor is it a sign of life: what is sent again has another number.
-  const bool repeat = numbers_.has(header.number) || (numbers_.forgot(header.number) && !(fin && !peer_end_) &&
+  const bool repeat = numbers_.has(header.number) || (numbers_.forgot(header.number) && (!fin || peer_end_) &&
                                                       (arrival.payload.empty() || stream_.has(offset, end)));
   if (!repeat) last_heard_ = waiting_since_ = now;
   take_acknowledgement(arrival, now);
