@@ -176,6 +176,8 @@ transport::UdpSettings Daemon::udp_settings() const {
   udp.window_initial = settings_.packet_window_initial;
   udp.window_max = settings_.packet_window_max;
   udp.ecn = settings_.packet_ecn;
+  udp.dscp = static_cast<std::uint8_t>(settings_.packet_dscp);
+  udp.datagram_bytes_max = settings_.packet_datagram_bytes_max;
   udp.busy_poll = settings_.busy_poll;
   udp.keys = link_keys_;
   return udp;

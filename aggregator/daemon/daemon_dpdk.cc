@@ -66,6 +66,7 @@ transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
   dpdk.window_initial = settings_.packet_window_initial;
   dpdk.window_max = settings_.packet_window_max;
   dpdk.ecn = settings_.packet_ecn;
+  dpdk.dscp = static_cast<std::uint8_t>(settings_.packet_dscp);
   dpdk.sleep_max = settings_.dpdk_sleep;
   dpdk.keys = link_keys_;
   return dpdk;

@@ -53,6 +53,8 @@ struct Settings {
   std::uint32_t packet_window_initial = 10;  // packets
   std::uint32_t packet_window_max = 4096;    //
   bool packet_ecn = true;
+  std::uint32_t packet_dscp = 0;
+  std::uint32_t packet_datagram_bytes_max = 16384;
   // transport: verbs
   std::string rdma_devices = "auto";  // separated by commas
   std::uint32_t rdma_queue_pairs = 1;

@@ -352,6 +352,9 @@ std::vector<Field> make_fields() {
             "Packets that a new connection may have under way."),
       count("packet_window_max", &S::packet_window_max, 1, 65536, "The most that a connection may have under way."),
       on_or_off("packet_ecn", &S::packet_ecn, "Packets say that switches may mark them instead of dropping them."),
+      count("packet_dscp", &S::packet_dscp, 0, 63, "By this switches choose the queue of what the aggregator sends."),
+      count("packet_datagram_bytes_max", &S::packet_datagram_bytes_max, 1232, 65000,
+            "With transport udp: longer datagrams are neither sent nor taken, even where the path would carry them."),
       text("rdma_devices", &S::rdma_devices, "auto, or device or device:port, separated by commas",
            "Where transport is verbs: the RDMA devices by which connections to parents leave, lane by lane in turn; "
            "where one has gone, by the next. auto: the one of listen, or the system's choice.",

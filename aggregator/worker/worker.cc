@@ -141,6 +141,8 @@ Status Worker::check_seal(Session& session, const TokenClaims& claims) {
 
 void Worker::refuse(Session& session, const Error& error) {
   ++metrics_.joins_refused;
+  // Last words are a courtesy: under a flood of refusals nobody waits for them to be read.
+  if (++leaving_ > settings_.sessions_unjoined_max) return session.close();
   session.end(FrameType::refuse, error.message);
 }
 
@@ -191,6 +193,8 @@ void Worker::tick(transport::TimePoint now) {
     return true;
   });
   std::erase_if(sessions_, [&](const auto& entry) { return entry.first->clearable(now); });
+  const auto over = [](const auto& entry) { return entry.first->over(); };
+  leaving_ = static_cast<std::size_t>(std::ranges::count_if(sessions_, over));
 }
 
 void Worker::drain(const std::string& reason) {

@@ -143,6 +143,7 @@ class Worker final : public transport::Acceptor {
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
+  std::size_t leaving_ = 0;       // of them, those that were over at the last tick, and were refused since
   std::list<Session*> unjoined_;  // of them, those that have said nothing yet, in the order in which they came
   std::deque<LaneKey>
       over_;  // the last lanes that ended: their tokens may still be valid, but must not bring them back

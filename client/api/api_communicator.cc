@@ -34,7 +34,7 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
     if (!chosen) return std::unexpected(chosen.error());
     rdma.rails = std::move(*chosen);
     return open_meeting(*transport, rdma.rails.front(), settings->shared_memory, settings->packet_security,
-                        settings->dpdk, rdma);
+                        settings->dpdk, rdma, settings->udp);
   }
   auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
                                       : address_to_advertise(settings->interface_name, environment);

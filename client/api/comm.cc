@@ -83,8 +83,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   if (!keys) return std::unexpected(keys.error());
   (*keys)->set_peers(link_secret_of_peers(id.secret));
   parts.settings.link_keys = *keys;
-  auto transport =
-      make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys), settings.dpdk, rdma);
+  auto transport = make_transport(parts.transport_name, address, settings.shared_memory, std::move(*keys),
+                                  settings.dpdk, rdma, settings.udp);
   if (!transport) return std::unexpected(transport.error());
   parts.transport = std::move(*transport);
   return {};

@@ -148,16 +148,33 @@ bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
   return true;
 }
 
+template <class Number>
+bool set_within(Number& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
+  const auto number = to_number<std::uint32_t>(value);
+  if (!number || *number < low || *number > high) return false;
+  to = static_cast<Number>(*number);
+  return true;
+}
+
+bool set_microseconds(std::chrono::microseconds& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
+  std::uint32_t microseconds = 0;
+  if (!set_within(microseconds, value, low, high)) return false;
+  to = std::chrono::microseconds(microseconds);
+  return true;
+}
+
+bool set_udp_ecn(ClientSettings& s, std::string_view value) {
+  s.udp.ecn = value == "on";
+  return s.udp.ecn || value == "off";
+}
+
 bool set_rdma_on_demand(ClientSettings& s, std::string_view value) {
   s.rdma_on_demand = value == "auto";
   return value == "auto" || value == "off";
 }
 
 bool set_rdma_busy_poll(ClientSettings& s, std::string_view value) {
-  const auto microseconds = to_number<std::uint32_t>(value);
-  if (!microseconds || *microseconds > 1'000'000) return false;
-  s.rdma_busy_poll = std::chrono::microseconds(*microseconds);
-  return true;
+  return set_microseconds(s.rdma_busy_poll, value, 0, 1'000'000);
 }
 
 Setting rdma_path(const transport::RdmaPathSetting& setting) {
@@ -208,6 +225,29 @@ std::vector<Setting> make_settings() {
         "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
         "payloads, too. The same on every rank."},
        set_packet_security},
+      {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
+        "Where transport is udp: who waits looks at the socket for so long before it sleeps until something comes. 0: "
+        "for a moment, and only while most waits are over by then."},
+       [](ClientSettings& s, std::string_view value) {
+         return set_microseconds(s.udp.busy_poll, value, 0, 1'000'000);
+       }},
+      {{"udp_datagram_bytes_max", "TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "16384", "a number of bytes from 1232 to 65000",
+        "Where transport is udp: longer datagrams are neither sent nor taken, even where the path would carry them."},
+       [](ClientSettings& s, std::string_view value) {
+         return set_within(s.udp.datagram_bytes_max, value, 1232, 65000);
+       }},
+      {{"udp_ecn", "TRIBUTARY_UDP_ECN", "on", "on or off",
+        "Where transport is udp: packets say that switches may mark them instead of dropping them."},
+       set_udp_ecn},
+      {{"udp_dscp", "TRIBUTARY_UDP_DSCP", "0", "a number from 0 to 63",
+        "Where transport is udp: by this switches choose the queue of what the rank sends."},
+       [](ClientSettings& s, std::string_view value) { return set_within(s.udp.dscp, value, 0, 63); }},
+      {{"udp_delay_target", "TRIBUTARY_UDP_DELAY_TARGET", "500",
+        "a number of microseconds, without a unit, from 10 to 100000",
+        "Where transport is udp: less is sent while the packets' way there and back through the network takes longer."},
+       [](ClientSettings& s, std::string_view value) {
+         return set_microseconds(s.udp.delay_target, value, 10, 100'000);
+       }},
       {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
         "Where transport is dpdk: the network device of this rank alone, as 0000:3b:00.0 or "
         "net_af_packet0,iface=eth1."},

@@ -11,6 +11,7 @@
 
 #include "client/api/dpdk_module.h"
 #include "client/api/log.h"
+#include "client/api/udp_rank.h"
 #include "client/core/communicator.h"
 #include "client/gpu/path_choice.h"
 #include "client/include/tributary/tributary.h"
@@ -29,6 +30,7 @@ struct ClientSettings {
   gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network gets at GPU memory
   std::vector<std::string> transports;                     // in order of preference; empty: the library chooses
   PacketSecurity packet_security = PacketSecurity::off;    // over udp
+  UdpRank udp;                                             // over udp
   DpdkRank dpdk;                                           // the device of transport dpdk
   std::uint32_t lanes = 1;                                 // wanted, 1 to kLanesMax
   std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years

@@ -30,11 +30,18 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted, con
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
                                                              bool shared_memory,
                                                              std::shared_ptr<transport::LinkKeys> keys,
-                                                             const DpdkRank& dpdk, const RdmaWish& rdma) {
+                                                             const DpdkRank& dpdk, const RdmaWish& rdma,
+                                                             const UdpRank& udp) {
   if (name == "dpdk") return make_dpdk_transport(dpdk, std::move(keys));
   if (name == "udp") {
     return std::make_unique<transport::UdpTransport>(
-        transport::UdpSettings{.bind_address = own_address, .keys = std::move(keys)});
+        transport::UdpSettings{.datagram_bytes_max = udp.datagram_bytes_max,
+                               .delay_target = udp.delay_target,
+                               .ecn = udp.ecn,
+                               .dscp = udp.dscp,
+                               .busy_poll = udp.busy_poll,
+                               .bind_address = own_address,
+                               .keys = std::move(keys)});
   }
   // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
   // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.

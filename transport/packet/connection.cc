@@ -272,6 +272,7 @@ void PacketConnection::tell_closed(Error error) {
 /// Over for the user; the other side is told until it has answered.
 void PacketConnection::depart() {
   state_ = State::departing;
+  core_.departing().add(id_, address_);
   handler_ = nullptr;
   flow_.clear();
   attempts_ = 0;
@@ -292,6 +293,7 @@ void PacketConnection::send_close() {
 void PacketConnection::end() noexcept {
   if (state_ == State::closed) return;
   if (state_ == State::half_open) core_.half_open().remove(id_);
+  if (state_ == State::departing) core_.departing().remove(id_);
   state_ = State::closed;
   handler_ = nullptr;
   act_at_ = give_up_at_ = TimePoint::max();

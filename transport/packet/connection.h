@@ -65,7 +65,7 @@ class PacketConnection final : public StreamReader,
   void ask_route();
   /// The same open came again: its answer was lost.
   void repeat_accept(const PacketAddress& from);
-  /// Half open, and its place is wanted for another: its opener is told if he does go on.
+  /// Half open, or departing, and its place is wanted for another: the other side is told if it does go on.
   void make_place() noexcept { end(); }
   void turn();
   /// Sends what may be sent now.

@@ -41,6 +41,7 @@ PacketCore::PacketCore(PacketTransport::OpenPort open, const PacketSettings& set
       pool_(settings.kept_bytes_max),
       ids_(settings.seed),
       half_open_(settings.half_open_max),
+      departing_(settings.connections_max),
       spin_estimate_(settings.spin_max),
       burst_(kBurst),
       now_(time_()),

@@ -103,6 +103,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
+  /// Those that are over here and whose other side is still being told: they make place for newcomers, too.
+  [[nodiscard]] HalfOpen& departing() noexcept { return departing_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
   PacketStatistics statistics;  // without the port's
   [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
@@ -149,6 +151,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   /// The secret that a sealed open is sealed with, in `link`; or why it is refused.
   [[nodiscard]] RefuseReason check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                         const Handshake& handshake, std::optional<LinkKeys::Link>& link);
+  void displace(std::uint64_t id);
   void accept(const PacketAddress& from, const Handshake& handshake, const std::optional<LinkKeys::Link>& link);
   void put_control(const PacketAddress& to, std::span<const std::byte> bytes);
   void flush();
@@ -194,6 +197,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<std::uint32_t> free_places_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;
   HalfOpen half_open_;
+  HalfOpen departing_;
   DeadlineHeap deadlines_;
   SpinEstimate spin_estimate_;
   std::vector<ConnectionPtr> due_, due_now_;

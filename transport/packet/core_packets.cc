@@ -224,6 +224,7 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
     told.cookie = cookie_for(packet.from, *handshake, epoch);
     return send_control(packet.from, answer, &told);
   }
+  if (statistics.connections >= settings_.connections_max) displace(departing_.oldest());
   if (statistics.connections >= settings_.connections_max) {
     ++statistics.refused_full;
     return refuse();
@@ -231,11 +232,15 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
   std::optional<LinkKeys::Link> link;
   const RefuseReason reason = check_seal(packet, header, *handshake, link);
   if (reason != RefuseReason::none) return refuse(reason);
-  if (PacketConnection* const other = find(half_open_.in_the_way(packet.from))) {
-    ++statistics.displaced;
-    other->make_place();
-  }
+  displace(half_open_.in_the_way(packet.from));
   accept(packet.from, *handshake, link);
+}
+
+void PacketCore::displace(std::uint64_t id) {
+  PacketConnection* const connection = find(id);
+  if (connection == nullptr) return;
+  ++statistics.displaced;
+  connection->make_place();
 }
 
 /// After the cookie: whoever makes us compute a key gets what is sent to its address.

@@ -18,6 +18,8 @@ class HalfOpen {
  public:
   explicit HalfOpen(std::size_t most) : most_(most) {}
 
+  /// 0: there is none.
+  [[nodiscard]] std::uint64_t oldest() const noexcept { return order_.empty() ? 0 : order_.front().id; }
   /// The one that makes place for a newcomer from `from`; 0: there is place.
   [[nodiscard]] std::uint64_t in_the_way(const PacketAddress& from) const noexcept;
   /// `id`, not 0, is not here yet.

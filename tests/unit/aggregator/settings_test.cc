@@ -80,6 +80,12 @@ TEST(Settings, EveryBoundIsChecked) {
   EXPECT_THAT(mistakes_in("workers: 2.5\n"), HasSubstr("no whole number"));
   EXPECT_THAT(mistakes_in("workers: 99999999999999999999\n"), HasSubstr("no whole number"));
   EXPECT_THAT(mistakes_in("join_limit: 1ms\n"), HasSubstr("it is below 100ms"));
+  EXPECT_THAT(mistakes_in("packet_dscp: 64\n"), HasSubstr("it is above 63"));
+  EXPECT_THAT(mistakes_in("packet_datagram_bytes_max: 1231\n"), HasSubstr("it is below 1232"));
+  const auto packets = read_settings("packet_dscp: 46\npacket_datagram_bytes_max: 1472\n", "a.yaml", {});
+  ASSERT_TRUE(packets);
+  EXPECT_EQ(packets->packet_dscp, 46U);
+  EXPECT_EQ(packets->packet_datagram_bytes_max, 1472U);
 }
 
 TEST(Settings, NamesAddressesUrlsAndLevelsAreChecked) {

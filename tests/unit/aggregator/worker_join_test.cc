@@ -125,11 +125,23 @@ TEST_F(WorkerJoin, ConnectionsWithoutACredentialAreBoundedInNumber) {
   EXPECT_EQ(root.worker->metrics().sessions_displaced, 7U);
 }
 
+TEST_F(WorkerJoin, TooManyThatAreRefusedAreNotWaitedForUntilTheyHaveReadWhy) {
+  const Bytes bad(100);
+  for (const std::uint32_t most : {0U, 10U}) {
+    Host& root = aggregator("root" + std::to_string(most), 64U << 20, {.sessions_unjoined_max = most});
+    Child& stranger = child("stranger" + std::to_string(most), root.endpoint(), bad);
+    settle();
+    EXPECT_EQ(root.worker->metrics().joins_refused, 1U);
+    EXPECT_EQ(stranger.refused.has_value(), most > 0);
+    EXPECT_EQ(root.worker->sessions(), 0U);
+  }
+}
+
 TEST_F(WorkerJoin, AFloodOfSilentConnectionsKeepsNobodyOut) {
   Host& root = aggregator("root", 64U << 20, {.sessions_unjoined_max = 3});
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 10; ++i) child("stranger", root.endpoint(), {});
-    settle();  // all places are taken
+    settle();                             // all places are taken
     const auto ranks = lane_of(root, 2);  // joins, and is served
     EXPECT_EQ(ranks.size(), 2U);
     next_epoch();

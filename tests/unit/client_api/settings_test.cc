@@ -45,6 +45,37 @@ class File {
   std::string name_;
 };
 
+TEST(Settings, OfPacketsOverUdpAreRead) {
+  const auto usual = load({});
+  ASSERT_TRUE(usual);
+  EXPECT_TRUE(usual->udp.ecn);
+  EXPECT_EQ(usual->udp.dscp, 0);
+  EXPECT_EQ(usual->udp.datagram_bytes_max, 16384U);
+  EXPECT_EQ(usual->udp.busy_poll, std::chrono::microseconds(0));
+  EXPECT_EQ(usual->udp.delay_target, std::chrono::microseconds(500));
+  const auto s = load({{"TRIBUTARY_UDP_BUSY_POLL", "70"},
+                       {"TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "1472"},
+                       {"TRIBUTARY_UDP_ECN", "off"},
+                       {"TRIBUTARY_UDP_DSCP", "46"},
+                       {"TRIBUTARY_UDP_DELAY_TARGET", "2000"}});
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_FALSE(s->udp.ecn);
+  EXPECT_EQ(s->udp.dscp, 46);
+  EXPECT_EQ(s->udp.datagram_bytes_max, 1472U);
+  EXPECT_EQ(s->udp.busy_poll, std::chrono::microseconds(70));
+  EXPECT_EQ(s->udp.delay_target, std::chrono::microseconds(2000));
+  for (const auto& [name, value] : {std::pair{"TRIBUTARY_UDP_BUSY_POLL", "1000001"},
+                                    {"TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "1231"},
+                                    {"TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "65001"},
+                                    {"TRIBUTARY_UDP_ECN", "auto"},
+                                    {"TRIBUTARY_UDP_DSCP", "64"},
+                                    {"TRIBUTARY_UDP_DSCP", "-1"},
+                                    {"TRIBUTARY_UDP_DELAY_TARGET", "9"},
+                                    {"TRIBUTARY_UDP_DELAY_TARGET", "500us"}}) {
+    EXPECT_THAT(error_of(load({{name, value}})), AllOf(HasSubstr(name), HasSubstr(value))) << name;
+  }
+}
+
 TEST(Settings, HaveTheirDefaultsWhenNothingIsSet) {
   const auto s = load({});
   ASSERT_TRUE(s) << s.error().message;

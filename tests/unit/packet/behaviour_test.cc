@@ -119,18 +119,35 @@ class Flooder {
   /// Answers what challenged it.
   void turn() {
     std::array<ReceivedPacket, 32> into;
-    for (const ReceivedPacket& packet : std::span(into).first(port_->receive(into))) {
+    for (std::size_t count = port_->receive(into); count > 0; count = port_->receive(into))
+      take(std::span(into).first(count));
+  }
+  std::uint64_t refused = 0;
+  bool completes = false;  // and speaks once, so that the connection is open
+
+ private:
+  void take(std::span<ReceivedPacket> packets) {
+    for (const ReceivedPacket& packet : packets) {
       const auto header = decode_packet(packet.bytes);
       if (!header) continue;
-      accepted += header->type == PacketType::accept ? 1U : 0U;
+      if (header->type == PacketType::accept && completes) {
+        ping(decode_handshake(payload_of(*header, packet.bytes))->connection);
+      }
       refused += header->type == PacketType::refuse ? 1U : 0U;
       if (header->type != PacketType::challenge) continue;
       open(header->connection, decode_handshake(payload_of(*header, packet.bytes))->cookie);
     }
   }
-  std::uint64_t accepted = 0, refused = 0;
-
- private:
+  void ping(std::uint64_t connection) {
+    PacketHeader header;
+    header.type = PacketType::data;
+    header.connection = connection;
+    header.flags = packet_flags::kPing;
+    std::array<std::byte, kPacketHeaderBytes> bytes;
+    encode(header, bytes, {}, {});
+    EXPECT_TRUE(port_->send(to_, bytes, {}));
+    port_->flush();
+  }
   void open(std::uint64_t name, std::uint64_t cookie) {
     Handshake handshake;
     handshake.connection = name;
@@ -178,6 +195,43 @@ TEST_F(Packets, AFloodOfHalfOpenConnectionsKeepsNobodyOut) {
     EXPECT_FALSE(source.closed) << source.closed->message;
   }
   EXPECT_EQ(flood.refused, 0U);
+}
+
+/// Wants nobody of host 9, and does not tell them goodbye for long.
+class Picky final : public Acceptor {
+ public:
+  explicit Picky(Acceptor& others) : others_(others) {}
+  ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
+    return channel->peer().starts_with(SimPackets::host(9)) ? nullptr : others_.on_accept(std::move(channel));
+  }
+
+ private:
+  Acceptor& others_;
+};
+
+TEST_F(Packets, AFloodOfConnectionsThatAreClosedAtOnceKeepsNobodyOut) {
+  PacketSettings few = settings(1);
+  few.connections_max = 64;
+  few.half_open_max = 16;
+  Picky picky(sinks_);
+  server_ = std::make_unique<PacketTransport>(network_.opener(1), few, network_.time());
+  listener_ = server_->listen({SimPackets::host(1), 0}, picky).value();
+  client_ = std::make_unique<PacketTransport>(network_.opener(2), settings(2), network_.time());
+  Flooder flood(network_, 9, SimPackets::address(1, listener_->local().port));
+  flood.completes = true;
+  for (std::size_t i = 0; i < 5; ++i) {
+    Source source(1000, 1);
+    for (int turn = 0; turn < 100; ++turn) {
+      if (turn == 50) source.channel = client_->connect(listener_->local(), source, 10s);
+      for (int j = 0; j < 30; ++j) flood.knock();
+      run([] { return false; }, 100us);
+      flood.turn();
+    }
+    EXPECT_EQ(sinks_.all.size(), i + 1);
+    EXPECT_FALSE(source.closed) << source.closed->message;
+  }
+  EXPECT_GT(server_->statistics().accepted, 500U);
+  EXPECT_LE(server_->statistics().connections, 64U);
 }
 
 TEST(HalfOpen, GivesTheOldestsPlaceOrThatOfOnesOwnOldest) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <thread>
 
+#include "packet/address.h"
 #include "packet/settings.h"
 
 namespace tributary::transport::udp {
@@ -126,6 +127,36 @@ TEST(UdpPort, GivesUpJoiningWhenNobodysAreCut) {
   for (int i = 1; i < 20; ++i) expect_all(from, *open_at("127.0.0.1"), 10);
   EXPECT_EQ(from.counts().joined_refused, 90U);
   EXPECT_EQ(from.counts().unsent_other + from.counts().unsent_too_long + from.counts().unsent_full, 0U);
+}
+
+TEST(UdpPort, BearsItsDscpOverBothFamilies) {
+  for (const bool four : {true, false}) {
+    const int family = four ? AF_INET : AF_INET6;
+    const int level = four ? int{IPPROTO_IP} : int{IPPROTO_IPV6};
+    const Descriptor far(::socket(family, SOCK_DGRAM, 0));
+    const int on = 1;
+    ASSERT_EQ(::setsockopt(far.get(), level, four ? IP_RECVTOS : IPV6_RECVTCLASS, &on, sizeof on), 0);
+    PacketAddress loopback{};
+    loopback.ip[15] = 1;
+    if (four) loopback.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
+    SocketAddress own = packet::socket_address(loopback, four);
+    if (::bind(far.get(), own.get(), own.bytes) != 0) continue;  // no IPv6 here
+    ASSERT_EQ(::getsockname(far.get(), own.get(), &own.bytes), 0);
+    const auto from = open_at("", {.dscp = 46});
+    send(*from, packet::packet_address(own), Bytes(100));
+    std::array<std::byte, 200> bytes;
+    alignas(cmsghdr) std::array<char, 128> control{};
+    iovec part{bytes.data(), bytes.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    ASSERT_EQ(::recvmsg(far.get(), &message, 0), 100);
+    const cmsghdr* const told = CMSG_FIRSTHDR(&message);
+    ASSERT_NE(told, nullptr);
+    EXPECT_EQ(std::to_integer<int>(*reinterpret_cast<const std::byte*>(CMSG_DATA(told))), 46 << 2 | 2);
+  }
 }
 
 TEST(UdpPort, CountsWhatDoesNotGo) {

@@ -1,0 +1,18 @@
+#pragma once
+// What a rank's settings say of packets over UDP.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace tributary::client {
+
+/// As transport::UdpSettings has them.
+struct UdpRank {
+  std::chrono::microseconds busy_poll{};
+  std::size_t datagram_bytes_max = 16384;
+  bool ecn = true;
+  std::uint8_t dscp = 0;
+  std::chrono::microseconds delay_target{500};
+};
+
+}  // namespace tributary::client
