@@ -75,9 +75,9 @@ Status Daemon::start_dpdk_workers(const WorkerSettings& worker) {
   if (auto ok = open_dpdk_device(); !ok) return ok;
   const Endpoint at{{}, needs_dpdk_door() ? std::uint16_t{0} : settings_.listen.front().port};
   for (std::uint32_t i = 0; i < settings_.workers; ++i) {
-    auto thread = WorkerThread::over_dpdk(i, budget_, worker,
-                                          std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk_settings(i)),
-                                          at, [this](std::span<const std::byte> join) { return verify(join); });
+    auto thread = WorkerThread::over_dpdk(
+        i, budget_, worker, std::make_unique<transport::DpdkTransport>(dpdk_device_, dpdk_settings(i)), at,
+        [this, i](std::span<const std::byte> join) { return verify_for(i, join); });
     if (!thread) return fail(Errc::io, thread.error().message);
     workers_.push_back(std::move(*thread));
   }

@@ -187,7 +187,7 @@ void Communicator::on_freeze(const ControlMessage& message) {
   check_first_way();  // what follows goes between the ranks
   frozen_ = true;
   holding_ = true;
-  ++info_.failovers;
+  if (message.value != kMoves) ++info_.failovers;
   Holdings holdings;
   for (auto& lane : trees_->lanes) {
     lane->freeze();

@@ -97,8 +97,8 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   deadline_ = now_ + settings_.join_limit;
   expect_answers();
   for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) {
-    output_.send(rank,
-                 {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(descriptor.for_rank(rank)).dump()});
+    output_.send(
+        rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(descriptor.for_rank(rank)).dump()});
   }
 }
 
@@ -118,7 +118,7 @@ void Coordinator::on_better(std::uint32_t generation, const std::string& why, Re
   take(*answer);  // for the manager the group has moved, whatever has become of it here meanwhile
   if (state_ != State::in_network || generation != generation_) return;
   better_ = std::move(*answer);
-  lose_tree("moves to other trees: " + why);
+  lose_tree("moves to other trees: " + why, kMoves);
 }
 
 void Coordinator::expect_answers() {
@@ -192,10 +192,10 @@ void Coordinator::on_lane_failed(const ControlMessage& message) {
   lose_tree(failure.reason);
 }
 
-void Coordinator::lose_tree(const std::string& reason) {
+void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
   state_ = State::freezing;
   expect_answers();
-  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .body = reason});
+  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .value = how, .body = reason});
 }
 
 void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message) {

@@ -96,7 +96,7 @@ class Coordinator {
   void inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for);
   void decide();
   [[nodiscard]] bool tree_hangs() const;
-  void lose_tree(const std::string& reason);
+  void lose_tree(const std::string& reason, std::uint64_t how = 0);
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void note_failed(const LaneFailure& failure);
   void renew(transport::TimePoint now);

@@ -102,7 +102,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
-  PacketStatistics statistics;
+  PacketStatistics statistics;  // without the port's
+  [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
 
   /// When something must be done although nothing comes; max: never.
   [[nodiscard]] TimePoint next_deadline() const noexcept;

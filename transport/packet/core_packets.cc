@@ -168,7 +168,10 @@ void PacketCore::send_sealed_control(const PacketAddress& to, PacketHeader heade
 
 void PacketCore::put_control(const PacketAddress& to, std::span<const std::byte> bytes) {
   // A port that is full drops it: whoever waits for it asks again.
-  if (!port_->send(to, bytes, {})) return;
+  if (!port_->send(to, bytes, {})) {
+    ++statistics.control_unsent;
+    return;
+  }
   control_sent_ = true;
   ++statistics.packets_sent;
   statistics.bytes_sent += bytes.size();

@@ -53,6 +53,7 @@ class FaultyPort final : public PacketPort {
   void wake() noexcept override { port_->wake(); }
   std::size_t datagram_bytes_max(const PacketAddress& to) override { return port_->datagram_bytes_max(to); }
   void believe_path(const PacketAddress& to, std::uint32_t bytes) override { port_->believe_path(to, bytes); }
+  PortCounts counts() const noexcept override { return port_->counts(); }
   PacketAddress local() const override { return port_->local(); }
 
  private:

@@ -67,7 +67,9 @@ void PacketTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 PacketStatistics PacketTransport::statistics() const {
-  return core_->statistics;
+  PacketStatistics statistics = core_->statistics;
+  statistics.port = core_->port_counts();
+  return statistics;
 }
 TimePoint PacketTransport::next_deadline() const {
   return core_->next_deadline();

@@ -65,6 +65,18 @@ struct FrameDatagram {
   std::size_t payload_place = 0;       // payload_place(payload.data())
 };
 
+/// What a port counts of its own, in datagrams. Not all ports do: a device has counters elsewhere.
+struct PortCounts {
+  // Taken by send(), and never sent:
+  std::uint64_t unsent_full = 0;      // the system takes no more for now
+  std::uint64_t unsent_too_long = 0;  // for the first link of the way
+  std::uint64_t unsent_no_way = 0;    // no route there, or no address of that family
+  std::uint64_t unsent_other = 0;
+  // Several in one message, which the system or the device cuts or has joined:
+  std::uint64_t joined_sent = 0, joined_received = 0;
+  std::uint64_t joined_refused = 0;  // were to go so, and went one by one
+};
+
 class PacketPort {
  public:
   virtual ~PacketPort() = default;
@@ -101,6 +113,7 @@ class PacketPort {
   [[nodiscard]] virtual std::size_t datagram_bytes_max(const PacketAddress& to) = 0;
   /// What a refusal has said about the way to `to` (path_bytes) is about a packet that was sent: it may be believed.
   virtual void believe_path(const PacketAddress& /*to*/, std::uint32_t /*path_bytes*/) {}
+  [[nodiscard]] virtual PortCounts counts() const noexcept { return {}; }
   /// With the port that was chosen for port 0. An unspecified ip means all of this host's.
   [[nodiscard]] virtual PacketAddress local() const = 0;
 };

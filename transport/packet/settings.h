@@ -63,7 +63,9 @@ struct PacketStatistics {
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;                       // because of connections_max
+  std::uint64_t refused_full = 0;    // because of connections_max
+  std::uint64_t control_unsent = 0;  // what opens and ends connections, dropped because the port was full
+  PortCounts port;
   std::uint64_t displaced = 0;                          // half open, closed because others came (half_open_max)
   std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject

@@ -19,11 +19,18 @@ using packet::PacketAddress;
 // Headers that IP and UDP put before what UDP carries.
 constexpr std::size_t kHeaders4 = 20 + 8;
 constexpr std::size_t kHeaders6 = 40 + 8;
-constexpr int kEct0 = 0x02;  // ECN-capable: RFC 3168
+constexpr int kEct0 = 0x02;    // ECN-capable: RFC 3168
+constexpr int kDscpShift = 2;  // RFC 2474
 
 template <class T>
 bool set_option(int socket, int level, int name, const T& value) noexcept {
   return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+bool knows_option(int socket, int level, int name) noexcept {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(socket, level, name, &value, &size) == 0;
 }
 
 void set_buffer(int socket, int forced, int plain, std::size_t bytes) noexcept {
@@ -49,12 +56,13 @@ void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
   set_option(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  if (settings.ecn) set_option(socket, IPPROTO_IP, IP_TOS, kEct0);
+  const int traffic_class = settings.dscp << kDscpShift | (settings.ecn ? kEct0 : 0);
+  set_option(socket, IPPROTO_IP, IP_TOS, traffic_class);
   set_option(socket, IPPROTO_IP, IP_RECVTOS, 1);
   set_option(socket, IPPROTO_IP, IP_RECVERR, 1);
   set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   if (!four) {
-    if (settings.ecn) set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, kEct0);
+    set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, traffic_class);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
@@ -119,14 +127,14 @@ UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
       wake_(wake),
       watched_{{.fd = socket, .events = POLLIN, .revents = 0}, {.fd = wake, .events = POLLIN, .revents = 0}},
       four_(four),
-      segmentation_(offloads),
+      segmentation_(offloads && knows_option(socket, IPPROTO_UDP, UDP_SEGMENT)),
       buffers_(kMessages * kMessageBytes),
       control_(kMessages * kControlBytes),
       heads_(kQueuedMax * packet::kPortHeaderBytesMax),
       send_vectors_(2 * kQueuedMax),
       send_messages_(kQueuedMax),
       send_addresses_(kQueuedMax),
-      send_first_(kQueuedMax),
+      send_first_(kQueuedMax + 1),
       send_control_(kQueuedMax * CMSG_SPACE(sizeof(std::uint16_t))) {
   queued_.reserve(kQueuedMax);
 }

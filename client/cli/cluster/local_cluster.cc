@@ -25,6 +25,7 @@ using std::chrono::steady_clock;
 constexpr auto kStopLimit = std::chrono::seconds(5);
 constexpr auto kPollPeriod = std::chrono::milliseconds(10);
 constexpr std::chrono::milliseconds kRequestLimit{3000};
+constexpr const char* kDpdkDevice = "TRIBUTARY_CLUSTER_DPDK_DEVICE";
 
 Status write_file(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
@@ -74,13 +75,31 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
   return cluster;
 }
 
-/// The aggregators use what the ranks are told to use.
+/// The aggregators use what the ranks are told to use; where ranks speak the kernel's UDP, aggregators may have devices
+/// of their own, which whoever starts us has made (TRIBUTARY_CLUSTER_DPDK_DEVICE).
 std::string LocalCluster::transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
   for (const char* name : {"verbs", "udp"}) {
-    if (wanted != nullptr && std::string_view(wanted).starts_with(name)) return name;
+    if (wanted == nullptr || !std::string_view(wanted).starts_with(name)) continue;
+    return name == std::string_view("udp") && std::getenv(kDpdkDevice) != nullptr ? "dpdk" : name;
   }
   return "tcp";
+}
+
+/// Each aggregator's own: its number, from 1 on, stands for %.
+std::string LocalCluster::dpdk_settings() const {
+  if (transport() != "dpdk") return "";
+  std::string lines = "\ndpdk_sleep: 100us";
+  const auto add = [&](const char* name, const char* variable) {
+    const char* const told = std::getenv(variable);
+    std::string value = told == nullptr ? "" : told;
+    const std::string number = std::to_string(aggregators_.size() + 1);
+    for (std::size_t at = 0; (at = value.find('%', at)) != std::string::npos;) value.replace(at, 1, number);
+    lines += "\n" + std::string(name) + ": \"" + value + "\"";
+  };
+  add("dpdk_device", kDpdkDevice);
+  add("dpdk_addresses", "TRIBUTARY_CLUSTER_DPDK_ADDRESSES");
+  return lines;
 }
 
 /// Nothing that is less sealed than the ranks are told to seal comes in.
@@ -104,6 +123,7 @@ std::string LocalCluster::rdma_settings() {
 
 /// Over RDMA, devices in turn: as many as there are, if that is less.
 std::string LocalCluster::data_addresses() const {
+  if (transport() == "dpdk") return "0.0.0.0:7471";  // each has an address of its own
   const std::vector<std::string> devices = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
   const std::size_t first = aggregators_.size() * settings_.addresses;
   const std::size_t count =
@@ -150,15 +170,16 @@ Status LocalCluster::prepare_manager() {
 Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   const auto program = find_program("tributary-aggregator");
   if (!program) return std::unexpected(program.error());
-  const std::uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
+  std::uint32_t workers = std::min(settings_.lanes, std::max(1U, std::thread::hardware_concurrency()));
+  // Some devices have one queue, and each worker wants one.
+  if (transport() == "dpdk" && std::getenv("TRIBUTARY_CLUSTER_DPDK_ONE_WORKER") != nullptr) workers = 1;
   const std::string file = settings_.folder + "/" + placed.name;
-  const std::string text =
-      "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
-      "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file + ".key\ntransport: " + transport() +
-      "\nlisten: \"" + data_addresses() +
-      "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(std::min(settings_.lanes, cores)) +
-      "\nlog_level: " + settings_.log_level + packet_security() + rdma_settings() + "\n" +
-      settings_.aggregator_settings;
+  const std::string text = "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
+                           "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
+                           ".key\ntransport: " + transport() + "\nlisten: \"" + data_addresses() +
+                           "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(workers) +
+                           "\nlog_level: " + settings_.log_level + packet_security() + rdma_settings() +
+                           dpdk_settings() + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
   return {};

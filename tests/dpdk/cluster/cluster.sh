@@ -2,6 +2,9 @@
 # A cluster for the tests of this folder, to be sourced: a manager, an aggregator whose device DPDK drives, and ranks in network namespaces of
 # their own, which have begun when this returns. Arguments: those of the test, MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]].
 # RANKS dpdk: each rank has a device of its own, by DPDK, to which its kernel has no address; that one is reached by another bridge.
+# TRIBUTARY_TEST_WORKERS (1): of the aggregator; with several, its device has a queue for each and one for their door.
+# TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a thousand, before the kernel cuts long ones;
+# one in a hundred is sent twice, and one in twenty overtaken.
 # TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three communicators.
 set -euo pipefail
 manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
@@ -55,7 +58,41 @@ for ((i = 0; i < ranks; ++i)); do
   ip netns exec "host$i" ethtool -K eth0 tx off >/dev/null
 done
 
+# ---- faults that the kernel makes: its packet filter draws a number for each packet
+if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then
+  # drawn PERMILLE YES NO: a program that returns YES for so many packets, else NO
+  drawn() { echo "4,32 0 0 4294963256,53 1 0 $(($1 * 4294967)),6 0 0 $2,6 0 0 $3"; }
+  # spoil INTERFACE [IN_NAMESPACE...]: what leaves it
+  spoil() {
+    local at=$1
+    shift
+    "$@" tc qdisc add dev "$at" clsact || return 1
+    "$@" tc filter add dev "$at" egress prio 1 bpf bytecode "$(drawn 10 4294967295 0)" action mirred egress mirror dev "$at" continue || return 1
+    "$@" tc filter add dev "$at" egress prio 2 bpf da bytecode "$(drawn "$TRIBUTARY_TEST_KERNEL_LOSS" 2 4294967295)" || return 1
+    # The slow class is a way that takes longer.
+    "$@" tc qdisc add dev "$at" root handle 1: htb default 1 || return 1
+    "$@" tc class add dev "$at" parent 1: classid 1:1 htb rate 10gbit burst 1m cburst 1m quantum 60000 || return 1
+    "$@" tc class add dev "$at" parent 1: classid 1:2 htb rate 30mbit burst 2k cburst 2k quantum 1514 || return 1
+    "$@" tc filter add dev "$at" parent 1: bpf bytecode "$(drawn 50 4294967295 0)" flowid 1:2
+  }
+  spoil agg-port 2>"$folder/tc" || { echo "skipped: this kernel's traffic control does not do it: $(<"$folder/tc")"; exit 77; }
+  for ((i = 0; i < ranks; ++i)); do
+    spoil "port$i" 2>/dev/null && spoil eth0 ip netns exec "host$i" 2>/dev/null || fail "port $i cannot be spoiled"
+    ip netns exec "host$i" ethtool -K eth0 gro on >/dev/null
+  done
+fi
+# kernel_faults: what the kernel has lost, sent twice, and sent by the slow way, to the aggregator
+kernel_faults() {
+  local lost twice slow
+  lost=$(tc -s qdisc show dev agg-port clsact | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1)
+  twice=$(tc -s filter show dev agg-port egress | sed -n 's/.*Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p' | head -n 1)
+  slow=$(tc -s class show dev agg-port classid 1:2 | sed -n 's/.*Sent [0-9]* bytes \([0-9]*\) pkt.*/\1/p' | head -n 1)
+  echo "${lost:-0} ${twice:-0} ${slow:-0}"
+}
+
 # ---- the daemons
+workers=${TRIBUTARY_TEST_WORKERS:-1}
+((workers > 1)) && queues=",qpairs=$((workers + 1))" || queues=
 cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
 state_directory: $folder/state
@@ -70,16 +107,19 @@ state_file: $folder/agg.key
 transport: dpdk
 listen: "0.0.0.0:7471"
 http_listen: 127.0.0.1:7472
-workers: 1
-dpdk_device: net_af_packet0,iface=agg-wire
+workers: $workers
+dpdk_device: "${TRIBUTARY_TEST_DEVICE:-net_af_packet0,iface=agg-wire$queues}"
 dpdk_addresses: 10.6.0.1/24
 dpdk_sleep: 50us
 packet_security: ${TRIBUTARY_PACKET_SECURITY:-off}
 EOF
 "$manager" --config "$folder/manager.yaml" >"$folder/manager.log" 2>&1 &
 within 20 test -s "$folder/manager.ready" || fail 'the manager does not start'
-"$aggregator" --config "$folder/aggregator.yaml" >"$folder/aggregator.log" 2>&1 &
-aggregator_pid=$!
+start_aggregator() {
+  "$aggregator" --config "$folder/aggregator.yaml" >>"$folder/aggregator.log" 2>&1 &
+  aggregator_pid=$!
+}
+start_aggregator
 registered() { curl -s http://10.6.0.254:7470/v1/aggregators | grep -q '"active"'; }
 within 20 registered || fail 'the aggregator does not register'
 
@@ -104,3 +144,14 @@ in_network() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' in-network
 by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' fallback ' | grep -qv ' in-network '; }
 
 value() { curl -s http://127.0.0.1:7472/metrics | awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }'; }
+# Where packets were to be lost or repeated, they were.
+faults_happened() {
+  local told=${TRIBUTARY_TEST_PACKET_FAULTS:-} lost twice slow
+  if [[ -n ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]]; then
+    read -r lost twice slow < <(kernel_faults)
+    ((lost > 0 && twice > 0 && slow > 0)) || return 1
+    told+=lost=1,repeated=1
+  fi
+  [[ ! $told =~ lost=[1-9] ]] || (($(value dpdk_packets_sent_again_total) > 0)) || return 1
+  [[ ! $told =~ repeated=[1-9] ]] || (($(value dpdk_packets_repeated_total) > 0))
+}

@@ -15,6 +15,8 @@ alive
 (($(value 'dpdk_received_packets_total') > 0)) || fail 'the metrics know no packets'
 (($(value 'dpdk_answers_total{to="arp"}') > 0)) || fail 'nobody asked for the aggregator by ARP, or it did not answer'
 (($(value 'contributions_total') > 0)) || fail 'nothing was contributed'
+within 20 faults_happened || fail "no packet was sent again, or none came twice; by the kernel: $(kernel_faults)"
+[[ -z ${TRIBUTARY_TEST_KERNEL_LOSS:-} ]] || printf 'by the kernel, on the way to the aggregator: lost, twice, slow: %s\n' "$(kernel_faults)"
 printf '%d rounds on the tree, %d contributions in %d packets, %d sent again\n' "$(rounds)" "$(value contributions_total)" \
   "$(value dpdk_received_packets_total)" "$(value dpdk_packets_sent_again_total)"
 

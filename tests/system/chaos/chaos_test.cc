@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/system/chaos/faults_seen.h"
 #include "tests/system/chaos/rank_fleet.h"
 #include "tests/system/chaos/trees_in_use.h"
 #include "tests/system/chaos/workshop.h"
@@ -77,6 +78,8 @@ class ChaosRun {
   }
 
   void end() {
+    fleet_->listen(kReturnLimit, [this] { return faults_not_seen(*cluster_).empty() || troubled(); });
+    EXPECT_EQ(faults_not_seen(*cluster_), "");
     std::ofstream(stop_file_) << "stop\n";
     fleet_->listen(milliseconds(60'000), [this] { return fleet_->all_ended() || troubled(); });
     ASSERT_TRUE(fleet_->all_ended()) << fleet_->trouble(milliseconds(0));

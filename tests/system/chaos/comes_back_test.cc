@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "tests/system/chaos/daemon_metrics.h"
+#include "tests/system/chaos/faults_seen.h"
 #include "tests/system/chaos/rank_fleet.h"
 #include "tests/system/chaos/workshop.h"
 #include "tributary/manager_client/manager_client.h"
@@ -78,24 +78,6 @@ class ComesBack : public ::testing::Test {
     return sum;
   }
 
-  /// Where packets are lost and repeated on purpose, the aggregators must have noticed: else they are not.
-  void check_faults() const {
-    const char* const faults = std::getenv("TRIBUTARY_TEST_PACKET_FAULTS");
-    const std::string told = faults == nullptr ? "" : faults;
-    const json all = ask("/v1/aggregators");
-    std::string pages;
-    for (const json& one : all.at("aggregators")) {
-      if (const auto http = parse_endpoint(one.at("http").get<std::string>())) pages += page(http->port, "/metrics");
-    }
-    const auto seen = [&](const char* name) { return metric(pages, std::string("tributary_aggregator_") + name); };
-    for (const char* many : {"lost=10,", "lost=100,"}) {
-      if (told.find(many) == std::string::npos) continue;
-      EXPECT_GT(seen("udp_packets_sent_again_total"), 0U) << told;
-    }
-    if (told.find("repeated=") == std::string::npos) return;
-    EXPECT_GT(seen("udp_packets_repeated_total"), 0U) << told;
-  }
-
   Workshop workshop_;
   std::string stop_file_, trouble_;
   std::unique_ptr<cli::LocalCluster> cluster_;
@@ -119,7 +101,7 @@ TEST_F(ComesBack, AnAggregatorIsUsedAgainByGroupsThatHaveTreesWithoutIt) {
         "it is back, and nobody uses it");
   const std::uint64_t then = rounds();
   until([&] { return rounds() >= then + 3; }, "the ranks do not go on");
-  check_faults();
+  until([&] { return faults_not_seen(*cluster_).empty(); }, faults_not_seen(*cluster_));
   std::ofstream(stop_file_) << "stop\n";
   until([&] { return fleet_->all_ended(); }, "the ranks do not end");
   for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);

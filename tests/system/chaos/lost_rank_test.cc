@@ -6,6 +6,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "tests/system/chaos/faults_seen.h"
 #include "tests/system/chaos/rank_fleet.h"
 #include "tests/system/chaos/trees_in_use.h"
 #include "tests/system/chaos/workshop.h"
@@ -58,6 +59,8 @@ class LostRank : public testing::TestWithParam<Together> {
     if (with_service) {
       fleet_->listen(patience(milliseconds(10'000)), [this] { return fleet_->all_in_network(); });
       ASSERT_TRUE(fleet_->all_in_network());
+      fleet_->listen(patience(milliseconds(10'000)), [this] { return faults_not_seen(*cluster_).empty(); });
+      EXPECT_EQ(faults_not_seen(*cluster_), "");
     }
   }
 

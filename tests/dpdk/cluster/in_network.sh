@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Runs a program in a network of its own, where the aggregators of a local cluster have devices that DPDK drives: each one end of a pair of
+# interfaces, whose other end is in one bridge with this host's kernel, by whose UDP the ranks speak.
+#   in_network.sh COMMAND...     TRIBUTARY_TEST_AGGREGATORS (5): that there may be
+set -euo pipefail
+if [[ ${IN_NETWORK_INSIDE:-} != yes ]]; then
+  if ((EUID != 0)) || ! unshare --net --mount --pid --fork --kill-child true 2>/dev/null; then
+    echo 'skipped: namespaces need root'
+    exit 77
+  fi
+  for tool in ip ethtool; do command -v "$tool" >/dev/null || { echo "skipped: $tool is not there"; exit 77; }; done
+  IN_NETWORK_INSIDE=yes exec unshare --net --mount --pid --fork --kill-child --mount-proc "$0" "$@"
+fi
+ip link set lo up
+ip link add bridge0 type bridge forward_delay 0 && ip addr add 10.6.0.254/24 dev bridge0 && ip link set bridge0 up
+# Else the kernel leaves checksums, and the cutting of long packets, to a wire that does neither.
+ethtool -K bridge0 tx off >/dev/null
+for ((i = 1; i <= ${TRIBUTARY_TEST_AGGREGATORS:-5}; ++i)); do
+  ip link add "wire$i" type veth peer name "port$i"
+  ip link set "wire$i" up && ip link set "port$i" master bridge0 up
+  ethtool -K "wire$i" tx off rx off >/dev/null
+done
+export TRIBUTARY_TRANSPORT=udp TRIBUTARY_IFNAME=bridge0
+# One queue for each of two workers, and one for their door.
+export TRIBUTARY_CLUSTER_DPDK_DEVICE=${TRIBUTARY_CLUSTER_DPDK_DEVICE:-net_af_packet0,iface=wire%,qpairs=3}
+export TRIBUTARY_CLUSTER_DPDK_ADDRESSES=10.6.0.%/24
+"$@"

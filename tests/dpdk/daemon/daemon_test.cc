@@ -1,0 +1,167 @@
+// An aggregator with two workers over one device: a door that sends each connection to the worker of its lane, a queue
+// for each of the three, and datagrams that come by whichever queue they like.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "aggregator/daemon/daemon.h"
+#include "child.h"
+#include "rings.h"
+#include "tests/system/aggregator/fake_manager.h"
+#include "tests/system/aggregator/process.h"
+#include "tests/system/aggregator/raw_socket.h"
+
+namespace tributary::aggregator::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint16_t kWorkers = 2;
+constexpr std::uint16_t kQueues = kWorkers + 1;
+constexpr std::uint16_t kPort = 7471;
+
+class DpdkDaemon : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    // A wire's queues stay apart: what the daemon sends by its second one must be taken from ours.
+    const auto names = transport::dpdk::test::wired_devices(kQueues);
+    auto device = transport::DpdkDevice::open(
+        {.device = names[1], .addresses = {"10.7.0.2/24"}, .queues = kQueues, .descriptors = 256});
+    ASSERT_TRUE(device) << device.error().message;
+    for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
+      transports_.push_back(
+          std::make_unique<transport::DpdkTransport>(*device, transport::DpdkSettings{.queue = queue}));
+    }
+    // A transport opens its port when it is first used.
+    for (auto& transport : transports_) listeners_.push_back(transport->listen({{}, 0}, nobody_).value());
+    Settings settings;
+    settings.name = "root";
+    settings.host_id = "here";
+    settings.manager = manager_.url();
+    settings.state_file = folder_.file("root.key");
+    settings.transport = "dpdk";
+    settings.listen = {{"0.0.0.0", kPort}};
+    settings.http_listen = {"127.0.0.1", 0};
+    settings.workers = kWorkers;
+    settings.memory = 64ULL << 20U;
+    settings.dpdk_device = names[0];
+    settings.dpdk_addresses = "10.7.0.1/24";
+    settings.dpdk_descriptors = 256;
+    settings.dpdk_sleep = std::chrono::milliseconds(1);
+    auto daemon = Daemon::start(settings);
+    ASSERT_TRUE(daemon) << daemon.error().message;
+    daemon_ = std::move(*daemon);
+    ASSERT_TRUE(eventually([&] { return metric("manager_key_known") == 1; }));
+  }
+
+  [[nodiscard]] Bytes join_of(std::uint8_t lane, std::uint16_t child, std::uint16_t children) const {
+    TokenClaims c;
+    c.job = "training";
+    c.aggregator = "root";
+    c.group = kGroup;
+    c.epoch = kEpoch;
+    c.lane = lane;
+    c.child = child;
+    c.children = children;
+    c.window = kWindow;
+    c.segment_bytes = kSegmentBytes;
+    c.rank = child;
+    c.ranks = children;
+    c.root = true;
+    c.expires_at =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count() +
+        120;
+    return encode(TokenChain{*manager_.key().sign(c)});
+  }
+
+  /// Whose first frame names a group and a lane: by them the door chooses.
+  Child& child(std::uint64_t group, std::uint8_t lane, Bytes join) {
+    Child& made =
+        *children_.emplace_back(std::make_unique<Child>(*transports_[0], Endpoint{"10.7.0.1", kPort}, Bytes{}, kEpoch));
+    FrameHeader header;
+    header.type = FrameType::join;
+    header.group = group;
+    header.lane = lane;
+    made.send(header, std::move(join));
+    return made;
+  }
+
+  bool run_until(const std::function<bool()>& done) {
+    return eventually([&] {
+      for (const TimePoint end = Clock::now() + std::chrono::milliseconds(1); Clock::now() < end;) {
+        for (auto& transport : transports_) transport->poll({});
+      }
+      return done();
+    });
+  }
+
+  [[nodiscard]] double metric(const std::string& name, const std::string& label = {}) const {
+    std::istringstream lines(http_get(daemon_->http_endpoint().port, "/metrics").body);
+    double sum = 0;
+    bool found = false;
+    for (std::string line; std::getline(lines, line);) {
+      const std::string_view full = std::string_view(line).substr(0, line.find_last_of(' '));
+      if (full.substr(0, full.find('{')) != "tributary_aggregator_" + name) continue;
+      if (full.find(label) == std::string_view::npos) continue;
+      found = true;
+      sum += std::stod(line.substr(line.find_last_of(' ')));
+    }
+    EXPECT_TRUE(found) << "there is no " << name << " " << label;
+    return sum;
+  }
+
+  using Clock = transport::Clock;
+  using TimePoint = transport::TimePoint;
+  struct Nobody final : transport::Acceptor {
+    transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel>) override { return nullptr; }
+  } nobody_;
+  TemporaryFolder folder_;
+  FakeManager manager_;
+  std::unique_ptr<Daemon> daemon_;
+  std::vector<std::unique_ptr<transport::DpdkTransport>> transports_;
+  std::vector<std::unique_ptr<transport::Listener>> listeners_;
+  std::vector<std::unique_ptr<Child>> children_;
+};
+
+// The first frame of a connection says for whom it is, and is believed for no more than the way to a worker.
+TEST_F(DpdkDaemon, RefusesWhoCameToAWorkerByAnotherClaimThanItsCredential) {
+  std::vector<Child*> all;
+  for (std::uint8_t lane = 0; lane < 2; ++lane) all.push_back(&child(0, 0, join_of(lane, 0, 2)));
+  ASSERT_TRUE(run_until([&] { return metric("joins_accepted_total") + metric("joins_refused_total") == 2; }));
+  ASSERT_EQ(metric("joins_refused_total"), 1) << "both lanes are at one worker";
+  ASSERT_TRUE(run_until([&] { return all[0]->refused || all[1]->refused; }));
+  const bool second = all[1]->refused.has_value();
+  EXPECT_THAT(*all[second ? 1 : 0]->refused, HasSubstr("asked for with another group or lane than its credential"));
+  EXPECT_FALSE(all[second ? 0 : 1]->refused) << *all[second ? 0 : 1]->refused;
+  EXPECT_EQ(metric("lanes_active"), 1);
+  EXPECT_EQ(metric("memory_reserved_bytes"), 3.0 * kWindow * kSegmentBytes);
+}
+
+TEST_F(DpdkDaemon, ServesEachLaneAtItsOwnWorker) {
+  std::vector<Child*> all;
+  for (std::uint8_t lane = 0; lane < 2; ++lane) {
+    for (std::uint16_t rank = 0; rank < 2; ++rank) all.push_back(&child(kGroup, lane, join_of(lane, rank, 2)));
+  }
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(all, &Child::ready); })) << all[0]->refused.value_or("");
+  for (const char* worker : {R"(worker="0")", R"(worker="1")"}) EXPECT_EQ(metric("sessions_open", worker), 2);
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    FrameHeader header;
+    header.type = FrameType::contribution;
+    header.group = kGroup;
+    header.lane = static_cast<std::uint8_t>(i / 2);
+    header.epoch = kEpoch;
+    header.flags = frame_flags::kWantsResult;
+    header.set_signature(kSum);
+    all[i]->send(header, bytes_of(floats(i, 16)));
+  }
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(all, [](Child* c) { return c->results.size() == 1; }); }));
+  EXPECT_EQ(all[1]->results[0].payload, bytes_of(sum_of({floats(0, 16), floats(1, 16)})));
+  EXPECT_EQ(all[2]->results[0].payload, bytes_of(sum_of({floats(2, 16), floats(3, 16)})));
+  // All that our first transport sends comes by the first queue; what is for the others is handed over.
+  EXPECT_GT(metric("dpdk_frames_handed_over_total", R"(worker="0")"), 0);
+}
+
+}  // namespace
+}  // namespace tributary::aggregator::test
