@@ -91,6 +91,8 @@ kernel_faults() {
 }
 
 # ---- the daemons
+# TRIBUTARY_TEST_HUGE_PAGES=hidden: the kernel shows none.
+[[ ${TRIBUTARY_TEST_HUGE_PAGES:-} != hidden ]] || mount -t tmpfs none /sys/kernel/mm/hugepages
 workers=${TRIBUTARY_TEST_WORKERS:-1}
 ((workers > 1)) && queues=",qpairs=$((workers + 1))" || queues=
 cat >"$folder/manager.yaml" <<EOF
