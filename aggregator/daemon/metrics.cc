@@ -210,6 +210,8 @@ constexpr std::array kDpdkCounters = {
                 &transport::DpdkStatistics::frames_malformed},
     DpdkCounter{"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
                 &transport::DpdkStatistics::frames_foreign},
+    DpdkCounter{"dpdk_frames_control_total", "ARP, ICMP and neighbour discovery.",
+                &transport::DpdkStatistics::frames_control},
     DpdkCounter{"dpdk_frames_handed_over_total", "Came to another worker's queue.",
                 &transport::DpdkStatistics::frames_handed_over},
     DpdkCounter{"dpdk_packets_unsent_no_buffer_total", "Sent later: no packet buffer was free.",

@@ -151,6 +151,7 @@ DpdkStatistics DpdkTransport::statistics() const {
   dropped("queue_full", port.dropped_handed_over);
   to.frames_malformed += port.dropped_scattered;
   to.frames_foreign = port.dropped_foreign + port.dropped_port;
+  to.frames_control = port.control;
   to.frames_handed_over = port.handed_over;
   to.sent_shared = port.sent_shared;
   to.unsent_no_buffer = port.unsent_no_buffer;

@@ -146,6 +146,7 @@ struct DpdkStatistics {
   std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // all of them, by reason; none that is 0
   std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
   std::uint64_t frames_foreign = 0;      // for another station, address, VLAN or port: dropped
+  std::uint64_t frames_control = 0;      // ARP, ICMP, neighbour discovery
   std::uint64_t frames_handed_over = 0;  // came here, for another queue
   std::uint64_t sent_shared = 0;         // packets whose payload lies once for several
   std::uint64_t unsent = 0;              // no route, no neighbour, or a device that took nothing for long
