@@ -57,6 +57,8 @@ constexpr std::array kWorkerCounters = {
     WorkerCounter{"joins_accepted_total", "Children that joined a lane.", &WorkerMetrics::joins_accepted},
     WorkerCounter{"joins_refused_total", "Verified joins that were refused, as for want of memory.",
                   &WorkerMetrics::joins_refused},
+    WorkerCounter{"sessions_displaced_total", "Connections without a join that were closed because many others came.",
+                  &WorkerMetrics::sessions_displaced},
     WorkerCounter{"lanes_formed_total", "Lanes whose children and parent all were there.",
                   &WorkerMetrics::lanes_formed},
     WorkerCounter{"lanes_failed_total", "Lanes that broke; their groups went on by fallback.",
@@ -157,8 +159,6 @@ constexpr std::array kUdpCounters = {
     UdpCounter{"udp_packets_sent_again_total", "Lost, or taken for lost.",
                &transport::UdpStatistics::packets_sent_again},
     UdpCounter{"udp_packets_marked_total", "Came with the congestion mark.", &transport::UdpStatistics::marked},
-    UdpCounter{"udp_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
-               &transport::UdpStatistics::rejected},
     UdpCounter{"udp_packets_stray_total", "Fit no connection: dropped.", &transport::UdpStatistics::stray},
     UdpCounter{"udp_packets_forged_total", "Sealed, but with a wrong authenticator: dropped.",
                &transport::UdpStatistics::forged},
@@ -172,6 +172,22 @@ constexpr std::array kUdpCounters = {
                &transport::UdpStatistics::timeouts},
     UdpCounter{"udp_peers_silent_total", "Connections that ended because the peer did not answer.",
                &transport::UdpStatistics::peers_silent},
+    UdpCounter{"udp_refused_full_total", "Connections beyond connections_max.",
+               &transport::UdpStatistics::refused_full},
+    UdpCounter{"udp_displaced_total", "Connections that were not open yet, and closed because many others came.",
+               &transport::UdpStatistics::displaced},
+    UdpCounter{"udp_cookies_wrong_total", "Openings with a cookie that was not given to their address, or is too old.",
+               &transport::UdpStatistics::cookies_wrong},
+    UdpCounter{"udp_resets_sent_total", "Answers to packets of connections that are not here.",
+               &transport::UdpStatistics::resets_sent},
+    UdpCounter{"udp_resets_received_total", "Words of peers that a connection is not there any more.",
+               &transport::UdpStatistics::resets_received},
+    UdpCounter{"udp_joined_sent_packets_total", "Datagrams that went several in one message (UDP_SEGMENT).",
+               &transport::UdpStatistics::joined_sent},
+    UdpCounter{"udp_joined_received_packets_total", "Datagrams that came several in one message (UDP_GRO).",
+               &transport::UdpStatistics::joined_received},
+    UdpCounter{"udp_joined_refused_packets_total", "Datagrams that went one by one, as the system did not cut.",
+               &transport::UdpStatistics::joined_refused},
 };
 
 struct DpdkCounter {
@@ -260,6 +276,28 @@ Labels of_worker(std::size_t index) {
   return {{"worker", std::to_string(index)}};
 }
 
+void add_udp(Page& page, const std::vector<WorkerSnapshot>& workers) {
+  for (const UdpCounter& counter : kUdpCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].udp.*counter.value, of_worker(i));
+  }
+  const auto by_reason = [&](const char* name, const char* help, auto parts) {
+    page.begin(MetricType::Counter, name, help);
+    for (std::size_t i = 0; i < workers.size(); ++i) {
+      for (const auto& part : workers[i].udp.*parts) {
+        if (part.reason.empty()) continue;  // of a worker that has not counted yet
+        page.add(part.count, {{"worker", std::to_string(i)}, {"reason", std::string(part.reason)}});
+      }
+    }
+  };
+  by_reason("udp_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
+            &transport::UdpStatistics::rejected_parts);
+  by_reason("udp_frames_rejected_total", "Connections closed for a frame that cannot be.",
+            &transport::UdpStatistics::frames_rejected);
+  by_reason("udp_packets_unsent_total", "Datagrams that were to go and did not; what counts is sent again.",
+            &transport::UdpStatistics::unsent);
+}
+
 void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
   const auto add = [&](MetricType type, const auto& figure) {
     page.begin(type, figure.name, figure.help);
@@ -308,10 +346,7 @@ void add_workers(Page& page, const DaemonStatus& status) {
   }
   page.begin(MetricType::Gauge, "shm_connections", "Connections through shared memory now, parents' included.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.connections, of_worker(i));
-  for (const UdpCounter& counter : kUdpCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
-    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].udp.*counter.value, of_worker(i));
-  }
+  add_udp(page, workers);
   add_dpdk(page, status);
   page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));

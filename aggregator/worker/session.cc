@@ -69,12 +69,14 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
 
 void Session::on_closed(transport::Channel&, const Error& error) {
   over_ = true;
+  wait_no_more();
   clear_at_ = {};
   if (error.code == Errc::corrupt || error.code == Errc::denied) ++worker_.metrics_.frames_refused;
   if (serving_) node_->child_gone(*this, error.message);
 }
 
 void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank) noexcept {
+  wait_no_more();
   node_ = std::move(node);
   serving_ = true;
   child_ = child;
@@ -84,6 +86,7 @@ void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::u
 void Session::end(FrameType type, std::string_view reason) {
   if (over_) return;
   over_ = true;
+  wait_no_more();
   serving_ = false;
   clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
   FrameHeader header;
@@ -94,6 +97,7 @@ void Session::end(FrameType type, std::string_view reason) {
 
 void Session::finish() {
   over_ = true;
+  wait_no_more();
   serving_ = false;
   clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
   channel_->close_after_flush(worker_.settings_.flush_limit);
@@ -101,6 +105,7 @@ void Session::finish() {
 
 void Session::close() {
   over_ = true;
+  wait_no_more();
   serving_ = false;
   clear_at_ = {};
   channel_->close();

@@ -1,7 +1,9 @@
 #pragma once
 // One child's connection: from nobody, by its join frame, to one child of one lane.
+#include <list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tributary/protocol/credential.h"
@@ -16,6 +18,14 @@ class Session final : public transport::ChannelHandler {
  public:
   Session(Worker& worker, transport::TimePoint join_deadline) : worker_(worker), join_deadline_(join_deadline) {}
   void attach(std::unique_ptr<transport::Channel> channel) { channel_ = std::move(channel); }
+  ~Session() override { wait_no_more(); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  /// Is in it, behind all others, until it has joined or is over. The list outlives the session.
+  void wait_in(std::list<Session*>& list) {
+    waits_in_ = &list;
+    place_ = list.insert(list.end(), this);
+  }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   bool takes_in_place(transport::Channel& channel, const FrameHeader& header) override;
@@ -44,7 +54,13 @@ class Session final : public transport::ChannelHandler {
   }
 
  private:
+  void wait_no_more() noexcept {
+    if (auto* const list = std::exchange(waits_in_, nullptr)) list->erase(place_);
+  }
+
   Worker& worker_;
+  std::list<Session*>* waits_in_ = nullptr;
+  std::list<Session*>::iterator place_;
   std::shared_ptr<LaneNode>
       node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
   std::vector<std::byte> join_payload_;

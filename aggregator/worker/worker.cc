@@ -78,15 +78,17 @@ Worker::~Worker() {
 }
 
 transport::ChannelHandler* Worker::on_accept(std::unique_ptr<transport::Channel> channel) {
-  const auto unjoined =
-      static_cast<std::uint32_t>(std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) {
-        return !entry.first->is_joined() && !entry.first->over();
-      }));
-  if (unjoined >= settings_.sessions_unjoined_max) return nullptr;
+  // An honest child sends its join with its first packets, so under a flood of silent connections the oldest is the
+  // least likely to be one.
+  if (unjoined_.size() >= std::max(settings_.sessions_unjoined_max, 1U)) {
+    ++metrics_.sessions_displaced;
+    unjoined_.front()->close();
+  }
   auto session = std::make_unique<Session>(*this, transport_.now() + settings_.join_limit);
   session->attach(std::move(channel));
   Session* handler = session.get();
   sessions_.emplace(handler, std::move(session));
+  handler->wait_in(unjoined_);
   return handler;
 }
 

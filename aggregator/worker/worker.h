@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,7 +26,8 @@ struct WorkerSettings {
   transport::Duration join_limit = std::chrono::seconds(5);   // from connecting to a valid join
   transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
   transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
-  std::uint32_t sessions_unjoined_max = 1024;                 // connections that have not shown a credential yet
+  std::uint32_t sessions_unjoined_max = 1024;                 // connections without a credential; one more, and
+                                                              // the oldest is closed
   std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets
 };
 
@@ -51,6 +53,7 @@ class MemoryBudget {
 struct WorkerMetrics {
   std::uint64_t joins_accepted = 0;
   std::uint64_t joins_refused = 0;
+  std::uint64_t sessions_displaced = 0;  // closed because sessions_unjoined_max newer ones came
   std::uint64_t lanes_active = 0;
   std::uint64_t lanes_formed = 0;
   std::uint64_t lanes_failed = 0;
@@ -140,6 +143,7 @@ class Worker final : public transport::Acceptor {
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
+  std::list<Session*> unjoined_;  // of them, those that have said nothing yet, in the order in which they came
   std::deque<LaneKey>
       over_;  // the last lanes that ended: their tokens may still be valid, but must not bring them back
   std::vector<std::byte> discard_;  // where the payloads of dropped frames go

@@ -91,6 +91,12 @@ tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_
            std::string(function) + (handle == nullptr ? ": request is NULL"
                                                       : ": request is not live: it was waited for or tested to its "
                                                         "end already, or its communicator was destroyed"));
+    return nullptr;
+  }
+  if (!request->of_this_process()) {
+    report(Errc::bad_argument,
+           std::string(function) + ": request was made before a fork: only the process that made it can use it");
+    return nullptr;
   }
   return request;
 }

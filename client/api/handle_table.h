@@ -90,7 +90,7 @@ class HandleTable {
       std::lock_guard lock(at->mutex);
       if (at->generation.load() != generation_of(handle) || !at->object) return nullptr;
       object = at->object;
-      at->generation.fetch_add(1);
+      at->generation.store(next(generation_of(handle)));
       at->ended.store(true);
     }
     if (at->pins.load() == 0) clear(*at);
@@ -117,6 +117,12 @@ class HandleTable {
     }
   }
 
+  /// The use after this one of the same place: as many bits as travel in a handle.
+  [[nodiscard]] static constexpr std::uint64_t next(std::uint64_t generation) noexcept {
+    return generation == kGenerationMax ? 1 : generation + 1;
+  }
+  static constexpr std::uint64_t kGenerationMax = (std::uint64_t{1} << 36) - 1;
+
   [[nodiscard]] std::size_t live() const {
     std::lock_guard lock(mutex_);
     return used_ - free_.size();
@@ -126,6 +132,7 @@ class HandleTable {
   static constexpr unsigned kPlaceShift = 4;
   static constexpr unsigned kGenerationShift = 28;
   static_assert(kPlacesMax <= std::size_t{1} << (kGenerationShift - kPlaceShift));
+  static_assert(kGenerationMax == ~std::uint64_t{0} >> kGenerationShift);
 
   struct Place {
     mutable std::mutex mutex;

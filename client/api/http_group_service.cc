@@ -104,7 +104,7 @@ struct HttpGroupService::Impl {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
-  std::vector<std::uint64_t> released;  // written before `stopping`, read after it
+  std::vector<std::uint64_t> released;  // and not given back yet; under the mutex until the thread is `stopping`
   bool stopping = false;
   std::thread thread;
 };
@@ -136,29 +136,39 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
 }
 
 void HttpGroupService::rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
-                               DescriptorAnswer answer) {
+                               bool in_use, DescriptorAnswer answer) {
   impl_->add([=, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
-    transport.post([answer = std::move(answer), result = to_descriptor(client.rebuild_group(
-                                                    group, epoch, failed))]() mutable { answer(std::move(result)); });
+    auto result = to_descriptor(client.rebuild_group(group, epoch, failed, in_use));
+    transport.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
   });
 }
 
-void HttpGroupService::renew(std::uint64_t group, std::function<void(Status)> answer) {
+void HttpGroupService::renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) {
   impl_->add([group, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
     auto lease = client.renew_group(group);
-    Status status;
+    Result<GroupLease> result;
     if (!lease) {
-      status = std::unexpected(translate(std::move(lease.error())));
+      result = std::unexpected(translate(std::move(lease.error())));
     } else if (!lease->known) {
-      status = fail(Errc::bad_argument, "the manager does not know group " + std::to_string(group) + " any more");
+      result = fail(Errc::bad_argument, "the manager does not know group " + std::to_string(group) + " any more");
+    } else {
+      result = GroupLease{.better_trees = lease->rebuild_advised, .why = std::move(lease->reason)};
     }
-    transport.post([answer = std::move(answer), status = std::move(status)]() mutable { answer(std::move(status)); });
+    transport.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
   });
 }
 
 void HttpGroupService::release(std::uint64_t group) {
-  std::lock_guard lock(impl_->mutex);
-  impl_->released.push_back(group);
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->released.push_back(group);
+  }
+  impl_->add([group, impl = impl_.get()](ManagerClient& client) {
+    const auto answer = client.delete_group(group);
+    if (!answer && answer.error().code != Errc::peer_gone) return;  // once more at the end
+    const std::lock_guard lock(impl->mutex);
+    std::erase(impl->released, group);
+  });
 }
 
 }  // namespace tributary::client

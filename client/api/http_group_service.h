@@ -24,9 +24,9 @@ class HttpGroupService final : public GroupService {
   ~HttpGroupService() override;
 
   void request(const GroupRequest& request, DescriptorAnswer answer) override;
-  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override;
-  void renew(std::uint64_t group, std::function<void(Status)> answer) override;
+  void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) override;
   void release(std::uint64_t group) override;
 
  private:

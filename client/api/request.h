@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "client/api/fork_guard.h"
 #include "client/api/last_error.h"
 
 namespace tributary::client {
@@ -32,6 +33,8 @@ class Request {
   tributary_status report_outcome() const noexcept;
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] bool local() const noexcept { return local_; }
+  /// False on a fork's other side, where nobody may touch what the communicator is made of.
+  [[nodiscard]] bool of_this_process() const noexcept { return process_ == fork_generation(); }
   [[nodiscard]] CommErrors* comm() const noexcept { return comm_.get(); }
   /// The communicator whose progress this request needs; nullptr once it is gone.
   [[nodiscard]] std::shared_ptr<Comm> driver() const noexcept { return driver_.lock(); }
@@ -40,6 +43,7 @@ class Request {
   const std::shared_ptr<CommErrors> comm_;
   const std::weak_ptr<Comm> driver_;  // weak: the communicator holds its requests
   const bool local_;
+  const std::uint64_t process_ = fork_generation();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<bool> done_{false};  // set under mutex_, after outcome_; readers need no lock

@@ -1,5 +1,6 @@
 #include "client/api/settings.h"
 
+#include <net/if.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace tributary::client {
 namespace {
 
 constexpr double kTimeoutSecondsMax = 315'360'000;  // ten years
-constexpr std::array<std::string_view, 5> kTransports{"tcp", "shm", "udp", "verbs", "dpdk"};
+constexpr std::array<std::string_view, 4> kTransports{"tcp", "udp", "verbs", "dpdk"};
 
 struct Setting {
   SettingHelp help;
@@ -124,9 +125,15 @@ bool set_timeout(ClientSettings& s, std::string_view value) {
   return true;
 }
 
+bool is_interface_name(std::string_view name) {
+  return !name.empty() && name.size() < IFNAMSIZ && is_printable(name);
+}
+
+// NCCL's plugin takes its devices from the same variable: a list, of which a communicator alone uses the first.
 bool set_interface(ClientSettings& s, std::string_view value) {
-  s.interface_name = value;
-  return value.size() < 16 && is_printable(value);  // IFNAMSIZ
+  const std::vector<std::string> names = split(value);
+  s.interface_name = names.front();
+  return value.empty() || std::ranges::all_of(names, is_interface_name);
 }
 
 bool set_rdma_devices(ClientSettings& s, std::string_view value) {
@@ -190,7 +197,7 @@ std::vector<Setting> make_settings() {
         "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
         "kernel allows it and it is the faster way."},
        set_attach},
-      {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, shm, udp, verbs and dpdk",
+      {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, udp, verbs and dpdk",
         "Transports in order of preference; the first one that is built and works here is used."},
        set_transports},
       {{"gpudirect", "TRIBUTARY_GPUDIRECT", "auto", "auto, off, dma-buf or peer-memory",
@@ -221,8 +228,9 @@ std::vector<Setting> make_settings() {
       {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
         "A rank that is lost or hangs becomes an error on every other rank within this."},
        set_timeout},
-      {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up", "the name of a network interface",
-        "The interface whose address other ranks are told."},
+      {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up",
+        "the name of a network interface (1 to 15 bytes), or several, separated by commas",
+        "The interface whose address other ranks are told: of several, the first. NCCL's plugin uses all."},
        set_interface},
       {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
         "auto, or a list, separated by commas, of device or device:port",

@@ -23,10 +23,8 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted, con
     if (verbs) return name;
     why += "; verbs cannot be used: " + verbs.error().message;
   }
-  return fail(Errc::unsupported, "none of the transports in TRIBUTARY_TRANSPORT (" + list +
-                                     ") is built into this libtributary; it has tcp, udp and, where there is RDMA, "
-                                     "verbs, and with DPDK's module dpdk" +
-                                     why);
+  return fail(Errc::unsupported,
+              "none of the transports in TRIBUTARY_TRANSPORT (" + list + ") can be used here; tcp and udp can" + why);
 }
 
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,

@@ -42,6 +42,8 @@ class Arrival final : public transport::ChannelHandler {
   void refuse(const std::string& reason);
   /// Whoever it was waiting for is known now.
   void resume();
+  /// So long was this process away: what it waits for could not come.
+  void excuse(transport::Duration absence) { deadline_ += absence; }
   /// From now on `target` gets the callbacks; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target) { target_ = &target; }
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
@@ -61,7 +63,7 @@ class Arrival final : public transport::ChannelHandler {
   std::unique_ptr<transport::Channel> channel_;
   const std::string nonce_;
   const std::string peer_;
-  const transport::TimePoint deadline_;
+  transport::TimePoint deadline_;
   transport::ChannelHandler* target_ = nullptr;
   std::vector<std::byte> body_;
   bool waiting_ = false;

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <functional>
 
 #include "client/cli/cluster/cluster_layout.h"
@@ -276,6 +277,12 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   describe_plan(app, action);
 }
 
+/// Whether the first word is neither a subcommand nor an option: CLI11 would only say that a subcommand is required.
+bool is_unknown(const CLI::App& app, const std::vector<std::string>& arguments) {
+  return !arguments.empty() && app.get_option_no_throw(arguments.front()) == nullptr &&
+         app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(arguments.front()); }).empty();
+}
+
 }  // namespace
 
 int run_command_line(std::vector<std::string> arguments) {
@@ -283,6 +290,10 @@ int run_command_line(std::vector<std::string> arguments) {
   CLI::App app("Tributary: in-network reduction as a service", "tributary");
   Action action;
   describe(app, command, action);
+  if (is_unknown(app, arguments)) {
+    std::fprintf(stderr, "tributary: '%s' is no subcommand; tributary --help lists them\n", arguments.front().c_str());
+    return kExitUsage;
+  }
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(arguments);

@@ -268,7 +268,8 @@ void Communicator::receive_message(std::uint32_t peer, Message message) {
 
 void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                                  std::span<std::byte> payload) {
-  now_ = progress_at_ = transport_.now();
+  now_ = transport_.now();
+  (peer_class == PeerClass::message ? messages_progress_at_ : progress_at_) = now_;
   switch (peer_class) {
     case PeerClass::collective:
       return runner_->received(peer, receive, payload);

@@ -333,7 +333,8 @@ class Communicator final : public transport::Acceptor,
     std::vector<Piece> pieces;
   };
   std::deque<Remainder> remainders_;               // taken off a lost tree, to be ended by fallback
-  transport::TimePoint progress_at_{};             // something arrived
+  transport::TimePoint progress_at_{};             // something of an operation arrived,
+  transport::TimePoint messages_progress_at_{};    // or of a message: neither is the other's sign of life
   std::array<Signature, 256> recent_{};            // by number: for inquiries after operations that have ended
   std::optional<ControlMessage> waiting_propose_;  // while a repair is under way
   std::optional<ControlMessage> waiting_recover_;  // while what it needs comes down from other memory

@@ -54,7 +54,9 @@ void Communicator::meet_rank_0() {
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
-  if (arrivals_.size() >= std::size_t{settings_.nranks} * (kPeerClasses + 1) + kStrangersMax) return nullptr;
+  // Of every rank its control connection and those of each class, by the first way and then by the second.
+  constexpr std::size_t kOfEachRank = 1 + 2 * kPeerClasses;
+  if (arrivals_.size() >= settings_.nranks * kOfEachRank + kStrangersMax) return nullptr;
   auto& arrival = arrivals_.emplace_back(
       std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
   arrival->challenge();
@@ -189,6 +191,7 @@ void Communicator::start_coordinator() {
               : host_level_                          ? path_between()
               : settings_.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.may_move = settings_.path != PathMode::in_network;  // moving takes the fallback for a moment
   c.inquiry_limit = settings_.timeout / 5;
   c.finalize_limit = settings_.timeout * 9 / 10;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
@@ -199,6 +202,7 @@ void Communicator::start_coordinator() {
 }
 
 void Communicator::on_welcome(const std::string& body) {
+  if (error_ || failing_) return;
   const json object = json::parse(body, nullptr, false);
   std::optional<Endpoint> leaders;
   try {
@@ -282,6 +286,10 @@ void Communicator::on_control(std::uint32_t from, const ControlMessage& message)
     return control_[0]->send({.type = FrameType::hello, .body = introduction(message.body)});
   }
   if (message.type == FrameType::welcome) return on_welcome(message.body);
+  if (!mesh_ && message.type != FrameType::abort) {
+    return begin_failing(
+        {Errc::corrupt, "rank 0 sent a " + std::string(to_string(message.type)) + " frame before its welcome"});
+  }
   handle(message);
 }
 
@@ -313,6 +321,10 @@ void Communicator::handle(const ControlMessage& message) {
 }
 
 void Communicator::take_leave() {
+  if (!finalize_sent_) {
+    return begin_failing({Errc::corrupt, "rank 0 ends the communicator, which rank " +
+                                             std::to_string(known_as(settings_.rank)) + " still uses"});
+  }
   finalized_ = true;
   if (trees_ && !frozen_) {
     for (auto& lane : trees_->lanes) lane->leave(std::chrono::seconds(1));

@@ -1,6 +1,7 @@
 // Who waits for whom for too long, and who called something else than the others.
 #include <algorithm>
 
+#include "client/bootstrap/control_link.h"
 #include "client/core/communicator.h"
 #include "client/core/host_level.h"
 
@@ -111,6 +112,7 @@ void Communicator::excuse(transport::Duration absence) {
   for (TimePoint* limit : {&ready_deadline_, &fail_at_, &report_lost_at_}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
+  for (auto& arrival : arrivals_) arrival->excuse(absence);
   if (coordinator_) coordinator_->excuse(absence);
   if (mesh_) mesh_->excuse(absence);
 }
@@ -142,7 +144,7 @@ void Communicator::check_stall() {
         {Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer to finalize within the time-out"});
   }
   if (const std::string message = messages_.overdue(std::max(absences_.ago(settings_.timeout, now_), TimePoint{}));
-      !message.empty() && waited(progress_at_, settings_.timeout)) {
+      !message.empty() && waited(messages_progress_at_, settings_.timeout)) {
     tell_rank_0({.type = FrameType::abort,
                  .value = static_cast<std::uint64_t>(Errc::timed_out),
                  .body = "rank " + std::to_string(settings_.rank) + ": no partner within the time-out for " + message});

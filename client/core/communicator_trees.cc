@@ -124,6 +124,8 @@ void Communicator::on_commit(const ControlMessage& message) {
     return;
   }
   if (!ready_ && !(agrees_on_local(message) && agrees_on_hosts(message))) return;
+  if (message.value == kCommitHosts && !host_level_)
+    return begin_failing({Errc::corrupt, "rank 0 speaks of hosts, and this rank has no part in any"});
   holding_ = repair_ != nullptr || frozen_;
   if (message.operation == kNever) {
     discard(std::move(forming_));
@@ -185,7 +187,7 @@ void Communicator::on_freeze(const ControlMessage& message) {
   check_first_way();  // what follows goes between the ranks
   frozen_ = true;
   holding_ = true;
-  ++info_.failovers;
+  if (message.value != kMoves) ++info_.failovers;
   Holdings holdings;
   for (auto& lane : trees_->lanes) {
     lane->freeze();

@@ -22,6 +22,9 @@ inline constexpr std::uint64_t kDisagreement = 2;
 /// A joined's value: this rank has no way to any aggregator, and will have none.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
+/// freeze: nothing is wrong with the trees; better ones are there.
+inline constexpr std::uint64_t kMoves = 1;
+
 /// A first commit's value: the ranks share memory, and all collectives go there.
 inline constexpr std::uint64_t kCommitLocal = 1;
 /// Another: the ranks of each host reduce among themselves first. Then, and in later ones, the body is
@@ -34,7 +37,7 @@ struct ControlMessage {
   std::uint64_t operation = 0;  // propose, next_operation, commit, stalled, inquiry, progress, an abort by mismatch: an
                                 // operation's number. second_way: whose
   std::uint64_t value = 0;      // abort: the Errc. stalled: kSuspicion, kDisagreement or 0. joined: kCannotJoin or 0.
-                                // commit: kCommit... or 0. second_way: a rank, or kNever for all
+                                // freeze: kMoves or 0. commit: kCommit... or 0. second_way: a rank, or kNever for all
   std::string body{};
 };
 

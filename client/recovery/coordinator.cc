@@ -13,6 +13,7 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
       service_(service),
       settings_(std::move(settings)),
       retry_delay_(settings_.retry_first),
+      move_pause_(settings_.move_pause_first),
       answered_(settings_.nranks),
       holdings_(settings_.nranks),
       finalized_(settings_.nranks),
@@ -42,7 +43,7 @@ void Coordinator::ask(TimePoint now) {
     if (*alive) on_descriptor(std::move(descriptor));
   };
   if (group_ != 0) {
-    service_->rebuild(group_, epoch_, failed_, std::move(answer));
+    service_->rebuild(group_, epoch_, failed_, false, std::move(answer));
   } else {
     service_->request({.job = settings_.job,
                        .hosts = settings_.hosts,
@@ -75,21 +76,49 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
   }
   // The manager knows now. Said again, it would count against the same aggregator's next life.
   failed_.clear();
-  if (answer->group != 0) group_ = answer->group;
-  epoch_ = answer->epoch;
-  lease_seconds_ = answer->lease_seconds;
-  if (lease_seconds_ > 0) renew_at_ = now_ + std::chrono::milliseconds(lease_seconds_ * 1000 / 3);
+  take(*answer);
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
-  if (answer->lanes[0].entries.size() != settings_.nranks)
+  join(*answer);
+}
+
+/// What it says of the group.
+void Coordinator::take(const GroupDescriptor& descriptor) {
+  if (descriptor.group != 0) group_ = descriptor.group;
+  epoch_ = descriptor.epoch;
+  lease_seconds_ = descriptor.lease_seconds;
+  if (lease_seconds_ > 0) renew_at_ = now_ + std::chrono::milliseconds(lease_seconds_ * 1000 / 3);
+}
+
+void Coordinator::join(const GroupDescriptor& descriptor) {
+  if (descriptor.lanes[0].entries.size() != settings_.nranks)
     return rest("the manager answered for another number of ranks");
   ++generation_;
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   expect_answers();
   for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) {
-    output_.send(rank,
-                 {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(answer->for_rank(rank)).dump()});
+    output_.send(
+        rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(descriptor.for_rank(rank)).dump()});
   }
+}
+
+void Coordinator::ask_for_better(const std::string& why) {
+  if (!settings_.may_move || state_ != State::in_network || now_ < may_move_at_) return;
+  may_move_at_ = now_ + move_pause_;
+  move_pause_ = std::min(2 * move_pause_, settings_.move_pause_last);
+  service_->rebuild(group_, epoch_, {}, true,
+                    [this, alive = alive_, generation = generation_, why](Result<GroupDescriptor> answer) {
+                      if (*alive) on_better(generation, why, std::move(answer));
+                    });
+}
+
+/// The present trees are given up only for others that are there.
+void Coordinator::on_better(std::uint32_t generation, const std::string& why, Result<GroupDescriptor> answer) {
+  if (state_ == State::stopped || !answer || answer->empty()) return;
+  take(*answer);  // for the manager the group has moved, whatever has become of it here meanwhile
+  if (state_ != State::in_network || generation != generation_) return;
+  better_ = std::move(*answer);
+  lose_tree("moves to other trees: " + why, kMoves);
 }
 
 void Coordinator::expect_answers() {
@@ -163,10 +192,10 @@ void Coordinator::on_lane_failed(const ControlMessage& message) {
   lose_tree(failure.reason);
 }
 
-void Coordinator::lose_tree(const std::string& reason) {
+void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
   state_ = State::freezing;
   expect_answers();
-  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .body = reason});
+  output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .value = how, .body = reason});
 }
 
 void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message) {
@@ -176,7 +205,9 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
   holdings_[rank] = std::move(*holdings);
   if (!count(rank)) return;
   output_.broadcast({.type = FrameType::recover, .epoch = generation_, .body = encode(holdings_)});
-  rest("");
+  const auto better = std::exchange(better_, std::nullopt);
+  if (!better || !failed_.empty()) return rest("");  // who failed meanwhile may be in the other trees, too
+  join(*better);
 }
 
 void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
@@ -329,10 +360,15 @@ void Coordinator::decide() {
 
 void Coordinator::renew(TimePoint now) {
   renew_at_ = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
-  service_->renew(group_, [this, alive = alive_](const Status& answer) {
+  service_->renew(group_, [this, alive = alive_](const Result<GroupLease>& answer) {
+    if (!*alive) return;
+    if (answer) {
+      if (answer->better_trees) ask_for_better(answer->why);
+      return;
+    }
     // Unreachable: the data plane does not need the manager. Forgotten: the trees stand as long as they do, and the
     // next request makes a new group.
-    if (*alive && !answer && answer.error().code == Errc::bad_argument) {
+    if (answer.error().code == Errc::bad_argument) {
       group_ = 0;
       renew_at_ = TimePoint::max();
     }

@@ -7,7 +7,11 @@
 //      ^  ^                    |                       |                            |
 //      |  +------ commit(never): some lane failed -----+                            | lane_failed
 //      +--------- recover: all holdings are here ------------- freezing <-----------+
+//                                                                  ^  better trees are there
 //
+// In the network it asks for better trees when the manager has some (an aggregator is back), at most now and then, and
+// goes on with the present ones meanwhile. Moving is losing the present ones on purpose: freezing, recover, and then
+// joining at once.
 // Where a rank says that it can join no tree any more, resting is for good.
 #include <cstdint>
 #include <memory>
@@ -36,6 +40,10 @@ struct CoordinatorSettings {
   transport::Duration answer_limit = std::chrono::seconds(10);  // of the manager
   transport::Duration retry_first = std::chrono::milliseconds(200);
   transport::Duration retry_last = std::chrono::seconds(5);
+  bool may_move = true;  // to better trees
+  // Twice as long after each time, so that an aggregator that comes and goes does not take the group along for ever.
+  transport::Duration move_pause_first = std::chrono::seconds(10);
+  transport::Duration move_pause_last = std::chrono::minutes(10);
   transport::Duration inquiry_limit = std::chrono::seconds(1);
   transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first rank that finalizes to the last
 };
@@ -70,6 +78,10 @@ class Coordinator {
 
   void ask(transport::TimePoint now);
   void on_descriptor(Result<GroupDescriptor> answer);
+  void take(const GroupDescriptor& descriptor);
+  void join(const GroupDescriptor& descriptor);
+  void ask_for_better(const std::string& why);
+  void on_better(std::uint32_t generation, const std::string& why, Result<GroupDescriptor> answer);
   void rest(const std::string& reason);
   void abandon(const std::string& reason);
   void give_up_trees();
@@ -84,7 +96,7 @@ class Coordinator {
   void inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for);
   void decide();
   [[nodiscard]] bool tree_hangs() const;
-  void lose_tree(const std::string& reason);
+  void lose_tree(const std::string& reason, std::uint64_t how = 0);
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
   void note_failed(const LaneFailure& failure);
   void renew(transport::TimePoint now);
@@ -104,8 +116,11 @@ class Coordinator {
   transport::TimePoint retry_at_ = transport::TimePoint::max();
   transport::TimePoint renew_at_ = transport::TimePoint::max();
   transport::Duration retry_delay_;
-  std::uint64_t group_ = 0;  // 0: none
-  std::uint32_t epoch_ = 0;  // the manager's, of the last descriptor
+  transport::TimePoint may_move_at_{};  // not before: better trees are asked for
+  transport::Duration move_pause_;
+  std::optional<GroupDescriptor> better_;  // the trees that the present ones are frozen for
+  std::uint64_t group_ = 0;                // 0: none
+  std::uint32_t epoch_ = 0;                // the manager's, of the last descriptor
   std::uint32_t generation_ =
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;

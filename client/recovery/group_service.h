@@ -18,17 +18,23 @@ struct GroupRequest {
   ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
 };
 
+struct GroupLease {
+  bool better_trees = false;  // can be had by rebuild() with `in_use`
+  std::string why;            // for people
+};
+
 /// Every answer comes later, on the communicator's thread, once; after the destructor none comes.
 class GroupService {
  public:
   using DescriptorAnswer = std::function<void(Result<GroupDescriptor>)>;
   virtual ~GroupService() = default;
   virtual void request(const GroupRequest& request, DescriptorAnswer answer) = 0;
-  /// Trees at an epoch after `epoch`, without the aggregators that failed.
-  virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+  /// Trees at an epoch after `epoch`, without the aggregators that failed. `in_use`: the present ones work and are used
+  /// until the group has moved; an empty descriptor means that there are no better ones.
+  virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                        DescriptorAnswer answer) = 0;
   /// Keeps the reservation. Errc::bad_argument: the manager does not know the group any more.
-  virtual void renew(std::uint64_t group, std::function<void(Status)> answer) = 0;
+  virtual void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) = 0;
   /// The group is over. No answer.
   virtual void release(std::uint64_t group) = 0;
 };

@@ -31,6 +31,10 @@ Repair::Repair(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, std::ve
 Status Repair::start(const std::vector<Holdings>& by_rank, std::function<void()> done) {
   if (lanes_.empty() || by_rank.size() != nranks_ || by_rank[0].size() != lanes_.size())
     return fail(Errc::corrupt, "recovery: holdings of another group");
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (by_rank[rank_].size() != lanes_.size() || by_rank[rank_][lane] != lanes_[lane]->prefix())
+      return fail(Errc::corrupt, "recovery: other holdings than this rank has reported");
+  }
   auto ranges = ranges_of(by_rank, lanes_[0]->descriptor().window);
   if (!ranges) return std::unexpected(ranges.error());
   ranges_ = std::move(*ranges);

@@ -55,7 +55,7 @@ DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSetti
     there.udp_port = at.port;
     auto opened = dpdk::DpdkPort::open(device_->device_, there);
     if (!opened) return std::unexpected(opened.error());
-    port_ = opened->get();
+    if (port_ == nullptr) port_ = opened->get();  // a further listener's is none of whose figures are asked for
     return with_faults(std::move(*opened));
   };
   packets_ = std::make_unique<packet::PacketTransport>(open, packet_settings(settings, *device_->device_));

@@ -60,6 +60,10 @@ std::size_t DpdkPort::datagram_bytes_max(const packet::PacketAddress& to) {
   return device_->host().path_mtu(to.ip, Clock::now()) - ip_bytes - ethernet::kUdpBytes;
 }
 
+void DpdkPort::believe_path(const packet::PacketAddress& to, std::uint32_t path_bytes) {
+  device_->host().believe_path_mtu(to.ip, path_bytes, Clock::now());
+}
+
 void DpdkPort::wait(Duration limit) {
   const Duration sleep = std::min(limit, settings_.sleep_max);
   if (bell_->take() || sleep <= Duration::zero()) return;

@@ -54,6 +54,7 @@ class DpdkPort final : public packet::PacketPort {
   void wait(Duration limit) override;
   void wake() noexcept override;
   [[nodiscard]] std::size_t datagram_bytes_max(const packet::PacketAddress& to) override;
+  void believe_path(const packet::PacketAddress& to, std::uint32_t path_bytes) override;
   [[nodiscard]] packet::PacketAddress local() const override;
 
   [[nodiscard]] PortStatistics statistics() const { return statistics_; }

@@ -188,11 +188,14 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   return true;
 }
 
-/// An ICMP error that says that nobody is where we have sent to: the protocol above is told, by the quotation.
+/// An ICMP error that says that nobody is where we have sent to, or that the way there carries less: the protocol above
+/// is told, by the quotation, and finds out whether it has sent that.
 DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                          packet::ReceivedPacket& as) noexcept {
   const auto quotation = ethernet::parse_quotation(frame, bytes);
-  if (!quotation || !quotation->port_unreachable || !is_for_us(frame)) return Refusal::none;
+  if (!quotation || !is_for_us(frame) || quotation->from != frame.to) return Refusal::none;
+  const std::uint32_t path_bytes = quotation->mtu.value_or(0);  // routers from before RFC 1191 say 0
+  if (!quotation->port_unreachable && path_bytes == 0) return Refusal::none;
   if (quotation->from_port != udp_port_) {
     const std::uint8_t place = device_->place_of(quotation->from_port);
     if (place == Device::kNobody || place == place_) return Refusal::none;
@@ -201,7 +204,8 @@ DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& 
   }
   as = {.from = {quotation->to, quotation->to_port},
         .bytes = bytes.subspan(quotation->payload_offset, quotation->payload_bytes),
-        .refused = true};
+        .refused = true,
+        .path_bytes = path_bytes};
   ++statistics_.control;
   note_shown(mbuf);
   return Refusal::shown;

@@ -136,10 +136,6 @@ std::size_t Host::answer_icmp(const Frame& frame, std::span<const std::byte> byt
   const std::uint8_t type = load8(message.data());
   const std::uint8_t code = load8(message.data() + 1);
   if (type == kIcmpEchoRequest && code == 0) return answer_echo(frame, message, now, out);
-  if (type == kIcmpUnreachable && code == kIcmpFragmentationNeeded) {
-    hear_too_big(frame, bytes, now);
-    return 0;
-  }
   return ignore();
 }
 
@@ -155,9 +151,6 @@ std::size_t Host::answer_icmp6(const Frame& frame, std::span<const std::byte> by
       return answer_solicitation(frame, message, now, out);
     case kNeighbourAdvertisement:
       hear_advertisement(frame, message, now);
-      return 0;
-    case kIcmp6TooBig:
-      hear_too_big(frame, bytes, now);
       return 0;
     default:
       return ignore();

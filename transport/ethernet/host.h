@@ -1,7 +1,7 @@
 #pragma once
 // A well-behaved host on an Ethernet, without its data: it answers ARP, neighbour solicitations and pings, finds its
-// neighbours, believes its routers about path MTUs, and leaves all else alone. No I/O: frames come in by answer(), and
-// what must be sent is written to where the caller wants it.
+// neighbours, and leaves all else alone. What routers say about path MTUs is for those who know what was sent. No I/O:
+// frames come in by answer(), and what must be sent is written to where the caller wants it.
 //
 // next_hop(), find() and has() may be called from any thread and take no lock; the rest is rare and takes one.
 #include <atomic>
@@ -58,6 +58,9 @@ class Host {
   [[nodiscard]] std::uint32_t path_mtu(const IpAddress& to, TimePoint now) const {
     return path_mtu_.get(to, settings_.mtu, now);
   }
+  /// A router has said so, and quoted a datagram that was sent from here: whoever asks has seen to that, as this host
+  /// does not know what its ports send. False: not believed all the same.
+  bool believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now);
   [[nodiscard]] const HostSettings& settings() const noexcept { return settings_; }
   /// The groups whose frames the device must take: those of IPv6's solicitations.
   [[nodiscard]] std::vector<MacAddress> multicast_groups() const;
@@ -89,7 +92,6 @@ class Host {
   void hear_advertisement(const Frame& frame, std::span<const std::byte> message, TimePoint now);
   [[nodiscard]] std::size_t answer_echo(const Frame& frame, std::span<const std::byte> message, TimePoint now,
                                         std::span<std::byte> out);
-  void hear_too_big(const Frame& frame, std::span<const std::byte> bytes, TimePoint now);
   [[nodiscard]] bool on_link(const IpAddress& ip) const noexcept;
   [[nodiscard]] bool may_answer(RateLimit& limit, TimePoint now);
   std::size_t ignore() noexcept;

@@ -1,24 +1,19 @@
-// What a host says of datagrams that reach nobody, and believes of what others say of its own.
+// What a host says of datagrams that reach nobody, and believes of what routers say of its own.
 #include <algorithm>
 #include <cstring>
 
 #include "ethernet/control_writer.h"
 #include "ethernet/host.h"
 #include "ethernet/icmp.h"
-#include "ethernet/quotation.h"
 
 namespace tributary::transport::ethernet {
 
 /// Only routers can know: whoever is on the link gets whatever the link carries.
-void Host::hear_too_big(const Frame& frame, std::span<const std::byte> bytes, TimePoint now) {
-  const auto quotation = parse_quotation(frame, bytes);
-  if (!quotation || !quotation->mtu || !has(quotation->from) || frame.to != quotation->from || on_link(quotation->to)) {
-    ignore();
-    return;
-  }
-  path_mtu_.told(quotation->to, *quotation->mtu, now);
+bool Host::believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now) {
+  const bool believed = !on_link(to) && path_mtu_.told(to, bytes, now);
   const std::lock_guard lock(mutex_);
-  ++counts_.path_mtu_told;
+  ++(believed ? counts_.path_mtu_told : counts_.control_ignored);
+  return believed;
 }
 
 std::size_t Host::refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,

@@ -4,12 +4,14 @@
 
 namespace tributary::transport::ethernet {
 
-void PathMtu::told(const IpAddress& ip, std::uint32_t bytes, TimePoint now) {
+bool PathMtu::told(const IpAddress& ip, std::uint32_t bytes, TimePoint now) {
+  if (bytes < (is_ipv4(ip) ? kIpv4Least : kIpv6Least)) return false;
   const std::lock_guard lock(mutex_);
   auto path = std::ranges::find(paths_, ip, &Path::ip);
   if (path == paths_.end()) path = std::ranges::min_element(paths_, {}, &Path::told_at);
-  *path = {ip, std::max(bytes, is_ipv4(ip) ? kIpv4Least : kIpv6Least), now};
+  *path = {ip, bytes, now};
   any_.store(true, std::memory_order_release);
+  return true;
 }
 
 std::uint32_t PathMtu::get(const IpAddress& ip, std::uint32_t link, TimePoint now) const {

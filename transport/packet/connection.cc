@@ -253,9 +253,7 @@ void PacketConnection::on_time() {
     if (verdict == Flow::Verdict::dead) {
       return tell_closed({Errc::peer_gone, peer_ + " does not answer any more: the connection timed out."});
     }
-    if (verdict == Flow::Verdict::ask_route) {
-      flow_.set_datagram_bytes(std::min(flow_.datagram_bytes(), core_.datagram_bytes(address_)));
-    }
+    if (verdict == Flow::Verdict::ask_route) ask_route();
     if (flow_.wants_to_send(now)) core_.make_dirty(*this);
   }
   look_at_deadline();
@@ -293,7 +291,7 @@ void PacketConnection::send_close() {
 
 void PacketConnection::end() noexcept {
   if (state_ == State::closed) return;
-  if (state_ == State::half_open) core_.count_half_open(-1);
+  if (state_ == State::half_open) core_.half_open().remove(id_);
   state_ = State::closed;
   handler_ = nullptr;
   act_at_ = give_up_at_ = TimePoint::max();
@@ -324,6 +322,10 @@ void PacketConnection::take_reset(bool nobody) {
   core_.count_callback();
   handler->on_closed(*channel_, {Errc::peer_gone, nobody ? "the process at " + peer_ + " is gone."
                                                          : peer_ + " does not know the connection any more."});
+}
+
+void PacketConnection::ask_route() {
+  if (flowing()) flow_.narrow_to(core_.datagram_bytes(address_), core_.now());
 }
 
 /// What anybody could have said is not believed of a sealed connection, but it is asked whether it is so: the other

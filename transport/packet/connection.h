@@ -61,8 +61,12 @@ class PacketConnection final : public StreamReader,
   void take_close();
   /// The other side, or its host, says that the connection is not there. `nobody`: nor is anybody else.
   void take_reset(bool nobody);
+  /// The port may know of a narrower way now.
+  void ask_route();
   /// The same open came again: its answer was lost.
   void repeat_accept(const PacketAddress& from);
+  /// Half open, and its place is wanted for another: its opener is told if he does go on.
+  void make_place() noexcept { end(); }
   void turn();
   /// Sends what may be sent now.
   void transmit_turn();

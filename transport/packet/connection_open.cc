@@ -195,7 +195,7 @@ void PacketConnection::accept(const PacketAddress& from, const Handshake& handsh
     peer_id_ = handshake.connection;
     make_seal(handshake.random, random_, false);
   }
-  core_.count_half_open(1);
+  core_.half_open().add(id_, from);
   credit_told_ = static_cast<std::uint32_t>(core_.window_share());
   opened(handshake, from);
   give_up_at_ = core_.now() + kHalfOpenLimit;
@@ -218,7 +218,7 @@ void PacketConnection::repeat_accept(const PacketAddress& from) {
 
 /// The client's first packet has come.
 void PacketConnection::established() {
-  core_.count_half_open(-1);
+  core_.half_open().remove(id_);
   state_ = State::open;
   give_up_at_ = TimePoint::max();
   Acceptor* const acceptor = core_.acceptor();

@@ -40,6 +40,7 @@ PacketCore::PacketCore(PacketTransport::OpenPort open, const PacketSettings& set
       time_(std::move(time)),
       pool_(settings.kept_bytes_max),
       ids_(settings.seed),
+      half_open_(settings.half_open_max),
       spin_estimate_(settings.spin_max),
       burst_(kBurst),
       now_(time_()),
@@ -57,21 +58,28 @@ Status PacketCore::open_port() {
   return {};
 }
 
+bool PacketCore::can_listen(const Endpoint& at) const {
+  return !listening_ && (!port_ || at.port == 0 || at.port == port_->local().port);
+}
+
+std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
+  if (can_listen(at)) return shared_from_this();
+  for (const auto& other : driven_) {
+    if (at.port != 0 && other->can_listen(at)) return other;
+  }
+  return nullptr;
+}
+
+/// Where can_listen().
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
   const auto refused = [&](const std::string& why) {
     return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why);
   };
-  if (listening_) {
-    return refused(at.port == listening_->port ? "the address is in use."
-                                               : "this transport listens on " + to_string(*listening_) + " already.");
-  }
   if (!port_) {
     auto port = open_(at);
     if (!port) return refused(port.error().message);
     port_ = std::move(*port);
     port_->leave_checksums();
-  } else if (at.port != 0 && at.port != port_->local().port) {
-    return refused("this transport has port " + std::to_string(port_->local().port) + " already.");
   }
   const Endpoint bound = endpoint_of(port_->local());
   listening_ = Endpoint{at.host.empty() ? bound.host : at.host, bound.port};
@@ -166,13 +174,26 @@ void PacketCore::make_dirty(PacketConnection& connection) {
 }
 
 void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
-  const std::uint64_t id = connection.id();
+  constexpr std::size_t kPerConnection = 4;
+  constexpr std::size_t kBesides = 64;
+  push_deadline(connection.id(), at);
+  if (deadlines_.size() <= kPerConnection * statistics.connections + kBesides) return;
+  deadlines_.clear();  // most of them were asked for before an earlier time was
+  for (const Place& place : places_) {
+    if (place.id != 0 && place.connection->asked_for != TimePoint::max()) {
+      push_deadline(place.id, place.connection->asked_for);
+    }
+  }
+}
+
+void PacketCore::push_deadline(std::uint64_t id, TimePoint at) {
   deadlines_.push({at, static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1)),
                    static_cast<std::uint32_t>(id >> kPlaceBits)});
+  statistics.deadlines_max = std::max(statistics.deadlines_max, deadlines_.size());
 }
 
 TimePoint PacketCore::next_deadline() const noexcept {
-  return idle() ? deadlines_.first() : TimePoint{};
+  return idle() ? first_deadline() : TimePoint{};
 }
 
 // ---- turns
@@ -199,8 +220,39 @@ void PacketCore::look_at_clock() {
   }
 }
 
+// ---- others
+
+void PacketCore::drive(std::shared_ptr<PacketCore> other) {
+  driven_.push_back(std::move(other));
+  watch_driven();
+}
+
+void PacketCore::watch_driven() {
+  std::vector<int> descriptors;
+  for (const auto& other : driven_) {
+    if (other->port_ && other->port_->descriptor() >= 0) descriptors.push_back(other->port_->descriptor());
+  }
+  if (port_) port_->watch(std::move(descriptors));
+}
+
+/// What they have for their users comes in this turn, as if it were ours.
+void PacketCore::turn_driven() {
+  for (std::size_t i = 0; i < driven_.size(); ++i) callbacks_ += driven_[i]->poll(Duration::zero());
+  const auto over = [](const auto& other) {
+    return !other->listening_ && other->statistics.connections == 0 && other->idle();
+  };
+  if (std::erase_if(driven_, over) > 0) watch_driven();
+}
+
+TimePoint PacketCore::first_deadline() const noexcept {
+  TimePoint first = deadlines_.first();
+  for (const auto& other : driven_) first = std::min(first, other->deadlines_.first());
+  return first;
+}
+
 void PacketCore::turn() {
   look_at_clock();
+  if (!driven_.empty()) turn_driven();
   more_to_receive_ = receive_packets();
   run_expired();
   run_posted();
@@ -230,7 +282,7 @@ void PacketCore::wait_for_work(Duration wait) {
       }
     } else {
       spin_estimate_.sleeps();
-      sleep(std::min(deadline, deadlines_.first()) - now);
+      sleep(std::min(deadline, first_deadline()) - now);
     }
   }
 }
@@ -248,6 +300,7 @@ void PacketCore::sleep(Duration limit) {
       posted_something_.wait_for(lock, limit, [this] { return !posted_.empty(); });
     }
     attended_ = std::min(time_(), until);  // sleeping is no absence, oversleeping is
+    for (const auto& other : driven_) other->attended_ = attended_;
   }
   sleeping_.store(false, std::memory_order_relaxed);
 }
@@ -336,6 +389,7 @@ void PacketCore::linger() {
 void PacketCore::shut_down() {
   if (std::exchange(ending_, true)) return;
   stop_listening();
+  for (const auto& other : driven_) other->shut_down();
   if (port_) linger();
   shut_ = true;
   for (std::size_t i = 0; i < places_.size(); ++i) {

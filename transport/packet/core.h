@@ -1,6 +1,7 @@
 #pragma once
 // The turn of a PacketTransport: what has come, what is due, what is to be sent. Connections have numbered places; a
 // connection id is its place and 40 bits that nobody can guess.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -14,6 +15,7 @@
 
 #include "core/spin_estimate.h"
 #include "packet/deadline_heap.h"
+#include "packet/half_open.h"
 #include "packet/packet_transport.h"
 #include "packet/payload_place.h"
 #include "packet/receive_stream.h"
@@ -35,6 +37,11 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void post(std::function<void()> call);
   void shut_down();
 
+  /// From now on this one's turns and sleeps are also another's, of the same thread, with a port of its own; until
+  /// nobody listens there and no connection is left.
+  void drive(std::shared_ptr<PacketCore> other);
+  /// This one, or one that it drives, where that does not listen and its port, if it has one, would do; or nullptr.
+  [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
   /// Listening; one at a time.
   [[nodiscard]] Result<Endpoint> listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route);
   void stop_listening() noexcept;
@@ -93,9 +100,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] SealRandom random() noexcept;
   [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
-  void count_half_open(int more) noexcept { half_open_ += more; }
+  [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
-  PacketStatistics statistics;
+  PacketStatistics statistics;  // without the port's
+  [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
 
   /// When something must be done although nothing comes; max: never.
   [[nodiscard]] TimePoint next_deadline() const noexcept;
@@ -124,6 +132,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     return (differs[0] | differs[1]) == 0;
   }
   void turn();
+  [[nodiscard]] bool can_listen(const Endpoint& at) const;
+  void turn_driven();
+  void watch_driven();
+  [[nodiscard]] TimePoint first_deadline() const noexcept;
   void look_at_clock();
   bool receive_packets();
   void take_packet(const ReceivedPacket& packet);
@@ -148,11 +160,13 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void run_posted();
   void run_due();
   void transmit();
+  void push_deadline(std::uint64_t id, TimePoint at);
   void wait_for_work(Duration wait);
   void sleep(Duration limit);
   void linger();
   [[nodiscard]] bool idle() const noexcept {
-    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_;
+    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_ &&
+           (driven_.empty() || std::ranges::all_of(driven_, [](const auto& other) { return other->idle(); }));
   }
 
   struct Place {
@@ -166,6 +180,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   const PacketSettings settings_;
   const PacketTransport::Time time_;
   std::unique_ptr<PacketPort> port_;
+  std::vector<std::shared_ptr<PacketCore>> driven_;
   std::optional<Endpoint> listening_;
   Acceptor* acceptor_ = nullptr;
   PacketTransport::Route route_;
@@ -176,6 +191,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_places_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;
+  HalfOpen half_open_;
   DeadlineHeap deadlines_;
   SpinEstimate spin_estimate_;
   std::vector<ConnectionPtr> due_, due_now_;
@@ -190,7 +206,6 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   TimePoint attended_{};  // this thread was here last
   TimePoint resets_from_{};
   std::uint32_t resets_ = 0;  // in this second
-  int half_open_ = 0;
   std::size_t callbacks_ = 0;
   bool control_sent_ = false;
   bool more_to_receive_ = false;

@@ -106,14 +106,17 @@ void PacketCore::take_reset(const PacketHeader& header) {
   connection->take_reset(false);
 }
 
-/// The network says that nobody is at an address, and quotes what we had sent there. Whoever could forge the quotation
-/// has seen our packets.
+/// The network says that nobody is at an address, or that the way there carries less, and quotes what we had sent
+/// there. Whoever could forge the quotation has seen our packets: it names the connection (RFC 8899, 4.6.1).
 void PacketCore::take_refusal(const ReceivedPacket& packet) {
   const auto header = decode_quoted(packet.bytes);
   if (!header) return;
   PacketConnection* const connection =
       header->type == PacketType::open ? find(header->connection) : find_peer(header->connection);
-  if (connection != nullptr && connection->address() == packet.from) connection->take_reset(true);
+  if (connection == nullptr || connection->address() != packet.from) return;
+  if (packet.path_bytes == 0) return connection->take_reset(true);
+  port_->believe_path(packet.from, packet.path_bytes);
+  connection->ask_route();
 }
 
 void PacketCore::send_reset(const ReceivedPacket& packet, const PacketHeader& header) {
@@ -165,7 +168,10 @@ void PacketCore::send_sealed_control(const PacketAddress& to, PacketHeader heade
 
 void PacketCore::put_control(const PacketAddress& to, std::span<const std::byte> bytes) {
   // A port that is full drops it: whoever waits for it asks again.
-  if (!port_->send(to, bytes, {})) return;
+  if (!port_->send(to, bytes, {})) {
+    ++statistics.control_unsent;
+    return;
+  }
   control_sent_ = true;
   ++statistics.packets_sent;
   statistics.bytes_sent += bytes.size();
@@ -218,13 +224,17 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
     told.cookie = cookie_for(packet.from, *handshake, epoch);
     return send_control(packet.from, answer, &told);
   }
-  if (statistics.connections >= settings_.connections_max || half_open_ >= static_cast<int>(settings_.half_open_max)) {
+  if (statistics.connections >= settings_.connections_max) {
     ++statistics.refused_full;
     return refuse();
   }
   std::optional<LinkKeys::Link> link;
   const RefuseReason reason = check_seal(packet, header, *handshake, link);
   if (reason != RefuseReason::none) return refuse(reason);
+  if (PacketConnection* const other = find(half_open_.in_the_way(packet.from))) {
+    ++statistics.displaced;
+    other->make_place();
+  }
   accept(packet.from, *handshake, link);
 }
 

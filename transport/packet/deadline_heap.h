@@ -1,7 +1,8 @@
 #pragma once
 // Who wants to be looked at when. An entry is not moved when its owner's deadline moves later: it is looked at when it
 // comes up, and put back. So a time-out that each acknowledgement moves on costs nothing, and nothing is allocated once
-// the heap has its size.
+// the heap has its size. Whoever asks for an earlier time leaves an entry behind: clear() and push() anew when there
+// are many more than owners.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -28,6 +29,9 @@ class DeadlineHeap {
     entries_.pop_back();
     return entry;
   }
+
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  void clear() noexcept { entries_.clear(); }
 
  private:
   static bool later(const Entry& a, const Entry& b) noexcept { return a.at > b.at; }

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace tributary::transport::packet {
+namespace {
+
+constexpr Duration kNarrowFor = std::chrono::minutes(10);  // then the way may have become wider (RFC 8201, 4)
+
+}  // namespace
 
 Flow::Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics)
     : settings_(settings),
@@ -85,9 +90,10 @@ void Flow::note_credit_blocked(TimePoint now) noexcept {
   }
 }
 
-void Flow::set_datagram_bytes(std::size_t bytes) noexcept {
-  datagram_bytes_route_ = bytes;
-  datagram_bytes_ = std::min(datagram_bytes_, bytes);
+void Flow::narrow_to(std::size_t bytes, TimePoint now) noexcept {
+  if (bytes >= datagram_bytes_) return;
+  datagram_bytes_ = bytes;
+  small_until_ = now + kNarrowFor;
 }
 
 void Flow::excuse(Duration absence) noexcept {

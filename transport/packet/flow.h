@@ -87,9 +87,10 @@ class Flow {
   /// TimePoint::max(): none.
   [[nodiscard]] TimePoint deadline() const noexcept;
   enum class Verdict : std::uint8_t { alive, ask_route, dead };
-  /// The time of deadline() may have come. ask_route: packets may be too long for the way; set_datagram_bytes().
+  /// The time of deadline() may have come. ask_route: packets may be too long for the way; narrow_to().
   Verdict on_time(TimePoint now);
-  void set_datagram_bytes(std::size_t bytes) noexcept;
+  /// The way carries datagrams of so many bytes, if that is less than now. After a while longer ones are tried again.
+  void narrow_to(std::size_t bytes, TimePoint now) noexcept;
   [[nodiscard]] std::size_t datagram_bytes() const noexcept { return datagram_bytes_; }
   /// This thread did not come to look for so long: that is not the other side's silence.
   void excuse(Duration absence) noexcept;
@@ -184,7 +185,7 @@ class Flow {
   std::uint32_t credit_asked_ = 0;                        // times in a row
   TimePoint waiting_since_{};                             // for an answer, or a sign of life
   std::uint32_t large_silent_ = 0;                        // times in a row that only a small packet came through
-  TimePoint small_until_{};                               // as the path seems to swallow large packets
+  TimePoint small_until_{};                               // as the path seems to swallow large packets, or carries less
   std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // what the path should carry
   double fresh_packets_ = 0;                              // acknowledged by the packet that is being taken
   std::optional<Duration> fresh_delay_;

@@ -29,20 +29,21 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
     ++statistics_.senseless;
     return false;
   }
-  last_heard_ = waiting_since_ = now;
-  const bool repeat = numbers_.has(header.number);
   const bool in_sequence = numbers_.follows(header.number);
   const bool fin = (header.flags & packet_flags::kFin) != 0;
   const bool asks = !arrival.payload.empty() || fin || (header.flags & packet_flags::kPing) != 0;
+  const std::uint64_t offset = expand(header.offset, stream_.received());
+  const std::uint64_t end = offset + arrival.payload.size();
+  // Nobody waits for an answer to a repeat, nor is it a sign of life: what is sent again has another number.
+  const bool repeat = numbers_.has(header.number) || (numbers_.forgot(header.number) && !(fin && !peer_end_) &&
+                                                      (arrival.payload.empty() || stream_.has(offset, end)));
+  if (!repeat) last_heard_ = waiting_since_ = now;
   take_acknowledgement(arrival, now);
   if (repeat) {
     ++statistics_.repeats;
-    acknowledge_now_ |= asks;
     return false;
   }
   if (!arrival.payload.empty() || fin) {
-    const std::uint64_t offset = expand(header.offset, stream_.received());
-    const std::uint64_t end = offset + arrival.payload.size();
     const bool beyond_end = peer_end_ && (fin ? end != *peer_end_ : end > *peer_end_);
     if (offset > credit_given_ || end > credit_given_ || beyond_end || (fin && end < stream_.received())) {
       ++statistics_.senseless;
@@ -177,7 +178,7 @@ void Flow::acknowledge_number(std::uint64_t number) {
     large_silent_ = 0;
   } else if (backoff_ >= kSmallProbesAfter && ++large_silent_ >= kLargeSilentMax) {
     datagram_bytes_ = kDatagramBytesMin;
-    small_until_ = packet->at + kSmallFor;
+    small_until_ = std::max(small_until_, packet->at + kSmallFor);
   }
   backoff_ = 0;
   largest_acknowledged_ = std::max(largest_acknowledged_, number);

@@ -23,16 +23,23 @@ class PacketListener final : public Listener {
 }  // namespace
 
 PacketTransport::PacketTransport(OpenPort open, const PacketSettings& settings, Time time)
-    : core_(std::make_shared<PacketCore>(std::move(open), settings, std::move(time))) {}
+    : make_core_([open = std::move(open), settings, time = std::move(time)] {
+        return std::make_shared<PacketCore>(open, settings, time);
+      }),
+      core_(make_core_()) {}
 PacketTransport::~PacketTransport() {
   core_->shut_down();
 }
 
 Result<std::unique_ptr<Listener>> PacketTransport::start_listening(const Endpoint& at, Acceptor* acceptor,
                                                                    Route route) {
-  auto local = core_->listen(at, acceptor, std::move(route));
+  auto core = core_->that_can_listen(at);
+  const bool further = core == nullptr;
+  if (further) core = make_core_();
+  auto local = core->listen(at, acceptor, std::move(route));
   if (!local) return std::unexpected(local.error());
-  return std::make_unique<PacketListener>(core_, std::move(*local));
+  if (further) core_->drive(core);
+  return std::make_unique<PacketListener>(std::move(core), std::move(*local));
 }
 
 Result<std::unique_ptr<Listener>> PacketTransport::listen(const Endpoint& at, Acceptor& acceptor) {
@@ -60,7 +67,9 @@ void PacketTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 PacketStatistics PacketTransport::statistics() const {
-  return core_->statistics;
+  PacketStatistics statistics = core_->statistics;
+  statistics.port = core_->port_counts();
+  return statistics;
 }
 TimePoint PacketTransport::next_deadline() const {
   return core_->next_deadline();

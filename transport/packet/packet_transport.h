@@ -1,6 +1,7 @@
 #pragma once
-// Channels over a port that loses, repeats, reorders and damages datagrams: UDP sockets or a device. One port for all
-// that a transport listens to and connects.
+// Channels over a port that loses, repeats, reorders and damages datagrams: UDP sockets or a device. One port for what
+// a transport connects and first listens at; a further listener has one of its own, and so have the connections that it
+// accepts.
 #include <functional>
 #include <memory>
 
@@ -42,13 +43,15 @@ class PacketTransport final : public Transport {
   [[nodiscard]] TimePoint now() const override;
   void post(std::function<void()> call) override;
 
+  /// Of the first port.
   [[nodiscard]] PacketStatistics statistics() const;
   /// When poll() must be called although nothing comes; max: never. For tests on virtual time.
   [[nodiscard]] TimePoint next_deadline() const;
 
  private:
   [[nodiscard]] Result<std::unique_ptr<Listener>> start_listening(const Endpoint& at, Acceptor* acceptor, Route route);
-  std::shared_ptr<PacketCore> core_;
+  const std::function<std::shared_ptr<PacketCore>()> make_core_;
+  const std::shared_ptr<PacketCore> core_;
 };
 
 }  // namespace tributary::transport::packet

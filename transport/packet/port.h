@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tributary/transport/channel.h"
 
@@ -35,8 +36,11 @@ struct ReceivedPacket {
   PacketAddress from;
   std::span<std::byte> bytes;
   bool congestion_experienced = false;  // the ECN mark of RFC 3168
-  bool refused = false;    // not from `from`, but about it: the network answers (ICMP port unreachable) that
-                           // nobody is there, and quotes the beginning of what we had sent in `bytes`
+  bool refused = false;  // not from `from`, but about it: the network answers (ICMP port unreachable) that
+                         // nobody is there, and quotes the beginning of what we had sent in `bytes`
+  // Only where `refused`: not that, but that the packet was longer than the way carries, which are so many bytes with
+  // the header of IP (ICMP fragmentation needed, ICMPv6 packet too big); 0: that nobody is there.
+  std::uint32_t path_bytes = 0;
   TimePoint arrived{};     // when the device or the system took it in, where that is known: then waiting
                            // in its queue for this thread is not mistaken for waiting in the network
   void* buffer = nullptr;  // where the bytes lie, for keep(); nullptr: they cannot be kept
@@ -59,6 +63,18 @@ struct FrameDatagram {
   std::span<const std::byte> payload;  // lent until flush(), as in send()
   std::uint64_t frame_header_sum = 0;  // as udp_besides
   std::size_t payload_place = 0;       // payload_place(payload.data())
+};
+
+/// What a port counts of its own, in datagrams. Not all ports do: a device has counters elsewhere.
+struct PortCounts {
+  // Taken by send(), and never sent:
+  std::uint64_t unsent_full = 0;      // the system takes no more for now
+  std::uint64_t unsent_too_long = 0;  // for the first link of the way
+  std::uint64_t unsent_no_way = 0;    // no route there, or no address of that family
+  std::uint64_t unsent_other = 0;
+  // Several in one message, which the system or the device cuts or has joined:
+  std::uint64_t joined_sent = 0, joined_received = 0;
+  std::uint64_t joined_refused = 0;  // were to go so, and went one by one
 };
 
 class PacketPort {
@@ -86,10 +102,18 @@ class PacketPort {
   virtual void flush() = 0;
   /// Waits until something has come, wake() was called, or `limit` is over. A port that cannot sleep returns at once.
   virtual void wait(Duration limit) = 0;
+  /// What a wait() can watch: it can be read when something has come. -1: there is nothing like that.
+  [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
+  /// A wait() ends when one of these can be read, too: other ports of the same thread. A port that has no descriptor
+  /// itself sleeps shortly, if at all, and need not look at them.
+  virtual void watch(std::vector<int> /*descriptors*/) {}
   /// Ends a wait(), or the next one. Any thread.
   virtual void wake() noexcept = 0;
   /// The greatest datagram to `to` that needs no fragments: of the route or device; what UDP carries, without headers.
   [[nodiscard]] virtual std::size_t datagram_bytes_max(const PacketAddress& to) = 0;
+  /// What a refusal has said about the way to `to` (path_bytes) is about a packet that was sent: it may be believed.
+  virtual void believe_path(const PacketAddress& /*to*/, std::uint32_t /*path_bytes*/) {}
+  [[nodiscard]] virtual PortCounts counts() const noexcept { return {}; }
   /// With the port that was chosen for port 0. An unspecified ip means all of this host's.
   [[nodiscard]] virtual PacketAddress local() const = 0;
 };

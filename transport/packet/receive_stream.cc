@@ -34,6 +34,7 @@ ReceiveStream::Outcome ReceiveStream::receive(std::uint64_t offset, std::span<co
     reading_ = true;
     const std::size_t taken = reader.take(fresh);
     reading_ = false;
+    if (over_) return Outcome::in_order;
     received_ += taken;
     consumed_to(received_);
     fresh = fresh.subspan(taken);
@@ -69,9 +70,21 @@ void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
   if (auto& chunk = chunk_of(consumed_); all && chunk) pool_.give_back(std::move(chunk));
 }
 
+/// So that the ring holds a window, which grows when the share of this connection does.
+void ReceiveStream::make_room(std::size_t window) {
+  // It may begin in the middle of a chunk and end in the middle of another.
+  const std::size_t wanted = window / kChunkBytes + 2;
+  if (wanted <= chunks_.size()) return;
+  std::vector<std::unique_ptr<Chunk>> larger(wanted);
+  const std::uint64_t first = consumed_ / kChunkBytes;
+  for (std::uint64_t index = first; index < first + chunks_.size(); ++index) {
+    larger[index % wanted] = std::move(chunks_[index % chunks_.size()]);
+  }
+  chunks_ = std::move(larger);
+}
+
 bool ReceiveStream::store(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window) {
-  // The window may begin in the middle of a chunk and end in the middle of another.
-  if (chunks_.empty()) chunks_.resize(window / kChunkBytes + 2);
+  make_room(window);
   if (offset + bytes.size() > consumed_ + (chunks_.size() - 1) * kChunkBytes) return false;
   while (!bytes.empty()) {
     auto& chunk = chunk_of(offset);
@@ -113,7 +126,14 @@ void ReceiveStream::join_ranges() noexcept {
   ranges_.erase(ranges_.begin(), last);
 }
 
+bool ReceiveStream::has(std::uint64_t begin, std::uint64_t end) const noexcept {
+  if (end <= received_) return true;
+  const auto range = std::ranges::lower_bound(ranges_, end, {}, &Range::end);
+  return range != ranges_.end() && range->begin <= std::max(begin, received_);
+}
+
 void ReceiveStream::clear() noexcept {
+  over_ = true;
   for (auto& chunk : chunks_) pool_.give_back(std::move(chunk));
   chunks_.clear();
   ranges_.clear();

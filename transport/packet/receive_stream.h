@@ -66,7 +66,9 @@ class ReceiveStream {
   }
   /// Gives the reader what is kept for it.
   void read_on(StreamReader& reader);
-  /// Gives the chunks back.
+  /// All bytes from `begin` to `end` are here, or were.
+  [[nodiscard]] bool has(std::uint64_t begin, std::uint64_t end) const noexcept;
+  /// Gives the chunks back. Nothing is kept any more, even where the reader brings this about while it reads.
   void clear() noexcept;
 
  private:
@@ -76,6 +78,7 @@ class ReceiveStream {
   static constexpr std::size_t kRangesMax = 512;  // pieces that came early, with gaps between them
 
   [[nodiscard]] bool store(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window);
+  void make_room(std::size_t window);
   [[nodiscard]] bool add_range(std::uint64_t begin, std::uint64_t end);
   void join_ranges() noexcept;
   [[nodiscard]] std::unique_ptr<Chunk>& chunk_of(std::uint64_t offset) noexcept {
@@ -93,6 +96,7 @@ class ReceiveStream {
   std::vector<Range> ranges_;                   // beyond received_, in order, with gaps between them
   std::vector<std::unique_ptr<Chunk>> chunks_;  // a ring over the stream; empty until the first is needed
   bool reading_ = false;
+  bool over_ = false;  // clear() was called
 };
 
 }  // namespace tributary::transport::packet

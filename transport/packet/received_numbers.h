@@ -10,7 +10,9 @@ class ReceivedNumbers {
   [[nodiscard]] bool empty() const noexcept { return empty_; }
   [[nodiscard]] std::uint64_t largest() const noexcept { return largest_; }
   [[nodiscard]] std::uint64_t bitmap() const noexcept { return bitmap_; }
-  /// It has come before. False, too, for one so old that it is not known any more: the stream's offsets tell.
+  /// So old that it is not known any more whether it has come: what it brings tells.
+  [[nodiscard]] bool forgot(std::uint64_t number) const noexcept { return !empty_ && number + 64 < largest_; }
+  /// It has come before. False, too, for one that it forgot().
   [[nodiscard]] bool has(std::uint64_t number) const noexcept {
     if (empty_ || number > largest_) return false;
     if (number == largest_) return true;

@@ -21,7 +21,7 @@ inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHead
 struct PacketSettings {
   std::uint32_t frames_queued_max = 1024;      // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;       // open at once; more are refused, so that the peer can fall back
-  std::uint32_t half_open_max = 1024;          // of them, those whose last step is still to come
+  std::uint32_t half_open_max = 1024;          // of them, those whose last step is still to come: see half_open.h
   std::size_t window_bytes = 1U << 20;         // per connection: what a peer may send ahead of our reading
   std::size_t window_bytes_total = 64U << 20;  // of all: with many, each gets less
   std::size_t kept_bytes_max = 64U << 20;      // memory for what came early or is not wanted yet
@@ -63,10 +63,14 @@ struct PacketStatistics {
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;                       // because of connections_max or half_open_max
+  std::uint64_t refused_full = 0;    // because of connections_max
+  std::uint64_t control_unsent = 0;  // what opens and ends connections, dropped because the port was full
+  PortCounts port;
+  std::uint64_t displaced = 0;                          // half open, closed because others came (half_open_max)
   std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
   std::size_t connections = 0;                          // open now
+  std::size_t deadlines_max = 0;                        // that were ever remembered at once
 };
 
 }  // namespace tributary::transport::packet

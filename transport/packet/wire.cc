@@ -131,8 +131,12 @@ std::optional<PacketReject> read_packet(std::span<const std::byte> datagram, std
 }
 
 std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept {
+  constexpr std::size_t kEnough = offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection);
   std::expected<PacketHeader, PacketReject> header;
-  if (const auto reject = read_header(bytes, *header)) header = std::unexpected(*reject);
+  if (bytes.size() < kEnough) return std::unexpected(PacketReject::length);
+  std::array<std::byte, kPacketHeaderBytes> quoted{};
+  std::memcpy(quoted.data(), bytes.data(), std::min(bytes.size(), quoted.size()));
+  if (const auto reject = read_header(quoted, *header)) header = std::unexpected(*reject);
   return header;
 }
 

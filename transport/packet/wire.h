@@ -170,7 +170,8 @@ static_assert(std::endian::native == std::endian::little);
 [[nodiscard]] std::optional<PacketReject> read_packet(std::span<const std::byte> datagram,
                                                       std::optional<std::uint64_t> udp_besides,
                                                       PacketHeader& header) noexcept;
-/// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked.
+/// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked. Enough is what tells the
+/// type and the connection: what is quoted not at all is zero.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
 /// What a datagram carries behind its header, and behind its authenticator.
 [[nodiscard]] inline std::span<std::byte> payload_of(const PacketHeader& header,

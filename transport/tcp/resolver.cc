@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/blocked_signals.h"
+
 namespace tributary::transport {
 
 void Resolver::ask(Endpoint endpoint, Found found) {
@@ -10,7 +12,9 @@ void Resolver::ask(Endpoint endpoint, Found found) {
     questions_.push_back({std::move(endpoint), std::move(found)});
   }
   asked_.notify_one();
-  if (!thread_.joinable()) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  if (thread_.joinable()) return;
+  const BlockedSignals blocked;
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 void Resolver::stop() {

@@ -19,11 +19,18 @@ using packet::PacketAddress;
 // Headers that IP and UDP put before what UDP carries.
 constexpr std::size_t kHeaders4 = 20 + 8;
 constexpr std::size_t kHeaders6 = 40 + 8;
-constexpr int kEct0 = 0x02;  // ECN-capable: RFC 3168
+constexpr int kEct0 = 0x02;    // ECN-capable: RFC 3168
+constexpr int kDscpShift = 2;  // RFC 2474
 
 template <class T>
 bool set_option(int socket, int level, int name, const T& value) noexcept {
   return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+bool knows_option(int socket, int level, int name) noexcept {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return ::getsockopt(socket, level, name, &value, &size) == 0;
 }
 
 void set_buffer(int socket, int forced, int plain, std::size_t bytes) noexcept {
@@ -40,19 +47,25 @@ std::size_t receive_buffer_of(int socket) noexcept {
 
 /// Where the system lacks one of these, the protocol does without: no marks, no early word of a dead process, and so
 /// on.
+///
+/// Path MTUs: never in fragments, and as long as the protocol wants up to what the device carries (PROBE). What the
+/// system believes of routers is asked for instead (datagram_bytes_max()), and obeyed down to the protocol's least: the
+/// system itself (DO) would go down to 552 bytes, for ten minutes, for anybody who guesses a pair of ports, and send
+/// nothing that the protocol says (RFC 8085, 3.2; RFC 8899, 4.6.2).
 void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
   set_option(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-  if (settings.ecn) set_option(socket, IPPROTO_IP, IP_TOS, kEct0);
+  const int traffic_class = settings.dscp << kDscpShift | (settings.ecn ? kEct0 : 0);
+  set_option(socket, IPPROTO_IP, IP_TOS, traffic_class);
   set_option(socket, IPPROTO_IP, IP_RECVTOS, 1);
   set_option(socket, IPPROTO_IP, IP_RECVERR, 1);
-  set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+  set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
   if (!four) {
-    if (settings.ecn) set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, kEct0);
+    set_option(socket, IPPROTO_IPV6, IPV6_TCLASS, traffic_class);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
-    set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+    set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
   }
   if (settings.offloads) set_option(socket, IPPROTO_UDP, UDP_GRO, 1);
   const auto busy_us = std::chrono::duration_cast<std::chrono::microseconds>(settings.busy_poll).count();
@@ -112,31 +125,36 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
 UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
     : socket_(socket),
       wake_(wake),
+      watched_{{.fd = socket, .events = POLLIN, .revents = 0}, {.fd = wake, .events = POLLIN, .revents = 0}},
       four_(four),
-      segmentation_(offloads),
+      segmentation_(offloads && knows_option(socket, IPPROTO_UDP, UDP_SEGMENT)),
       buffers_(kMessages * kMessageBytes),
       control_(kMessages * kControlBytes),
       heads_(kQueuedMax * packet::kPortHeaderBytesMax),
       send_vectors_(2 * kQueuedMax),
       send_messages_(kQueuedMax),
       send_addresses_(kQueuedMax),
-      send_first_(kQueuedMax),
+      send_first_(kQueuedMax + 1),
       send_control_(kQueuedMax * CMSG_SPACE(sizeof(std::uint16_t))) {
   queued_.reserve(kQueuedMax);
 }
 
+void UdpPort::watch(std::vector<int> descriptors) {
+  watched_.resize(2);
+  for (const int descriptor : descriptors) watched_.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
+}
+
 void UdpPort::wait(Duration limit) {
   if (message_ < messages_count_ || refusals_) return;
-  pollfd watched[2] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limit);
   const timespec time{static_cast<time_t>(seconds.count()),
                       static_cast<long>(std::chrono::nanoseconds(limit - seconds).count())};
-  if (::ppoll(watched, 2, &time, nullptr) <= 0) return;
-  if (watched[1].revents != 0) {
+  if (::ppoll(watched_.data(), watched_.size(), &time, nullptr) <= 0) return;
+  if (watched_[1].revents != 0) {
     std::uint64_t count = 0;
     (void)!::read(wake_.get(), &count, sizeof count);
   }
-  if ((watched[0].revents & POLLERR) != 0) refusals_ = true;
+  if ((watched_[0].revents & POLLERR) != 0) refusals_ = true;
 }
 
 void UdpPort::wake() noexcept {

@@ -1,5 +1,7 @@
 #pragma once
 // A packet port on one UDP socket of the kernel.
+#include <poll.h>
+
 #include <array>
 #include <memory>
 #include <vector>
@@ -38,8 +40,11 @@ class UdpPort final : public packet::PacketPort {
             std::span<const std::byte> payload) override;
   void flush() override;
   void wait(Duration limit) override;
+  int descriptor() const noexcept override { return socket_.get(); }
+  void watch(std::vector<int> descriptors) override;
   void wake() noexcept override;
   std::size_t datagram_bytes_max(const packet::PacketAddress& to) override;
+  packet::PortCounts counts() const noexcept override { return counts_; }
   packet::PacketAddress local() const override;
 
  private:
@@ -49,6 +54,10 @@ class UdpPort final : public packet::PacketPort {
   static constexpr std::size_t kQueuedMax = 256;          // datagrams between two flushes
   static constexpr std::size_t kSegmentsMax = 64;         // of one call with UDP_SEGMENT
   static constexpr std::size_t kSegmentBytesMax = 65000;  // together
+  static constexpr std::size_t kRefusalsPerTurn = 4;      // that receive() shows beside data
+  static constexpr std::size_t kErrorsPerTurn = 16;       // that it takes from the error queue to find them
+  static constexpr int kAnswersMax = 4;                   // see send_messages()
+  static constexpr std::size_t kUncutMax = 8;
 
   struct Queued {
     packet::PacketAddress to;
@@ -71,14 +80,20 @@ class UdpPort final : public packet::PacketPort {
   std::size_t take_refusals(std::span<packet::ReceivedPacket> into);
 
   // udp_send.cc
-  [[nodiscard]] std::size_t group_from(std::size_t first) const noexcept;
+  [[nodiscard]] std::size_t group_from(std::size_t first) noexcept;
   void prepare(mmsghdr& message, std::size_t first, std::size_t count, std::size_t index);
   void send_messages(std::size_t count);
+  void send_singly(std::size_t first, std::size_t count, std::size_t index);
+  void note_unsent(int error, std::size_t datagrams) noexcept;
+  void note_uncut(const packet::PacketAddress& to);
+  [[nodiscard]] bool cuts_for(const packet::PacketAddress& to) noexcept;
 
   Descriptor socket_;
   Descriptor wake_;
-  const bool four_;  // the socket is of IPv4 alone
-  bool segmentation_;
+  std::vector<pollfd> watched_;  // these two, and what watch() has named
+  const bool four_;              // the socket is of IPv4 alone
+  bool segmentation_;            // the system knows UDP_SEGMENT, and has cut for somebody of late, or was not asked yet
+  packet::PortCounts counts_;
 
   // receiving
   std::vector<std::byte> buffers_;
@@ -91,7 +106,7 @@ class UdpPort final : public packet::PacketPort {
   std::size_t message_ = 0;  // that is being handed out
   std::size_t offset_ = 0;   // in it
   bool refusals_ = false;    // the system has told of an error: the error queue says of whom
-  std::array<std::byte, 512> refusal_bytes_{};
+  std::array<std::array<std::byte, 512>, kRefusalsPerTurn> refusal_bytes_{};
 
   // sending
   std::vector<std::byte> heads_;
@@ -99,7 +114,15 @@ class UdpPort final : public packet::PacketPort {
   std::vector<iovec> send_vectors_;
   std::vector<mmsghdr> send_messages_;
   std::vector<SocketAddress> send_addresses_;
-  std::vector<std::size_t> send_first_;  // the datagram that each message begins with
+  std::vector<std::size_t> send_first_;  // the datagram that each message begins with, and the end behind the last
+  /// Somebody for whom a message was not cut, as his route has a shorter MTU, or a device that cannot.
+  struct Uncut {
+    packet::PacketAddress to;
+    TimePoint until;
+  };
+  std::array<Uncut, kUncutMax> uncut_{};
+  std::size_t uncut_count_ = 0;
+  std::size_t refused_in_a_row_ = 0;  // messages that were not cut, since one was
   std::vector<std::byte> send_control_;
 };
 

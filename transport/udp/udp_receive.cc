@@ -32,14 +32,27 @@ T value_of(const cmsghdr& control) noexcept {
   return value;
 }
 
+/// False: an error that changes nothing for the protocol.
+bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
+  for (const cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
+    const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
+                       (at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_RECVERR);
+    if (!error) continue;
+    const auto what = value_of<sock_extended_err>(*at);
+    const bool too_long = what.ee_errno == EMSGSIZE && what.ee_info != 0;
+    if (what.ee_errno != ECONNREFUSED && !too_long) continue;
+    as = {.refused = true, .path_bytes = too_long ? what.ee_info : 0};
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::size_t UdpPort::receive(std::span<packet::ReceivedPacket> into) {
-  if (refusals_) {
-    if (const std::size_t told = take_refusals(into); told > 0) return told;
-  }
+  // Beside data, and no more of them than leave room for it: whoever makes the network refuse much stops nobody.
+  std::size_t count = refusals_ ? take_refusals(into.first(std::min(into.size() / 2, kRefusalsPerTurn))) : 0;
   if (message_ == messages_count_) receive_messages();
-  std::size_t count = 0;
   while (count < into.size() && message_ < messages_count_) {
     const Message& message = messages_[message_];
     const std::size_t bytes = std::min(message.segment_bytes, message.bytes - offset_);
@@ -68,12 +81,13 @@ void UdpPort::receive_messages() {
     header.msg_control = control_.data() + i * kControlBytes;
     header.msg_controllen = kControlBytes;
   }
-  const int count = ::recvmmsg(socket_.get(), headers_.data(), kMessages, MSG_DONTWAIT, nullptr);
-  if (count < 0) {
-    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) refusals_ = true;  // and the next call goes on
-    return;
+  int count = -1;
+  for (int answers = 0; count < 0 && answers <= kAnswersMax; ++answers) {
+    count = ::recvmmsg(socket_.get(), headers_.data(), kMessages, MSG_DONTWAIT, nullptr);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count < 0) refusals_ = true;  // of something that was sent, and told once
   }
-  if (count == 0) return;
+  if (count <= 0) return;
   const Duration to_steady = wall_to_steady();
   for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
     Message& message = messages_[i];
@@ -81,6 +95,9 @@ void UdpPort::receive_messages() {
     message = {.from = packet::packet_address(addresses_[i]), .bytes = headers_[i].msg_len};
     message.segment_bytes = message.bytes;
     read_control(headers_[i].msg_hdr, message, to_steady);
+    if (message.segment_bytes < message.bytes) {
+      counts_.joined_received += (message.bytes + message.segment_bytes - 1) / message.segment_bytes;
+    }
   }
   messages_count_ = static_cast<std::size_t>(count);
 }
@@ -107,10 +124,11 @@ void UdpPort::read_control(msghdr& header, Message& message, Duration to_steady)
 
 /// ICMP answers to what was sent: the system queues them with what they quote of it.
 std::size_t UdpPort::take_refusals(std::span<packet::ReceivedPacket> into) {
-  while (!into.empty()) {
+  std::size_t count = 0;
+  for (std::size_t taken = 0; count < into.size() && taken < kErrorsPerTurn; ++taken) {
     SocketAddress address;
     std::array<std::byte, 512> control;
-    iovec vector{refusal_bytes_.data(), refusal_bytes_.size()};
+    iovec vector{refusal_bytes_[count].data(), refusal_bytes_[count].size()};
     msghdr header{};
     header.msg_name = &address.storage;
     header.msg_namelen = sizeof address.storage;
@@ -119,21 +137,17 @@ std::size_t UdpPort::take_refusals(std::span<packet::ReceivedPacket> into) {
     header.msg_control = control.data();
     header.msg_controllen = control.size();
     const ssize_t bytes = ::recvmsg(socket_.get(), &header, MSG_ERRQUEUE | MSG_DONTWAIT);
-    if (bytes < 0) break;
-    for (const cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr;
-         at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
-      const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
-                         (at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_RECVERR);
-      if (!error || value_of<sock_extended_err>(*at).ee_errno != ECONNREFUSED) continue;
-      address.bytes = header.msg_namelen;
-      into.front() = {.from = packet::packet_address(address),
-                      .bytes = std::span(refusal_bytes_).first(static_cast<std::size_t>(bytes)),
-                      .refused = true};
-      return 1;  // the rest is asked for the next time
+    if (bytes < 0) {
+      refusals_ = false;  // there are no more
+      return count;
     }
+    packet::ReceivedPacket& as = into[count];
+    if (!read_error(header, as)) continue;
+    address.bytes = header.msg_namelen;
+    as.from = packet::packet_address(address);
+    as.bytes = std::span(refusal_bytes_[count++]).first(static_cast<std::size_t>(bytes));
   }
-  refusals_ = false;
-  return 0;
+  return count;
 }
 
 }  // namespace tributary::transport::udp

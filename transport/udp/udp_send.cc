@@ -15,13 +15,29 @@ namespace tributary::transport::udp {
 namespace {
 
 constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
+constexpr Duration kUncutFor = std::chrono::seconds(10);
+
+/// What ICMP says of an earlier datagram, in place of an answer to this call.
+bool may_be_answer(int error) noexcept {
+  return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EMSGSIZE ||
+         error == EHOSTDOWN || error == EPROTO || error == ENOPROTOOPT || error == EACCES;
+}
+
+/// EMSGSIZE, or EINVAL in older kernels: its datagrams are longer than the route's MTU. EIO: the device makes no
+/// checksums.
+bool may_mean_uncut(int error) noexcept {
+  return error == EINVAL || error == EMSGSIZE || error == EIO || error == EOPNOTSUPP;
+}
 
 }  // namespace
 
 bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
                    std::span<const std::byte> payload) {
   if (queued_.size() == kQueuedMax) return false;
-  if (four_ && !packet::is_ipv4(to)) return true;  // cannot go: as if it were lost
+  if (four_ && !packet::is_ipv4(to)) {  // cannot go: as if it were lost
+    ++counts_.unsent_no_way;
+    return true;
+  }
   std::memcpy(heads_.data() + queued_.size() * packet::kPortHeaderBytesMax, header.data(), header.size());
   queued_.push_back({to, static_cast<std::uint32_t>(header.size()), payload});
   return true;
@@ -34,18 +50,19 @@ void UdpPort::flush() {
     prepare(send_messages_[messages], first, count, messages);
     send_first_[messages] = first;
     first += count;
-    ++messages;
+    send_first_[++messages] = first;
   }
   send_messages(messages);
   queued_.clear();
 }
 
 /// How many datagrams from `first` on make one message: all as long as the first, the last may be shorter.
-std::size_t UdpPort::group_from(std::size_t first) const noexcept {
+std::size_t UdpPort::group_from(std::size_t first) noexcept {
   const Queued& begin = queued_[first];
+  if (!segmentation_ || (uncut_count_ > 0 && !cuts_for(begin.to))) return 1;
   std::size_t bytes = begin.bytes();
   std::size_t count = 1;
-  while (segmentation_ && count < kSegmentsMax && first + count < queued_.size()) {
+  while (count < kSegmentsMax && first + count < queued_.size()) {
     const Queued& next = queued_[first + count];
     if (next.to != begin.to || next.bytes() > begin.bytes() || bytes + next.bytes() > kSegmentBytesMax) break;
     bytes += next.bytes();
@@ -83,32 +100,103 @@ void UdpPort::prepare(mmsghdr& message, std::size_t first, std::size_t count, st
   std::memcpy(CMSG_DATA(control), &bytes, sizeof bytes);
 }
 
-/// What the system does not take is dropped: the protocol sends it again.
+/// What the system does not take is dropped and counted: the protocol sends it again.
 void UdpPort::send_messages(std::size_t count) {
-  std::size_t done = 0;
-  while (done < count) {
+  const auto joined = [this](std::size_t index) { return send_messages_[index].msg_hdr.msg_controllen != 0; };
+  int answers = 0;
+  for (std::size_t done = 0; done < count;) {
     const int sent = ::sendmmsg(socket_.get(), send_messages_.data() + done, static_cast<unsigned>(count - done),
                                 MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent > 0) {
-      done += static_cast<std::size_t>(sent);
+      answers = 0;
+      for (const std::size_t end = done + static_cast<std::size_t>(sent); done < end; ++done) {
+        if (!joined(done)) continue;
+        counts_.joined_sent += send_first_[done + 1] - send_first_[done];
+        refused_in_a_row_ = 0;
+      }
       continue;
     }
     const int error = errno;
     if (error == EINTR) continue;
-    if (error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH) {
-      // Mostly the answer to something that was sent before: this message has not been tried yet.
-      if (!std::exchange(refusals_, true)) continue;
+    // Mostly the answer to something that was sent before, told once: this message has not been tried yet.
+    if (may_be_answer(error) && answers++ < kAnswersMax) {
+      refusals_ = true;
+      continue;
     }
-    const bool joined = send_messages_[done].msg_hdr.msg_controllen != 0;
-    if (joined && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
-      segmentation_ = false;  // the device or the system cannot cut: from here on one by one
-      queued_.erase(queued_.begin(), queued_.begin() + static_cast<std::ptrdiff_t>(send_first_[done]));
-      std::memmove(heads_.data(), heads_.data() + send_first_[done] * packet::kPortHeaderBytesMax,
-                   queued_.size() * packet::kPortHeaderBytesMax);
-      return flush();
+    answers = 0;
+    const std::size_t first = send_first_[done];
+    const std::size_t datagrams = send_first_[done + 1] - first;
+    if (joined(done) && may_mean_uncut(error)) {
+      counts_.joined_refused += datagrams;
+      note_uncut(queued_[first].to);
+      send_singly(first, datagrams, done);
+    } else {
+      note_unsent(error, datagrams);
     }
     ++done;
   }
+}
+
+/// The datagrams of a message, whose number is `index`, that was not cut.
+void UdpPort::send_singly(std::size_t first, std::size_t count, std::size_t index) {
+  int answers = 0;
+  for (std::size_t i = first; i < first + count;) {
+    mmsghdr message;
+    prepare(message, i, 1, index);
+    if (::sendmmsg(socket_.get(), &message, 1, MSG_DONTWAIT | MSG_NOSIGNAL) != 1) {
+      const int error = errno;
+      if (error == EINTR || (may_be_answer(error) && answers++ < kAnswersMax)) continue;
+      note_unsent(error, 1);
+    }
+    answers = 0;
+    ++i;
+  }
+}
+
+void UdpPort::note_unsent(int error, std::size_t datagrams) noexcept {
+  switch (error) {
+    case EAGAIN:
+    case ENOBUFS:
+    case ENOMEM:
+      counts_.unsent_full += datagrams;
+      return;
+    case EMSGSIZE:
+      counts_.unsent_too_long += datagrams;
+      return;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EADDRNOTAVAIL:
+    case EAFNOSUPPORT:
+      counts_.unsent_no_way += datagrams;
+      return;
+    default:
+      counts_.unsent_other += datagrams;
+  }
+}
+
+/// One route may not take what others do: its device cannot cut, or its MTU is less. So he alone gets his datagrams one
+/// by one for a while. Only where nobody's were cut, of several in a row, is it the system that cannot.
+void UdpPort::note_uncut(const packet::PacketAddress& to) {
+  ++refused_in_a_row_;
+  if (uncut_count_ == kUncutMax) {
+    if (refused_in_a_row_ > kUncutMax) {
+      segmentation_ = false;
+      return;
+    }
+    std::ranges::rotate(uncut_, uncut_.begin() + 1);
+    --uncut_count_;
+  }
+  uncut_[uncut_count_++] = {to, Clock::now() + kUncutFor};
+}
+
+bool UdpPort::cuts_for(const packet::PacketAddress& to) noexcept {
+  while (uncut_count_ > 0 && uncut_.front().until <= Clock::now()) {
+    std::ranges::rotate(uncut_, uncut_.begin() + 1);
+    --uncut_count_;
+  }
+  const auto known = std::span(uncut_).first(uncut_count_);
+  return std::ranges::find(known, to, &Uncut::to) == known.end();
 }
 
 }  // namespace tributary::transport::udp

@@ -10,6 +10,10 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kWindowMin = 65536;
+// A word for each FrameReject.
+constexpr std::array<std::string_view, 9> kFrameRejects{
+    "magic", "version", "type", "payload_too_long", "dtype", "op", "collective", "lane", "flags"};
+static_assert(static_cast<std::size_t>(FrameReject::flags) + 1 == kFrameRejects.size());
 constexpr Duration kLinger = std::chrono::milliseconds(500);
 
 packet::PacketSettings packet_settings(const UdpSettings& settings) {
@@ -89,10 +93,29 @@ UdpStatistics UdpTransport::statistics() const {
                    .peers_silent = from.peers_silent,
                    .accepted = from.accepted,
                    .refused_full = from.refused_full,
+                   .displaced = from.displaced,
+                   .cookies_wrong = from.cookies_wrong,
+                   .resets_sent = from.resets_sent,
+                   .resets_received = from.resets_received,
                    .forged = from.forged,
                    .unsealed = from.unsealed,
-                   .connections = from.connections};
-  for (const std::uint64_t count : from.rejects) to.rejected += count;
+                   .joined_sent = from.port.joined_sent,
+                   .joined_received = from.port.joined_received,
+                   .joined_refused = from.port.joined_refused,
+                   .connections = from.connections,
+                   .unsent = {{{"full", from.port.unsent_full},
+                               {"too_long", from.port.unsent_too_long},
+                               {"no_way", from.port.unsent_no_way},
+                               {"other", from.port.unsent_other},
+                               {"no_place", from.control_unsent}}}};
+  static_assert(to.rejected_parts.size() == packet::kPacketRejects);
+  for (std::size_t i = 0; i < from.rejects.size(); ++i) {
+    to.rejected += from.rejects[i];
+    to.rejected_parts[i] = {to_string(static_cast<packet::PacketReject>(i)), from.rejects[i]};
+  }
+  for (std::size_t i = 0; i < from.frame_rejects.size(); ++i) {
+    to.frames_rejected[i] = {kFrameRejects[i], from.frame_rejects[i]};
+  }
   return to;
 }
 

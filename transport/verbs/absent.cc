@@ -8,7 +8,10 @@ namespace tributary::transport {
 namespace {
 
 std::unexpected<Error> not_built() {
-  return fail(Errc::unsupported, "this build has no RDMA verbs: rdma-core was not found when it was configured.");
+  return fail(
+      Errc::unsupported,
+      "this build has no RDMA verbs: rdma-core was not found when it was configured. Install libibverbs-dev and "
+      "librdmacm-dev, then configure and build again");
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/blocked_signals.h"
+
 namespace tributary::transport::verbs {
 
 constexpr std::uint64_t kWake = 0;
@@ -26,6 +28,7 @@ Result<std::shared_ptr<EventWatch>> EventWatch::of_process() {
       ::epoll_ctl(made->epoll_.get(), EPOLL_CTL_ADD, made->wake_.get(), &event) != 0) {
     return fail(Errc::exhausted, std::string("no descriptor left: ") + std::strerror(errno) + ".");
   }
+  const BlockedSignals blocked;
   made->thread_ = std::jthread([watch = made.get()](const std::stop_token& stop) { watch->run(stop); });
   *known = made;
   return made;

@@ -27,11 +27,15 @@ Result<RemotePayload> Landing::open(Registrations& registrations, Window& window
   return where;
 }
 
-std::optional<std::uint32_t> Landing::arrived(std::uint32_t number) noexcept {
-  if (!is_open() || number != (written_ & kCellMask) || written_ - freed_ >= cells()) return std::nullopt;
+std::optional<Landing::Written> Landing::written(const CellImmediate& said, std::uint32_t bytes) noexcept {
+  if (said.message_bytes < sizeof(MessagePrefix) || said.message_bytes > kCellMessageBytes ||
+      bytes < said.message_bytes || bytes - said.message_bytes > payload_bytes_) {
+    return std::nullopt;
+  }
+  if (!is_open() || said.cell != (written_ & kCellMask) || written_ - freed_ >= cells()) return std::nullopt;
   const auto cell = static_cast<std::uint32_t>(written_++ % cells());
   held_[cell] = 1;
-  return cell;
+  return Written{.number = cell, .payload_bytes = bytes - said.message_bytes};
 }
 
 void Landing::free(std::uint32_t cell) noexcept {

@@ -32,8 +32,13 @@ class Landing {
   [[nodiscard]] std::uint32_t cells() const noexcept { return static_cast<std::uint32_t>(held_.size()); }
   [[nodiscard]] std::uint32_t payload_bytes() const noexcept { return payload_bytes_; }
 
-  /// The next cell was written; nothing: that is not the next, or it was not free.
-  [[nodiscard]] std::optional<std::uint32_t> arrived(std::uint32_t number) noexcept;
+  struct Written {
+    std::uint32_t number = 0;  // of the cell, in this room
+    std::uint32_t payload_bytes = 0;
+  };
+  /// The peer says that it has written so many bytes to the next cell; nothing: it is not the next, or was not free, or
+  /// they do not fit.
+  [[nodiscard]] std::optional<Written> written(const CellImmediate& said, std::uint32_t bytes) noexcept;
   [[nodiscard]] std::span<const std::byte> message(std::uint32_t cell, std::uint32_t bytes) const noexcept {
     return {at(cell) + kCellMessageBytes - bytes, bytes};
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "core/blocked_signals.h"
 #include "verbs/on_link.h"
 #include "verbs/verbs_connection.h"
 
@@ -89,6 +90,7 @@ void VerbsConnection::connect(const Endpoint& to, Duration limit) {
   };
   if (auto numeric = addresses_of(to, true))
     return core_.post([go_on, numeric = std::move(numeric)] { go_on(numeric); });
+  const BlockedSignals blocked;
   look_up_ = std::jthread([to, go_on, core = core_.weak_from_this()] {
     auto found = addresses_of(to, false);
     if (const auto alive = core.lock()) alive->post([go_on, found = std::move(found)] { go_on(found); });

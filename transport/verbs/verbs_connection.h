@@ -234,6 +234,7 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   bool add_message(QueuePair& pair);
   bool add_cell(FrameQueue::Frame& frame, QueuePair& pair);
   bool add_place(FrameQueue::Frame& frame, QueuePair& pair);
+  [[nodiscard]] Result<RegistrationPtr> register_payload(FrameQueue::Frame& frame, Access access);
   bool register_local(FrameQueue::Frame& frame, QueuePair& pair);
   [[nodiscard]] std::optional<std::size_t> fill_message(std::span<std::byte> message, QueuePair& pair);
   [[nodiscard]] std::optional<std::size_t> write_news(std::span<std::byte> message, std::size_t kept, QueuePair& pair);

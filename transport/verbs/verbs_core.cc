@@ -110,6 +110,7 @@ std::size_t VerbsCore::poll(Duration wait) {
   const Polling polling(polling_);
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   callbacks_ = 0;
+  take_promises();
   flush_dirty();
   run_once();
   if (callbacks_ == 0 && wait > Duration::zero()) wait_for_work(Clock::now() + std::min(wait, kWaitMax));
@@ -342,6 +343,7 @@ void VerbsCore::run_posted() {
     const std::lock_guard lock(posted_mutex_);
     calls.swap(posted_);
   }
+  take_promises();  // what these calls send may lie where other memory has gone
   for (const auto& call : calls) {
     count_callback();
     call();
@@ -400,18 +402,44 @@ void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, co
   for (const auto& connection : concerned) connection->device_failed(what);
 }
 
-/// At once on the transport's thread, otherwise in its next turn; calls of one thread keep their order.
-void VerbsCore::run_here(std::function<void(VerbsCore&)> call) {
-  if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) return call(*this);
-  post([weak = weak_from_this(), call = std::move(call)] {
-    if (const auto core = weak.lock()) call(*core);
-  });
+void VerbsCore::promise(const Promise& promise) {
+  {
+    const std::lock_guard lock(promises_mutex_);
+    promises_.push_back(promise);
+  }
+  has_promises_.store(true, std::memory_order_release);
+  if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) take_promises();
+}
+
+void VerbsCore::take_promises() {
+  if (!has_promises_.load(std::memory_order_relaxed)) return;
+  has_promises_.exchange(false, std::memory_order_acq_rel);
+  std::vector<Promise> promises = std::move(promises_spare_);  // a promise's end may end another's
+  {
+    const std::lock_guard lock(promises_mutex_);
+    promises.swap(promises_);
+  }
+  for (const Promise& one : promises) {
+    if (!one.ends) {
+      kept_.emplace(one.number, KeptRange{.memory = one.memory, .owner = nullptr});
+      continue;
+    }
+    const auto found = kept_.find(one.number);
+    if (found == kept_.end()) continue;
+    const auto memory = found->second.memory;
+    if (found->second.owner != nullptr) --kept_of_devices_;
+    kept_.erase(found);
+    for (const auto& device : devices_) {
+      if (const auto alive = device.lock()) alive->forget(memory);
+    }
+  }
+  promises.clear();
+  promises_spare_ = std::move(promises);
 }
 
 std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {
   const std::uint64_t number = next_kept_.fetch_add(1, std::memory_order_relaxed);
-  run_here(
-      [number, memory](VerbsCore& core) { core.kept_.emplace(number, KeptRange{.memory = memory, .owner = nullptr}); });
+  promise({.number = number, .memory = memory});
   return number;
 }
 
@@ -439,16 +467,7 @@ Status VerbsCore::copy(std::span<std::byte> to, const std::byte* from) {
 }
 
 void VerbsCore::unkeep(std::uint64_t number) {
-  run_here([number](VerbsCore& core) {
-    const auto found = core.kept_.find(number);
-    if (found == core.kept_.end()) return;
-    const auto memory = found->second.memory;
-    if (found->second.owner != nullptr) --core.kept_of_devices_;
-    core.kept_.erase(found);
-    for (const auto& device : core.devices_) {
-      if (const auto alive = device.lock()) alive->forget(memory);
-    }
-  });
+  promise({.number = number, .memory = {}, .ends = true});
 }
 
 }  // namespace tributary::transport

@@ -90,7 +90,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
                                                  std::shared_ptr<DeviceMemory> owner);
   VerbsStatistics statistics;
 
-  // ---- any thread; at once on the transport's own
+  // ---- any thread. Known to whatever is sent or received after it: the next poll() begins with it
   [[nodiscard]] std::uint64_t keep(std::span<const std::byte> memory);
   void unkeep(std::uint64_t number);
 
@@ -119,7 +119,14 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   }
   enum class Told : std::uint64_t { wake, control, completions, beside };
   void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
-  void run_here(std::function<void(VerbsCore&)> call);
+  /// That memory stays, or may go from now on.
+  struct Promise {
+    std::uint64_t number = 0;
+    std::span<const std::byte> memory;
+    bool ends = false;
+  };
+  void promise(const Promise& promise);
+  void take_promises();
 
   const VerbsSettings settings_;
   verbs::EventChannelPtr events_;
@@ -157,6 +164,11 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   std::mutex posted_mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;
   std::atomic<bool> has_posted_ = false;  // set after posted_ was filled, so that a turn without posts takes no lock
+  // In the order in which they were made: the end of one may come before its beginning was looked at.
+  std::mutex promises_mutex_;  // guards promises_
+  std::vector<Promise> promises_;
+  std::vector<Promise> promises_spare_;     // its memory is used again
+  std::atomic<bool> has_promises_ = false;  // as has_posted_
 };
 
 }  // namespace tributary::transport

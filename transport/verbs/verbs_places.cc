@@ -100,19 +100,16 @@ void VerbsConnection::written(const Came& what) {
 }
 
 void VerbsConnection::cell_written(const CellImmediate& said, const Came& what) {
-  const std::uint32_t bytes = what.bytes;
-  const bool fits = said.message_bytes >= sizeof(MessagePrefix) && said.message_bytes <= kCellMessageBytes &&
-                    bytes >= said.message_bytes && bytes - said.message_bytes <= landing_.payload_bytes();
-  const auto cell = fits ? landing_.arrived(said.cell) : std::nullopt;
+  const auto cell = landing_.written(said, what.bytes);
   if (!cell) return static_cast<void>(corrupt("a payload where it has no room"));
   MessagePrefix prefix;
-  std::memcpy(&prefix, landing_.message(*cell, said.message_bytes).data(), sizeof prefix);
+  std::memcpy(&prefix, landing_.message(cell->number, said.message_bytes).data(), sizeof prefix);
   if (!take_news(prefix, said.message_bytes)) return;
   arrived({.where = Arrived::Where::cell,
            .queue_pair = what.queue_pair,
-           .index = *cell,
+           .index = cell->number,
            .bytes = prefix.bytes,
-           .payload_bytes = bytes - said.message_bytes,
+           .payload_bytes = cell->payload_bytes,
            .revoking = windows_.revoking()});
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "verbs/record.h"
 #include "verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
@@ -169,19 +170,12 @@ bool VerbsConnection::serve_record() {
   const auto bytes = message_of(message);
   if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);
   if (read_to_ >= bytes.size()) return message_over();
-  const auto record = bytes.subspan(read_to_);
-  if (record.size() < sizeof(RecordHead)) return corrupt("a message that ends within a frame's header");
-  const auto head = read_as<RecordHead>(record);
-  if (head.kind < RecordKind::here || head.kind > RecordKind::room) return corrupt("a record of an unknown kind");
-  std::size_t body = sizeof(RemotePayload);
-  if (head.kind == RecordKind::here) body = head.payload_bytes;
-  if (head.kind == RecordKind::landed) body = 0;
-  if (record.size() - sizeof head < body) return corrupt("a message that ends within a frame");
-  record_end_ = std::min(bytes.size(), read_to_ + sizeof head + aligned(body));
-  const auto payload = record.subspan(sizeof head, body);
-  if (head.kind == RecordKind::place || head.kind == RecordKind::room)
-    return learn_place(head, read_as<RemotePayload>(payload));
-  return serve_frame(head, payload);
+  const auto record = read_record(bytes, read_to_);
+  if (!record) return corrupt(std::string(record.error()));
+  record_end_ = record->end;
+  if (record->head.kind == RecordKind::place || record->head.kind == RecordKind::room)
+    return learn_place(record->head, read_as<RemotePayload>(record->body));
+  return serve_frame(record->head, record->body);
 }
 
 bool VerbsConnection::message_over() {

@@ -1,5 +1,7 @@
 // Sending: frames are gathered into messages, messages into lists that the device gets at once.
 #include <arpa/inet.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cstring>
@@ -185,9 +187,23 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
+/// What may only be read (a file that is mapped so, a program's constants) cannot be registered as memory of ours is:
+/// then a copy of it is sent. Read by the kernel, so that what is not there at all is an error as before.
+Result<RegistrationPtr> VerbsConnection::register_payload(FrameQueue::Frame& frame, Access access) {
+  auto made = domain_->registrations().acquire(frame.payload, access);
+  if (made || made.error().code != Errc::bad_argument || frame.payload.data() == frame.copy.data()) return made;
+  frame.copy.resize(frame.payload.size());
+  const iovec to{.iov_base = frame.copy.data(), .iov_len = frame.copy.size()};
+  const iovec from{.iov_base = const_cast<std::byte*>(frame.payload.data()), .iov_len = frame.payload.size()};
+  const auto copied = ::process_vm_readv(::getpid(), &to, 1, &from, 1, 0);
+  if (copied < 0 || static_cast<std::size_t>(copied) != frame.copy.size()) return made;
+  frame.payload = frame.copy;
+  return domain_->registrations().acquire(frame.payload, access);
+}
+
 /// Our own device reads it.
 bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) {
-  auto local = domain_->registrations().acquire(frame.payload, Access::local);
+  auto local = register_payload(frame, Access::local);
   if (!local) {
     broken(std::move(local.error()));
     return false;
@@ -295,7 +311,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
 
 /// The peer may read this frame's payload with the key; after end_offers() not any more.
 Result<std::uint32_t> VerbsConnection::offer(FrameQueue::Frame& frame, QueuePair& pair) {
-  auto source = domain_->registrations().acquire(frame.payload, Access::source);
+  auto source = register_payload(frame, Access::source);
   if (!source) return std::unexpected(source.error());
   frame.registration = std::move(*source);
   if (!windows_.in_use()) return frame.registration->remote_key();

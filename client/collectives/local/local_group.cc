@@ -19,11 +19,19 @@ const char* why_not_attach(const GroupSettings& settings) noexcept {
 
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
+// Far beyond what is of use, and so small that a layout's bytes fit into 64 bits whatever the number of ranks.
+constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
+static_assert(kRanksMax <= 1U << 20);
 }  // namespace
 
 Layout layout_of(const GroupSettings& settings) noexcept {
   return {settings.ranks, settings.note_bytes, std::max(settings.chunk_bytes, std::size_t{settings.ranks} * kLineBytes),
           settings.depth};
+}
+
+bool can_be(const GroupSettings& settings) noexcept {
+  return settings.ranks <= kRanksMax && settings.note_bytes <= kSizesMax && settings.chunk_bytes > 0 &&
+         settings.chunk_bytes <= kSizesMax && settings.depth > 0 && settings.depth <= kDepthMax;
 }
 
 Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings) {

@@ -34,6 +34,8 @@ struct GroupSettings {
   std::vector<std::uint32_t> known_as{};  // by rank, for messages: what it is called; empty: so
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
+/// Sizes that a group may have. Whoever is told them by another process asks before it computes with them.
+[[nodiscard]] bool can_be(const GroupSettings& settings) noexcept;
 /// The arena of a new group, before anyone uses it.
 [[nodiscard]] Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings);
 

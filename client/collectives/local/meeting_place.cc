@@ -288,7 +288,8 @@ Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings set
   settings.note_bytes = offer.note_bytes;
   settings.chunk_bytes = offer.chunk_bytes;
   settings.depth = offer.depth;
-  if (offer.version != kVersion || offer.ranks != settings.ranks || layout_of(settings).bytes() != offer.bytes)
+  if (offer.version != kVersion || offer.ranks != settings.ranks || !can_be(settings) ||
+      layout_of(settings).bytes() != offer.bytes)
     return strange("rank 0 is of another version");
   auto arena = Arena::adopt(std::move(memory->front()), offer.bytes);
   if (!arena) return std::unexpected(arena.error());

@@ -109,7 +109,7 @@ typedef struct tributary_config {
   const char* manager;        /* TRIBUTARY_MANAGER: "http://host:7470" */
   const char* path;           /* TRIBUTARY_PATH: "auto", "in-network", "fallback" */
   const char* transport;      /* TRIBUTARY_TRANSPORT: "tcp" */
-  const char* interface_name; /* TRIBUTARY_IFNAME: the interface whose address other ranks are told */
+  const char* interface_name; /* TRIBUTARY_IFNAME: its address is what other ranks are told; of a list, the first's */
   const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
   const char* job;            /* TRIBUTARY_JOB: the name under which the manager lists the group */
@@ -143,7 +143,7 @@ typedef struct tributary_info {
   uint32_t lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host */
   uint32_t links;        /* open connections to other ranks: fallback, messages */
   uint32_t links_shared; /* of them: through shared memory */
-  char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs" */
+  char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
   char attach_refusal[64]; /* why ranks of this host do not read each other's memory by cross-memory attach; empty: they
                               do where it is faster, or have no long call behind them */
 } tributary_info;

@@ -1,5 +1,7 @@
 #include "client/plugins/nccl/settings.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -34,6 +36,9 @@ PluginSettings read_settings() {
     settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
   }
   settings.metrics_file = variable("TRIBUTARY_NCCL_METRICS");
+  if (const auto at = settings.metrics_file.find("%p"); at != std::string::npos) {
+    settings.metrics_file.replace(at, 2, std::to_string(::getpid()));
+  }
   const std::string tuner = variable("TRIBUTARY_NCCL_TUNER");
   settings.tuner = tuner != "0" && tuner != "off" && tuner != "no";
   settings.tuner_file = variable("TRIBUTARY_NCCL_TUNER_FILE");

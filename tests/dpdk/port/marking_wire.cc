@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
+#include <cstring>
 #include <optional>
 
 #include "rings.h"
@@ -75,6 +76,14 @@ std::size_t MarkingWire::carry(std::size_t from, Mark with) {
     }
   }
   return datagrams;
+}
+
+void MarkingWire::put(std::size_t to, rte_mempool* pool, std::span<const std::byte> frame) {
+  rte_mbuf* const mbuf = ::rte_pktmbuf_alloc(pool);
+  char* const at = mbuf != nullptr ? rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(frame.size())) : nullptr;
+  ASSERT_NE(at, nullptr);
+  std::memcpy(at, frame.data(), frame.size());
+  ASSERT_EQ(::rte_ring_enqueue(to_come_[to], mbuf), 0);
 }
 
 }  // namespace tributary::transport::dpdk::test

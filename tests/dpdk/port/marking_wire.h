@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 
+struct rte_mempool;
 struct rte_ring;
 
 namespace tributary::transport::dpdk::test {
@@ -26,6 +28,8 @@ class MarkingWire {
   /// many of them there were, and notes in `said` what they bore before.
   std::size_t carry(std::size_t from, Mark with);
   std::set<Mark> said;
+  /// A frame of the network's own for the device `to`, in a buffer of `pool`.
+  void put(std::size_t to, rte_mempool* pool, std::span<const std::byte> frame);
 
  private:
   std::array<rte_ring*, 2> sent_{};  // by device

@@ -127,6 +127,8 @@ void Life::build() {
   s.network.link.jitter = std::chrono::microseconds(below(100));
   s.network.split_percent = static_cast<std::uint32_t>(below(100));
   if (below(2) == 0) s.tuning = some_table();
+  s.lease_seconds = 1;
+  s.advice_percent = static_cast<std::uint32_t>(below(3) * 50);
   cluster = std::make_unique<Cluster>(s);
   const std::uint64_t groups = 1 + below(3);
   for (std::uint64_t g = 0; g < groups; ++g) {

@@ -121,7 +121,7 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
   d.group = group;
   d.epoch = epoch;
   d.job = "simulation";
-  d.lease_seconds = 15;
+  d.lease_seconds = cluster_.settings().lease_seconds;
   if (usable.empty() || random_() % 16 == 0) {
     d.reason = "no aggregator has room";
     return d;
@@ -143,7 +143,7 @@ SimAggregator::SimAggregator(Cluster& cluster, std::uint32_t index)
 
 void SimAggregator::start() {
   auto& network = cluster_.network();
-  auto& transport = network.alive(name_) ? network.transport(name_) : network.restart(name_);
+  auto& transport = cluster_.between(name_, network.alive(name_) ? network.transport(name_) : network.restart(name_));
   budget_ = std::make_unique<aggregator::MemoryBudget>(64U << 20);
   aggregator::WorkerSettings settings;
   settings.name = name_;
@@ -179,14 +179,16 @@ class SimRank::Service final : public client::GroupService {
     const std::uint64_t group = cluster_.manager().next_group++;
     later([this, group, answer = std::move(answer)] { respond(group, 1, {}, answer); });
   }
-  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
+  void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override {
+    if (in_use) ++cluster_.manager().moves;
     later([this, group, epoch, failed, answer = std::move(answer)] { respond(group, epoch + 1, failed, answer); });
   }
-  void renew(std::uint64_t, std::function<void(Status)> answer) override {
+  void renew(std::uint64_t, std::function<void(Result<client::GroupLease>)> answer) override {
     later([this, answer = std::move(answer)] {
       if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
-      answer({});
+      answer(client::GroupLease{.better_trees = cluster_.below(100) < cluster_.settings().advice_percent,
+                                .why = "others would do better"});
     });
   }
   void release(std::uint64_t) override {}
@@ -224,7 +226,8 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
     ways_ = std::make_unique<TwoWays>(
         network, host_, net.early_sent_percent > 0 ? static_cast<std::uint32_t>(net.early_sent_bytes_max) : 0);
   }
-  auto& transport = ways_ ? static_cast<transport::Transport&>(*ways_) : network.transport(host_);
+  auto& transport =
+      ways_ ? static_cast<transport::Transport&>(*ways_) : cluster.between(host_, network.transport(host_));
   client::CommunicatorSettings settings;
   settings.rank = rank;
   settings.nranks = nranks;
@@ -241,7 +244,10 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
     settings.tuning_table = *cluster.settings().tuning;
   }
   communicator_ = std::make_unique<client::Communicator>(transport, rank == 0 ? service_.get() : nullptr, settings);
-  if (rank == 0) listener_ = std::move(*network.transport(host_).listen({host_, kRankPort}, *communicator_));
+  if (rank == 0) {
+    auto& star = ways_ ? network.transport(host_) : transport;
+    listener_ = std::move(*star.listen({host_, kRankPort}, *communicator_));
+  }
   buffers_.resize(calls_->size());
   const auto turn = [this, &transport] {
     transport.poll(Duration::zero());

@@ -26,10 +26,15 @@ struct ClusterSettings {
   std::uint32_t window = 4;
   std::uint32_t segment_bytes = 512;
   transport::Duration timeout = std::chrono::seconds(20);
+  std::uint32_t lease_seconds = 15;
+  std::uint32_t advice_percent = 0;  // of a lease's renewals: the manager has better trees
   transport::SimSettings network;
   std::optional<tuning::Table> tuning;  // of every rank 0; none: a tree whenever there is one
   bool devices = false;                 // ranks have one each, and a second way
   client::PathMode path = client::PathMode::automatic;
+  /// What a host uses in the place of its transport, which it is given: for one that does not keep to the protocol.
+  /// Null, or none: the transport itself.
+  std::function<transport::Transport*(const std::string& host, transport::Transport& network)> in_between;
 };
 
 class Cluster;
@@ -45,6 +50,7 @@ class SimManager {
   std::optional<std::uint32_t> levels;  // else drawn
   std::uint64_t next_group = 1;
   std::uint64_t plans = 0;  // that were asked for
+  std::uint64_t moves = 0;  // of them, by groups that had trees
   std::map<std::uint64_t, std::uint32_t> epochs;
 
  private:
@@ -158,6 +164,11 @@ class Cluster {
   const ClusterSettings& settings() const { return settings_; }
   std::mt19937_64& random() { return random_; }
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  /// What this host talks through.
+  [[nodiscard]] transport::Transport& between(const std::string& host, transport::Transport& network) const {
+    transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
+    return instead != nullptr ? *instead : network;
+  }
   [[nodiscard]] std::int64_t unix_seconds() const { return 1'700'000'000; }
 
  private:

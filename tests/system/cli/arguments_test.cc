@@ -55,6 +55,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Words{"perf", "reduce", "-r", "1"}, Words{"perf", "reduce", "-r", "-1"},
                     Words{"perf", "all_reduce", "-c", "maybe"}, Words{"perf", "all_reduce", "--meet-limit", "0"}));
 
+TEST(UnknownSubcommand, IsNamed) {
+  const Workplace work;
+  EXPECT_EQ(work.tributary({"bogus", "--output", "json"}).error,
+            "tributary: 'bogus' is no subcommand; tributary --help lists them\n");
+  EXPECT_EQ(work.tributary({""}).error, "tributary: '' is no subcommand; tributary --help lists them\n");
+  EXPECT_EQ(work.tributary({"--bogus"}).error, "tributary: '--bogus' is no subcommand; tributary --help lists them\n");
+}
+
 TEST(GoodArguments, HelpAndVersionAreNoErrors) {
   const Workplace work;
   for (const Words& words :

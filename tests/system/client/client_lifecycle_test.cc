@@ -297,8 +297,13 @@ TEST(Lifecycle, AForkedChildMayNotUseItsParentsCommunicatorButCanMakeItsOwn) {
   GTEST_SKIP() << "a forked child of a process with threads cannot start threads under ThreadSanitizer";
 #endif
   run_ranks(1, [](tributary_comm* comm, int) {
+    tributary_request* request = nullptr;
+    ASSERT_EQ(tributary_barrier(comm, &request), TRIBUTARY_OK);
     const pid_t child = fork();
     if (child == 0) {
+      int done = 0;
+      if (tributary_test(request, &done) != TRIBUTARY_ERROR_BAD_ARGUMENT || !says("fork")) _exit(8);
+      if (tributary_wait(request, -1) != TRIBUTARY_ERROR_BAD_ARGUMENT || !says("fork")) _exit(9);
       if (tributary_barrier(comm, nullptr) != TRIBUTARY_ERROR_BAD_ARGUMENT) _exit(1);
       if (!says("fork")) _exit(2);
       if (tributary_comm_destroy(comm) != TRIBUTARY_ERROR_BAD_ARGUMENT) _exit(3);
@@ -313,6 +318,7 @@ TEST(Lifecycle, AForkedChildMayNotUseItsParentsCommunicatorButCanMakeItsOwn) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(tributary_wait(request, -1), TRIBUTARY_OK);
     EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK) << "the child did the parent no harm";
   });
 }
@@ -372,9 +378,15 @@ TEST(Lifecycle, TheTransportIsTheFirstOfTheListThatWorksHere) {
   config.transport = "verbs,tcp";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_OK) << last_error();
   EXPECT_TRUE(std::string_view(name) == "verbs" || std::string_view(name) == "tcp") << name;
-  config.transport = "shm";
+  config.transport = "dpdk";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_UNSUPPORTED);
   EXPECT_EQ(name, nullptr);
+  EXPECT_TRUE(
+      says("none of the transports in TRIBUTARY_TRANSPORT (dpdk) can be used here; tcp and udp can; dpdk "
+           "cannot be used: "))
+      << last_error();
+  config.transport = "shm";
+  EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_BAD_CONFIG) << "shm is a setting of its own";
   config.transport = "pigeons";
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_BAD_CONFIG) << last_error();
   EXPECT_EQ(tributary_transport_name(&config, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);

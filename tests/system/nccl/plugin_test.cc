@@ -1,4 +1,5 @@
 // libnccl-net-tributary.so under tributary-nccl-check, which compares every element and every byte.
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -54,7 +55,7 @@ TEST(NcclPlugin, HoldsSixtyFourRequestsOfEachOfSeveralCommunicators) {
 TEST(NcclPlugin, FinishesWhatWasUnderWayWhenAnAggregatorIsKilled) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 4, .aggregators = 3, .levels = 2}, 1);
-  const std::string metrics = workshop.folder() + "/metrics";
+  const std::string metrics = workshop.folder() + "/metrics-%p";
   CheckRanks ranks(4, {"--communicators", "2", "--seconds", "8", "--connections", "1"}, workshop.folder(),
                    cluster.get(), {{"TRIBUTARY_NCCL_METRICS", metrics}, {"TRIBUTARY_TIMEOUT", "120"}});
   ASSERT_TRUE(ranks.wait_for("sums in the network", kLimit)) << ranks.output();
@@ -64,9 +65,17 @@ TEST(NcclPlugin, FinishesWhatWasUnderWayWhenAnAggregatorIsKilled) {
   const std::string output = ranks.output();
   EXPECT_GE(count(output, "lost its tree; what was under way was finished between the ranks"), 4U) << output;
   EXPECT_EQ(count(output, "all exact"), 8U) << "collectives and messages of every rank";
-  const std::string counters = read_file(metrics);
-  EXPECT_NE(counters.find("tributary_nccl_failovers_total "), std::string::npos);
-  EXPECT_EQ(counters.find("tributary_nccl_failovers_total 0\n"), std::string::npos) << counters;
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(workshop.folder())) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("metrics-")) continue;
+    ++files;
+    const std::string counters = read_file(entry.path());
+    const std::string series = "tributary_nccl_failovers_total{pid=\"" + name.substr(8) + "\"} ";
+    EXPECT_NE(counters.find(series), std::string::npos) << counters;
+    EXPECT_EQ(counters.find(series + "0\n"), std::string::npos) << counters;
+  }
+  EXPECT_EQ(files, 4U);
 }
 
 std::string lost_rank_timeout() {

@@ -51,6 +51,41 @@ TEST(Status, MetricsCarryTheWorkerAndTheAgreedNames) {
   }
 }
 
+TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
+  DaemonStatus status = two_workers();
+  transport::UdpStatistics& udp = status.workers[1].udp;
+  udp.cookies_wrong = 11;
+  udp.resets_sent = 12;
+  udp.resets_received = 13;
+  udp.refused_full = 14;
+  udp.displaced = 15;
+  udp.joined_sent = 16;
+  udp.joined_received = 17;
+  udp.joined_refused = 18;
+  udp.rejected_parts[5] = {"checksum", 19};
+  udp.frames_rejected[0] = {"magic", 20};
+  udp.unsent[1] = {"too_long", 21};
+  status.workers[1].metrics.sessions_displaced = 22;
+  const std::string text = metrics_text(status);
+  for (const auto& [name, value] : {std::pair{"udp_cookies_wrong_total", 11},
+                                    {"udp_resets_sent_total", 12},
+                                    {"udp_resets_received_total", 13},
+                                    {"udp_refused_full_total", 14},
+                                    {"udp_displaced_total", 15},
+                                    {"udp_joined_sent_packets_total", 16},
+                                    {"udp_joined_received_packets_total", 17},
+                                    {"udp_joined_refused_packets_total", 18},
+                                    {"sessions_displaced_total", 22}}) {
+    const std::string line = std::string("tributary_aggregator_") + name + "{worker=\"1\"} " + std::to_string(value);
+    EXPECT_THAT(text, HasSubstr(line + "\n"));
+  }
+  for (const char* line : {"udp_packets_rejected_total{worker=\"1\",reason=\"checksum\"} 19\n",
+                           "udp_frames_rejected_total{worker=\"1\",reason=\"magic\"} 20\n",
+                           "udp_packets_unsent_total{worker=\"1\",reason=\"too_long\"} 21\n"}) {
+    EXPECT_THAT(text, HasSubstr(std::string("tributary_aggregator_") + line));
+  }
+}
+
 TEST(Status, LanesAreJsonWhateverTheJobIsCalled) {
   const json lanes = json::parse(lanes_json(two_workers())).at("lanes");
   ASSERT_EQ(lanes.size(), 1U);

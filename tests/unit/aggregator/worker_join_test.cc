@@ -122,6 +122,21 @@ TEST_F(WorkerJoin, ConnectionsWithoutACredentialAreBoundedInNumber) {
   for (int i = 0; i < 10; ++i) child("stranger", root.endpoint(), {});
   settle();
   EXPECT_EQ(root.worker->sessions(), 3U);
+  EXPECT_EQ(root.worker->metrics().sessions_displaced, 7U);
+}
+
+TEST_F(WorkerJoin, AFloodOfSilentConnectionsKeepsNobodyOut) {
+  Host& root = aggregator("root", 64U << 20, {.sessions_unjoined_max = 3});
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 10; ++i) child("stranger", root.endpoint(), {});
+    settle();  // all places are taken
+    const auto ranks = lane_of(root, 2);  // joins, and is served
+    EXPECT_EQ(ranks.size(), 2U);
+    next_epoch();
+  }
+  settle();
+  EXPECT_EQ(root.worker->metrics().joins_accepted, 10U);
+  EXPECT_LE(root.worker->sessions(), 3U + 10U);
 }
 
 TEST_F(WorkerJoin, ALaneThatDoesNotFormInTimeFailsAndSaysWhoWasMissing) {

@@ -27,6 +27,12 @@ TEST(HandleTable, FindsWhatIsInItUntilItIsRemoved) {
   EXPECT_EQ(table.live(), 0U);
 }
 
+TEST(HandleTable, GenerationsThatAHandleCannotHoldAreNotUsed) {
+  static_assert(Table::next(1) == 2);
+  static_assert(Table::next(Table::kGenerationMax - 1) == Table::kGenerationMax);
+  static_assert(Table::next(Table::kGenerationMax) == 1, "0 is never a handle's");
+}
+
 TEST(HandleTable, WhatIsPinnedLivesUntilItsLastPinAndItsPlaceWaitsForThat) {
   Table table;
   const auto object = std::make_shared<int>(7);

@@ -111,10 +111,33 @@ TEST(HttpGroupService, AForgottenGroupIsABadArgument) {
     EXPECT_NE(port.answer("404 Not Found", R"({"error": "unknown group"})").find("secret"), std::string::npos);
   });
   std::optional<Errc> code;
-  service->renew(7, [&](const Status& answer) { code = answer ? Errc::retry : answer.error().code; });
+  service->renew(7, [&](const Result<GroupLease>& answer) { code = answer ? Errc::retry : answer.error().code; });
   poll_until(transport, code);
   manager.join();
   EXPECT_EQ(code, Errc::bad_argument);
+}
+
+TEST(HttpGroupService, TellsOfBetterTreesAndAsksForThemWithoutGivingUpThePresentOnes) {
+  transport::TcpTransport transport;
+  Port port;
+  const auto service = make(port.url(), transport);
+  std::string asked;
+  std::thread manager([&] {
+    static_cast<void>(port.answer(
+        "200 OK", R"({"lease_seconds": 15, "epoch": 3, "rebuild_advised": true, "reason": "aggregator a is back"})"));
+    asked = port.answer("503 Service Unavailable", R"({"error": "busy"})");
+  });
+  std::optional<GroupLease> lease;
+  service->renew(7, [&](const Result<GroupLease>& answer) { lease = answer.value_or(GroupLease{}); });
+  poll_until(transport, lease);
+  EXPECT_TRUE(lease->better_trees);
+  EXPECT_EQ(lease->why, "aggregator a is back");
+  std::optional<bool> answered;
+  service->rebuild(7, 3, {}, true, [&](const Result<GroupDescriptor>& answer) { answered = answer.has_value(); });
+  poll_until(transport, answered);
+  manager.join();
+  EXPECT_EQ(answered, false);
+  EXPECT_NE(asked.find(R"("in_use":true)"), std::string::npos) << asked;
 }
 
 TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
@@ -129,6 +152,17 @@ TEST(HttpGroupService, EndsSoonAndWithoutAnAnswerWhenTheManagerIsSilent) {
   EXPECT_LT(Clock::now() - begin, 4s);
   transport.poll(0ms);
   EXPECT_FALSE(answered);
+}
+
+TEST(HttpGroupService, GivesAGroupBackSoon) {
+  transport::TcpTransport transport;
+  Port port;
+  auto service = make(port.url(), transport);
+  service->release(41);
+  const std::string asked = port.answer("204 No Content", "");  // while the service goes on
+  EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
+  EXPECT_NE(asked.find("/41 "), std::string::npos) << asked;
+  port.shut();  // once more, should that answer not have been read yet
 }
 
 TEST(HttpGroupService, GivesTheGroupBackWhenItEnds) {

@@ -82,6 +82,18 @@ TEST(Settings, ComeFromTheEnvironment) {
   EXPECT_EQ(s->job, "train-1");
 }
 
+TEST(Settings, OfSeveralInterfacesTheFirstIsTaken) {
+  const auto first = [](const std::string& list) {
+    const auto s = load({{"TRIBUTARY_IFNAME", list}});
+    return s ? s->interface_name : s.error().message;
+  };
+  EXPECT_EQ(first("ens1f0np0,ens1f1np1"), "ens1f0np0");
+  EXPECT_EQ(first("enp129s0f0np0v1, enp129s0f1np1v1"), "enp129s0f0np0v1") << "15 bytes are the most";
+  const auto file = File("ifname: [ens1f0np0, ens1f1np1]\n").load();
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->interface_name, "ens1f0np0");
+}
+
 TEST(Settings, AnEmptyVariableCountsAsNotSet) {
   const auto s = load({{"TRIBUTARY_MANAGER", ""}, {"TRIBUTARY_LANES", ""}, {"TRIBUTARY_CONFIG", ""}});
   ASSERT_TRUE(s) << s.error().message;
@@ -109,7 +121,12 @@ TEST(Settings, EveryBadVariableIsNamedWithItsValueAndWhatIsAllowed) {
                                                     {"TRIBUTARY_TIMEOUT", "nan", "seconds"},
                                                     {"TRIBUTARY_TIMEOUT", "inf", "seconds"},
                                                     {"TRIBUTARY_TIMEOUT", "1e12", "seconds"},
-                                                    {"TRIBUTARY_IFNAME", "an-interface-name-too-long", "interface"},
+                                                    {"TRIBUTARY_TRANSPORT", "shm", "tcp, udp, verbs and dpdk"},
+                                                    {"TRIBUTARY_IFNAME", "an-interface-name-too-long", "15 bytes"},
+                                                    {"TRIBUTARY_IFNAME", "eth0,an-interface-name-too-long", "15 bytes"},
+                                                    {"TRIBUTARY_IFNAME", "sixteen-bytes-it", "15 bytes"},
+                                                    {"TRIBUTARY_IFNAME", "eth0,,eth1", "separated by commas"},
+                                                    {"TRIBUTARY_IFNAME", "eth0,", "separated by commas"},
                                                     {"TRIBUTARY_HOST_ID", "two words", "63 printable"},
                                                     {"TRIBUTARY_HOST_ID", long_name, "63 printable"},
                                                     {"TRIBUTARY_LOG", "verbose", "trace, debug"},

@@ -246,23 +246,30 @@ TEST_F(HostTest, WritesNothingWhereThereIsNoRoom) {
   EXPECT_EQ(host.answer(parse_frame(ping), ping, now, small), 0U);
 }
 
-TEST_F(HostTest, BelievesRoutersAboutPacketsOfItsOwn) {
+TEST_F(HostTest, BelievesNobodyAboutPathsOfItsOwnAccord) {
   const auto quote = [](const char* from, const char* to) {
     const FrameBytes frame = udp_frame(from, to, "payload");
     return std::string(reinterpret_cast<const char*>(frame.data()) + kEthernetBytes, frame.size() - kEthernetBytes);
   };
   const Station router{{{2, 0, 0, 0, 0, 0xFE}}, ip("10.0.0.254")};
-  FrameBytes four = icmp_frame(router, us4, {kIcmpUnreachable, kIcmpFragmentationNeeded},
-                               std::string("\0\0\x05\x14", 4) + quote("10.0.0.1", "192.168.1.1"));
-  EXPECT_FALSE(ask(four));
-  EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1300U);
+  EXPECT_FALSE(ask(icmp_frame(router, us4, {kIcmpUnreachable, kIcmpFragmentationNeeded},
+                              std::string("\0\0\x05\x14", 4) + quote("10.0.0.1", "192.168.1.1"))));
   EXPECT_FALSE(ask(icmp_frame({router.mac, ip("fd00::fe")}, us6, {kIcmp6TooBig},
                               std::string("\0\0\x05\x78", 4) + quote("fd00::1", "fd01::1"))));
+  EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1500U) << "it does not know what was sent";
+  EXPECT_EQ(host.path_mtu(ip("fd01::1"), now), 1500U);
+  EXPECT_EQ(host.counts().control_ignored, 2U);
+}
+
+TEST_F(HostTest, BelievesAboutPathsWhatItsPortsHaveVerified) {
+  EXPECT_TRUE(host.believe_path_mtu(ip("192.168.1.1"), 1300, now));
+  EXPECT_TRUE(host.believe_path_mtu(ip("fd01::1"), 1400, now));
+  EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1300U);
   EXPECT_EQ(host.path_mtu(ip("fd01::1"), now), 1400U);
-  FrameBytes foreign = icmp_frame(router, us4, {kIcmpUnreachable, kIcmpFragmentationNeeded},
-                                  std::string("\0\0\x05\x14", 4) + quote("10.0.0.9", "192.168.1.2"));
-  EXPECT_FALSE(ask(foreign));
+  EXPECT_FALSE(host.believe_path_mtu(ip("192.168.1.2"), 576, now)) << "less than the protocol needs";
+  EXPECT_FALSE(host.believe_path_mtu(ip("10.0.0.2"), 1300, now)) << "on the link";
   EXPECT_EQ(host.path_mtu(ip("192.168.1.2"), now), 1500U);
+  EXPECT_EQ(host.path_mtu(ip("10.0.0.2"), now), 1500U);
   EXPECT_EQ(host.counts().path_mtu_told, 2U);
 }
 

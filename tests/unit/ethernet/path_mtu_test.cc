@@ -20,20 +20,28 @@ TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainLater) {
   EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start + 11min), 9000U);
 }
 
-TEST(PathMtu, IsNeverBelowWhatEveryLinkCarries) {
+TEST(PathMtu, IsNeverTooSmallForTheProtocolWhateverIsSaid) {
   PathMtu paths;
-  paths.told(ip("10.9.0.1"), 68, TimePoint{1h});
-  paths.told(ip("fd09::1"), 68, TimePoint{1h});
-  EXPECT_EQ(paths.get(ip("10.9.0.1"), 1500, TimePoint{1h}), 576U);
-  EXPECT_EQ(paths.get(ip("fd09::1"), 1500, TimePoint{1h}), 1280U);
+  const TimePoint now{1h};
+  const std::size_t datagram = 1232;  // the least that the packet protocol sends, if it has so much to say
+  for (const std::uint32_t said : {0U, 68U, 552U, 576U, 1259U}) {
+    EXPECT_FALSE(paths.told(ip("10.9.0.1"), said, now));
+    EXPECT_FALSE(paths.told(ip("fd09::1"), said, now));
+  }
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 1500, now), 1500U);
+  EXPECT_EQ(paths.get(ip("fd09::1"), 1500, now), 1500U);
+  EXPECT_TRUE(paths.told(ip("10.9.0.1"), 1260, now));
+  EXPECT_TRUE(paths.told(ip("fd09::1"), 1280, now));
+  EXPECT_EQ(paths.get(ip("10.9.0.1"), 1500, now), datagram + 28);
+  EXPECT_EQ(paths.get(ip("fd09::1"), 1500, now), datagram + 48);
 }
 
 TEST(PathMtu, ForgetsTheOldestWordWhenThereAreTooMany) {
   PathMtu paths;
-  for (std::uint8_t i = 0; i < 65; ++i) paths.told(mapped({10, 9, 0, i}), 1000, TimePoint{1h + i * 1s});
+  for (std::uint8_t i = 0; i < 65; ++i) paths.told(mapped({10, 9, 0, i}), 1300, TimePoint{1h + i * 1s});
   EXPECT_EQ(paths.get(mapped({10, 9, 0, 0}), 1500, TimePoint{1h + 66s}), 1500U);
-  EXPECT_EQ(paths.get(mapped({10, 9, 0, 1}), 1500, TimePoint{1h + 66s}), 1000U);
-  EXPECT_EQ(paths.get(mapped({10, 9, 0, 64}), 1500, TimePoint{1h + 66s}), 1000U);
+  EXPECT_EQ(paths.get(mapped({10, 9, 0, 1}), 1500, TimePoint{1h + 66s}), 1300U);
+  EXPECT_EQ(paths.get(mapped({10, 9, 0, 64}), 1500, TimePoint{1h + 66s}), 1300U);
 }
 
 }  // namespace

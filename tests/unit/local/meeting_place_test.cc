@@ -72,5 +72,39 @@ TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
   EXPECT_TRUE(MeetingPlace::open(secret)) << "and free at once afterwards";
 }
 
+// What rank 0 offers comes from another process: sums of such sizes must not wrap, nor may a lane have no chunk.
+TEST(LocalMeetingPlace, SizesThatCannotBeAreNotComputedWith) {
+  EXPECT_TRUE(can_be(settings_of(1, 5)));
+  const auto with = [](std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) {
+    GroupSettings settings = settings_of(1, 5);
+    settings.note_bytes = note_bytes;
+    settings.chunk_bytes = chunk_bytes;
+    settings.depth = depth;
+    return can_be(settings);
+  };
+  EXPECT_TRUE(with(0, 1, 1));
+  EXPECT_FALSE(with(8192, 4096, 0));
+  EXPECT_FALSE(with(8192, 0, 1));
+  EXPECT_FALSE(with(SIZE_MAX, 4096, 1));
+  EXPECT_FALSE(with(8192, SIZE_MAX, 1));
+  EXPECT_FALSE(with(8192, 4096, SIZE_MAX));
+}
+
+TEST(LocalMeetingPlace, ARankDoesNotTakeSizesThatCannotBe) {
+  if (host_token().empty()) GTEST_SKIP() << "this system has no pidfd_open";
+  const Secret secret = *random_secret();
+  auto place = MeetingPlace::open(secret);
+  ASSERT_TRUE(place);
+  std::thread other([&secret] {
+    const auto group = come(secret, settings_of(1, 2), 5s);
+    ASSERT_FALSE(group);
+    EXPECT_EQ(group.error().code, Errc::denied);
+  });
+  GroupSettings none = settings_of(0, 2);
+  none.depth = 0;
+  EXPECT_FALSE(place->gather(none, 5s));
+  other.join();
+}
+
 }  // namespace
 }  // namespace tributary::client::local

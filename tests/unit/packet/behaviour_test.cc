@@ -1,5 +1,6 @@
 // What the packet protocol promises beyond a channel's contract: restarts, silence, forgeries, floods, odd paths.
 #include "ends.h"
+#include "packet/half_open.h"
 #include "packet/receive_stream.h"
 #include "packet/wire.h"
 
@@ -109,6 +110,104 @@ TEST_F(Packets, OpensFromForgedAddressesAreNotRemembered) {
   EXPECT_LE(server_->statistics().bytes_sent, server_->statistics().bytes_received) << "no answer is longer";
 }
 
+/// Takes places half open: shows the cookie, and says nothing more.
+class Flooder {
+ public:
+  Flooder(SimPackets& network, std::uint8_t host, const PacketAddress& to)
+      : port_(network.opener(host)({}).value()), to_(to), name_(std::uint64_t{host} << 32U) {}
+  void knock() { open(++name_, 0); }
+  /// Answers what challenged it.
+  void turn() {
+    std::array<ReceivedPacket, 32> into;
+    for (const ReceivedPacket& packet : std::span(into).first(port_->receive(into))) {
+      const auto header = decode_packet(packet.bytes);
+      if (!header) continue;
+      accepted += header->type == PacketType::accept ? 1U : 0U;
+      refused += header->type == PacketType::refuse ? 1U : 0U;
+      if (header->type != PacketType::challenge) continue;
+      open(header->connection, decode_handshake(payload_of(*header, packet.bytes))->cookie);
+    }
+  }
+  std::uint64_t accepted = 0, refused = 0;
+
+ private:
+  void open(std::uint64_t name, std::uint64_t cookie) {
+    Handshake handshake;
+    handshake.connection = name;
+    handshake.cookie = cookie;
+    handshake.datagram_bytes = 1472;
+    PacketHeader header;
+    header.type = PacketType::open;
+    header.connection = name;
+    const auto payload = std::as_bytes(std::span(&handshake, 1));
+    std::vector<std::byte> bytes(kPacketHeaderBytes);
+    encode(header, std::span(bytes).first<kPacketHeaderBytes>(), payload, {});
+    bytes.insert(bytes.end(), payload.begin(), payload.end());
+    EXPECT_TRUE(port_->send(to_, bytes, {}));
+    port_->flush();
+  }
+  std::unique_ptr<PacketPort> port_;
+  PacketAddress to_;
+  std::uint64_t name_;
+};
+
+TEST_F(Packets, AFloodOfHalfOpenConnectionsKeepsNobodyOut) {
+  network_.link().latency = 1ms;
+  PacketSettings few = settings(1);
+  few.half_open_max = 64;
+  server_ = std::make_unique<PacketTransport>(network_.opener(1), few, network_.time());
+  listener_ = server_->listen({SimPackets::host(1), 0}, sinks_).value();
+  client_ = std::make_unique<PacketTransport>(network_.opener(2), settings(2), network_.time());
+  Flooder flood(network_, 9, SimPackets::address(1, listener_->local().port));
+  const auto flood_for = [&](int turns, const std::function<bool()>& done) {
+    for (int i = 0; i < turns && !done(); ++i) {
+      for (int j = 0; j < 30; ++j) flood.knock();
+      run([] { return false; }, 100us);
+      flood.turn();
+    }
+    return done();
+  };
+  ASSERT_FALSE(flood_for(50, [] { return false; }));
+  ASSERT_EQ(server_->statistics().connections, 64U);
+  EXPECT_GT(server_->statistics().displaced, 500U);
+  for (std::size_t i = 0; i < 5; ++i) {
+    Source source(1000, 1);
+    source.channel = client_->connect(listener_->local(), source, 10s);
+    // Its round trip is that of 600 others: the oldest of all would have to go long before its packet has come.
+    EXPECT_TRUE(flood_for(2000, [&] { return sinks_.all.size() == i + 1 && sinks_.all[i]->frames == 1; })) << i;
+    EXPECT_FALSE(source.closed) << source.closed->message;
+  }
+  EXPECT_EQ(flood.refused, 0U);
+}
+
+TEST(HalfOpen, GivesTheOldestsPlaceOrThatOfOnesOwnOldest) {
+  HalfOpen places(16);  // two each
+  const auto at = [](std::uint8_t host, std::uint16_t port) { return SimPackets::address(host, port); };
+  for (std::uint16_t i = 1; i <= 16; ++i) {
+    EXPECT_EQ(places.in_the_way(at(9, i)), 0U);
+    places.add(i, i == 1 ? at(3, i) : at(9, i));
+  }
+  EXPECT_EQ(places.in_the_way(at(4, 1)), 1U) << "the oldest";
+  EXPECT_EQ(places.in_the_way(at(9, 99)), 2U) << "the oldest of one's own";
+  places.remove(1);
+  places.remove(1);
+  EXPECT_EQ(places.in_the_way(at(9, 99)), 0U);
+  places.add(17, at(4, 1));
+  EXPECT_EQ(places.in_the_way(at(9, 99)), 2U);
+  EXPECT_EQ(places.in_the_way(at(4, 2)), 2U);
+  for (std::uint64_t i = 2; i <= 17; ++i) places.remove(i);
+  EXPECT_EQ(places.size(), 0U);
+  PacketAddress six{{0xFD, 7, 1, 2, 3, 4, 5, 6, 1}, 1};
+  for (std::uint64_t i = 1; i <= 16; ++i) {
+    six.ip[15] = static_cast<std::uint8_t>(i);
+    places.add(i, i == 1 ? at(3, 1) : six);
+  }
+  six.ip[15] = 200;
+  EXPECT_EQ(places.in_the_way(six), 2U) << "one network of IPv6 counts as one";
+  six.ip[7] = 7;
+  EXPECT_EQ(places.in_the_way(six), 1U);
+}
+
 TEST_F(Packets, GarbageAndGuessesDoNoHarm) {
   start();
   Source source(1000);
@@ -182,6 +281,58 @@ TEST_F(Packets, APathThatSwallowsLargePacketsIsUsedWithSmallOnes) {
   source.channel = client_->connect(listener_->local(), source, 10s);
   ASSERT_TRUE(run([&] { return sinks_.all.size() == 1 && sinks_.all[0]->frames == 20; }));
   EXPECT_FALSE(source.closed);
+}
+
+TEST_F(Packets, AWordOfANarrowWayIsBelievedIfItQuotesAPacketOfTheConnection) {
+  start({.datagram_bytes = 8972});
+  struct Seen {
+    std::size_t longest = 0;
+    std::vector<std::byte> last;
+    PacketAddress here, there;
+  };
+  const auto seen = std::make_shared<Seen>();
+  network_.watch = [seen](const PacketAddress& from, const PacketAddress& to, std::span<const std::byte> bytes) {
+    if (to.ip == SimPackets::address(1, 0).ip) {
+      *seen = {std::max(seen->longest, bytes.size()), {bytes.begin(), bytes.end()}, from, to};
+    }
+  };
+  Source source(50000);
+  connect(source);
+  const auto longest_soon = [&] {
+    run([] { return false; }, 20ms);
+    seen->longest = 0;
+    const std::uint64_t frames = sinks_.all[0]->frames;
+    EXPECT_TRUE(run([&] { return sinks_.all[0]->frames > frames + 50; }));
+    return seen->longest;
+  };
+  ASSERT_EQ(longest_soon(), 8972U);
+  auto quoted = std::vector(seen->last.begin(), seen->last.begin() + kPacketHeaderBytes);
+  const auto [here, there] = std::pair(seen->here, seen->there);
+  auto other_name = quoted;
+  other_name[offsetof(PacketHeader, connection)] ^= std::byte{1};
+  network_.say_narrow(here, there, other_name, 1500);
+  network_.say_narrow(here, SimPackets::address(3, there.port), quoted, 1500);
+  network_.say_narrow(here, there, std::vector(quoted.begin(), quoted.begin() + 8), 1500);
+  network_.say_narrow(here, there, {}, 1500);
+  EXPECT_EQ(longest_soon(), 8972U) << "whoever has not seen our packets is not believed";
+  quoted.resize(offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection));  // all that some routers quote
+  network_.say_narrow(here, there, quoted, 1500);
+  EXPECT_EQ(longest_soon(), 1472U);
+  EXPECT_FALSE(source.closed);
+}
+
+TEST_F(Packets, DeadlinesThatWereAskedForTooLateAreNotRememberedForLong) {
+  start();
+  Source source(100, 1);
+  connect(source);
+  const std::vector<std::byte> word(100);
+  for (std::uint64_t i = 1; i < 5000; ++i) {  // each brings forward when the other side must do something
+    source.channel->send_copy(header_of(i), word);
+    run([] { return false; }, 300us);
+  }
+  EXPECT_EQ(sinks_.all[0]->frames, 5000U);
+  EXPECT_LE(client_->statistics().deadlines_max, 100U);
+  EXPECT_LE(server_->statistics().deadlines_max, 100U);
 }
 
 TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {

@@ -64,6 +64,63 @@ TEST_F(FlowTest, TakesCreditThatComesWithNothingElse) {
   EXPECT_TRUE(flow.wants_to_send(now));
 }
 
+TEST_F(FlowTest, CountsEveryRepeatAndAnswersNone) {
+  const auto say = [&](std::uint64_t number, std::uint32_t offset, std::size_t bytes, std::uint16_t flags) {
+    PacketHeader header;
+    header.number = number;
+    header.offset = offset;
+    header.flags = flags;
+    now += std::chrono::microseconds(10);
+    return flow.receive({.header = header, .payload = std::span(payload).first(bytes), .at = now}, reader, now);
+  };
+  constexpr std::uint64_t kFirst = 10, kPackets = 200, kLate = 30;
+  for (std::uint64_t i = 0; i < kPackets; ++i) {
+    if (i != kLate) {
+      ASSERT_TRUE(say(kFirst + i, static_cast<std::uint32_t>(i * 100), 100, 0));
+    }
+  }
+  ASSERT_TRUE(say(kFirst + kPackets, kPackets * 100, 0, packet_flags::kPing));
+  const auto answered = [&] {
+    sink.headers.clear();
+    while (flow.transmit(sink, 32, now)) continue;
+    return !sink.headers.empty();
+  };
+  ASSERT_TRUE(answered());
+  std::uint64_t repeats = 0;
+  for (std::uint64_t i = 0; i <= kPackets; ++i) {
+    if (i == kLate) continue;
+    const bool ping = i == kPackets;
+    EXPECT_FALSE(say(kFirst + i, static_cast<std::uint32_t>(i * 100), ping ? 0 : 100,
+                     ping ? packet_flags::kPing : std::uint16_t{0}));
+    EXPECT_EQ(statistics.repeats, ++repeats);
+    EXPECT_FALSE(answered()) << i;
+  }
+  EXPECT_FALSE(say(1, 0, 0, packet_flags::kPing)) << "too old to know";
+  EXPECT_EQ(statistics.repeats, ++repeats);
+  EXPECT_FALSE(answered());
+  EXPECT_TRUE(say(kFirst + kLate, kLate * 100, 100, 0)) << "late, but it brings what was missing";
+  EXPECT_EQ(statistics.repeats, repeats);
+  EXPECT_TRUE(answered());
+}
+
+TEST_F(FlowTest, TriesLongerDatagramsAgainWhenAWordOfANarrowWayIsOld) {
+  Flow wide{settings, pool, statistics};
+  wide.open(9, 100'000, 9000, 0, now);
+  EXPECT_EQ(wide.datagram_bytes(), 9000U);
+  wide.narrow_to(10'000, now);
+  EXPECT_EQ(wide.datagram_bytes(), 9000U);
+  wide.narrow_to(1472, now);
+  const auto sent_after = [&](Duration wait) {
+    wide.frames().push_copy({}, payload);
+    sink.bytes = 0;
+    wide.transmit(sink, 1, now + wait);
+    return sink.bytes;
+  };
+  EXPECT_EQ(sent_after({}), 1472 - kPacketHeaderBytes);
+  EXPECT_EQ(sent_after(std::chrono::minutes(9)), 1472 - kPacketHeaderBytes);
+  EXPECT_EQ(sent_after(std::chrono::minutes(10)), 9000 - kPacketHeaderBytes);
+}
+
 TEST_F(FlowTest, TakesMarksThatComeWithNothingElse) {
   const double before = flow.congestion().window();
   told.marked = 1;

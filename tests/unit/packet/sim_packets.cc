@@ -26,6 +26,7 @@ class SimPort final : public PacketPort {
                      .bytes = *event.bytes,
                      .congestion_experienced = event.marked,
                      .refused = event.refused,
+                     .path_bytes = event.path_bytes,
                      .arrived = event.at,
                      .buffer = event.bytes.get()};
     }
@@ -62,7 +63,13 @@ class SimPort final : public PacketPort {
   }
   void wait(Duration /*limit*/) override {}
   void wake() noexcept override {}
-  std::size_t datagram_bytes_max(const PacketAddress& /*to*/) override { return network_.link().datagram_bytes; }
+  std::size_t datagram_bytes_max(const PacketAddress& to) override {
+    constexpr std::size_t kHeaders = 28;
+    const auto told = network_.believed.find(to.ip);
+    if (told == network_.believed.end()) return network_.link().datagram_bytes;
+    return std::min<std::size_t>(network_.link().datagram_bytes, told->second - kHeaders);
+  }
+  void believe_path(const PacketAddress& to, std::uint32_t bytes) override { network_.believed[to.ip] = bytes; }
   PacketAddress local() const override { return local_; }
 
   void arrive(const SimPackets::Event& event) { arrived_.push_back(event); }
@@ -141,6 +148,12 @@ void SimPackets::send(const PacketAddress& from, const PacketAddress& to, std::v
 void SimPackets::deliver(TimePoint at, const PacketAddress& from, const PacketAddress& to, bool marked,
                          std::shared_ptr<std::vector<std::byte>> bytes, bool refused) {
   events_.push({at, events_made_++, from, to, marked, refused, std::move(bytes)});
+}
+
+void SimPackets::say_narrow(const PacketAddress& to, const PacketAddress& about, std::vector<std::byte> quoted,
+                            std::uint32_t path_bytes) {
+  events_.push({now_, events_made_++, about, to, false, true,
+                std::make_shared<std::vector<std::byte>>(std::move(quoted)), path_bytes});
 }
 
 void SimPackets::advance_to(TimePoint at) {

@@ -53,6 +53,11 @@ class SimPackets {
   [[nodiscard]] const LinkCounts& counts() const noexcept { return counts_; }
   /// Told of each datagram that is sent, before anything befalls it.
   std::function<void(const PacketAddress& from, const PacketAddress& to, std::span<const std::byte> bytes)> watch;
+  /// To the port at `to`: that the way to `about` carries packets of `path_bytes`, with a quotation.
+  void say_narrow(const PacketAddress& to, const PacketAddress& about, std::vector<std::byte> quoted,
+                  std::uint32_t path_bytes);
+  /// What ports were told to believe.
+  std::map<std::array<std::uint8_t, 16>, std::uint32_t> believed;
   /// Bytes that wait for a host now.
   [[nodiscard]] std::size_t queued(std::uint8_t number) const;
 
@@ -65,6 +70,7 @@ class SimPackets {
     bool marked;
     bool refused;
     std::shared_ptr<std::vector<std::byte>> bytes;
+    std::uint32_t path_bytes = 0;
     bool operator<(const Event& other) const noexcept { return at != other.at ? at > other.at : number > other.number; }
   };
   void send(const PacketAddress& from, const PacketAddress& to, std::vector<std::byte> bytes);

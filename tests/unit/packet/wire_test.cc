@@ -228,6 +228,10 @@ TEST(ReceivedNumbers, RemembersTheLatestAndSixtyFourBefore) {
   EXPECT_EQ(numbers.bitmap(), 0U);
   numbers.note(136);
   EXPECT_TRUE(numbers.has(136));
+  EXPECT_FALSE(numbers.forgot(136));
+  EXPECT_TRUE(numbers.forgot(135));
+  EXPECT_FALSE(numbers.forgot(200));
+  EXPECT_FALSE(numbers.forgot(201));
   EXPECT_TRUE(numbers.follows(201));
   EXPECT_FALSE(numbers.follows(202));
 }

@@ -43,6 +43,42 @@ TEST_P(TransportConformance, ListensAgainWhereAListenerWasDestroyed) {
   ASSERT_TRUE(run_until([&] { return server().frames.size() == 1; })) << "open connections outlive their listener";
 }
 
+TEST_P(TransportConformance, ListensAtSeveralPlacesAtOnce) {
+  connect();
+  PeerAcceptor second;
+  auto more = world_->server().listen(world_->server_address(0), second);
+  ASSERT_TRUE(more) << more.error().message;
+  const Endpoint at = (*more)->local();
+  EXPECT_NE(at.port, listener_->local().port);
+  Peer newcomer;
+  newcomer.channel = world_->client().connect(at, newcomer, 10s);
+  ASSERT_TRUE(run_until([&] { return newcomer.opened && second.peers.size() == 1; }));
+  EXPECT_EQ(acceptor_.peers.size(), 1U);
+  const auto talk = [&](std::uint64_t sequence) {
+    const auto payload = pattern(100'000, sequence);
+    EXPECT_TRUE(client_.channel->send(header_of(sequence), payload, sequence));
+    EXPECT_TRUE(newcomer.channel->send(header_of(sequence), payload, sequence));
+    EXPECT_TRUE(second.peers.front()->channel->send(header_of(sequence), payload, sequence));
+    return run_until([&] {
+      return server().frames.size() == sequence && second.peers.front()->frames.size() == sequence &&
+             newcomer.frames.size() == sequence && client_.sent.size() == sequence &&
+             newcomer.sent.size() == sequence && second.peers.front()->sent.size() == sequence;
+    });
+  };
+  ASSERT_TRUE(talk(1));
+  more->reset();
+  ASSERT_TRUE(talk(2)) << "open connections outlive their listener";
+  auto again = world_->server().listen(at, second);
+  ASSERT_TRUE(again) << again.error().message;
+  ASSERT_TRUE(talk(3));
+  newcomer.channel->close();
+  ASSERT_TRUE(run_until([&] { return second.peers.front()->closed.has_value(); }));
+  again->reset();
+  world_->settle();
+  client_.channel->send_copy(header_of(4), {});
+  ASSERT_TRUE(run_until([&] { return server().frames.size() == 4; }));
+}
+
 TEST_P(TransportConformance, RefusesAConnection) {
   acceptor_.refuse = true;
   client_.channel = world_->client().connect(listener_->local(), client_, 10s);

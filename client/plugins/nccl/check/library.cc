@@ -264,9 +264,10 @@ std::unique_ptr<Interface> find(const Library& library, const Version<Interface>
 // As NCCL does it: the name itself first, then libnccl-net-NAME.so.
 Library::Library(const std::string& name) {
   handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const std::string error = handle_ == nullptr ? dlerror() : "";
+  std::string error = handle_ == nullptr ? dlerror() : "";
   if (handle_ == nullptr && name.find('/') == std::string::npos) {
     handle_ = dlopen(("libnccl-net-" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ == nullptr) error += "; " + std::string(dlerror());
   }
   require(handle_ != nullptr, "NCCL could not load the plugin: " + error);
 }

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -130,8 +131,10 @@ void Observer::write_metrics() const {
   const std::string draft = path + ".new";
   {
     std::ofstream file(draft, std::ios::trunc);
+    // A collector that puts the files of a host's processes together wants their series to differ.
+    const std::string process = "pid=\"" + std::to_string(::getpid()) + '"';
     const auto counter = [&](const char* metric, std::uint64_t value) {
-      file << "# TYPE " << metric << " counter\n" << metric << ' ' << value << '\n';
+      file << "# TYPE " << metric << " counter\n" << metric << '{' << process << "} " << value << '\n';
     };
     counter("tributary_nccl_operations_total", total.operations);
     counter("tributary_nccl_in_network_bytes_total", total.bytes_in_network);
@@ -139,8 +142,8 @@ void Observer::write_metrics() const {
     counter("tributary_nccl_failovers_total", total.failovers);
     counter("tributary_nccl_returns_total", total.returns);
     file << "# TYPE tributary_nccl_groups gauge\n"
-         << "tributary_nccl_groups{path=\"in-network\"} " << in_network << '\n'
-         << "tributary_nccl_groups{path=\"fallback\"} " << groups_.size() - in_network << '\n';
+         << "tributary_nccl_groups{" << process << ",path=\"in-network\"} " << in_network << '\n'
+         << "tributary_nccl_groups{" << process << ",path=\"fallback\"} " << groups_.size() - in_network << '\n';
   }
   std::error_code ignored;  // a full or missing folder must not disturb the job
   std::filesystem::rename(draft, path, ignored);

@@ -3,12 +3,14 @@
 // and TCP is not wanted. Loss, repeats, reordering and damage are survived; delay and ECN marks steer how much is under
 // way. One socket carries all connections of a transport. Packets go out in batches, cut by the kernel or the device
 // (UDP_SEGMENT), and come in in batches, joined by them (UDP_GRO), where the system can.
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "tributary/transport/channel.h"
 #include "tributary/transport/link_keys.h"
@@ -33,6 +35,7 @@ struct UdpSettings {
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
   std::uint32_t window_max = 4096;                         // and the most that it ever may
   bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
+  std::uint8_t dscp = 0;                                   // of what is sent, 0 to 63: switches choose a queue by it
   Duration busy_poll{};                                    // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: spins while most waits end within it
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
@@ -58,10 +61,23 @@ struct UdpStatistics {
   std::uint64_t no_room = 0;       // came, and no memory was left for them
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;  // because of connections_max or half_open_max
-  std::uint64_t forged = 0;        // sealed packets whose authenticator is wrong
-  std::uint64_t unsealed = 0;      // packets in clear where sealed ones are due
-  std::size_t connections = 0;     // open now
+  std::uint64_t refused_full = 0;   // because of connections_max
+  std::uint64_t displaced = 0;      // half open, closed because half_open_max others were
+  std::uint64_t cookies_wrong = 0;  // openings that showed none that was given to their address
+  std::uint64_t resets_sent = 0, resets_received = 0;
+  std::uint64_t forged = 0;    // sealed packets whose authenticator is wrong
+  std::uint64_t unsealed = 0;  // packets in clear where sealed ones are due
+  // Datagrams that went to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO); and that were to
+  // go so, but one by one
+  std::uint64_t joined_sent = 0, joined_received = 0, joined_refused = 0;
+  std::size_t connections = 0;  // open now
+  struct Part {
+    std::string_view reason;  // a word
+    std::uint64_t count = 0;
+  };
+  std::array<Part, 6> rejected_parts{};   // of `rejected`
+  std::array<Part, 9> frames_rejected{};  // channels closed because of a frame that cannot be
+  std::array<Part, 5> unsent{};           // datagrams that were to go, and did not: the protocol sends them again
 };
 
 /// What a connection claims before it is accepted: taken from the first frame that was queued on it.

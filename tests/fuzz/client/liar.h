@@ -1,0 +1,61 @@
+#pragma once
+// A transport whose user keeps to the protocol and knows all secrets, but whose frames are changed on their way out: as
+// the input says some are altered, lost, repeated, or made up. What arrives are frames that every reader of headers
+// lets through.
+#include <array>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tests/fuzz/transport/script.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::fuzz {
+
+struct Frame {
+  FrameHeader header;
+  std::vector<std::byte> payload;
+};
+
+/// What is said instead.
+class Liar {
+ public:
+  /// `about`: of which frames it lies.
+  Liar(Script& script, std::function<bool(FrameType)> about) : script_(script), about_(std::move(about)) {}
+  /// None: the frame goes as it is. `needed`: there is at least one, the last of which stands for it.
+  [[nodiscard]] std::optional<std::vector<Frame>> instead_of(const FrameHeader& header,
+                                                             std::span<const std::byte> payload, bool needed);
+
+ private:
+  [[nodiscard]] Frame changed_header(Frame frame);
+  [[nodiscard]] Frame changed_payload(Frame frame);
+  /// One of a JSON body's values is another.
+  [[nodiscard]] Frame changed_value(Frame frame);
+  [[nodiscard]] Frame made_up();
+  [[nodiscard]] const Frame& old() { return said_[script_.byte() % said_.size()]; }
+
+  Script& script_;
+  std::function<bool(FrameType)> about_;
+  std::array<Frame, 8> said_;  // the latest true ones
+  std::size_t count_ = 0;
+};
+
+class LyingTransport final : public transport::Transport {
+ public:
+  LyingTransport(transport::Transport& inner, Liar& liar) : inner_(inner), liar_(liar) {}
+  [[nodiscard]] Result<std::unique_ptr<transport::Listener>> listen(const Endpoint& at,
+                                                                    transport::Acceptor& acceptor) override;
+  [[nodiscard]] std::unique_ptr<transport::Channel> connect(const Endpoint& to, transport::ChannelHandler& handler,
+                                                            transport::Duration limit) override;
+  std::size_t poll(transport::Duration wait) override { return inner_.poll(wait); }
+  [[nodiscard]] transport::TimePoint now() const override { return inner_.now(); }
+  void post(std::function<void()> call) override { inner_.post(std::move(call)); }
+
+ private:
+  transport::Transport& inner_;
+  Liar& liar_;
+};
+
+}  // namespace tributary::fuzz

@@ -1,0 +1,17 @@
+// A rank that lies to other ranks: pieces of collectives, messages, what recovery moves and what it is told.
+#include <algorithm>
+
+#include "lied_to.h"
+
+using namespace tributary;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const bool trees = data[0] % 2 != 0;
+  fuzz::play_lied_to({data + 1, std::min<std::size_t>(size - 1, 1024)}, "g0r" + std::to_string((data[0] >> 1U) % 3),
+                     [](FrameType type) {
+                       return type >= FrameType::peer_data || type == FrameType::holdings || type == FrameType::recover;
+                     },
+                     {.aggregators = trees ? 1U : 0U, .kill_an_aggregator = trees, .talk = (data[0] & 16U) != 0});
+  return 0;
+}

@@ -1,0 +1,172 @@
+// The port on the kernel's sockets, by itself: paths that shrink, messages of several datagrams, refusals.
+#include "udp/udp_port.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <functional>
+#include <thread>
+
+#include "packet/settings.h"
+
+namespace tributary::transport::udp {
+namespace {
+
+using namespace std::chrono_literals;
+using packet::PacketAddress;
+using packet::ReceivedPacket;
+using Bytes = std::vector<std::byte>;
+
+std::unique_ptr<packet::PacketPort> open_at(const std::string& host, const UdpSettings& settings = {}) {
+  return UdpPort::open({host, 0}, settings).value();
+}
+
+/// What `port` shows within a while, at least `count`.
+std::vector<Bytes> take(packet::PacketPort& port, std::size_t count) {
+  std::vector<Bytes> all;
+  for (const TimePoint end = Clock::now() + 5s; all.size() < count && Clock::now() < end;) {
+    std::array<ReceivedPacket, 32> into;
+    const std::size_t shown = port.receive(into);
+    for (const auto& one : std::span(into).first(shown)) {
+      if (!one.refused) all.emplace_back(one.bytes.begin(), one.bytes.end());
+    }
+    if (shown == 0) port.wait(10ms);
+  }
+  return all;
+}
+
+void send(packet::PacketPort& port, const PacketAddress& to, const Bytes& bytes, std::size_t count = 1) {
+  const auto head = std::span(bytes).first(std::min<std::size_t>(bytes.size(), packet::kPacketHeaderBytes));
+  for (std::size_t i = 0; i < count; ++i) ASSERT_TRUE(port.send(to, head, std::span(bytes).subspan(head.size())));
+  port.flush();
+}
+
+/// On a thread with a network of its own, in which nothing is but its loopback interface. False: not permitted.
+bool in_own_network(const std::function<void()>& run) {
+  bool permitted = false;
+  std::thread thread([&] {
+    permitted =
+        ::unshare(CLONE_NEWNET) == 0 && std::system("ip link set lo up && ip address add 10.77.0.1/32 dev lo") == 0;
+    if (permitted) run();
+  });
+  thread.join();
+  return permitted;
+}
+
+#define IN_OWN_NETWORK(...) \
+  if (!in_own_network(__VA_ARGS__)) GTEST_SKIP() << "needs root, for a network namespace, and ip"
+
+TEST(UdpPort, SendsTheProtocolsLeastWhateverTheSystemBelievesOfThePath) {
+  IN_OWN_NETWORK([] {
+    const auto to = open_at("10.77.0.1");
+    const auto from = open_at("10.77.0.1");
+    // As after a router's word, genuine or forged, that the system has believed.
+    ASSERT_EQ(std::system("ip route change local 10.77.0.1 dev lo table local mtu 576 src 10.77.0.1"), 0);
+    EXPECT_LT(from->datagram_bytes_max(to->local()), packet::kDatagramBytesMin);
+    send(*from, to->local(), Bytes(packet::kDatagramBytesMin, std::byte{1}));
+    send(*from, to->local(), Bytes(packet::kDatagramBytesMin, std::byte{1}), 3);
+    EXPECT_EQ(take(*to, 4), std::vector(4, Bytes(packet::kDatagramBytesMin, std::byte{1})));
+  });
+}
+
+/// What both counted, once `count` datagrams of 1000 bytes have gone from `from` to `to`.
+void expect_all(packet::PacketPort& from, packet::PacketPort& to, std::size_t count) {
+  const Bytes bytes(1000, std::byte{1});
+  send(from, to.local(), bytes, count);
+  EXPECT_EQ(take(to, count), std::vector(count, bytes));
+}
+
+TEST(UdpPort, JoinsDatagramsBothWaysWhereTheSystemCan) {
+  const auto to = open_at("127.0.0.1");
+  const auto from = open_at("127.0.0.1");
+  const Descriptor probe(::socket(AF_INET, SOCK_DGRAM, 0));
+  const int on = 1;
+  if (::setsockopt(probe.get(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0) GTEST_SKIP() << "this system does not";
+  expect_all(*from, *to, 10);
+  EXPECT_EQ(from->counts().joined_sent, 10U);
+  EXPECT_EQ(to->counts().joined_received, 10U);
+  const auto plain = open_at("127.0.0.1", {.offloads = false});
+  expect_all(*plain, *to, 10);
+  EXPECT_EQ(plain->counts().joined_sent, 0U);
+  expect_all(*from, *plain, 10);
+  EXPECT_EQ(plain->counts().joined_received, 0U);
+}
+
+TEST(UdpPort, SendsOneByOneToWhomNothingIsCutForAndToOthersAsEver) {
+  IN_OWN_NETWORK([] {
+    const auto near = open_at("127.0.0.1");
+    const auto far = open_at("10.77.0.1");
+    const auto from = open_at("");
+    expect_all(*from, *far, 10);
+    ASSERT_EQ(from->counts().joined_sent, 10U);
+    ASSERT_EQ(std::system("ip link set lo mtu 2000"), 0);  // as a route that has shrunk: not even one is sent
+    send(*from, far->local(), Bytes(4000, std::byte{1}), 5);
+    EXPECT_EQ(from->counts().joined_refused, 5U);
+    EXPECT_EQ(from->counts().unsent_too_long, 5U);
+    expect_all(*from, *far, 10);
+    EXPECT_EQ(from->counts().joined_sent, 10U) << "not for a while";
+    expect_all(*from, *near, 10);
+    EXPECT_EQ(from->counts().joined_sent, 20U) << "others are not concerned";
+  });
+}
+
+TEST(UdpPort, GivesUpJoiningWhenNobodysAreCut) {
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+  UdpPort from(socket, ::eventfd(0, EFD_NONBLOCK), true, true);
+  const int on = 1;  // without checksums the system cuts nothing, and sends single datagrams all the same
+  ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
+  const auto first = open_at("127.0.0.1");
+  for (int i = 0; i < 3; ++i) expect_all(from, *first, 10);
+  EXPECT_EQ(from.counts().joined_refused, 10U) << "asked once for each";
+  for (int i = 1; i < 20; ++i) expect_all(from, *open_at("127.0.0.1"), 10);
+  EXPECT_EQ(from.counts().joined_refused, 90U);
+  EXPECT_EQ(from.counts().unsent_other + from.counts().unsent_too_long + from.counts().unsent_full, 0U);
+}
+
+TEST(UdpPort, CountsWhatDoesNotGo) {
+  IN_OWN_NETWORK([] {
+    const auto from = open_at("127.0.0.1");  // of IPv4 alone
+    const auto six = open_at("::1");
+    send(*from, six->local(), Bytes(100));
+    EXPECT_EQ(from->counts().unsent_no_way, 1U);
+    const auto everywhere = open_at("");
+    PacketAddress nowhere = from->local();
+    nowhere.ip[12] = 192;  // there is no route
+    send(*everywhere, nowhere, Bytes(100));
+    send(*everywhere, nowhere, Bytes(1000), 10);
+    EXPECT_EQ(everywhere->counts().unsent_no_way, 11U);
+  });
+}
+
+TEST(UdpPort, IsNotKeptFromReadingByRefusals) {
+  const auto to = open_at("127.0.0.1");
+  const auto from = open_at("127.0.0.1");
+  std::vector<PacketAddress> gone;
+  for (int i = 0; i < 40; ++i) gone.push_back(open_at("127.0.0.1")->local());
+  for (const PacketAddress& nobody : gone) send(*to, nobody, Bytes(100, std::byte{2}));
+  send(*from, to->local(), Bytes(100, std::byte{1}), 3);
+  std::array<ReceivedPacket, 32> into;
+  std::size_t data = 0;
+  std::size_t refused = 0;
+  std::size_t turns = 0;
+  for (const TimePoint end = Clock::now() + 5s; data < 3 && Clock::now() < end; ++turns) {
+    const std::size_t count = to->receive(into);
+    for (const ReceivedPacket& one : std::span(into).first(count)) ++(one.refused ? refused : data);
+  }
+  EXPECT_EQ(data, 3U);
+  EXPECT_LE(turns, 2U);
+  EXPECT_LE(refused, 8U) << "not all before it";
+  for (const TimePoint end = Clock::now() + 5s; refused < 20 && Clock::now() < end;) {
+    const std::size_t count = to->receive(into);
+    for (const ReceivedPacket& one : std::span(into).first(count)) refused += one.refused ? 1U : 0U;
+  }
+  EXPECT_GE(refused, 20U) << "the system may limit their rate";
+}
+
+}  // namespace
+}  // namespace tributary::transport::udp

@@ -1,0 +1,41 @@
+#pragma once
+// Connections whose opener has shown a cookie, and whose first packet is awaited: so many at most. When all places are
+// taken a newcomer takes another's.
+//
+// Whose: an opener that means it sends its packet within a round trip, so the oldest is the least likely to be one. But
+// whoever floods is not to make others old: who has taken his share of the places already, by his address, displaces
+// the oldest of his own. Addresses cannot be forged, as their cookies go there; those of one IPv6 network (/64), which
+// one host may have all to itself, count as one.
+#include <cstdint>
+#include <list>
+#include <unordered_map>
+
+#include "packet/port.h"
+
+namespace tributary::transport::packet {
+
+class HalfOpen {
+ public:
+  explicit HalfOpen(std::size_t most) : most_(most) {}
+
+  /// The one that makes place for a newcomer from `from`; 0: there is place.
+  [[nodiscard]] std::uint64_t in_the_way(const PacketAddress& from) const noexcept;
+  /// `id`, not 0, is not here yet.
+  void add(std::uint64_t id, const PacketAddress& from);
+  /// Nothing happens where it is not here.
+  void remove(std::uint64_t id) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
+
+ private:
+  static constexpr std::size_t kShare = 8;  // of one source: an eighth of the places
+
+  struct Entry {
+    std::uint64_t id, source;
+  };
+  std::size_t most_;
+  std::list<Entry> order_;  // oldest first
+  std::unordered_map<std::uint64_t, std::list<Entry>::iterator> by_id_;
+  std::unordered_map<std::uint64_t, std::size_t> of_source_;
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,21 @@
+#pragma once
+// One record of a message that has come: where it ends, and what belongs to it.
+#include <expected>
+#include <span>
+#include <string_view>
+
+#include "verbs/wire.h"
+
+namespace tributary::transport::verbs {
+
+struct Record {
+  RecordHead head;
+  std::span<const std::byte> body;  // of the message: the payload, or a RemotePayload, or nothing
+  std::size_t end = 0;              // where the next one begins, or the message ends
+};
+
+/// The record that begins at `at`, which is not behind the message's end; or what the message is, if it is none.
+[[nodiscard]] std::expected<Record, std::string_view> read_record(std::span<const std::byte> message,
+                                                                  std::size_t at) noexcept;
+
+}  // namespace tributary::transport::verbs
