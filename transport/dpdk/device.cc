@@ -298,6 +298,9 @@ Status Device::start() {
 Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) {
   constexpr std::uint32_t kEphemeral = 49152;  // RFC 6335, 6
   const std::lock_guard lock(bind_mutex_);
+  if (udp_port != 0 && place_of(udp_port) != kNobody) {
+    return fail(Errc::io, "UDP port " + std::to_string(udp_port) + " of DPDK's device " + name_ + " is in use.");
+  }
   const std::size_t each = settings_.ports_per_queue;
   std::size_t sharer = 0;
   while (queue < settings_.queues && sharer < each && taken_[queue * each + sharer]) ++sharer;
@@ -313,9 +316,7 @@ Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) 
       if (place_of(candidate) == kNobody) udp_port = candidate;
     }
   }
-  if (udp_port == 0 || place_of(udp_port) != kNobody) {
-    return fail(Errc::io, "UDP port " + std::to_string(udp_port) + " of DPDK's device " + name_ + " is in use.");
-  }
+  if (udp_port == 0) return fail(Errc::io, "all UDP ports of DPDK's device " + name_ + " are in use.");
   const auto place = static_cast<std::uint8_t>(queue * each + sharer);
   taken_[place] = true;
   place_of_[udp_port].store(place, std::memory_order_release);

@@ -12,6 +12,7 @@ namespace {
 
 std::shared_ptr<DpdkDevice> open_device(const std::string& name, const char* ipv4, const char* ipv6) {
   static const auto eal = dpdk::test::eal();
+  // A transport that listens at two places has two ports.
   return DpdkDevice::open({.device = name, .addresses = {ipv4, ipv6}, .transports_per_queue = 2, .descriptors = 256})
       .value();
 }
