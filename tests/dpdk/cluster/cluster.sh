@@ -101,6 +101,7 @@ cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
 state_directory: $folder/state
 ready_file: $folder/manager.ready
+failed_exclusion: 3s  # there is no other aggregator, and one that hung is not to be waited for longer
 EOF
 cat >"$folder/aggregator.yaml" <<EOF
 name: agg
