@@ -395,6 +395,7 @@ DaemonStatus Daemon::status() const {
   status.manager = manager_->state();
   status.listen = data_places();
   if (dpdk_device_) status.dpdk_device = dpdk_device_->statistics();
+  status.dpdk_door = dpdk_door_statistics();
   const std::lock_guard lock(draining_mutex_);
   status.draining = draining_;
   return status;

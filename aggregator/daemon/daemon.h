@@ -65,6 +65,8 @@ class Daemon {
   [[nodiscard]] Status open_dpdk_device();
   [[nodiscard]] Status start_dpdk_workers(const WorkerSettings& worker);
   [[nodiscard]] Status open_dpdk_door();
+  [[nodiscard]] Status start_dpdk_door();
+  [[nodiscard]] std::optional<transport::DpdkStatistics> dpdk_door_statistics() const;
   [[nodiscard]] transport::DpdkSettings dpdk_settings(std::uint32_t queue) const;
   [[nodiscard]] bool needs_dpdk_door() const noexcept { return settings_.workers > 1; }
   [[nodiscard]] Result<VerifiedJoin> verify(std::span<const std::byte> join) const;
@@ -104,8 +106,9 @@ class Daemon {
   std::vector<std::string> rails_;         // over RDMA: addresses of the devices that settings_ names
   std::unique_ptr<RdmaDoor> rdma_door_;
   std::unique_ptr<UdpDoor> udp_door_;
-  std::unique_ptr<ManagerLink> manager_;  // asks the workers
-  std::unique_ptr<HttpServer> http_;      // asks all of the above
+  transport::DpdkTransport* dpdk_door_ = nullptr;  // udp_door_'s, over DPDK
+  std::unique_ptr<ManagerLink> manager_;           // asks the workers
+  std::unique_ptr<HttpServer> http_;               // asks all of the above
   std::jthread shutdown_;
 };
 

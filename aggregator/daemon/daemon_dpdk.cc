@@ -1,13 +1,18 @@
 // The daemon over a device of its own: one device, a queue for each worker, and with several workers one more for the
 // door.
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <charconv>
+#include <future>
 #include <ranges>
 
 #include "aggregator/daemon/daemon.h"
 
 namespace tributary::aggregator {
 namespace {
+
+constexpr auto kDoorLimit = std::chrono::milliseconds(1000);
 
 std::vector<std::string> split(std::string_view text, char by) {
   std::vector<std::string> words;
@@ -46,7 +51,8 @@ Status Daemon::open_dpdk_device() {
        .mtu = settings_.dpdk_mtu,
        .huge_pages = huge_pages(settings_.dpdk_huge_pages),
        .file_prefix = settings_.dpdk_file_prefix,
-       .arguments = split(settings_.dpdk_arguments, ' ')});
+       .arguments = split(settings_.dpdk_arguments, ' '),
+       .gpu = settings_.dpdk_gpu});
   if (!device) return fail(Errc::bad_config, "transport is dpdk, but " + device.error().message);
   dpdk_device_ = std::move(*device);
   return {};
@@ -86,7 +92,12 @@ Status Daemon::start_dpdk_workers(const WorkerSettings& worker) {
 }
 
 Status Daemon::open_dpdk_door() {
-  if (!needs_dpdk_door()) return {};
+  if (auto ok = needs_dpdk_door() ? start_dpdk_door() : Status{}; !ok) return ok;
+  for (const std::string& note : dpdk_device_->take_notes()) spdlog::warn("{}", note);
+  return {};
+}
+
+Status Daemon::start_dpdk_door() {
   transport::DpdkSettings dpdk = dpdk_settings(settings_.workers);
   dpdk.core = -1;
   dpdk.sleep_max = std::chrono::milliseconds(1);  // who knocks may wait for so long
@@ -95,8 +106,19 @@ Status Daemon::open_dpdk_door() {
     return worker_of(claim.group, claim.lane).port();
   });
   if (!listener) return fail(Errc::io, listener.error().message);
+  dpdk_door_ = transport.get();
   udp_door_ = UdpDoor::serve(std::move(transport), std::move(*listener));
   return {};
+}
+
+/// What came by the door's queue; nothing while its thread does not answer.
+std::optional<transport::DpdkStatistics> Daemon::dpdk_door_statistics() const {
+  if (dpdk_door_ == nullptr) return std::nullopt;
+  const auto promise = std::make_shared<std::promise<transport::DpdkStatistics>>();
+  auto answer = promise->get_future();
+  dpdk_door_->post([door = dpdk_door_, promise] { promise->set_value(door->statistics()); });
+  if (answer.wait_for(kDoorLimit) != std::future_status::ready) return std::nullopt;
+  return answer.get();
 }
 
 }  // namespace tributary::aggregator

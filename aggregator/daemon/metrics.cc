@@ -226,8 +226,12 @@ constexpr std::array kDpdkCounters = {
                 &transport::DpdkStatistics::frames_malformed},
     DpdkCounter{"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
                 &transport::DpdkStatistics::frames_foreign},
+    DpdkCounter{"dpdk_frames_control_total", "ARP, ICMP and neighbour discovery.",
+                &transport::DpdkStatistics::frames_control},
     DpdkCounter{"dpdk_frames_handed_over_total", "Came to another worker's queue.",
                 &transport::DpdkStatistics::frames_handed_over},
+    DpdkCounter{"dpdk_packets_unsent_no_buffer_total", "Sent later: no packet buffer was free.",
+                &transport::DpdkStatistics::unsent_no_buffer},
     DpdkCounter{"dpdk_packets_unsent_total", "No route, no neighbour, or a device that took nothing for long.",
                 &transport::DpdkStatistics::unsent},
 };
@@ -254,7 +258,14 @@ void add_dpdk_device(Page& page, const transport::DpdkDeviceStatistics& device) 
                device.control_ignored);
   page.counter("dpdk_address_conflicts_total", "Times that another station said it had our address.",
                device.address_conflicts);
+  page.counter("dpdk_path_mtu_told_total", "Routers' word that packets are too long for a path.", device.path_mtu_told);
   page.counter("dpdk_neighbours_failed_total", "Neighbours that did not answer.", device.neighbours_failed);
+  page.counter("dpdk_neighbours_moved_total", "Neighbours whose station became another.", device.neighbours_moved);
+  page.counter("dpdk_neighbours_full_total", "Strangers for whom no place was left among the neighbours.",
+               device.neighbours_full);
+  page.gauge("dpdk_rules_wanted", "Rules that bring datagrams to their worker's queue: with several queues.",
+             device.rules_wanted);
+  page.gauge("dpdk_rules_in_place", "Of them, those that the device has taken.", device.rules_in_place);
   page.gauge("dpdk_neighbours_count", "Neighbours that are known now.", device.neighbours);
   page.gauge("dpdk_buffers_in_use", "Packet buffers.", device.buffers_in_use);
   page.gauge("dpdk_link_up", "1 while the link is up.", device.link_up ? 1 : 0);
@@ -298,7 +309,28 @@ void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
   for (const auto& gauge : kVerbsGauges) add(MetricType::Gauge, gauge);
 }
 
-void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
+/// Of the workers, and of the door between them, which has a queue of its own.
+void add_dpdk(Page& page, const DaemonStatus& status) {
+  const auto each = [&](const auto& add) {
+    for (std::size_t i = 0; i < status.workers.size(); ++i) add(status.workers[i].dpdk, std::to_string(i));
+    if (status.dpdk_door) add(*status.dpdk_door, "door");
+  };
+  for (const DpdkCounter& counter : kDpdkCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    each([&](const transport::DpdkStatistics& of, const std::string& worker) {
+      page.add(of.*counter.value, {{"worker", worker}});
+    });
+  }
+  page.begin(MetricType::Counter, "dpdk_frames_dropped_total", "Frames that came and went no further, by reason.");
+  each([&](const transport::DpdkStatistics& of, const std::string& worker) {
+    for (const auto& [reason, count] : of.frames_dropped) {
+      page.add(count, {{"worker", worker}, {"reason", std::string(reason)}});
+    }
+  });
+}
+
+void add_workers(Page& page, const DaemonStatus& status) {
+  const std::vector<WorkerSnapshot>& workers = status.workers;
   for (const WorkerCounter& counter : kWorkerCounters) {
     page.begin(MetricType::Counter, counter.name, counter.help);
     for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.*counter.value, of_worker(i));
@@ -315,10 +347,7 @@ void add_workers(Page& page, const std::vector<WorkerSnapshot>& workers) {
   page.begin(MetricType::Gauge, "shm_connections", "Connections through shared memory now, parents' included.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].shm.connections, of_worker(i));
   add_udp(page, workers);
-  for (const DpdkCounter& counter : kDpdkCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
-    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].dpdk.*counter.value, of_worker(i));
-  }
+  add_dpdk(page, status);
   page.begin(MetricType::Gauge, "lanes_active", "Lanes that hold memory now.");
   for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].metrics.lanes_active, of_worker(i));
   page.begin(MetricType::Gauge, "sessions_open", "Children's connections now.");
@@ -366,7 +395,7 @@ std::string metrics_text(const DaemonStatus& status) {
   page.begin(MetricType::Gauge, "listen_live",
              "1 where connections come in, 0 while the address or its device is away.");
   for (const ListenPlace& place : status.listen) page.add(place.live ? 1 : 0, {{"at", to_string(place.at)}});
-  add_workers(page, status.workers);
+  add_workers(page, status);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
   add_manager(page, status);

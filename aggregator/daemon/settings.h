@@ -67,6 +67,7 @@ struct Settings {
   std::uint32_t dpdk_vlan = 0;
   std::uint32_t dpdk_mtu = 0;
   std::uint32_t dpdk_descriptors = 1024;
+  std::string dpdk_gpu;
   std::string dpdk_huge_pages = "prefer";
   Duration dpdk_sleep{};
   std::string dpdk_file_prefix;

@@ -374,8 +374,12 @@ std::vector<Field> make_fields() {
       text("dpdk_cores", &S::dpdk_cores, "numbers, by commas; or empty",
            "Where the workers run, one after the other. Empty: wherever the system puts them.", check_cores),
       count("dpdk_vlan", &S::dpdk_vlan, 0, 4094, "Tag of all frames. 0: none."),
-      count("dpdk_mtu", &S::dpdk_mtu, 0, 65517, "Of the link. 0: as the device has it."),
+      count("dpdk_mtu", &S::dpdk_mtu, 0, 65326, "Of the link. 0: as the device, or its interface, has it."),
       count("dpdk_descriptors", &S::dpdk_descriptors, 64, 32768, "Of each queue of the device, each way."),
+      text("dpdk_gpu", &S::dpdk_gpu, "a PCI address; or empty",
+           "The GPU whose memory a PCI device writes packets to, where the processor reads them. DPDK must drive it. "
+           "Empty: the host's memory.",
+           check_words),
       text("dpdk_huge_pages", &S::dpdk_huge_pages, "prefer, require or never",
            "Whether ordinary memory will do where there are too few huge pages.", check_huge_pages),
       duration("dpdk_sleep", &S::dpdk_sleep, 0s, 10ms,

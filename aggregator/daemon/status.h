@@ -23,6 +23,7 @@ struct DaemonStatus {
   std::uint64_t memory_bytes_reserved = 0;
   FrontDoorCounts front_door;
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;
+  std::optional<transport::DpdkStatistics> dpdk_door;  // with several workers
   ManagerLinkState manager;
   std::vector<ListenPlace> listen{};
   bool has_key = false;

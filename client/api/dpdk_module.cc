@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "client/api/log.h"
+
 namespace tributary::client {
 namespace {
 
@@ -60,7 +62,9 @@ Status dpdk_available(const DpdkRank& rank) {
 Result<std::unique_ptr<transport::Transport>> make_dpdk_transport(const DpdkRank& rank,
                                                                   std::shared_ptr<transport::LinkKeys> keys) {
   if (const Status available = dpdk_available(rank); !available) return std::unexpected(available.error());
-  return (*module())->make(rank.device, rank.addresses, rank.gateways, std::move(keys));
+  auto made = (*module())->make(rank, std::move(keys));
+  for (const std::string& note : (*module())->take_notes()) log(LogLevel::warn, note);
+  return made;
 }
 
 }  // namespace tributary::client

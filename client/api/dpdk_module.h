@@ -3,6 +3,7 @@
 // process has DPDK in it.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
@@ -15,6 +16,7 @@ struct DpdkRank {
   std::string device;     // as DPDK names it: "net_af_packet0,iface=eth1", "0000:3b:00.0"
   std::string addresses;  // this host's there, with prefix length, separated by commas
   std::string gateways;   // for what is not on the link
+  std::string gpu;        // the PCI address of the one whose memory packets come into; empty: the host's
   /// Its first address, without the prefix length.
   [[nodiscard]] std::string address() const;
 };
@@ -27,13 +29,13 @@ struct DpdkRank {
     const DpdkRank& rank, std::shared_ptr<transport::LinkKeys> keys);
 
 /// What the module gives: of the same build, so C++ types may cross.
-using DpdkModuleMake = Result<std::unique_ptr<transport::Transport>> (*)(const std::string& device,
-                                                                         const std::string& addresses,
-                                                                         const std::string& gateways,
+using DpdkModuleMake = Result<std::unique_ptr<transport::Transport>> (*)(const DpdkRank& rank,
                                                                          std::shared_ptr<transport::LinkKeys> keys);
 struct DpdkModule {
   const char* version;
   DpdkModuleMake make;
+  /// What works, and not as well as it could: for the log, each sentence once.
+  std::vector<std::string> (*take_notes)();
 };
 inline constexpr const char* kDpdkModuleSymbol = "tributary_dpdk_module";
 

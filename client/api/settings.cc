@@ -258,6 +258,10 @@ std::vector<Setting> make_settings() {
       {{"dpdk_gateways", "TRIBUTARY_DPDK_GATEWAYS", "none", "addresses, separated by commas",
         "Routers for what is not on that device's link."},
        [](ClientSettings& s, std::string_view value) { return s.dpdk.gateways = value, is_printable(value); }},
+      {{"dpdk_gpu", "TRIBUTARY_DPDK_GPU", "none: the host's memory", "a PCI address",
+        "Where transport is dpdk: the GPU to whose memory that device, a PCI device, writes packets. DPDK must drive "
+        "it."},
+       [](ClientSettings& s, std::string_view value) { return s.dpdk.gpu = value, is_printable(value); }},
       {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
         "Independent trees that share a group's traffic, each with its own connections."},
        set_lanes},

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace {
 
 using Input = std::vector<std::uint8_t>;
-constexpr int kMutationsOfEach = 64;
+constexpr unsigned long kMutationsOfEach = 64;
 constexpr std::size_t kBytesMax = 1U << 16;
 
 // A copy of its own, exactly as long: a reader that goes beyond the end is seen.
@@ -55,10 +56,12 @@ Input mutated(Input input, std::mt19937_64& random) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: %s FOLDER: runs every file in it\n", argv[0]);
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: %s FOLDER [MUTATIONS]: runs every file in it, and so many mutations of each\n",
+                 argv[0]);
     return 64;
   }
+  const unsigned long mutations = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : kMutationsOfEach;
   std::vector<std::filesystem::path> files;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(argv[1], error)) files.push_back(entry.path());
@@ -73,7 +76,7 @@ int main(int argc, char** argv) {
     std::ifstream stream(file, std::ios::binary);
     const Input input((std::istreambuf_iterator<char>(stream)), {});
     run(input);
-    for (int i = 0; i < kMutationsOfEach; ++i) run(mutated(input, random));
+    for (unsigned long i = 0; i < mutations; ++i) run(mutated(input, random));
   }
-  std::printf("%zu inputs, %zu mutations\n", files.size(), files.size() * kMutationsOfEach);
+  std::printf("%zu inputs, %zu mutations\n", files.size(), files.size() * mutations);
 }

@@ -20,6 +20,9 @@ DpdkDeviceStatistics DpdkDevice::statistics() const {
 std::string DpdkDevice::address() const {
   return {};
 }
+std::vector<std::string> DpdkDevice::take_notes() const {
+  return {};
+}
 
 DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSettings&) : device_(std::move(device)) {}
 DpdkTransport::~DpdkTransport() = default;

@@ -42,6 +42,9 @@ struct Descriptors {
 }
 static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32 + 512 + 64 + 1 + 384);
 
+/// The longest for which the room of a buffer can be said in DPDK's 16 bits.
+inline constexpr std::uint32_t kMtuMax = 65326;
+
 /// Room for a frame of the link in one piece: the headroom that drivers want, Ethernet with a tag, the packet; in whole
 /// cache lines, and not less than DPDK's usual size, which some drivers take for granted.
 [[nodiscard]] constexpr std::uint32_t data_room(std::uint32_t mtu) noexcept {
@@ -52,6 +55,8 @@ static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32
   const std::uint32_t whole = (frame + kLine - 1) / kLine * kLine;
   return kHeadroom + (whole < kUsual ? kUsual : whole);
 }
+
+static_assert(data_room(kMtuMax) <= UINT16_MAX && data_room(kMtuMax + 1) > UINT16_MAX);
 
 /// What a device takes of DPDK's memory: pools, with an mbuf's own 128 bytes and the pool's 64 for each, and room for
 /// the rings of descriptors and the drivers' own.

@@ -1,15 +1,21 @@
 #include "dpdk/device.h"
 
+#include <net/if.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_ring.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <utility>
 
+#include "dpdk/af_packet.h"
 #include "dpdk/driver_log.h"
 #include "dpdk/huge_pages.h"
 #include "dpdk/memif.h"
@@ -18,12 +24,24 @@ namespace tributary::transport::dpdk {
 namespace {
 
 constexpr auto kTurn = std::chrono::milliseconds(50);
+constexpr std::uint32_t kMtuMin = 1280;
 constexpr int kAnnouncements = 2;  // RFC 5227, 2.3: two, two seconds apart
 constexpr auto kAnnouncementInterval = std::chrono::seconds(2);
 
 /// "net_memif0" of "net_memif0,role=client,socket=/run/a.sock".
 std::string name_of(const std::string& device) {
   return device.substr(0, device.find(','));
+}
+
+/// Of the kernel's interface with this number; 0: there is none.
+std::uint32_t interface_mtu(unsigned index) {
+  ifreq request{};
+  if (index == 0 || ::if_indextoname(index, request.ifr_name) == nullptr) return 0;
+  const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return 0;
+  const bool told = ::ioctl(socket, SIOCGIFMTU, &request) == 0 && request.ifr_mtu > 0;
+  ::close(socket);
+  return told ? static_cast<std::uint32_t>(request.ifr_mtu) : 0;
 }
 
 std::uint64_t random_seed() {
@@ -42,6 +60,7 @@ Device::Device(std::shared_ptr<Eal> eal, const DeviceSettings& settings)
   for (auto& place : place_of_) place.store(kNobody, std::memory_order_relaxed);
   for (std::uint16_t queue = 0; settings.ports_per_queue > 1 && queue < settings.queues; ++queue)
     turns_.push_back(std::make_unique<Turns>());
+  if (!eal_->missing_pages().empty()) notes_.push_back("DPDK's memory is in ordinary pages. " + eal_->missing_pages());
 }
 
 void Device::RingFree::operator()(rte_ring* ring) const noexcept {
@@ -68,8 +87,9 @@ Result<std::shared_ptr<Device>> Device::open(std::shared_ptr<Eal> eal, const Dev
   if (auto ok = device->choose_mtu(info); !ok) return std::unexpected(ok.error());
   if (auto ok = device->make_host(); !ok) return std::unexpected(ok.error());
   if (auto ok = device->configure(info); !ok) return std::unexpected(ok.error());
+  if (auto ok = device->allocate_on_gpu(info); !ok) return std::unexpected(ok.error());
   for (std::uint16_t queue = 0; queue < settings.queues; ++queue) {
-    if (auto ok = device->make_queue(info, queue); !ok) return std::unexpected(ok.error());
+    if (auto ok = device->make_queue(queue); !ok) return std::unexpected(ok.error());
   }
   if (auto ok = device->start(); !ok) return std::unexpected(ok.error());
   return device;
@@ -117,11 +137,26 @@ Status Device::check(const rte_eth_dev_info& info) {
 Status Device::choose_mtu(const rte_eth_dev_info& info) {
   std::uint16_t mtu = 0;
   if (::rte_eth_dev_get_mtu(id_, &mtu) != 0 || mtu == 0) mtu = RTE_ETHER_MTU;
-  mtu_ = settings_.mtu != 0 ? settings_.mtu : std::max<std::uint32_t>(mtu, 1280);
-  if (mtu_ < 1280 || mtu_ > 65535 - 18 || (info.max_mtu != 0 && mtu_ > info.max_mtu)) {
-    return std::unexpected(
-        error(Errc::bad_config,
-              "takes an MTU of 1280 to " + std::to_string(info.max_mtu) + ", and not " + std::to_string(mtu_), 0));
+  // Drivers over an interface of the kernel's do not ask it.
+  const std::uint32_t interface = interface_mtu(info.if_index);
+  const std::uint32_t as_it_is = interface != 0 ? interface : mtu;
+  mtu_ = settings_.mtu != 0 ? settings_.mtu : std::max<std::uint32_t>(as_it_is, kMtuMin);
+  const std::uint32_t most = info.max_mtu == 0 ? kMtuMax : std::min<std::uint32_t>(info.max_mtu, kMtuMax);
+  const auto refuse = [this](const std::string& what) {
+    return std::unexpected(error(Errc::bad_config, what + (settings_.mtu != 0 ? "" : ", as its interface has it"), 0));
+  };
+  if (mtu_ < kMtuMin || mtu_ > most) {
+    return refuse("takes an MTU of " + std::to_string(kMtuMin) + " to " + std::to_string(most) + ", and not " +
+                  std::to_string(mtu_));
+  }
+  if (interface != 0 && mtu_ > interface) {
+    return refuse("has an interface of MTU " + std::to_string(interface) + ", which does not carry one of " +
+                  std::to_string(mtu_));
+  }
+  if (const AfPacket driver(settings_.device); mtu_ > driver.mtu_max()) {
+    return refuse("has buffers for an MTU of " + std::to_string(driver.mtu_max()) +
+                  ": longer frames would be cut off. " + "Add " + AfPacket::advice(mtu_) + " to its name for one of " +
+                  std::to_string(mtu_));
   }
   return {};
 }
@@ -180,13 +215,29 @@ Status Device::configure(const rte_eth_dev_info& info) {
   return {};
 }
 
-Status Device::make_pools(const rte_eth_dev_info& info, const std::string& name) {
-  PoolSettings settings{.name = name,
-                        .mbufs = mbufs_needed(settings_.descriptors, settings_.queues, settings_.ports_per_queue),
-                        .data_room = data_room(mtu_),
-                        .node = ::rte_eth_dev_socket_id(id_)};
-  if (settings_.gpu_memory) {
-    auto receive = PacketPool::make_on_gpu(settings, info.device);
+PoolSettings Device::pool_settings(const std::string& name) const {
+  return {.name = name,
+          .mbufs = mbufs_needed(settings_.descriptors, settings_.queues, settings_.ports_per_queue),
+          .data_room = data_room(AfPacket(settings_.device).mtu_of_buffers(mtu_)),
+          .node = ::rte_eth_dev_socket_id(id_)};
+}
+
+/// For all queues at once, so that every port sees all that the device receives by the same difference.
+Status Device::allocate_on_gpu(const rte_eth_dev_info& info) {
+  if (settings_.gpu.empty()) return {};
+  const std::size_t each = PacketPool::bytes_of(pool_settings({}));
+  auto memory = GpuMemory::allocate(settings_.gpu, settings_.queues * each, info.device);
+  if (!memory)
+    return std::unexpected(error(memory.error().code, "cannot use GPU memory: " + memory.error().message, 0));
+  gpu_memory_ = std::move(*memory);
+  return {};
+}
+
+Status Device::make_pools(const std::string& name) {
+  PoolSettings settings = pool_settings(name);
+  if (gpu_memory_) {
+    auto receive =
+        PacketPool::make_on_gpu(settings, gpu_memory_, receive_pools_.size() * PacketPool::bytes_of(settings));
     if (!receive)
       return std::unexpected(error(receive.error().code, "cannot use GPU memory: " + receive.error().message, 0));
     receive_pools_.push_back(std::move(*receive));
@@ -194,7 +245,7 @@ Status Device::make_pools(const rte_eth_dev_info& info, const std::string& name)
   }
   auto pool = PacketPool::make(settings);
   if (!pool) return std::unexpected(error(Errc::exhausted, "gets no packet buffers: " + pool.error().message, 0));
-  (settings_.gpu_memory ? send_pools_ : receive_pools_).push_back(std::move(*pool));
+  (gpu_memory_ ? send_pools_ : receive_pools_).push_back(std::move(*pool));
   return {};
 }
 
@@ -209,9 +260,9 @@ Status Device::make_rings(const std::string& name, int node) {
   return {};
 }
 
-Status Device::make_queue(const rte_eth_dev_info& info, std::uint16_t queue) {
+Status Device::make_queue(std::uint16_t queue) {
   const std::string name = "tributary_" + std::to_string(id_) + "_" + std::to_string(queue);
-  if (auto ok = make_pools(info, name); !ok) return ok;
+  if (auto ok = make_pools(name); !ok) return ok;
   const int node = ::rte_eth_dev_socket_id(id_);
   if (auto ok = make_rings(name, node); !ok) return ok;
   const auto socket = static_cast<unsigned>(node);
@@ -247,6 +298,9 @@ Status Device::start() {
 Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) {
   constexpr std::uint32_t kEphemeral = 49152;  // RFC 6335, 6
   const std::lock_guard lock(bind_mutex_);
+  if (udp_port != 0 && place_of(udp_port) != kNobody) {
+    return fail(Errc::io, "UDP port " + std::to_string(udp_port) + " of DPDK's device " + name_ + " is in use.");
+  }
   const std::size_t each = settings_.ports_per_queue;
   std::size_t sharer = 0;
   while (queue < settings_.queues && sharer < each && taken_[queue * each + sharer]) ++sharer;
@@ -262,13 +316,18 @@ Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) 
       if (place_of(candidate) == kNobody) udp_port = candidate;
     }
   }
-  if (udp_port == 0 || place_of(udp_port) != kNobody) {
-    return fail(Errc::io, "UDP port " + std::to_string(udp_port) + " of DPDK's device " + name_ + " is in use.");
-  }
+  if (udp_port == 0) return fail(Errc::io, "all UDP ports of DPDK's device " + name_ + " are in use.");
   const auto place = static_cast<std::uint8_t>(queue * each + sharer);
   taken_[place] = true;
   place_of_[udp_port].store(place, std::memory_order_release);
-  if (settings_.queues > 1) rules_.emplace(udp_port, std::make_unique<Steering>(id_, udp_port, queue));
+  if (settings_.queues > 1) {
+    const auto rule = rules_.emplace(udp_port, std::make_unique<Steering>(id_, udp_port, queue)).first;
+    if (const std::string& refusal = rule->second->refusal(); !refusal.empty() && !refusal_noted_) {
+      refusal_noted_ = true;
+      notes_.push_back("DPDK's device " + name_ + " does not take all rules for its queues (" + refusal +
+                       "): what comes to another worker's queue is handed over in software, which costs more.");
+    }
+  }
   return Bound{udp_port, place};
 }
 
@@ -300,6 +359,21 @@ bool Device::claim_announcement(ethernet::TimePoint now) noexcept {
 bool Device::link_up() const {
   rte_eth_link link{};
   return ::rte_eth_link_get_nowait(id_, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+Device::Rules Device::rules() const {
+  const std::lock_guard lock(bind_mutex_);
+  Rules rules;
+  for (const auto& [port, rule] : rules_) {
+    rules.wanted += Steering::kRules;
+    rules.in_place += rule->in_place();
+  }
+  return rules;
+}
+
+std::vector<std::string> Device::take_notes() {
+  const std::lock_guard lock(bind_mutex_);
+  return std::exchange(notes_, {});
 }
 
 DeviceCounters Device::counters() const {

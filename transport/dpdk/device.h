@@ -16,6 +16,7 @@
 #include "dpdk/budget.h"
 #include "dpdk/device_statistics.h"
 #include "dpdk/eal.h"
+#include "dpdk/gpu_memory.h"
 #include "dpdk/packet_pool.h"
 #include "dpdk/steering.h"
 #include "ethernet/host.h"
@@ -34,8 +35,8 @@ struct DeviceSettings {
   std::uint16_t queues = 1;
   std::uint16_t ports_per_queue = 1;  // each on one thread
   Descriptors descriptors{1024, 1024};
-  std::uint32_t mtu = 0;    // 0: as the device has it
-  bool gpu_memory = false;  // receive into the memory of a GPU that this processor can read
+  std::uint32_t mtu = 0;  // 0: as the device has it
+  std::string gpu;        // receive into the memory of this GPU, which this processor can read; empty: into its own
 };
 
 class Device {
@@ -56,6 +57,9 @@ class Device {
   [[nodiscard]] std::uint32_t mtu() const noexcept { return mtu_; }
   /// The same one, unless packets come into a GPU's memory.
   [[nodiscard]] const PacketPool& receive_pool(std::uint16_t queue) const noexcept { return *receive_pools_[queue]; }
+  /// Where the processor sees what the device has received at an address: so many bytes further on, for all queues. 0
+  /// but for a GPU's memory.
+  [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return gpu_memory_ ? gpu_memory_->seen_at() : 0; }
   [[nodiscard]] const PacketPool& send_pool(std::uint16_t queue) const noexcept {
     return send_pools_.empty() ? *receive_pools_[queue] : *send_pools_[queue];
   }
@@ -101,6 +105,14 @@ class Device {
   /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
   [[nodiscard]] DeviceCounters counters() const;
   [[nodiscard]] bool link_up() const;
+  /// Rules that bring datagrams to their queue: those that were asked for, and those that the device has taken.
+  struct Rules {
+    std::size_t wanted = 0;
+    std::size_t in_place = 0;
+  };
+  [[nodiscard]] Rules rules() const;
+  /// Sentences for whoever runs this: what works, and not as well as it could. Each is given once.
+  [[nodiscard]] std::vector<std::string> take_notes();
   /// Packet buffers that are in use now, of all pools; after the ports are gone none but the device's own.
   [[nodiscard]] std::size_t mbufs_in_use() const;
 
@@ -110,12 +122,14 @@ class Device {
   [[nodiscard]] Status check(const rte_eth_dev_info& info);
   [[nodiscard]] Status choose_mtu(const rte_eth_dev_info& info);
   [[nodiscard]] Status configure(const rte_eth_dev_info& info);
-  [[nodiscard]] Status make_queue(const rte_eth_dev_info& info, std::uint16_t queue);
+  [[nodiscard]] Status make_queue(std::uint16_t queue);
   [[nodiscard]] std::uint16_t ports() const noexcept {
     return static_cast<std::uint16_t>(settings_.queues * settings_.ports_per_queue);
   }
   [[nodiscard]] Status make_rings(const std::string& name, int node);
-  [[nodiscard]] Status make_pools(const rte_eth_dev_info& info, const std::string& name);
+  [[nodiscard]] PoolSettings pool_settings(const std::string& name) const;
+  [[nodiscard]] Status allocate_on_gpu(const rte_eth_dev_info& info);
+  [[nodiscard]] Status make_pools(const std::string& name);
   [[nodiscard]] Status make_host();
   [[nodiscard]] Status start();
   [[nodiscard]] Error error(Errc code, const std::string& what, int result) const;
@@ -131,6 +145,7 @@ class Device {
   ethernet::ChecksumsByDevice sends_;
   bool sends_pieces_ = false;
   std::uint16_t pieces_at_once_ = kTransmitBurst;
+  std::shared_ptr<GpuMemory> gpu_memory_;  // of all queues: ports read each other's packets
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
   std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: the same
   struct RingFree {
@@ -140,9 +155,11 @@ class Device {
   std::unique_ptr<ethernet::Host> host_;
   std::vector<std::unique_ptr<Turns>> turns_;  // by queue; empty where each has one port
   std::array<std::atomic<std::uint8_t>, 65536> place_of_;
-  std::mutex bind_mutex_;
+  mutable std::mutex bind_mutex_;
   std::vector<bool> taken_;                                   // by place
   std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // by UDP port
+  bool refusal_noted_ = false;                                // under bind_mutex_, as are
+  std::vector<std::string> notes_;                            //
   std::atomic<ethernet::Clock::duration> next_turn_{};
   std::atomic<ethernet::Clock::duration> next_announcement_{};
   std::atomic<int> announcements_left_;

@@ -1,3 +1,4 @@
+#include "dpdk/af_packet.h"
 #include "dpdk/device.h"
 #include "dpdk/memif.h"
 #include "tributary/transport/dpdk.h"
@@ -30,7 +31,7 @@ Result<dpdk::DeviceSettings> device_settings(const DpdkDeviceSettings& settings)
                               .ports_per_queue = std::max<std::uint16_t>(settings.transports_per_queue, 1),
                               .descriptors = {settings.descriptors, settings.descriptors},
                               .mtu = settings.mtu,
-                              .gpu_memory = settings.gpu_memory};
+                              .gpu = settings.gpu};
   for (const std::string& text : settings.addresses) {
     const auto prefix = ethernet::parse_prefix(text);
     if (!prefix) return wrong(prefix.error());
@@ -57,15 +58,21 @@ DpdkDevice::~DpdkDevice() = default;
 Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& settings) {
   auto wanted = device_settings(settings);
   if (!wanted) return std::unexpected(wanted.error());
+  if (!settings.gpu.empty() && !is_pci(settings.device)) {
+    return fail(Errc::bad_config, "DPDK's device " + settings.device +
+                                      " is no PCI device: it does not write to a GPU's memory by itself.");
+  }
   constexpr std::uint32_t kJumbo = 9000;  // what an unknown device may turn out to carry
+  const std::uint32_t mtu = std::min(settings.mtu != 0 ? settings.mtu : kJumbo, dpdk::kMtuMax);
   dpdk::EalSettings eal_settings{
       .huge_pages = huge_pages(settings.huge_pages),
       .memory_bytes = dpdk::memory_needed(wanted->descriptors, settings.queues,
-                                          settings.mtu != 0 ? settings.mtu : kJumbo, wanted->ports_per_queue),
+                                          dpdk::AfPacket(settings.device).mtu_of_buffers(mtu), wanted->ports_per_queue),
       .one_file = dpdk::lends_buffers(settings.device),
       .file_prefix = settings.file_prefix,
       .more = settings.arguments};
   if (is_pci(settings.device)) eal_settings.pci_devices.push_back(settings.device);
+  if (!settings.gpu.empty()) eal_settings.pci_devices.push_back(settings.gpu);
   auto eal = dpdk::Eal::start(eal_settings);
   if (!eal) return std::unexpected(eal.error());
   auto device = dpdk::Device::open(std::move(*eal), *wanted);
@@ -77,9 +84,14 @@ std::string DpdkDevice::address() const {
   return ethernet::to_string(device_->settings().addresses.front().address);
 }
 
+std::vector<std::string> DpdkDevice::take_notes() const {
+  return device_->take_notes();
+}
+
 DpdkDeviceStatistics DpdkDevice::statistics() const {
   dpdk::DeviceCounters driver = device_->counters();
   const ethernet::HostCounts host = device_->host().counts();
+  const dpdk::Device::Rules rules = device_->rules();
   return {.received_packets = driver.received_packets,
           .received_bytes = driver.received_bytes,
           .sent_packets = driver.sent_packets,
@@ -96,9 +108,14 @@ DpdkDeviceStatistics DpdkDevice::statistics() const {
           .answers_limited = host.answers_limited,
           .control_ignored = host.control_ignored,
           .address_conflicts = host.address_conflicts,
+          .path_mtu_told = host.path_mtu_told,
           .neighbours = host.neighbours.entries,
           .neighbours_failed = host.neighbours.failed,
+          .neighbours_moved = host.neighbours.moved,
+          .neighbours_full = host.neighbours.refused_full,
           .buffers_in_use = device_->mbufs_in_use(),
+          .rules_wanted = rules.wanted,
+          .rules_in_place = rules.in_place,
           .link_up = device_->link_up(),
           .huge_pages = device_->eal().huge_pages()};
 }

@@ -138,11 +138,23 @@ DpdkStatistics DpdkTransport::statistics() const {
   for (const std::uint64_t count : from.rejects) to.rejected += count;
   if (port_ == nullptr) return to;
   const dpdk::PortStatistics port = port_->statistics();
-  for (const std::uint64_t count : port.dropped) to.frames_malformed += count;
+  const auto dropped = [&to](std::string_view reason, std::uint64_t count) {
+    if (count > 0) to.frames_dropped.emplace_back(reason, count);
+  };
+  for (std::size_t i = 0; i < port.dropped.size(); ++i) {
+    to.frames_malformed += port.dropped[i];
+    dropped(ethernet::to_string(static_cast<ethernet::Drop>(i)), port.dropped[i]);
+  }
+  dropped("scattered", port.dropped_scattered);
+  dropped("other_address", port.dropped_foreign);
+  dropped("other_port", port.dropped_port);
+  dropped("queue_full", port.dropped_handed_over);
   to.frames_malformed += port.dropped_scattered;
   to.frames_foreign = port.dropped_foreign + port.dropped_port;
+  to.frames_control = port.control;
   to.frames_handed_over = port.handed_over;
   to.sent_shared = port.sent_shared;
+  to.unsent_no_buffer = port.unsent_no_buffer;
   to.unsent = port.unsent_full + port.unsent_no_route + port.unsent_no_neighbour + port.unsent_too_long;
   return to;
 }

@@ -44,13 +44,13 @@ class KeptAffinity {
   bool known_ = false;
 };
 
-Result<bool> choose_pages(const EalSettings& settings) {
+/// `missing`: why there are none, where that is no error.
+Result<bool> choose_pages(const EalSettings& settings, std::string& missing) {
   if (settings.huge_pages == HugePages::never) return false;
   const auto pools = read_huge_pages();
   if (free_bytes(pools) >= settings.memory_bytes) return true;
-  if (settings.huge_pages == HugePages::require) {
-    return fail(Errc::exhausted, missing_pages_text(pools, settings.memory_bytes));
-  }
+  missing = missing_pages_text(pools, settings.memory_bytes);
+  if (settings.huge_pages == HugePages::require) return fail(Errc::exhausted, missing);
   return false;
 }
 
@@ -109,12 +109,13 @@ Result<std::shared_ptr<Eal>> Eal::start(const EalSettings& settings) {
   const std::lock_guard lock(start_mutex);
   if (auto running = the_one.lock()) return running;
   if (was_started) return fail(Errc::unsupported, "DPDK has ended in this process, and cannot start a second time.");
-  const auto huge_pages = choose_pages(settings);
+  std::string missing;
+  const auto huge_pages = choose_pages(settings, missing);
   if (!huge_pages) return std::unexpected(huge_pages.error());
   if (auto ok = initialize(settings, *huge_pages); !ok) return std::unexpected(ok.error());
   was_started = true;
   runs.store(true, std::memory_order_release);
-  std::shared_ptr<Eal> eal(new Eal(*huge_pages));
+  std::shared_ptr<Eal> eal(new Eal(*huge_pages, std::move(missing)));
   the_one = eal;
   return eal;
 }

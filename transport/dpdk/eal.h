@@ -35,14 +35,17 @@ class Eal {
   Eal& operator=(const Eal&) = delete;
 
   [[nodiscard]] bool huge_pages() const noexcept { return huge_pages_; }
+  /// Why there are none although they were preferred, and what to do; else empty.
+  [[nodiscard]] const std::string& missing_pages() const noexcept { return missing_pages_; }
 
   /// Gives the calling thread a number among DPDK's, by which pools keep a cache for it; until the thread ends. Cheap
   /// when it has one already.
   static void adopt_thread();
 
  private:
-  explicit Eal(bool huge_pages) : huge_pages_(huge_pages) {}
+  Eal(bool huge_pages, std::string missing_pages) : huge_pages_(huge_pages), missing_pages_(std::move(missing_pages)) {}
   const bool huge_pages_;
+  const std::string missing_pages_;
 };
 
 /// The arguments for rte_eal_init(), without the program's name. A pure function, for tests. `cores`: those that this

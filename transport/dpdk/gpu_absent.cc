@@ -1,13 +1,9 @@
 // In the place of gpu_memory.cc in builds without TRIBUTARY_DPDK_GPU: none can be made, so nothing else is called.
 #include "dpdk/gpu_memory.h"
-#include "dpdk/packet_pool.h"
 
 namespace tributary::transport::dpdk {
 
-int gpus_available() noexcept {
-  return 0;
-}
-Result<std::unique_ptr<GpuMemory>> GpuMemory::allocate(std::size_t, rte_device*) {
+Result<std::shared_ptr<GpuMemory>> GpuMemory::allocate(const std::string&, std::size_t, rte_device*) {
   return fail(Errc::unsupported, "this build knows no GPU memory (TRIBUTARY_DPDK_GPU)");
 }
 GpuMemory::~GpuMemory() = default;

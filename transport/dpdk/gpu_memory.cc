@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dpdk/packet_pool.h"
-
 namespace tributary::transport::dpdk {
 namespace {
 
@@ -21,18 +19,18 @@ std::unexpected<Error> refused(const std::string& what) {
 
 }  // namespace
 
-int gpus_available() noexcept {
-  return ::rte_gpu_count_avail();
-}
-
-Result<std::unique_ptr<GpuMemory>> GpuMemory::allocate(std::size_t bytes, rte_device* device) {
-  const std::int16_t gpu = ::rte_gpu_find_next(0, RTE_GPU_ID_ANY);
+Result<std::shared_ptr<GpuMemory>> GpuMemory::allocate(const std::string& gpu, std::size_t bytes, rte_device* device) {
+  std::int16_t id = 0;
   rte_gpu_info info{};
-  if (gpu < 0 || ::rte_gpu_info_get(gpu, &info) != 0) {
-    return fail(Errc::unsupported, "DPDK drives no GPU here");
+  std::string others;
+  RTE_GPU_FOREACH(id) {
+    if (::rte_gpu_info_get(id, &info) != 0) continue;
+    if (info.name == gpu) break;
+    others += (others.empty() ? "; it drives " : ", ") + std::string(info.name);
   }
+  if (id < 0) return fail(Errc::unsupported, "DPDK drives no GPU " + gpu + " here" + others);
   const std::size_t page = std::max(info.page_size, kPageBytes);
-  std::unique_ptr<GpuMemory> memory(new GpuMemory(gpu, (bytes + page - 1) / page * page, device));
+  std::shared_ptr<GpuMemory> memory(new GpuMemory(id, (bytes + page - 1) / page * page, device));
   if (auto ok = memory->map(page); !ok) return std::unexpected(ok.error());
   return memory;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "tributary/protocol/error.h"
 
@@ -12,8 +13,10 @@ namespace tributary::transport::dpdk {
 
 class GpuMemory {
  public:
-  /// Of the first GPU. Errc::unsupported: there is none, its memory cannot be mapped, or `device` cannot reach it.
-  [[nodiscard]] static Result<std::unique_ptr<GpuMemory>> allocate(std::size_t bytes, rte_device* device);
+  /// Of the GPU that DPDK calls `gpu`. Errc::unsupported: it drives none of that name, its memory cannot be mapped, or
+  /// `device` cannot reach it.
+  [[nodiscard]] static Result<std::shared_ptr<GpuMemory>> allocate(const std::string& gpu, std::size_t bytes,
+                                                                   rte_device* device);
   ~GpuMemory();
   GpuMemory(const GpuMemory&) = delete;
   GpuMemory& operator=(const GpuMemory&) = delete;
@@ -21,6 +24,8 @@ class GpuMemory {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* of_device() const noexcept { return memory_; }
   [[nodiscard]] std::byte* of_processor() const noexcept { return mapped_; }
+  /// Where the processor sees what the device has at an address: so many bytes further on.
+  [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return mapped_ - static_cast<std::byte*>(memory_); }
 
  private:
   GpuMemory(std::int16_t gpu, std::size_t bytes, rte_device* device) : gpu_(gpu), bytes_(bytes), device_(device) {}

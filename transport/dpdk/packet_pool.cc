@@ -10,8 +10,8 @@
 
 namespace tributary::transport::dpdk {
 
-PacketPool::PacketPool(rte_mempool* pool, std::unique_ptr<GpuMemory> memory, std::ptrdiff_t seen_at)
-    : pool_(pool), memory_(std::move(memory)), seen_at_(seen_at) {}
+PacketPool::PacketPool(rte_mempool* pool, std::shared_ptr<const GpuMemory> memory)
+    : pool_(pool), memory_(std::move(memory)) {}
 
 PacketPool::~PacketPool() {
   ::rte_mempool_free(pool_);
@@ -24,22 +24,21 @@ Result<std::unique_ptr<PacketPool>> PacketPool::make(const PoolSettings& setting
     return fail(Errc::exhausted, std::to_string(settings.mbufs) + " buffers of " + std::to_string(settings.data_room) +
                                      " bytes (" + std::strerror(rte_errno) + ")");
   }
-  return std::unique_ptr<PacketPool>(new PacketPool(pool, nullptr, 0));
+  return std::unique_ptr<PacketPool>(new PacketPool(pool, nullptr));
 }
 
-Result<std::unique_ptr<PacketPool>> PacketPool::make_on_gpu(const PoolSettings& settings, rte_device* device) {
-  auto memory = GpuMemory::allocate(std::size_t{settings.mbufs} * settings.data_room, device);
-  if (!memory) return std::unexpected(memory.error());
-  const rte_pktmbuf_extmem extent{.buf_ptr = (*memory)->of_device(),
+Result<std::unique_ptr<PacketPool>> PacketPool::make_on_gpu(const PoolSettings& settings,
+                                                            std::shared_ptr<const GpuMemory> memory,
+                                                            std::size_t offset) {
+  const rte_pktmbuf_extmem extent{.buf_ptr = static_cast<std::byte*>(memory->of_device()) + offset,
                                   .buf_iova = RTE_BAD_IOVA,
-                                  .buf_len = (*memory)->bytes(),
+                                  .buf_len = bytes_of(settings),
                                   .elt_size = static_cast<std::uint16_t>(settings.data_room)};
   rte_mempool* const pool =
       ::rte_pktmbuf_pool_create_extbuf(settings.name.c_str(), settings.mbufs, kCache, 0,
                                        static_cast<std::uint16_t>(settings.data_room), settings.node, &extent, 1);
   if (pool == nullptr) return fail(Errc::exhausted, std::string("a pool over GPU memory: ") + std::strerror(rte_errno));
-  const std::ptrdiff_t seen_at = (*memory)->of_processor() - static_cast<std::byte*>((*memory)->of_device());
-  return std::unique_ptr<PacketPool>(new PacketPool(pool, std::move(*memory), seen_at));
+  return std::unique_ptr<PacketPool>(new PacketPool(pool, std::move(memory)));
 }
 
 }  // namespace tributary::transport::dpdk

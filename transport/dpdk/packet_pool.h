@@ -9,7 +9,6 @@
 #include "tributary/protocol/error.h"
 
 struct rte_mempool;
-struct rte_device;
 
 namespace tributary::transport::dpdk {
 
@@ -26,27 +25,25 @@ class PacketPool {
  public:
   /// Errc::exhausted says how much was asked for.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make(const PoolSettings& settings);
-  /// In a GPU's memory, made known to `device`. Errc::unsupported: there is no GPU, or this build does not know them.
+  /// In a GPU's memory, from `offset` on: bytes_of(settings).
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make_on_gpu(const PoolSettings& settings,
-                                                                       rte_device* device);
+                                                                       std::shared_ptr<const GpuMemory> memory,
+                                                                       std::size_t offset);
+  [[nodiscard]] static std::size_t bytes_of(const PoolSettings& settings) noexcept {
+    return std::size_t{settings.mbufs} * settings.data_room;
+  }
   /// All packets must be back.
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
   [[nodiscard]] rte_mempool* get() const noexcept { return pool_; }
-  /// Where the processor sees what the device has at an address: so many bytes further on. 0 but for a GPU's memory.
-  [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return seen_at_; }
 
  private:
-  PacketPool(rte_mempool* pool, std::unique_ptr<GpuMemory> memory, std::ptrdiff_t seen_at);
+  PacketPool(rte_mempool* pool, std::shared_ptr<const GpuMemory> memory);
 
   rte_mempool* const pool_;
-  const std::unique_ptr<GpuMemory> memory_;
-  const std::ptrdiff_t seen_at_;
+  const std::shared_ptr<const GpuMemory> memory_;
 };
-
-/// GPUs that DPDK drives here; 0 in builds that do not know them.
-[[nodiscard]] int gpus_available() noexcept;
 
 }  // namespace tributary::transport::dpdk

@@ -31,7 +31,7 @@ DpdkPort::DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings,
       place_(bound.place),
       turns_(device_->turns(settings.queue)),
       bell_(std::move(bell)),
-      seen_at_(device_->receive_pool(settings.queue).seen_at()),
+      seen_at_(device_->seen_at()),
       turn_cycles_(::rte_get_tsc_hz() / kTurnsPerSecond),
       shared_(device_->send_pool(settings.queue).get(), !device_->sends_checksums().udp, device_->sends_pieces()),
       routes_(std::make_unique<std::array<Route, kRoutes>>()) {

@@ -133,7 +133,7 @@ class DpdkPort final : public packet::PacketPort {
   const std::uint8_t place_;
   Device::Turns* const turns_;  // at the queue, if others share it
   const std::unique_ptr<WakeBell> bell_;
-  const std::ptrdiff_t seen_at_;  // of received packets: PacketPool::seen_at()
+  const std::ptrdiff_t seen_at_;  // of received packets: Device::seen_at()
   ethernet::PlainUdp plain_;
   const std::uint64_t turn_cycles_;  // between looks at the clock: a millisecond
   std::uint64_t next_turn_ = 0;

@@ -134,7 +134,8 @@ void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
 
 /// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
 bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
-  if (mbuf->nb_segs > 1 && ::rte_pktmbuf_linearize(mbuf) != 0) {
+  // What a GPU has cannot be put together by this processor's own addresses.
+  if (mbuf->nb_segs > 1 && (seen_at_ != 0 || ::rte_pktmbuf_linearize(mbuf) != 0)) {
     drop(mbuf, statistics_.dropped_scattered);
     return false;
   }

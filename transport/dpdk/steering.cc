@@ -1,14 +1,18 @@
 #include "dpdk/steering.h"
 
+#include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace tributary::transport::dpdk {
 namespace {
 
-rte_flow* make_rule(std::uint16_t device, rte_flow_item_type ip, std::uint16_t udp_port, std::uint16_t queue) {
+rte_flow* make_rule(std::uint16_t device, rte_flow_item_type ip, std::uint16_t udp_port, std::uint16_t queue,
+                    std::string& refusal) {
   const rte_flow_attr attributes{.ingress = 1};
   rte_flow_item_udp port{};
   port.hdr.dst_port = __builtin_bswap16(udp_port);
@@ -22,8 +26,14 @@ rte_flow* make_rule(std::uint16_t device, rte_flow_item_type ip, std::uint16_t u
   const std::array<rte_flow_action, 2> actions{rte_flow_action{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &to},
                                                rte_flow_action{.type = RTE_FLOW_ACTION_TYPE_END, .conf = nullptr}};
   rte_flow_error error{};
-  if (::rte_flow_validate(device, &attributes, pattern.data(), actions.data(), &error) != 0) return nullptr;
-  return ::rte_flow_create(device, &attributes, pattern.data(), actions.data(), &error);
+  int result = ::rte_flow_validate(device, &attributes, pattern.data(), actions.data(), &error);
+  rte_flow* rule = nullptr;
+  if (result == 0) {
+    rule = ::rte_flow_create(device, &attributes, pattern.data(), actions.data(), &error);
+    if (rule == nullptr) result = -rte_errno;
+  }
+  if (rule == nullptr) refusal = error.message != nullptr ? error.message : std::strerror(-result);
+  return rule;
 }
 
 }  // namespace
@@ -37,8 +47,12 @@ void spread_over_queues(const rte_eth_dev_info& info, rte_eth_conf& conf) noexce
 
 Steering::Steering(std::uint16_t device, std::uint16_t udp_port, std::uint16_t queue)
     : device_(device),
-      rules_{make_rule(device, RTE_FLOW_ITEM_TYPE_IPV4, udp_port, queue),
-             make_rule(device, RTE_FLOW_ITEM_TYPE_IPV6, udp_port, queue)} {}
+      rules_{make_rule(device, RTE_FLOW_ITEM_TYPE_IPV4, udp_port, queue, refusal_),
+             make_rule(device, RTE_FLOW_ITEM_TYPE_IPV6, udp_port, queue, refusal_)} {}
+
+std::size_t Steering::in_place() const noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(rules_, [](const rte_flow* rule) { return rule != nullptr; }));
+}
 
 Steering::~Steering() {
   rte_flow_error error{};

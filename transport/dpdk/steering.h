@@ -3,7 +3,9 @@
 // the thread that serves it, else by spreading. What comes to the wrong queue all the same is handed over in software
 // (port_receive.cc).
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 
 struct rte_eth_dev_info;
 struct rte_eth_conf;
@@ -22,9 +24,15 @@ class Steering {
   Steering(const Steering&) = delete;
   Steering& operator=(const Steering&) = delete;
 
+  [[nodiscard]] std::size_t in_place() const noexcept;
+  static constexpr std::size_t kRules = 2;
+  /// Why the device has not taken a rule; empty: it has taken all.
+  [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+
  private:
   const std::uint16_t device_;
-  std::array<rte_flow*, 2> rules_;
+  std::string refusal_;
+  std::array<rte_flow*, kRules> rules_;
 };
 
 }  // namespace tributary::transport::dpdk

@@ -63,6 +63,11 @@ bool PacketCore::can_listen(const Endpoint& at) const {
   return !listening_ && (!port_ || at.port == 0 || at.port == port_->local().port);
 }
 
+bool PacketCore::listens_at(std::uint16_t port) const noexcept {
+  const auto does = [port](const PacketCore& core) { return core.listening_ && core.listening_->port == port; };
+  return does(*this) || std::ranges::any_of(driven_, [&](const auto& other) { return does(*other); });
+}
+
 std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
   if (can_listen(at)) return shared_from_this();
   for (const auto& other : driven_) {

@@ -40,6 +40,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   /// From now on this one's turns and sleeps are also another's, of the same thread, with a port of its own; until
   /// nobody listens there and no connection is left.
   void drive(std::shared_ptr<PacketCore> other);
+  /// Here, or at one that it drives.
+  [[nodiscard]] bool listens_at(std::uint16_t port) const noexcept;
   /// This one, or one that it drives, where that does not listen and its port, if it has one, would do; or nullptr.
   [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
   /// Listening; one at a time.

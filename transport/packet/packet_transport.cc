@@ -33,6 +33,8 @@ PacketTransport::~PacketTransport() {
 
 Result<std::unique_ptr<Listener>> PacketTransport::start_listening(const Endpoint& at, Acceptor* acceptor,
                                                                    Route route) {
+  if (core_->listens_at(at.port))
+    return fail(Errc::io, "cannot listen on " + to_string(at) + ": the address is in use.");
   auto core = core_->that_can_listen(at);
   const bool further = core == nullptr;
   if (further) core = make_core_();

@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "client/cli/cluster/guardian.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -58,6 +60,7 @@ struct Child {
   int output, error;
   int failure;  // errno goes here when exec fails; closed by a good exec
   pid_t parent;
+  const Guardian* guardian;
 
   [[noreturn]] void give_up() const {
     const int reason = errno;
@@ -69,6 +72,8 @@ struct Child {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);  // it died before the line above
+    // By itself: what it starts in its turn may live on when the parent dies before it could say so.
+    if (guardian != nullptr) guardian->watch(getpid());
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -120,7 +125,8 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
                     request.output,
                     request.error,
                     failure[1],
-                    getpid()};
+                    getpid(),
+                    request.guardian};
   const pid_t pid = fork();
   if (pid == 0) child.run();
   const int fork_errno = errno;
@@ -139,6 +145,7 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
   ChildProcess made(pid);
   if (got == 0) return made;
   made.kill();
+  if (request.guardian != nullptr) request.guardian->forget(pid);
   return fail(Errc::bad_argument, "'" + path + "' cannot be run: " + std::strerror(reason));
 }
 

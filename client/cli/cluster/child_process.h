@@ -16,11 +16,14 @@ using Environment = std::map<std::string, std::string>;
 /// This process's own.
 [[nodiscard]] Environment current_environment();
 
+class Guardian;
+
 struct SpawnRequest {
   std::vector<std::string> arguments;  // the first is the program: a path, or a name that PATH leads to
   Environment environment;             // whole, not what is added
   int output = -1;                     // descriptors that become its standard output and error; -1: ours
   int error = -1;
+  const Guardian* guardian = nullptr;  // watches its group from before it begins; who sees it end tells it to forget()
 };
 
 struct ExitStatus {

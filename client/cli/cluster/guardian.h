@@ -19,6 +19,7 @@ class Guardian {
   /// Waits until it has done its work.
   ~Guardian();
 
+  /// Also from a child between fork and exec.
   void watch(pid_t group) const noexcept;
   void forget(pid_t group) const noexcept;
   /// The folder is to stay.

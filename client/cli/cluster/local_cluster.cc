@@ -191,12 +191,11 @@ Status LocalCluster::spawn(Daemon& daemon) {
   Environment environment = current_environment();
   // Ours, not those of whoever calls us: a daemon under systemd is not what this one is.
   for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "STATE_DIRECTORY"}) environment.erase(name);
-  auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log});
+  auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log, guardian_});
   close(log);
   if (!process) return std::unexpected(process.error());
   daemon.process = std::make_unique<ChildProcess>(std::move(*process));
   daemon.reported = false;
-  if (guardian_ != nullptr) guardian_->watch(daemon.process->pid());
   return {};
 }
 

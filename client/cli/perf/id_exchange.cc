@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "client/cli/perf/id_lines.h"
 
 namespace tributary::cli {
 namespace {
@@ -23,7 +23,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::string_view kGreeting = "tributary-id/1";
 constexpr std::size_t kLineBytesMax = 512;
 constexpr milliseconds kLineLimit{2000};
 constexpr milliseconds kRetryPeriod{50};
@@ -68,23 +67,6 @@ std::string read_line(const Socket& socket, steady_clock::time_point deadline) {
 bool write_line(const Socket& socket, const std::string& line) {
   const std::string text = line + "\n";
   return send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-}
-
-std::string to_digits(const IdBytes& id) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned char byte : id) text += {kDigits[byte >> 4], kDigits[byte & 15]};
-  return text;
-}
-
-Result<IdBytes> from_digits(std::string_view text) {
-  IdBytes id{};
-  if (text.size() != 2 * id.size()) return fail(Errc::corrupt, "this is no unique id");
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    const char* at = text.data() + 2 * i;
-    if (std::from_chars(at, at + 2, id[i], 16).ptr != at + 2) return fail(Errc::corrupt, "this is no unique id");
-  }
-  return id;
 }
 
 std::string errno_text() {
@@ -169,19 +151,17 @@ class Reception {
  private:
   /// Strangers get no answer; a rank that does not belong here gets one, and the run ends.
   Status serve(const Socket& guest, const std::string& line) {
-    std::istringstream in(line);
-    std::string greeting, job;
-    std::uint32_t rank = 0, ranks = 0;
-    if (!(in >> greeting >> rank >> ranks) || greeting != kGreeting) return {};
-    in >> job;
+    const auto asked = read_question(line);
+    if (!asked) return {};
+    const auto& [rank, ranks, job] = *asked;
     if (ranks != meeting_.ranks || rank >= meeting_.ranks || job != meeting_.job) {
       const std::string reason = "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " (job '" + job +
                                  "') asked rank 0 of " + std::to_string(meeting_.ranks) + " (job '" + meeting_.job +
                                  "') for the unique id; do two jobs use port " + std::to_string(meeting_.port) + "?";
-      write_line(guest, "no " + reason);
+      write_line(guest, refusal_line(reason));
       return fail(Errc::mismatch, reason);
     }
-    if (!write_line(guest, "id " + to_digits(id_))) return {};  // it will ask again
+    if (!write_line(guest, to_line(id_))) return {};  // it will ask again
     if (!served_[rank]) ++served_count_;
     served_[rank] = true;
     return {};
@@ -213,15 +193,14 @@ Status hand_out_id(const IdBytes& id, const IdMeeting& meeting) {
 
 Result<IdBytes> fetch_id(const IdMeeting& meeting) {
   const auto deadline = steady_clock::now() + meeting.limit;
-  const std::string hello = std::string(kGreeting) + " " + std::to_string(meeting.rank) + " " +
-                            std::to_string(meeting.ranks) + " " + meeting.job;
+  const std::string question = to_line({.rank = meeting.rank, .ranks = meeting.ranks, .job = meeting.job});
   std::string why = "no answer";
   while (steady_clock::now() < deadline) {
     const Socket socket = connect_once(meeting, deadline, why);
-    if (socket.valid() && write_line(socket, hello)) {
+    if (socket.valid() && write_line(socket, question)) {
       const std::string answer = read_line(socket, deadline);
-      if (answer.starts_with("id ")) return from_digits(std::string_view(answer).substr(3));
-      if (answer.starts_with("no ")) return fail(Errc::mismatch, answer.substr(3));
+      if (is_id(answer)) return read_id(answer);
+      if (const auto reason = read_refusal(answer)) return fail(Errc::mismatch, *reason);
       why = "it closed the connection, or is something else";
     }
     std::this_thread::sleep_for(kRetryPeriod);
@@ -236,7 +215,7 @@ Status write_id_file(const IdBytes& id, const std::string& path) {
   const std::string draft = path + ".new";
   {
     std::ofstream out(draft, std::ios::trunc);
-    out << "id " << to_digits(id) << "\n";
+    out << to_line(id) << "\n";
     if (!out.flush()) return fail(Errc::bad_config, draft + " cannot be written: " + errno_text());
   }
   // A link, not a rename: it fails where the name is taken.
@@ -254,9 +233,7 @@ Result<IdBytes> read_id_file(const std::string& path, milliseconds limit) {
     std::ifstream in(path);
     std::string line;
     if (in && std::getline(in, line)) {
-      if (line.starts_with("id ")) {
-        if (auto id = from_digits(std::string_view(line).substr(3))) return id;
-      }
+      if (auto id = read_id(line)) return id;
       return fail(Errc::corrupt, path + " holds something else than a unique id");
     }
     std::this_thread::sleep_for(kRetryPeriod);

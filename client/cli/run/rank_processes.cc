@@ -39,7 +39,8 @@ Result<int> RankProcesses::run() {
 
 Status RankProcesses::start(std::uint32_t index) {
   Rank& rank = ranks_[index];
-  SpawnRequest request{settings_.command, settings_.environment(index)};
+  SpawnRequest request{
+      .arguments = settings_.command, .environment = settings_.environment(index), .guardian = &guardian_};
   if (settings_.prefix) {
     for (const int destination : {STDOUT_FILENO, STDERR_FILENO}) {
       auto output = RankOutput::open("[" + std::to_string(index) + "] ", destination);
@@ -52,7 +53,6 @@ Status RankProcesses::start(std::uint32_t index) {
   auto process = ChildProcess::spawn(request);
   if (!process) return std::unexpected(process.error());
   rank.process = std::make_unique<ChildProcess>(std::move(*process));
-  guardian_.watch(rank.process->pid());
   for (const auto& output : rank.outputs) output->close_write_end();
   ++running_;
   return {};

@@ -37,28 +37,33 @@ Opened& opened() {
   return *one;
 }
 
-Result<std::unique_ptr<transport::Transport>> make(const std::string& device, const std::string& addresses,
-                                                   const std::string& gateways,
-                                                   std::shared_ptr<transport::LinkKeys> keys) {
+Result<std::unique_ptr<transport::Transport>> make(const DpdkRank& rank, std::shared_ptr<transport::LinkKeys> keys) {
   Opened& one = opened();
   const std::lock_guard lock(one.mutex);
   if (one.device == nullptr) {
-    auto made = transport::DpdkDevice::open({.device = device,
-                                             .addresses = split(addresses),
-                                             .gateways = split(gateways),
-                                             .transports_per_queue = kTransportsMax});
+    auto made = transport::DpdkDevice::open({.device = rank.device,
+                                             .addresses = split(rank.addresses),
+                                             .gateways = split(rank.gateways),
+                                             .transports_per_queue = kTransportsMax,
+                                             .gpu = rank.gpu});
     if (!made) return std::unexpected(made.error());
     one.device = std::move(*made);
-    one.name = device;
-  } else if (one.name != device) {
+    one.name = rank.device;
+  } else if (one.name != rank.device) {
     return fail(Errc::bad_config, "this process has DPDK's device " + one.name + " already, and can have one");
   }
   return std::make_unique<transport::DpdkTransport>(
       one.device, transport::DpdkSettings{.sleep_max = kSleep, .keys = std::move(keys)});
 }
 
+std::vector<std::string> take_notes() {
+  Opened& one = opened();
+  const std::lock_guard lock(one.mutex);
+  return one.device == nullptr ? std::vector<std::string>{} : one.device->take_notes();
+}
+
 }  // namespace
 }  // namespace tributary::client
 
 extern "C" [[gnu::visibility("default")]] const tributary::client::DpdkModule tributary_dpdk_module{
-    TRIBUTARY_VERSION_TEXT, tributary::client::make};
+    TRIBUTARY_VERSION_TEXT, tributary::client::make, tributary::client::take_notes};

@@ -5,6 +5,7 @@
 # TRIBUTARY_TEST_WORKERS (1): of the aggregator; with several, its device has a queue for each and one for their door.
 # TRIBUTARY_TEST_KERNEL_LOSS=N: each host's kernel and each port of the bridge lose N packets in a thousand, before the kernel cuts long ones;
 # one in a hundred is sent twice, and one in twenty overtaken.
+# TRIBUTARY_TEST_JOBS (1): so many jobs of as many ranks each, of hosts in a row; start_job starts one more.
 # TRIBUTARY_TEST_GROUPS=several in the environment: each rank is in three groups at once, and its process in three communicators.
 set -euo pipefail
 manager=$1 aggregator=$2 rank=$3 over=${4:-udp} ranks=${5:-4}
@@ -37,6 +38,7 @@ mkdir -p /run/netns && mount -t tmpfs none /run/netns
 ip link set lo up
 ip link add bridge0 type bridge forward_delay 0 && ip link set bridge0 up && ip addr add 10.6.0.254/24 dev bridge0
 ip link add bridge1 type bridge forward_delay 0 && ip link set bridge1 up && ip addr add 10.5.0.254/24 dev bridge1
+ethtool -K bridge0 tx off >/dev/null  # else this kernel leaves its checksums to the wire, too
 plug() { ip link set "$1" master bridge0 up; }
 ip link add agg-wire type veth peer name agg-port && ip link set agg-wire up && plug agg-port
 ethtool -K agg-wire tx off rx off >/dev/null
@@ -91,12 +93,15 @@ kernel_faults() {
 }
 
 # ---- the daemons
+# TRIBUTARY_TEST_HUGE_PAGES=hidden: the kernel shows none.
+[[ ${TRIBUTARY_TEST_HUGE_PAGES:-} != hidden ]] || mount -t tmpfs none /sys/kernel/mm/hugepages
 workers=${TRIBUTARY_TEST_WORKERS:-1}
 ((workers > 1)) && queues=",qpairs=$((workers + 1))" || queues=
 cat >"$folder/manager.yaml" <<EOF
 listen: "0.0.0.0:7470"
 state_directory: $folder/state
 ready_file: $folder/manager.ready
+failed_exclusion: 3s  # there is no other aggregator, and one that hung is not to be waited for longer
 EOF
 cat >"$folder/aggregator.yaml" <<EOF
 name: agg
@@ -126,21 +131,28 @@ within 20 registered || fail 'the aggregator does not register'
 # ---- the ranks
 [[ $over == dpdk ]] && net=10.5.0 interface=control || net=10.6.0 interface=eth0
 export TRIBUTARY_TRANSPORT=$over TRIBUTARY_TUNING=off TRIBUTARY_TIMEOUT=30 TRIBUTARY_MANAGER=http://$net.254:7470
-export TRIBUTARY_TOKEN_FILE=$folder/state/job.token WORLD_SIZE=$ranks MASTER_ADDR=$net.10 MASTER_PORT=29500
+export TRIBUTARY_TOKEN_FILE=$folder/state/job.token
 [[ ${TRIBUTARY_TEST_GROUPS:-one} == several ]] && groups=() || groups=(--world-only)
-pids=()
-for ((i = 0; i < ranks; ++i)); do
-  RANK=$i LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=$interface TRIBUTARY_HOST_ID=host$i \
+pids=() jobs=0 per_job=$((ranks / ${TRIBUTARY_TEST_JOBS:-1}))
+start_rank() {
+  local i=$1 first=$(($1 / per_job * per_job))
+  RANK=$((i - first)) WORLD_SIZE=$per_job MASTER_ADDR=$net.1$first MASTER_PORT=$((29500 + i / per_job)) LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 TRIBUTARY_IFNAME=$interface TRIBUTARY_HOST_ID=host$i \
     TRIBUTARY_DPDK_DEVICE=net_af_packet0,iface=eth0 TRIBUTARY_DPDK_ADDRESSES=10.6.0.1$i/24 ip netns exec "host$i" \
     "$rank" --stop-file "$folder/stop" "${groups[@]}" --bytes-max 65536 >"$folder/rank$i.out" 2>"$folder/rank$i.log" &
   pids+=($!)
-done
-rounds() { grep -c '^round' "$folder/rank0.out" || true; }
-last_is() { tail -n 1 "$folder/rank0.out" | grep -q -- "$1"; }
+}
+start_job() {
+  local i
+  for ((i = jobs * per_job; i < (jobs + 1) * per_job; ++i)); do start_rank "$i"; done
+  jobs=$((jobs + 1))
+}
+for ((job = 0; job < ${TRIBUTARY_TEST_START_JOBS:-${TRIBUTARY_TEST_JOBS:-1}}; ++job)); do start_job; done
+# Of the first job, or of job number $1.
+rounds() { grep -c '^round' "$folder/rank$((${1:-0} * per_job)).out" || true; }
 at_least() { (($(rounds) >= $1)); }
 alive() { local p; for p in "${pids[@]}"; do kill -0 "$p" || fail 'a rank has ended'; done; }
 # All groups of rank 0, after its last round.
-in_network() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' in-network ' | grep -qv ' fallback '; }
+in_network() { grep '^round' "$folder/rank$((${1:-0} * per_job)).out" | tail -n 1 | grep ' in-network ' | grep -qv ' fallback '; }
 by_fallback() { grep '^round' "$folder/rank0.out" | tail -n 1 | grep ' fallback ' | grep -qv ' in-network '; }
 
 value() { curl -s http://127.0.0.1:7472/metrics | awk -v name="tributary_aggregator_$1" 'index($1, name) == 1 { sum += $2 } END { printf "%d", sum }'; }

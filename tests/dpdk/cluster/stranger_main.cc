@@ -1,16 +1,22 @@
 // Somebody on an Ethernet who means no good: sends frames of one kind, from addresses that he makes up, for so long.
-//   tributary_dpdk_stranger INTERFACE TARGET_IP TARGET_MAC PORT KIND SECONDS RATE
-// Prints how many were sent. What is replayed or changed he has overheard at this host's interfaces before.
+//   tributary_dpdk_stranger INTERFACE TARGET_IP TARGET_MAC PORT KIND SECONDS RATE [PEER_IP]
+// Prints how many were sent. RATE 0: as fast as he can. PEER_IP: to whom the target is to have sent what ICMP quotes.
+// KIND cookie_open: not by raw frames, but by the kernel's sockets, which get what is sent to them: cookies.
+//   tributary_dpdk_stranger TARGET_IP DOOR_PORT GROUP LANE
+// Prints the port of the worker that serves a lane: what its door answers. What is replayed or changed he has overheard
+// at this host's interfaces before.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "ethernet/bytes.h"
@@ -32,8 +38,8 @@ constexpr std::size_t kIpAt = ethernet::kEthernetBytes;
 
 class Frames {
  public:
-  Frames(ethernet::UdpFlow flow, std::string_view kind, hostile::Stranger& stranger)
-      : flow_(flow), kind_(kind), stranger_(stranger) {
+  Frames(ethernet::UdpFlow flow, std::string_view kind, hostile::Stranger& stranger, const ethernet::IpAddress& peer)
+      : flow_(flow), kind_(kind), stranger_(stranger), peer_(peer) {
     for (std::size_t i = 0; i < kPackets.size(); ++i) {
       if (kind == kPackets[i]) packet_ = static_cast<hostile::Kind>(i);
     }
@@ -45,6 +51,7 @@ class Frames {
     flow_.from_port = static_cast<std::uint16_t>(1024 + random_.below(60000));
     if (kind_ == "arp") return arp();
     if (kind_ == "echo") return echo();
+    if (kind_ == "frag_needed" || kind_ == "unreachable") return quoting();
     hostile::Datagram frame = datagram(stranger_.make(packet_));
     std::byte* const ip = frame.data() + kIpAt;
     if (kind_ == "udp_checksum") frame[kIpAt + ethernet::kIpv4Bytes + 6] ^= std::byte{0x10};
@@ -84,14 +91,136 @@ class Frames {
     return frame;
   }
 
+  /// A router, or a host, that says of a packet which the target never sent that it went nowhere.
+  hostile::Datagram quoting() {
+    const ethernet::UdpFlow quoted{.from = flow_.to,
+                                   .to = peer_,
+                                   .from_port = flow_.to_port,
+                                   .to_port = static_cast<std::uint16_t>(32768 + random_.below(28000))};
+    const hostile::Datagram body = stranger_.make(hostile::Kind::guessed_name);
+    const ethernet::UdpTemplate headers(quoted, {});
+    std::vector<std::byte> packet(headers.bytes());
+    headers.write(packet.data(), body.size(), ethernet::partial_sum(body));
+    packet.insert(packet.end(), body.begin(),
+                  body.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(body.size(), 64)));
+    std::vector<std::byte> rest(4);
+    if (kind_ == "frag_needed") ethernet::store16(rest.data() + 2, 576);
+    rest.insert(rest.end(), packet.begin() + kIpAt, packet.end());
+    hostile::Datagram frame(512);
+    const ethernet::IcmpKind kind{3, static_cast<std::uint8_t>(kind_ == "frag_needed" ? 4 : 3)};
+    frame.resize(ethernet::write_icmp(frame, 0, {flow_.from_mac, flow_.from}, {flow_.to_mac, flow_.to}, kind,
+                                      ethernet::kHopLimit, rest));
+    return frame;
+  }
+
   ethernet::UdpFlow flow_;
   const std::string_view kind_;
   hostile::Stranger& stranger_;
+  const ethernet::IpAddress peer_;
   hostile::Kind packet_ = hostile::Kind::guessed_name;
   Random random_{7};
 };
 
-int run(char** a) {
+/// At a rate, for some seconds; 0: as fast as `send` does it.
+template <class Send>
+std::uint64_t flood(double seconds, double rate, const Send& send) {
+  constexpr std::uint64_t kAtOnce = 64;
+  std::uint64_t sent = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (double age = 0; age < seconds;) {
+    age = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (rate <= 0) {
+      for (std::uint64_t i = 0; i < kAtOnce; ++i, ++sent) send();
+      continue;
+    }
+    for (; static_cast<double>(sent) < age * rate; ++sent) send();
+    std::this_thread::sleep_for(500us);
+  }
+  return sent;
+}
+
+sockaddr_in kernel_address(const char* ip, const char* port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  ::inet_pton(AF_INET, ip, &address.sin_addr);
+  address.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
+  return address;
+}
+
+hostile::Datagram open_packet(const packet::Handshake& handshake) {
+  packet::PacketHeader header;
+  header.type = packet::PacketType::open;
+  header.connection = handshake.connection;
+  const auto payload = std::as_bytes(std::span(&handshake, 1));
+  hostile::Datagram bytes(packet::kPacketHeaderBytes);
+  packet::encode(header, std::span(bytes).first<packet::kPacketHeaderBytes>(), payload, {});
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+/// What came to the socket, if it is an answer of this kind.
+std::optional<packet::Handshake> answer_at(int socket, packet::PacketType type) {
+  std::array<std::byte, 2048> bytes;
+  const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (got <= 0) return std::nullopt;
+  const auto datagram = std::span(bytes).first(static_cast<std::size_t>(got));
+  const auto header = packet::decode_packet(datagram);
+  if (!header || header->type != type) return std::nullopt;
+  const auto told = packet::decode_handshake(datagram.subspan(packet::kPacketHeaderBytes));
+  return told ? std::optional(*told) : std::nullopt;
+}
+
+/// Connections that are really there, for groups that are not: each costs the listener memory.
+int open_with_cookies(char** a) {
+  const hostile::Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in to = kernel_address(a[2], a[4]);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return std::puts("no socket"), 1;
+  const auto send = [&socket](const packet::Handshake& handshake) {
+    const hostile::Datagram bytes = open_packet(handshake);
+    static_cast<void>(::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT));
+  };
+  Random random(9);
+  std::uint64_t shown = 0;
+  static_cast<void>(flood(std::atof(a[6]), std::atof(a[7]), [&] {
+    packet::Handshake handshake;
+    handshake.connection = random.next();
+    handshake.group = ~handshake.connection;
+    handshake.credit = 65536;
+    handshake.datagram_bytes = 1472;
+    send(handshake);
+    while (const auto challenge = answer_at(socket.get(), packet::PacketType::challenge)) {
+      packet::Handshake again = *challenge;
+      again.group = ~again.connection;
+      again.credit = 65536;
+      again.datagram_bytes = 1472;
+      send(again);
+      ++shown;
+    }
+  }));
+  return std::printf("%llu\n", static_cast<unsigned long long>(shown)), 0;
+}
+
+int ask_door(char** a) {
+  const hostile::Socket socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const sockaddr_in to = kernel_address(a[1], a[2]);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) return 1;
+  packet::Handshake handshake;
+  handshake.connection = 1234567;
+  handshake.group = std::strtoull(a[3], nullptr, 10);
+  handshake.lane = static_cast<std::uint32_t>(std::atoi(a[4]));
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const hostile::Datagram bytes = open_packet(handshake);
+    static_cast<void>(::send(socket.get(), bytes.data(), bytes.size(), 0));
+    pollfd waited{.fd = socket.get(), .events = POLLIN, .revents = 0};
+    static_cast<void>(::poll(&waited, 1, 200));
+    if (const auto told = answer_at(socket.get(), packet::PacketType::redirect)) {
+      return std::printf("%u\n", unsigned{told->port}), 0;
+    }
+  }
+  return 1;
+}
+
+int run(char** a, const char* peer) {
   const hostile::Socket socket(::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
   sockaddr_ll at{};
   at.sll_family = AF_PACKET;
@@ -111,19 +240,11 @@ int run(char** a) {
     seen = hostile::overheard(flow.to_port, kSeenMax, 500);
   if (seen.empty()) seen.resize(1, hostile::Datagram(64));
   hostile::Stranger stranger(flow.to_port, std::move(seen), 1);
-  Frames frames(flow, kind, stranger);
-  const double seconds = std::atof(a[6]);
-  const double rate = std::atof(a[7]);
-  std::uint64_t sent = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  for (double age = 0; age < seconds;) {
-    age = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    for (; static_cast<double>(sent) < age * rate; ++sent) {
-      const hostile::Datagram frame = frames.next();
-      static_cast<void>(::send(socket.get(), frame.data(), frame.size(), 0));
-    }
-    std::this_thread::sleep_for(500us);
-  }
+  Frames frames(flow, kind, stranger, ethernet::parse_ip(peer).value());
+  const std::uint64_t sent = flood(std::atof(a[6]), std::atof(a[7]), [&] {
+    const hostile::Datagram frame = frames.next();
+    static_cast<void>(::send(socket.get(), frame.data(), frame.size(), 0));
+  });
   std::printf("%llu\n", static_cast<unsigned long long>(sent));
   return 0;
 }
@@ -131,5 +252,8 @@ int run(char** a) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return count == 8 ? run(arguments) : 64;
+  if (count == 5) return ask_door(arguments);
+  if (count != 8 && count != 9) return 64;
+  if (std::string_view(arguments[5]) == "cookie_open") return open_with_cookies(arguments);
+  return run(arguments, count == 9 ? arguments[8] : "10.6.0.10");
 }

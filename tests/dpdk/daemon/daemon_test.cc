@@ -163,5 +163,35 @@ TEST_F(DpdkDaemon, ServesEachLaneAtItsOwnWorker) {
   EXPECT_GT(metric("dpdk_frames_handed_over_total", R"(worker="0")"), 0);
 }
 
+TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
+  Child& only = child(kGroup, 0, join_of(0, 0, 1));
+  ASSERT_TRUE(run_until([&] { return only.ready; })) << only.refused.value_or("");
+  // To a port where nobody is, by each queue: the workers', and the door's.
+  std::vector<std::unique_ptr<Child>> strays;
+  for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
+    strays.push_back(std::make_unique<Child>(*transports_[queue], Endpoint{"10.7.0.1", 9}, Bytes{}, kEpoch));
+  }
+  ASSERT_TRUE(run_until([&] { return metric("dpdk_answers_total", R"(to="unknown_port")") >= kQueues; }));
+  EXPECT_GT(metric("dpdk_device_received_packets_total"), 0);
+  EXPECT_GT(metric("dpdk_device_sent_packets_total"), 0);
+  EXPECT_EQ(metric("dpdk_device_lost_total", R"(reason="missed")"), 0);
+  EXPECT_EQ(metric("dpdk_device_lost_total", R"(reason="no_buffer")"), 0);
+  EXPECT_EQ(metric("dpdk_neighbours_count"), 1);
+  EXPECT_EQ(metric("dpdk_neighbours_failed_total"), 0);
+  EXPECT_EQ(metric("dpdk_neighbours_moved_total"), 0);
+  EXPECT_EQ(metric("dpdk_neighbours_full_total"), 0);
+  EXPECT_EQ(metric("dpdk_path_mtu_told_total"), 0);
+  EXPECT_EQ(metric("dpdk_packets_unsent_no_buffer_total"), 0);
+  EXPECT_EQ(metric("dpdk_link_up"), 1);
+  EXPECT_GT(metric("dpdk_buffers_in_use"), 0);
+  // Rings have no rules: two for each of three ports are wanted.
+  EXPECT_EQ(metric("dpdk_rules_wanted"), 2 * kQueues);
+  EXPECT_EQ(metric("dpdk_rules_in_place"), 0);
+  for (const char* worker : {"0", "1", "door"}) {
+    EXPECT_GE(metric("dpdk_frames_dropped_total", "worker=\"" + std::string(worker) + R"(",reason="other_port")"), 1);
+  }
+  EXPECT_EQ(metric("dpdk_frames_foreign_total"), metric("dpdk_frames_dropped_total", R"(reason="other_port")"));
+}
+
 }  // namespace
 }  // namespace tributary::aggregator::test

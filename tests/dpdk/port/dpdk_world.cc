@@ -1,5 +1,8 @@
 // The conformance suite over two devices that are wired to each other. They stay for all its tests: DPDK has names for
 // a few of them only; each test has transports of its own.
+#include <cstdlib>
+
+#include "../../unit/packet/sealed_keys.h"
 #include "rings.h"
 #include "tributary/transport/dpdk.h"
 #include "world.h"
@@ -9,7 +12,9 @@ namespace {
 
 std::shared_ptr<DpdkDevice> open_device(const std::string& name, const char* ipv4, const char* ipv6) {
   static const auto eal = dpdk::test::eal();
-  return DpdkDevice::open({.device = name, .addresses = {ipv4, ipv6}, .descriptors = 256}).value();
+  // A transport that listens at two places has two ports.
+  return DpdkDevice::open({.device = name, .addresses = {ipv4, ipv6}, .transports_per_queue = 2, .descriptors = 256})
+      .value();
 }
 
 struct Wire {
@@ -23,10 +28,37 @@ Wire& wire() {
   return one;
 }
 
+/// After all tests: worlds that were to lose packets did.
+class FaultsHappened final : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    if (lossy_worlds == 0) return;
+    EXPECT_GT(sent_again, 0U) << "in " << lossy_worlds << " worlds that lose packets";
+  }
+  unsigned lossy_worlds = 0;
+  std::uint64_t sent_again = 0;
+};
+FaultsHappened& faults_happened() {
+  // gtest owns it.
+  static auto* const one = static_cast<FaultsHappened*>(::testing::AddGlobalTestEnvironment(new FaultsHappened));
+  return *one;
+}
 class DpdkWorld final : public World {
  public:
-  explicit DpdkWorld(std::string host)
-      : host_(std::move(host)), server_(wire().server, settings()), client_(wire().client, settings()) {}
+  /// `faults`: as TRIBUTARY_TEST_PACKET_FAULTS has them; ports read it when they are opened.
+  DpdkWorld(std::string host, const std::string& faults, const DpdkSettings& settings)
+      : host_(std::move(host)), server_(wire().server, settings), client_(wire().client, settings) {
+    ::setenv(kFaults, faults.c_str(), 1);
+  }
+  ~DpdkWorld() override {
+    const bool lossy = std::string_view(::getenv(kFaults)).find("lost=") != std::string_view::npos;
+    faults_happened().lossy_worlds += lossy ? 1 : 0;
+    if (lossy)
+      faults_happened().sent_again += server_.statistics().packets_sent_again + client_.statistics().packets_sent_again;
+    ::unsetenv(kFaults);
+  }
+  DpdkWorld(const DpdkWorld&) = delete;
+  DpdkWorld& operator=(const DpdkWorld&) = delete;
   Transport& server() override { return server_; }
   Transport& client() override { return client_; }
   Endpoint server_address(std::uint16_t port) override { return {host_, port}; }
@@ -48,9 +80,7 @@ class DpdkWorld final : public World {
   }
 
  private:
-  static DpdkSettings settings() {
-    return {.frames_queued_max = kFramesQueuedMax, .sleep_max = std::chrono::milliseconds(1)};
-  }
+  static constexpr const char* kFaults = "TRIBUTARY_TEST_PACKET_FAULTS";
   std::string host_;
   DpdkTransport server_;
   DpdkTransport client_;
@@ -59,8 +89,20 @@ class DpdkWorld final : public World {
 }  // namespace
 
 std::vector<NamedWorld> worlds() {
-  const auto world = [](const char* host) { return [host] { return std::make_unique<DpdkWorld>(host); }; };
-  return {{"ipv4", world("10.5.0.1")}, {"ipv6", world("fd05::1")}};
+  static_cast<void>(faults_happened());  // before the tests begin
+  const auto world = [](const char* host, const std::string& faults, std::shared_ptr<LinkKeys> keys) {
+    const DpdkSettings settings{
+        .frames_queued_max = kFramesQueuedMax, .sleep_max = std::chrono::milliseconds(1), .keys = std::move(keys)};
+    return [host, faults, settings] { return std::make_unique<DpdkWorld>(host, faults, settings); };
+  };
+  const std::string everything = "lost=20,repeated=10,overtaken=50,damaged=10";
+  return {{"ipv4", world("10.5.0.1", "", nullptr)},
+          {"ipv6", world("fd05::1", "", nullptr)},
+          {"authenticated", world("10.5.0.1", "", sealed_keys(PacketSecurity::authenticate))},
+          {"encrypted", world("fd05::1", "", sealed_keys(PacketSecurity::encrypt))},
+          {"lost_1_in_100", world("10.5.0.1", "lost=10", nullptr)},
+          {"everything_at_once", world("10.5.0.1", everything, nullptr)},
+          {"encrypted_everything_at_once", world("10.5.0.1", everything, sealed_keys(PacketSecurity::encrypt))}};
 }
 
 }  // namespace tributary::transport::test

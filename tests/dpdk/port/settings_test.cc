@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "dpdk/af_packet.h"
 #include "dpdk/budget.h"
 #include "dpdk/eal.h"
 #include "dpdk/huge_pages.h"
@@ -81,6 +82,18 @@ TEST(Budget, HasRoomForAFrameInOnePieceAndForEveryBuffer) {
   EXPECT_EQ(data_room(9000) % 64, 0U);
   EXPECT_GT(mbufs_needed({1024, 1024}, 4), mbufs_needed({1024, 1024}, 1));
   EXPECT_GT(memory_needed({1024, 1024}, 2, 1500), 2 * std::size_t{mbufs_needed({1024, 1024}, 2)} * data_room(1500));
+}
+
+TEST(AfPacket, HasBuffersOfASizeOfTheirOwnThatSayWhichMtuFits) {
+  EXPECT_EQ(AfPacket("net_af_packet0,iface=eth0").mtu_max(), 1968U);
+  EXPECT_EQ(AfPacket("net_af_packet0,iface=eth0,framesz=12288,blocksz=12288").mtu_max(), 12288U - 80);
+  EXPECT_EQ(AfPacket("net_af_packet0,iface=eth0,framesz=16").mtu_max(), 0U);
+  EXPECT_EQ(AfPacket("0000:3b:00.0").mtu_max(), UINT32_MAX);
+  EXPECT_EQ(AfPacket::advice(9000), "framesz=12288,blocksz=12288");
+  EXPECT_GE(AfPacket("net_af_packet0" + ("," + AfPacket::advice(9000))).mtu_max(), 9000U);
+  // The driver asks for room for framesz less 32 bytes.
+  EXPECT_GE(data_room(AfPacket("net_af_packet0,framesz=12288").mtu_of_buffers(9000)), 12288U - 32 + 128);
+  EXPECT_EQ(AfPacket("net_memif0").mtu_of_buffers(9000), 9000U);
 }
 
 }  // namespace

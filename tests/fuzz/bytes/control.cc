@@ -4,6 +4,7 @@
 #include <string>
 
 #include "client/bootstrap/unique_id.h"
+#include "client/core/host_level.h"
 #include "client/recovery/control.h"
 #include "client/tuning/policy.h"
 #include "client/tuning/table.h"
@@ -42,6 +43,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       client::UniqueIdBytes id{};
       std::ranges::copy(body.substr(0, id.size()), id.begin());
       (void)client::decode_unique_id(id);
+      client::CommunicatorInfo between;
+      client::decode_between(body, between);
+      client::decode_between(client::encode_between(between), between);
     }
   }
   return 0;

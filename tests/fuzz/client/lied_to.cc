@@ -36,8 +36,11 @@ class Talk {
                                   .recv = sends ? nullptr : memory.get(),
                                   .count = bytes,
                                   .on_done = [](const Status&) {}};
-          sends ? communicator.send_message(peer, std::move(message))
-                : communicator.receive_message(peer, std::move(message));
+          if (sends) {
+            communicator.send_message(peer, std::move(message));
+          } else {
+            communicator.receive_message(peer, std::move(message));
+          }
         }
       }
     }
@@ -61,10 +64,12 @@ void play_lied_to(std::span<const std::uint8_t> input, const std::string& liar,
   s.timeout = kTimeout;
   s.path = settings.path;
   const std::uint8_t killed_after = settings.kill_an_aggregator ? script.byte() : std::uint8_t{0};
+  s.devices = settings.lose_a_device;
+  const std::uint8_t lost_after = settings.lose_a_device ? script.byte() : std::uint8_t{0};
   Liar lies(script, about);
   std::deque<LyingTransport> lying;
   s.in_between = [&](const std::string& host, transport::Transport& network) -> transport::Transport* {
-    return host == liar ? &lying.emplace_back(network, lies) : nullptr;
+    return host == liar || host == simulation::device_of(liar) ? &lying.emplace_back(network, lies) : nullptr;
   };
   Cluster cluster(s);
   cluster.add_group(kRanks, 2, {.calls = 6, .count_max = 600});
@@ -72,6 +77,10 @@ void play_lied_to(std::span<const std::uint8_t> input, const std::string& liar,
     // The manager answers after a millisecond; all is over soon after that.
     cluster.network().call_at(cluster.network().now() + 1ms + killed_after * 2us,
                               [&cluster] { cluster.aggregators().front()->kill(); });
+  }
+  if (lost_after > 0) {
+    cluster.network().call_at(cluster.network().now() + lost_after * 5us,
+                              [&cluster, lost_after] { cluster.groups()[0][lost_after % kRanks]->lose_device(false); });
   }
   std::array<bool, kRanks> talked{};
   const auto over = [&] {

@@ -15,6 +15,7 @@ struct LiedToSettings {
   client::PathMode path = client::PathMode::automatic;
   bool kill_an_aggregator = false;  // when the input says
   bool talk = false;                // ranks send each other messages besides
+  bool lose_a_device = false;       // ranks have devices and a second way, and one loses its own when the input says
 };
 
 void play_lied_to(std::span<const std::uint8_t> input, const std::string& liar,

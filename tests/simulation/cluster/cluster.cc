@@ -224,7 +224,9 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   if (cluster.settings().devices) {
     const auto& net = cluster.settings().network;
     ways_ = std::make_unique<TwoWays>(
-        network, host_, net.early_sent_percent > 0 ? static_cast<std::uint32_t>(net.early_sent_bytes_max) : 0);
+        network, host_, net.early_sent_percent > 0 ? static_cast<std::uint32_t>(net.early_sent_bytes_max) : 0,
+        cluster.between(device_of(host_), network.transport(device_of(host_))),
+        cluster.between(host_, network.transport(host_)));
   }
   auto& transport =
       ways_ ? static_cast<transport::Transport&>(*ways_) : cluster.between(host_, network.transport(host_));
@@ -245,7 +247,7 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   }
   communicator_ = std::make_unique<client::Communicator>(transport, rank == 0 ? service_.get() : nullptr, settings);
   if (rank == 0) {
-    auto& star = ways_ ? network.transport(host_) : transport;
+    auto& star = ways_ ? ways_->second_way() : transport;
     listener_ = std::move(*star.listen({host_, kRankPort}, *communicator_));
   }
   buffers_.resize(calls_->size());

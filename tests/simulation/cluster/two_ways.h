@@ -19,11 +19,11 @@ class TwoWays final : public transport::Transport, public transport::HasSecondWa
  public:
   /// `early_bytes_max`: HasSecondWay's; at least what the network's settings let be told sent early.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max)
-      : network_(network),
-        host_(host),
-        first_(network.transport(device_of(host))),
-        second_(network.transport(host)),
-        early_bytes_max_(early_bytes_max) {}
+      : TwoWays(network, host, early_bytes_max, network.transport(device_of(host)), network.transport(host)) {}
+  /// By the two hosts' transports, or what stands before them.
+  TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max,
+          transport::Transport& first, transport::Transport& second)
+      : network_(network), host_(host), first_(first), second_(second), early_bytes_max_(early_bytes_max) {}
 
   /// Its connections break, and there are no new ones: they are refused, or, if it is to be `silent`, not answered.
   void lose_device(const std::vector<std::string>& devices_of_others, bool silent) {

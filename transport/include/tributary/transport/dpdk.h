@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,9 @@ struct DpdkDeviceSettings {
   DpdkHugePages huge_pages = DpdkHugePages::prefer;
   std::string file_prefix;             // of DPDK's files, for its tools; empty: it makes none
   std::vector<std::string> arguments;  // for DPDK, as they are
-  bool gpu_memory = false;             // receive into a GPU's memory (builds with TRIBUTARY_DPDK_GPU)
+  // The PCI address of a GPU that DPDK drives: packets come into its memory, which this processor reads (builds with
+  // TRIBUTARY_DPDK_GPU). Empty: into the host's.
+  std::string gpu;
 };
 
 /// Since the start.
@@ -63,10 +66,15 @@ struct DpdkDeviceStatistics {
   std::uint64_t answers_limited = 0;    // more than a host should say
   std::uint64_t control_ignored = 0;    // ARP, ICMP, neighbour discovery: malformed, or none of ours
   std::uint64_t address_conflicts = 0;  // another station says that it has our address
+  std::uint64_t path_mtu_told = 0;      // routers' word that packets are too long for a path
   std::uint64_t neighbours = 0;         // now
   std::uint64_t neighbours_failed = 0;  // did not answer
+  std::uint64_t neighbours_moved = 0;   // have another station now
+  std::uint64_t neighbours_full = 0;    // strangers for whom no place was left
   // now
   std::size_t buffers_in_use = 0;
+  std::size_t rules_wanted = 0;    // with several queues: that bring datagrams to their own
+  std::size_t rules_in_place = 0;  // of them, those that the device has taken
   bool link_up = false;
   bool huge_pages = false;
 };
@@ -83,6 +91,9 @@ class DpdkDevice {
   /// Any thread, a few times a second.
   [[nodiscard]] DpdkDeviceStatistics statistics() const;
   [[nodiscard]] std::string address() const;  // the first of the settings', without the prefix length
+  /// Sentences for a log: what works, and not as well as it could. Each is given once; complete when all transports
+  /// listen.
+  [[nodiscard]] std::vector<std::string> take_notes() const;
 
  private:
   friend class DpdkTransport;
@@ -132,11 +143,14 @@ struct DpdkStatistics {
   std::uint64_t unsealed = 0;   // packets in clear where sealed ones are due
   std::size_t connections = 0;  // open now
   // of its queue
+  std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // all of them, by reason; none that is 0
   std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
   std::uint64_t frames_foreign = 0;      // for another station, address, VLAN or port: dropped
+  std::uint64_t frames_control = 0;      // ARP, ICMP, neighbour discovery
   std::uint64_t frames_handed_over = 0;  // came here, for another queue
   std::uint64_t sent_shared = 0;         // packets whose payload lies once for several
   std::uint64_t unsent = 0;              // no route, no neighbour, or a device that took nothing for long
+  std::uint64_t unsent_no_buffer = 0;    // the pool was empty; they are sent later
 };
 
 /// What a connection claims before it is accepted: taken from the first frame that was queued on it.

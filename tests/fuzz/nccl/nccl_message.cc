@@ -1,0 +1,169 @@
+// What another process sends to the receiving end of one of NCCL's connections, and the handle that says where that is:
+// greetings and pieces of messages in any order, while buffers are posted and tested as NCCL does. Nothing may be
+// written but what a posted buffer has room for, and no request may end twice.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "client/plugins/nccl/p2p/receive_comm.h"
+#include "tests/fuzz/transport/script.h"
+
+using namespace tributary;
+using namespace tributary::nccl;
+using tributary::fuzz::Script;
+
+namespace {
+
+constexpr Secret kSecret{std::byte{1}, std::byte{2}, std::byte{3}};
+
+/// The other side is the input's; what the transport does with its frames is done here, as the contract has it.
+class Line {
+ public:
+  class Channel final : public transport::Channel {
+   public:
+    explicit Channel(Line& line) : line_(line) {}
+    ~Channel() override { line_.closed_ = true; }
+    bool send(const FrameHeader&, std::span<const std::byte>, std::uint64_t) override { return false; }
+    void send_copy(const FrameHeader&, std::span<const std::byte>) override {}
+    void resume() override { line_.waits_ = false; }
+    void close() override { line_.closed_ = true; }
+    void close_after_flush(transport::Duration) override { line_.closed_ = true; }
+    bool closed() const noexcept override { return line_.closed_; }
+    std::string peer() const override { return "the other side"; }
+
+   private:
+    Line& line_;
+  };
+
+  [[nodiscard]] std::unique_ptr<Channel> channel() { return std::make_unique<Channel>(*this); }
+  /// The next frame, unless one waits for its place.
+  void bring(ReceiveComm& to, const FrameHeader& header, std::span<const std::byte> payload, Channel& channel) {
+    if (closed_) return;
+    if (!held_) {
+      FrameBytes bytes{};
+      encode(header, bytes);
+      const auto decoded = decode(bytes);
+      if (!decoded) return end(to, channel, "a corrupt frame");
+      held_ = {*decoded, {payload.begin(), payload.end()}};
+    }
+    if (waits_) return;
+    const auto placement = to.on_header(channel, held_->header);
+    if (closed_) return;
+    if (const auto* const rejected = std::get_if<transport::Reject>(&placement))
+      return end(to, channel, rejected->error.message);
+    if (std::holds_alternative<transport::NotYet>(placement)) {
+      waits_ = true;
+      return;
+    }
+    const auto place = std::get<transport::Accept>(placement).payload;
+    if (place.size() != held_->header.payload_bytes) std::abort();
+    std::ranges::copy(held_->payload, place.begin());
+    const FrameHeader landed = held_->header;
+    held_.reset();
+    to.on_frame(channel, landed, place);
+  }
+  void end(ReceiveComm& to, Channel& channel, const std::string& why) {
+    if (closed_) return;
+    closed_ = true;
+    to.on_closed(channel, {Errc::peer_gone, why});
+  }
+  [[nodiscard]] bool waits() const { return waits_; }
+
+ private:
+  struct Held {
+    FrameHeader header;
+    std::vector<std::byte> payload;
+  };
+  std::optional<Held> held_;
+  bool waits_ = false;
+  bool closed_ = false;
+};
+
+/// A receive that NCCL has called.
+struct Posted {
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t bytes = 0;
+  nccl::Request* request = nullptr;
+};
+
+void handle(Script& script) {
+  std::array<std::byte, abi::kHandleBytes> bytes{};
+  const auto said = script.take(bytes.size());
+  std::ranges::copy(said, bytes.begin());
+  if (script.byte() % 2 == 0) std::memcpy(bytes.data(), &NetHandle::kMagic, sizeof NetHandle::kMagic);
+  const auto read = NetHandle::read(bytes.data());
+  if (read && read->endpoint().host.size() >= read->host.size()) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto engine = Engine::open({.name = "lo", .address = "127.0.0.1"}).value();
+  Script script({data, size});
+  Line line;
+  auto channel = line.channel();
+  Line::Channel& their_end = *channel;
+  std::vector<Posted> posted;
+  ReceiveComm comm(engine, std::move(channel), kSecret);
+  for (int steps = 0; !script.over() && steps < 256; ++steps) {
+    switch (script.byte() % 8) {
+      case 0:
+        handle(script);
+        break;
+      case 1: {
+        FrameHeader hello;
+        hello.type = FrameType::peer_hello;
+        Secret said = kSecret;
+        if (script.byte() % 8 == 0) said[script.byte() % said.size()] ^= std::byte{1};
+        hello.payload_bytes = script.byte() % 8 == 0 ? 15 : said.size();
+        line.bring(comm, hello, std::span(said).first(hello.payload_bytes), their_end);
+        break;
+      }
+      case 2:
+      case 3: {
+        Posted& one = posted.emplace_back();
+        one.bytes = script.byte() * std::size_t{script.byte() % 4 == 0 ? 64U : 1U};
+        one.memory = std::make_unique<std::byte[]>(one.bytes);
+        if (comm.receive(one.memory.get(), one.bytes, script.byte() % 4, &one.request) != abi::Result::success)
+          std::abort();
+        if (one.request == nullptr) posted.pop_back();
+        break;
+      }
+      case 4: {
+        if (posted.empty()) break;
+        const auto at = posted.begin() + script.byte() % static_cast<std::ptrdiff_t>(posted.size());
+        int done = 0, bytes = -1;
+        const auto result = at->request->test(&done, &bytes);
+        if (result == abi::Result::success && done == 0) break;
+        if (done != 0 && (bytes < 0 || static_cast<std::size_t>(bytes) > at->bytes)) std::abort();
+        posted.erase(at);
+        break;
+      }
+      case 5:
+        if (script.byte() % 16 == 0) line.end(comm, their_end, "it is gone");
+        break;
+      default: {
+        FrameHeader header;
+        header.type = script.byte() % 32 == 0 ? static_cast<FrameType>(script.byte()) : FrameType::message;
+        header.segment = script.byte() % 4;
+        header.count = script.byte() * std::uint64_t{script.byte() % 4 == 0 ? 64U : 1U};
+        if (script.byte() % 16 == 0) header.count = script.number(8);
+        header.root = script.byte() % 4;
+        header.payload_bytes = static_cast<std::uint32_t>(script.byte() % 4 == 0 ? script.number(2) : header.count);
+        header.payload_bytes = std::min(header.payload_bytes, payload_bytes_max(FrameType::message));
+        const std::vector<std::byte> payload(std::min<std::size_t>(header.payload_bytes, 65536));
+        header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+        line.bring(comm, header, payload, their_end);
+      }
+    }
+  }
+  line.end(comm, their_end, "it is gone");
+  for (const Posted& one : posted) {
+    int done = 0;
+    if (one.request->test(&done, nullptr) == abi::Result::success && done == 0) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+// How a unique id gets from rank 0 to the others.
+#include "client/cli/perf/id_exchange.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "client/cli/perf/id_lines.h"
+
+namespace tributary::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+IdBytes some_id() {
+  IdBytes id;
+  for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<unsigned char>(i * 7 + 200);
+  return id;
+}
+
+/// That nobody has now.
+std::uint16_t free_port() {
+  const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  socklen_t length = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  const bool good = ::bind(socket, any, length) == 0 && ::getsockname(socket, any, &length) == 0;
+  ::close(socket);
+  return good ? ntohs(address.sin6_port) : std::uint16_t{0};
+}
+
+TEST(IdExchange, EveryRankGetsTheId) {
+  const std::uint16_t port = free_port();
+  if (port == 0) GTEST_SKIP() << "this system has no IPv6";
+  const auto meeting = [port](std::uint32_t rank) {
+    return IdMeeting{.rank = rank, .ranks = 3, .host = "localhost", .port = port, .job = "train", .limit = 20s};
+  };
+  std::thread root([&] { EXPECT_TRUE(hand_out_id(some_id(), meeting(0))); });
+  for (const std::uint32_t rank : {1U, 2U}) {
+    const auto id = fetch_id(meeting(rank));
+    ASSERT_TRUE(id) << id.error().message;
+    EXPECT_EQ(*id, some_id());
+  }
+  root.join();
+}
+
+TEST(IdExchange, ARankOfAnotherJobIsToldSo) {
+  const std::uint16_t port = free_port();
+  if (port == 0) GTEST_SKIP() << "this system has no IPv6";
+  IdMeeting meeting{.ranks = 2, .host = "localhost", .port = port, .job = "train", .limit = 20s};
+  std::thread root([meeting] { EXPECT_EQ(hand_out_id(some_id(), meeting).error().code, Errc::mismatch); });
+  meeting.rank = 1;
+  meeting.job = "other";
+  const auto id = fetch_id(meeting);
+  ASSERT_FALSE(id);
+  EXPECT_EQ(id.error().code, Errc::mismatch);
+  EXPECT_NE(id.error().message.find("do two jobs use port"), std::string::npos) << id.error().message;
+  root.join();
+}
+
+TEST(IdLines, OfStrangersMeanNothing) {
+  for (const char* const line : {"", "GET / HTTP/1.1", "tributary-id/2 1 2 job", "tributary-id/1 one 2 job"})
+    EXPECT_FALSE(read_question(line)) << line;
+  for (const char* const line : {"", "id ", "id 00", "no"}) EXPECT_FALSE(read_id(line)) << line;
+  std::string damaged = to_line(some_id());
+  damaged[10] = 'x';
+  EXPECT_FALSE(read_id(damaged));
+  EXPECT_FALSE(read_refusal("id 00"));
+}
+
+}  // namespace
+}  // namespace tributary::cli

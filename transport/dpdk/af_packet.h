@@ -1,0 +1,48 @@
+#pragma once
+// DPDK's driver over the kernel's packet sockets (net_af_packet), whose buffers have a size of their own (`framesz`)
+// that does not follow the interface's MTU: what the kernel has for it and does not fit is cut off, and the driver does
+// not say so.
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tributary::transport::dpdk {
+
+class AfPacket {
+ public:
+  /// `device`: with its arguments.
+  explicit AfPacket(std::string_view device) noexcept : is_(device.starts_with("net_af_packet")) {
+    constexpr std::string_view kKey = ",framesz=";
+    const std::size_t at = device.find(kKey);
+    if (!is_ || at == std::string_view::npos) return;
+    const std::string_view value = device.substr(at + kKey.size());
+    std::from_chars(value.data(), value.data() + value.size(), frame_);
+  }
+  /// The longest that a buffer holds whole: the kernel puts its own headers before it.
+  [[nodiscard]] std::uint32_t mtu_max() const noexcept {
+    if (!is_) return UINT32_MAX;
+    return frame_ > kBefore + kEthernet ? frame_ - kBefore - kEthernet : 0;
+  }
+  /// The driver wants our buffers to have room for what the sender's side of its own has: said as an MTU.
+  [[nodiscard]] std::uint32_t mtu_of_buffers(std::uint32_t mtu) const noexcept {
+    constexpr std::uint32_t kSends = 32 + 18;
+    return is_ && frame_ > mtu + kSends ? frame_ - kSends : mtu;
+  }
+  /// The arguments that make room for an MTU.
+  [[nodiscard]] static std::string advice(std::uint32_t mtu) {
+    constexpr std::uint32_t kPage = 4096;
+    const std::string bytes = std::to_string((mtu + kBefore + kEthernet + kPage - 1) / kPage * kPage);
+    return "framesz=" + bytes + ",blocksz=" + bytes;
+  }
+
+ private:
+  // tpacket_rcv() in the kernel: its header with an address, and room for a link's header, are aligned together; the
+  // link's header then ends there.
+  static constexpr std::uint32_t kBefore = 66;
+  static constexpr std::uint32_t kEthernet = 14;
+  const bool is_;
+  std::uint32_t frame_ = 2048;
+};
+
+}  // namespace tributary::transport::dpdk
