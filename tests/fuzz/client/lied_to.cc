@@ -36,8 +36,11 @@ class Talk {
                                   .recv = sends ? nullptr : memory.get(),
                                   .count = bytes,
                                   .on_done = [](const Status&) {}};
-          sends ? communicator.send_message(peer, std::move(message))
-                : communicator.receive_message(peer, std::move(message));
+          if (sends) {
+            communicator.send_message(peer, std::move(message));
+          } else {
+            communicator.receive_message(peer, std::move(message));
+          }
         }
       }
     }

@@ -1,6 +1,6 @@
 // What a manager, or whoever answers in its place, can say to ranks, aggregators and the command line: any bytes over
-// HTTP, in pieces, or any body under a right head. The client must come back with an answer that makes sense, or with an
-// error.
+// HTTP, in pieces, or any body under a right head. The client must come back with an answer that makes sense, or with
+// an error.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -93,9 +93,8 @@ class Answering {
 
 struct Ends {
   Answering manager;
-  ManagerClient client = std::move(*ManagerClient::create({.url = "http://127.0.0.1:" + std::to_string(manager.port()),
-                                                           .token = "token",
-                                                           .answer_bytes_max = 8192}));
+  ManagerClient client = std::move(*ManagerClient::create(
+      {.url = "http://127.0.0.1:" + std::to_string(manager.port()), .token = "token", .answer_bytes_max = 8192}));
 };
 
 void check(const Result<GroupAnswer>& answer) {
