@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -54,6 +56,16 @@ class DpdkDaemon : public ::testing::Test {
     ASSERT_TRUE(daemon) << daemon.error().message;
     daemon_ = std::move(*daemon);
     ASSERT_TRUE(eventually([&] { return metric("manager_key_known") == 1; }));
+  }
+
+  /// Rings hand over buffers themselves, so either side holds some of the other's pool: the daemon gives ours back when
+  /// it ends, and we, who may have some of its, are never asked again.
+  void TearDown() override {
+    children_.clear();
+    listeners_.clear();
+    static auto* const for_ever = new std::vector<std::unique_ptr<transport::DpdkTransport>>;
+    std::ranges::move(transports_, std::back_inserter(*for_ever));
+    daemon_.reset();
   }
 
   [[nodiscard]] Bytes join_of(std::uint8_t lane, std::uint16_t child, std::uint16_t children) const {
@@ -167,9 +179,8 @@ TEST_F(DpdkDaemon, TellsOfItsDeviceAndOfWhatItDropped) {
   Child& only = child(kGroup, 0, join_of(0, 0, 1));
   ASSERT_TRUE(run_until([&] { return only.ready; })) << only.refused.value_or("");
   // To a port where nobody is, by each queue: the workers', and the door's.
-  std::vector<std::unique_ptr<Child>> strays;
   for (std::uint16_t queue = 0; queue < kQueues; ++queue) {
-    strays.push_back(std::make_unique<Child>(*transports_[queue], Endpoint{"10.7.0.1", 9}, Bytes{}, kEpoch));
+    children_.push_back(std::make_unique<Child>(*transports_[queue], Endpoint{"10.7.0.1", 9}, Bytes{}, kEpoch));
   }
   ASSERT_TRUE(run_until([&] { return metric("dpdk_answers_total", R"(to="unknown_port")") >= kQueues; }));
   EXPECT_GT(metric("dpdk_device_received_packets_total"), 0);
