@@ -238,7 +238,7 @@ void PacketCore::watch_driven() {
   for (const auto& other : driven_) {
     if (other->port_ && other->port_->descriptor() >= 0) descriptors.push_back(other->port_->descriptor());
   }
-  if (port_) port_->watch(std::move(descriptors));
+  if (port_) port_->watch(descriptors);
 }
 
 /// What they have for their users comes in this turn, as if it were ours.

@@ -49,7 +49,7 @@ class FaultyPort final : public PacketPort {
   void give_back(void* buffer) noexcept override { port_->give_back(buffer); }
   void wait(Duration limit) override { port_->wait(limit); }
   int descriptor() const noexcept override { return port_->descriptor(); }
-  void watch(std::vector<int> descriptors) override { port_->watch(std::move(descriptors)); }
+  void watch(std::span<const int> descriptors) override { port_->watch(descriptors); }
   void wake() noexcept override { port_->wake(); }
   std::size_t datagram_bytes_max(const PacketAddress& to) override { return port_->datagram_bytes_max(to); }
   void believe_path(const PacketAddress& to, std::uint32_t bytes) override { port_->believe_path(to, bytes); }

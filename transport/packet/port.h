@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "tributary/transport/channel.h"
 
@@ -106,7 +105,7 @@ class PacketPort {
   [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
   /// A wait() ends when one of these can be read, too: other ports of the same thread. A port that has no descriptor
   /// itself sleeps shortly, if at all, and need not look at them.
-  virtual void watch(std::vector<int> /*descriptors*/) {}
+  virtual void watch(std::span<const int> /*descriptors*/) {}
   /// Ends a wait(), or the next one. Any thread.
   virtual void wake() noexcept = 0;
   /// The greatest datagram to `to` that needs no fragments: of the route or device; what UDP carries, without headers.

@@ -139,7 +139,7 @@ UdpPort::UdpPort(int socket, int wake, bool four, bool offloads)
   queued_.reserve(kQueuedMax);
 }
 
-void UdpPort::watch(std::vector<int> descriptors) {
+void UdpPort::watch(std::span<const int> descriptors) {
   watched_.resize(2);
   for (const int descriptor : descriptors) watched_.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
 }

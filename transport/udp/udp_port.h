@@ -41,7 +41,7 @@ class UdpPort final : public packet::PacketPort {
   void flush() override;
   void wait(Duration limit) override;
   int descriptor() const noexcept override { return socket_.get(); }
-  void watch(std::vector<int> descriptors) override;
+  void watch(std::span<const int> descriptors) override;
   void wake() noexcept override;
   std::size_t datagram_bytes_max(const packet::PacketAddress& to) override;
   packet::PortCounts counts() const noexcept override { return counts_; }

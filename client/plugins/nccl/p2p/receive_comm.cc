@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "client/plugins/nccl/log.h"
+#include "tributary/protocol/link_secret.h"
 
 namespace tributary::nccl {
 namespace {
@@ -78,7 +79,7 @@ transport::Placement ReceiveComm::place_next(const FrameHeader& header) {
 
 void ReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte> payload) {
   if (!greeted_) {
-    greeted_ = said_ == secret_;
+    greeted_ = same_bytes(std::as_bytes(std::span(said_)), std::as_bytes(std::span(secret_)));
     if (greeted_) return;
     failed_ = true;
     failure_ = channel.peer() + " does not know the secret of this connection.";
