@@ -34,7 +34,8 @@ JOIN_SECONDS = 240
 
 def without_service() -> None:
     """The environment of a host that has no Tributary service: everything runs between the ranks."""
-    for name in [name for name in os.environ if name.startswith("TRIBUTARY_")]:
+    kept = {"TRIBUTARY_TRANSPORT", "TRIBUTARY_LOCAL", "TRIBUTARY_TEST_PACKET_FAULTS"}  # the test's, where it says so
+    for name in [name for name in os.environ if name.startswith("TRIBUTARY_") and name not in kept]:
         del os.environ[name]
 
 
