@@ -58,6 +58,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, b
   if (::fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
   auto memory =
       map(std::move(descriptor), is_huge ? whole_pages : bytes_for(ring_bytes), ring_bytes, Role::listener, is_huge);
+  if (!memory && is_huge) return create(ring_bytes, false);  // there are some, but not for this process
   if (!memory) return memory;
   for (const Role role : {Role::listener, Role::connector}) (*memory)->side(role).room_at.store(~std::uint64_t{0});
   return memory;

@@ -86,9 +86,9 @@ Status populate(const OwnedDescriptor& file, std::span<std::byte> memory) {
   return failed("there is not so much memory");
 }
 
-Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes) {
+Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes, bool try_huge = true) {
   std::size_t whole = rounded_up(bytes, kHugePageBytes);
-  OwnedDescriptor file = bytes >= kHugePageBytes ? make_huge_file(whole) : OwnedDescriptor();
+  OwnedDescriptor file = try_huge && bytes >= kHugePageBytes ? make_huge_file(whole) : OwnedDescriptor();
   const bool huge = file.is_open();
   if (!huge) {
     whole = rounded_up(bytes, page_bytes());
@@ -97,6 +97,7 @@ Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes) {
   if (!file.is_open()) return failed("memfd_create");
   if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
   void* at = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (at == MAP_FAILED && huge) return make_allocation(bytes, false);
   if (at == MAP_FAILED) return failed("mmap");
   const std::span memory(static_cast<std::byte*>(at), whole);
   auto allocation = std::make_shared<Allocation>(std::move(file), memory);

@@ -51,8 +51,10 @@ int FileDescriptor::release() noexcept {
 
 Result<std::shared_ptr<Arena>> Arena::create(std::size_t bytes) {
   const std::size_t whole = (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
-  FileDescriptor descriptor = make_huge_memory(whole);
-  if (!descriptor.open()) descriptor = make_memory(0, whole);
+  if (FileDescriptor huge = make_huge_memory(whole); huge.open() && fcntl(huge.number(), F_ADD_SEALS, kSeals) == 0) {
+    if (auto arena = map(std::move(huge), whole)) return arena;
+  }
+  FileDescriptor descriptor = make_memory(0, whole);
   if (!descriptor.open()) return failed("memfd_create");
   if (fcntl(descriptor.number(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
   return map(std::move(descriptor), whole);
