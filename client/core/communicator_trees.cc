@@ -111,7 +111,7 @@ void Communicator::lane_fault(const MismatchReport& report) {
 void Communicator::on_propose(const ControlMessage& message) {
   if (!forming_ || forming_->generation != message.epoch) return;
   holding_ = true;
-  if (repair_) {
+  if (repair_ || frozen_) {  // what the trees before have left is still to be brought to its end
     waiting_propose_ = message;
     return;
   }
