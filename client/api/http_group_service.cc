@@ -1,7 +1,6 @@
 #include "client/api/http_group_service.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <condition_variable>
 #include <deque>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "tributary/manager_client/manager_client.h"
+#include "tributary/transport/blocked_signals.h"
 
 namespace tributary::client {
 namespace {
@@ -49,11 +49,8 @@ struct HttpGroupService::Impl {
 
   Impl(HttpGroupServiceSettings with, transport::Transport& answers_on)
       : settings(std::move(with)), transport(answers_on), client(make_client(settings, kRequestLimit)) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the process's own threads
+    const transport::BlockedSignals blocked;
     thread = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   ~Impl() {

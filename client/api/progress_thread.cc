@@ -1,13 +1,13 @@
 #include "client/api/progress_thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <exception>
 #include <utility>
 
 #include "client/api/log.h"
+#include "tributary/transport/blocked_signals.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::client {
@@ -29,22 +29,6 @@ constexpr transport::Duration kParkPeriodMax = 4ms;
 // sockets, which only control messages mind.
 constexpr transport::Duration kLinger = 10ms;
 
-/// The process's signals are its own threads' business.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 }  // namespace
 
 ProgressThread::ProgressThread(ProgressParts parts, Events events)
@@ -52,7 +36,7 @@ ProgressThread::ProgressThread(ProgressParts parts, Events events)
       events_(std::move(events)),
       transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()) {
   parts_.settings.local_left_alone = [this] { attend_to_local(); };
-  const SignalsBlocked blocked;  // inherited by the new thread
+  const transport::BlockedSignals blocked;  // inherited by the new thread
   thread_ = std::thread([this] { run(); });
 }
 

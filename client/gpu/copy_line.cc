@@ -1,10 +1,10 @@
 #include "client/gpu/copy_line.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <chrono>
 #include <utility>
+#include "tributary/transport/blocked_signals.h"
 
 namespace tributary::client::gpu {
 namespace {
@@ -17,11 +17,8 @@ constexpr auto kSpin = std::chrono::microseconds(30);
 Result<std::unique_ptr<CopyLine>> CopyLine::open(std::shared_ptr<Context> context, const char* name) {
   std::unique_ptr<CopyLine> line(new CopyLine(std::move(context)));
   if (auto ok = line->prepare(); !ok) return std::unexpected(ok.error());
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the process's signals are its own threads' business
+  const transport::BlockedSignals blocked;
   line->thread_ = std::thread([raw = line.get()] { raw->run(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(line->thread_.native_handle(), name);
   return line;
 }

@@ -171,7 +171,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void linger();
   [[nodiscard]] bool idle() const noexcept {
     return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_ &&
-           (driven_.empty() || std::ranges::all_of(driven_, [](const auto& other) { return other->idle(); }));
+           std::ranges::all_of(driven_, [](const auto& other) { return other->idle(); });
   }
 
   struct Place {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/blocked_signals.h"
+#include "tributary/transport/blocked_signals.h"
 
 namespace tributary::transport {
 

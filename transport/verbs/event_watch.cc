@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/blocked_signals.h"
+#include "tributary/transport/blocked_signals.h"
 
 namespace tributary::transport::verbs {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <random>
 
-#include "core/blocked_signals.h"
+#include "tributary/transport/blocked_signals.h"
 #include "verbs/on_link.h"
 #include "verbs/verbs_connection.h"
 

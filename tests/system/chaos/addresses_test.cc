@@ -7,19 +7,12 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "tests/system/chaos/rank_fleet.h"
-#include "tests/system/chaos/workshop.h"
-#include "tributary/manager_client/manager_client.h"
+#include "tests/system/chaos/watched_cluster.h"
 
 namespace tributary::chaos {
 namespace {
 
 using nlohmann::json;
-using std::chrono::milliseconds;
-
-constexpr std::uint32_t kRanks = 4;
-constexpr milliseconds kSilenceMax{45'000};
-constexpr milliseconds kLimit{60'000};
 
 bool is_ours() {
   return std::getenv("RDMA_VIRTUAL") != nullptr;
@@ -28,47 +21,16 @@ bool run(const std::string& command) {
   return std::system(("PATH=$PATH:/sbin:/usr/sbin " + command).c_str()) == 0;
 }
 
-class TwoAddresses : public ::testing::Test {
+class TwoAddresses : public WatchedCluster {
  protected:
   void start(const cli::ClusterShape& shape) {
     // On a busy machine a virtual one stands still for longer than RDMA waits: a tree that is lost because of that is
     // not to be avoided for long.
     cluster_ = workshop_.start_cluster(shape, 2, 2, "failed_exclusion: 2s\n");
-    stop_file_ = workshop_.folder() + "/stop";
     cli::Environment environment{{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_LOCAL", "off"}};
     if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the ranks' own two
-    auto fleet = RankFleet::start(
-        {.ranks = kRanks,
-         .command = {TRIBUTARY_CHAOS_RANK, "--stop-file", stop_file_, "--seed", "7", "--bytes-max", "65536"},
-         .folder = workshop_.folder(),
-         .cluster = cluster_.get(),
-         .environment = environment,
-         .host_ids = {}});
-    ASSERT_TRUE(fleet.has_value()) << fleet.error().message;
-    fleet_ = std::move(*fleet);
+    ASSERT_NO_FATAL_FAILURE(start_ranks("7", environment));
     until([this] { return rounds() >= 1 && fleet_->all_in_network(); }, "no group gets on its tree");
-  }
-  void until(const std::function<bool()>& done, const std::string& otherwise) {
-    if (HasFatalFailure()) return;
-    fleet_->listen(kLimit, [&] { return done() || troubled(); });
-    ASSERT_EQ(trouble_, "");
-    ASSERT_TRUE(done()) << otherwise << "\n" << ask("/v1/aggregators").dump() << ask("/v1/trees").dump();
-  }
-  bool troubled() {
-    trouble_ = fleet_->trouble(kSilenceMax);
-    return !trouble_.empty();
-  }
-  void end() {
-    if (HasFatalFailure()) return;
-    std::ofstream(stop_file_) << "stop\n";
-    until([this] { return fleet_->all_ended(); }, "the ranks do not end");
-    for (const RankState& rank : fleet_->ranks()) EXPECT_TRUE(rank.done);
-  }
-
-  json ask(const std::string& path) const {
-    auto client = manager_client::ManagerClient::create({.url = cluster_->manager_url(), .token = {}});
-    auto answer = client->get(path);
-    return answer ? *answer : json(answer.error().message);
   }
   /// Of the aggregator, "host:port".
   std::vector<std::string> addresses_of(const std::string& name) const {
@@ -83,28 +45,7 @@ class TwoAddresses : public ::testing::Test {
     for (const json& one : aggregator.at("addresses")) list.push_back(one.at("live"));
     return list;
   }
-  /// Every node of every tree by its lane.
-  void each_node(const std::function<void(std::size_t lane, const json& node)>& see) const {
-    const std::function<void(std::size_t, const json&)> walk = [&](std::size_t lane, const json& node) {
-      if (!node.contains("aggregator")) return;
-      see(lane, node);
-      for (const json& child : node.at("children")) walk(lane, child);
-    };
-    const json answer = ask("/v1/trees");
-    for (const json& tree : answer.at("trees")) walk(tree.at("lane"), tree.at("root"));
-  }
-  std::uint64_t rounds() const {
-    std::uint64_t least = UINT64_MAX;
-    for (const RankState& rank : fleet_->ranks()) least = std::min(least, rank.last.number);
-    return least;
-  }
-  std::uint64_t failovers() const {
-    std::uint64_t sum = 0;
-    for (const RankState& rank : fleet_->ranks()) {
-      for (const GroupReport& group : rank.last.groups) sum += group.failovers;
-    }
-    return sum;
-  }
+  std::uint64_t failovers() const { return sum(&GroupReport::failovers); }
   static std::uint64_t packets_to(const std::string& device) {
     std::ifstream in("/sys/class/infiniband/" + device + "/ports/1/hw_counters/rcvd_pkts");
     std::uint64_t count = 0;
@@ -126,11 +67,6 @@ class TwoAddresses : public ::testing::Test {
     const std::uint64_t then = rounds();
     until([&] { return rounds() >= then + 3 && fleet_->all_in_network(); }, "the ranks do not stay there");
   }
-
-  Workshop workshop_;
-  std::string stop_file_, trouble_;
-  std::unique_ptr<cli::LocalCluster> cluster_;
-  std::unique_ptr<RankFleet> fleet_;
 };
 
 TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {

@@ -1,7 +1,6 @@
 #include "client/plugins/nccl/collective/farewell.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "client/plugins/nccl/log.h"
+#include "tributary/transport/blocked_signals.h"
 
 namespace tributary::nccl {
 namespace {
@@ -55,11 +55,8 @@ void end_in_the_background(tributary_comm* comm) {
     const std::lock_guard lock(under_way().mutex);
     ++under_way().groups;
   }
-  sigset_t every, before;
-  sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before);  // signals are for the process's own threads
+  const transport::BlockedSignals blocked;
   std::thread(end, comm).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace tributary::nccl

@@ -1,7 +1,6 @@
 #include "client/plugins/nccl/collective/observer.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,6 +11,7 @@
 
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/settings.h"
+#include "tributary/transport/blocked_signals.h"
 
 namespace tributary::nccl {
 namespace {
@@ -55,11 +55,8 @@ void Observer::add(tributary_comm* comm, int ranks, int rank) {
   const std::lock_guard lock(mutex_);
   groups_.emplace(comm, Group{.number = next_number_++, .ranks = ranks, .rank = rank});
   if (thread_.joinable()) return;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the process's own threads
+  const transport::BlockedSignals blocked;
   thread_ = std::thread([this, mine = ++generation_] { run(mine); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Observer::remove(tributary_comm* comm) {
