@@ -10,6 +10,9 @@ namespace {
 
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 constexpr Duration kHalfOpenLimit = std::chrono::seconds(5);
+// At most so long between two opens: where one packet in ten is lost, or overtaken, six within a limit of a second are
+// too few (tests over such ways saw a communicator fail), and 128 bytes ten times a second flood nobody.
+constexpr Duration kOpenAgainMax = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -86,7 +89,7 @@ void PacketConnection::send_open() {
   } else {
     core_.send_control(address_, header, &handshake);
   }
-  act_at_ = core_.now() + flow_.round_trip().timeout(attempts_ - 1);
+  act_at_ = core_.now() + std::min(flow_.round_trip().timeout(attempts_ - 1), kOpenAgainMax);
   look_at_deadline();
 }
 

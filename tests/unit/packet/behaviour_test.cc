@@ -92,6 +92,18 @@ TEST_F(Packets, AnIdleConnectionStaysOpen) {
   EXPECT_FALSE(source.closed) << source.closed->message;
 }
 
+TEST_F(Packets, OpensWithinASecondWhereOnePacketInFiveIsLost) {
+  start({.lost = 200});
+  for (int i = 0; i < 2000; ++i) {
+    Source source(10, 1);
+    source.channel = client_->connect(listener_->local(), source, 1333ms);
+    ASSERT_TRUE(run([&] { return source.opened || source.closed.has_value(); }));
+    ASSERT_TRUE(source.opened) << "connection " << i << ": " << source.closed->message;
+    source.channel.reset();
+    sinks_.all.clear();
+  }
+}
+
 TEST_F(Packets, OpensFromForgedAddressesAreNotRemembered) {
   start();
   auto stranger = network_.opener(9)({}).value();

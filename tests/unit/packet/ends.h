@@ -20,7 +20,10 @@ class Source : public ChannelHandler {
  public:
   explicit Source(std::size_t payload_bytes, std::uint64_t frames_max = UINT64_MAX)
       : payload_(payload_bytes, std::byte{7}), frames_max_(frames_max) {}
-  void on_open(Channel&) override { feed(); }
+  void on_open(Channel&) override {
+    opened = true;
+    feed();
+  }
   Placement on_header(Channel&, const FrameHeader&) override { return Accept{}; }
   void on_frame(Channel&, const FrameHeader&, std::span<std::byte>) override {}
   void on_sent(Channel&, std::uint64_t) override {
@@ -31,6 +34,7 @@ class Source : public ChannelHandler {
   void feed() {
     while (channel && next_ < frames_max_ && channel->send(header_of(next_), payload_, next_)) ++next_;
   }
+  bool opened = false;
   std::uint64_t sent = 0;
   std::optional<Error> closed;
   std::unique_ptr<Channel> channel;
