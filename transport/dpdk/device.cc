@@ -131,6 +131,17 @@ Status Device::check(const rte_eth_dev_info& info) {
                                      std::to_string(settings_.queues) + " are asked for: one for each worker",
                                  0));
   }
+  // Of these drivers all queues that the device is told to have take packets, whether anybody looks at them or not.
+  const std::string_view driver(info.driver_name);
+  if ((driver == "net_af_packet" || driver == "net_af_xdp") && info.max_rx_queues > settings_.queues) {
+    return std::unexpected(error(Errc::bad_config,
+                                 "has " + std::to_string(info.max_rx_queues) + " queues, of which " +
+                                     std::to_string(settings_.queues) +
+                                     " would be served, and what comes to the others would be lost: say " +
+                                     (driver == "net_af_packet" ? "qpairs=" : "queue_count=") +
+                                     std::to_string(settings_.queues) + ", or there must be more workers",
+                                 0));
+  }
   return {};
 }
 

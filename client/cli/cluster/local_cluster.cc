@@ -86,15 +86,18 @@ std::string LocalCluster::transport() {
   return "tcp";
 }
 
-/// Each aggregator's own: its number, from 1 on, stands for %.
-std::string LocalCluster::dpdk_settings() const {
+/// Each aggregator's own: its number, from 1 on, stands for %, and that of its device's queues for #.
+std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
   if (transport() != "dpdk") return "";
   std::string lines = "\ndpdk_sleep: 100us";
+  const auto replace = [](std::string& in, char what, std::size_t by) {
+    for (std::size_t at = 0; (at = in.find(what, at)) != std::string::npos;) in.replace(at, 1, std::to_string(by));
+  };
   const auto add = [&](const char* name, const char* variable) {
     const char* const told = std::getenv(variable);
     std::string value = told == nullptr ? "" : told;
-    const std::string number = std::to_string(aggregators_.size() + 1);
-    for (std::size_t at = 0; (at = value.find('%', at)) != std::string::npos;) value.replace(at, 1, number);
+    replace(value, '%', aggregators_.size() + 1);
+    replace(value, '#', workers == 1 ? 1 : workers + 1);  // one for each, and one for their door
     lines += "\n" + std::string(name) + ": \"" + value + "\"";
   };
   add("dpdk_device", kDpdkDevice);
@@ -179,7 +182,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
                            ".key\ntransport: " + transport() + "\nlisten: \"" + data_addresses() +
                            "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(workers) +
                            "\nlog_level: " + settings_.log_level + packet_security() + rdma_settings() +
-                           dpdk_settings() + "\n" + settings_.aggregator_settings;
+                           dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});
   return {};

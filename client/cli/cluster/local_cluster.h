@@ -65,7 +65,7 @@ class LocalCluster {
   [[nodiscard]] static std::string transport();
   [[nodiscard]] static std::string packet_security();
   [[nodiscard]] static std::string rdma_settings();
-  [[nodiscard]] std::string dpdk_settings() const;
+  [[nodiscard]] std::string dpdk_settings(std::uint32_t workers) const;
   [[nodiscard]] std::string data_addresses() const;
   struct Daemon {
     std::string name;

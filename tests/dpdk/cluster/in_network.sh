@@ -21,7 +21,19 @@ for ((i = 1; i <= ${TRIBUTARY_TEST_AGGREGATORS:-5}; ++i)); do
   ethtool -K "wire$i" tx off rx off >/dev/null
 done
 export TRIBUTARY_TRANSPORT=udp TRIBUTARY_IFNAME=bridge0
-# One queue for each of two workers, and one for their door.
-export TRIBUTARY_CLUSTER_DPDK_DEVICE=${TRIBUTARY_CLUSTER_DPDK_DEVICE:-net_af_packet0,iface=wire%,qpairs=3}
+export TRIBUTARY_CLUSTER_DPDK_DEVICE=${TRIBUTARY_CLUSTER_DPDK_DEVICE:-net_af_packet0,iface=wire%,qpairs=#}
 export TRIBUTARY_CLUSTER_DPDK_ADDRESSES=10.6.0.%/24
+
+# AF_XDP receives nothing into ordinary memory: huge pages for as long as this runs.
+if [[ $TRIBUTARY_CLUSTER_DPDK_DEVICE == *net_af_xdp* ]]; then
+  pages=/sys/kernel/mm/hugepages/hugepages-2048kB
+  wanted=$((12 * ${TRIBUTARY_TEST_AGGREGATORS:-5}))
+  before=$(<"$pages/nr_hugepages")
+  trap 'echo "$before" >"$pages/nr_hugepages"' EXIT
+  if (($(<"$pages/free_hugepages") < wanted)); then echo $((before + wanted)) >"$pages/nr_hugepages"; fi
+  if (($(<"$pages/free_hugepages") < wanted)); then
+    echo "skipped: AF_XDP needs $wanted free huge pages of 2 MiB, and this machine has memory for $(<"$pages/free_hugepages")"
+    exit 77
+  fi
+fi
 "$@"

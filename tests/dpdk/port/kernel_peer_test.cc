@@ -176,6 +176,22 @@ TEST_P(KernelPeer, IsAnsweredWhenItPings) {
   EXPECT_GE(wire_.device->host().counts().ndp_answered, 1U);
 }
 
+TEST(AfPacketQueues, ThatNobodyServesAreRefused) {
+  const auto started = eal();
+  std::string missing;
+  const auto veth = Veth::make(missing);
+  if (!veth) GTEST_SKIP() << missing;
+  auto settings =
+      device_settings(std::string("net_af_packet0,qpairs=3,iface=") + Veth::kNear, "10.6.0.1/24", "fd06::1/64");
+  const auto refused = Device::open(started, settings);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("3 queues, of which 1 would be served"));
+  EXPECT_THAT(refused.error().message, ::testing::HasSubstr("say qpairs=1"));
+  settings.queues = 3;
+  const auto taken = Device::open(started, settings);
+  EXPECT_TRUE(taken) << taken.error().message;
+}
+
 INSTANTIATE_TEST_SUITE_P(Drivers, KernelPeer, ::testing::Values("net_af_packet", "net_af_xdp"),
                          [](const auto& each) { return each.param; });
 
