@@ -66,11 +66,12 @@ MixedRound::MixedRound(GroupPlace place, std::uint64_t seed, std::size_t bytes_m
 
 MixedRound::~MixedRound() = default;
 
-cli::CheckedCall& MixedRound::checked(const cli::CallShape& shape) {
+std::shared_ptr<cli::CheckedCall> MixedRound::checked(const cli::CallShape& shape) {
   const std::uint32_t root = cli::has_root(shape.collective) ? shape.root : 0;
-  auto& table = tables_[{shape.collective, shape.dtype, shape.op, root}];
-  if (!table) table = std::make_unique<cli::CheckedCall>(shape);
-  return *table;
+  const ShapeKey key{shape.collective, shape.dtype, shape.op, root};
+  if (const auto it = tables_.find(key); it != tables_.end()) return it->second;
+  if (tables_.size() == kTablesMax) tables_.clear();
+  return tables_[key] = std::make_shared<cli::CheckedCall>(shape);
 }
 
 void MixedRound::draw(Call& call, std::mt19937_64& random) {
@@ -83,7 +84,7 @@ void MixedRound::draw(Call& call, std::mt19937_64& random) {
   const std::size_t bytes = draw_bytes(random, bytes_max_);
   const bool in_place = draw_number(random, 2) == 1 && cli::can_be_in_place(shape.collective);
   call.begin = draw_number(random, cli::kPatternPeriod);
-  call.exact = &checked(shape);
+  call.exact = checked(shape);
   call.counts = cli::counts_of(shape.collective, bytes / size_of(shape.dtype), place_.ranks);
   call.place = cli::place_call(shape, call.counts, in_place, call.first.get(), call.second.get());
   call.text = std::string(to_string(shape.collective)) + " of " + std::to_string(call.counts.count) + " " +

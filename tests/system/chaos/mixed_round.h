@@ -47,8 +47,9 @@ class MixedRound {
 
  private:
   static constexpr std::size_t kCallsMax = 3;
+  static constexpr std::size_t kTablesMax = 128;  // of thousands that there could be: the soak looks at our memory
   struct Call {
-    cli::CheckedCall* exact = nullptr;  // nullptr: a sum of floats that do get rounded
+    std::shared_ptr<cli::CheckedCall> exact;  // nullptr: a sum of floats that do get rounded
     cli::PerfCounts counts;
     cli::CallPlace place;
     std::size_t begin = 0;
@@ -60,7 +61,7 @@ class MixedRound {
 
   void draw(Call& call, std::mt19937_64& random);
   void draw_rounded(Call& call, std::mt19937_64& random);
-  [[nodiscard]] cli::CheckedCall& checked(const cli::CallShape& shape);
+  [[nodiscard]] std::shared_ptr<cli::CheckedCall> checked(const cli::CallShape& shape);
   [[nodiscard]] Status finish_call(std::size_t index);
   [[nodiscard]] Status check(const Call& call);
   [[nodiscard]] Status check_rounded(const Call& call) const;
@@ -70,7 +71,7 @@ class MixedRound {
   GroupPlace place_;
   std::uint64_t seed_;
   std::size_t bytes_max_;
-  std::map<ShapeKey, std::unique_ptr<cli::CheckedCall>> tables_;
+  std::map<ShapeKey, std::shared_ptr<cli::CheckedCall>> tables_;
   std::vector<Call> list_;
   std::size_t calls_ = 0;
   Digest digest_ = 0xCBF29CE484222325ULL;
