@@ -3,6 +3,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
+#include <span>
 #include <sstream>
 
 #include "aggregator/daemon/status.h"
@@ -146,42 +147,50 @@ constexpr std::array kSharedCounters = {
                   &transport::ShmStatistics::regions_refused},
 };
 
+struct PacketCounter {
+  const char* name;  // behind udp_ or dpdk_
+  const char* help;
+  std::uint64_t transport::PacketFigures::* value;
+};
+constexpr std::array kPacketCounters = {
+    PacketCounter{"sent_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_sent},
+    PacketCounter{"received_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_received},
+    PacketCounter{"sent_packets_total", "Datagrams.", &transport::PacketFigures::packets_sent},
+    PacketCounter{"received_packets_total", "Datagrams.", &transport::PacketFigures::packets_received},
+    PacketCounter{"packets_sent_again_total", "Lost, or taken for lost.",
+                  &transport::PacketFigures::packets_sent_again},
+    PacketCounter{"packets_marked_total", "Came with the congestion mark.", &transport::PacketFigures::marked},
+    PacketCounter{"packets_stray_total", "Fit no connection: dropped.", &transport::PacketFigures::stray},
+    PacketCounter{"packets_forged_total", "Sealed, but with a wrong authenticator: dropped.",
+                  &transport::PacketFigures::forged},
+    PacketCounter{"packets_unsealed_total", "In clear where sealed ones are due: dropped.",
+                  &transport::PacketFigures::unsealed},
+    PacketCounter{"packets_repeated_total", "Came twice, or were sent again by somebody else: dropped.",
+                  &transport::PacketFigures::repeats},
+    PacketCounter{"packets_no_room_total", "Dropped because no memory was left for them.",
+                  &transport::PacketFigures::no_room},
+    PacketCounter{"timeouts_total", "Times that nothing was heard and something was sent again.",
+                  &transport::PacketFigures::timeouts},
+    PacketCounter{"peers_silent_total", "Connections that ended because the peer did not answer.",
+                  &transport::PacketFigures::peers_silent},
+    PacketCounter{"refused_full_total", "Connections beyond connections_max.",
+                  &transport::PacketFigures::refused_full},
+    PacketCounter{"displaced_total", "Connections that were not open yet, and closed because many others came.",
+                  &transport::PacketFigures::displaced},
+    PacketCounter{"cookies_wrong_total", "Openings with a cookie that was not given to their address, or is too old.",
+                  &transport::PacketFigures::cookies_wrong},
+    PacketCounter{"resets_sent_total", "Answers to packets of connections that are not here.",
+                  &transport::PacketFigures::resets_sent},
+    PacketCounter{"resets_received_total", "Words of peers that a connection is not there any more.",
+                  &transport::PacketFigures::resets_received},
+};
+
 struct UdpCounter {
   const char* name;
   const char* help;
   std::uint64_t transport::UdpStatistics::* value;
 };
 constexpr std::array kUdpCounters = {
-    UdpCounter{"udp_sent_bytes_total", "Of datagrams.", &transport::UdpStatistics::bytes_sent},
-    UdpCounter{"udp_received_bytes_total", "Of datagrams.", &transport::UdpStatistics::bytes_received},
-    UdpCounter{"udp_sent_packets_total", "Datagrams.", &transport::UdpStatistics::packets_sent},
-    UdpCounter{"udp_received_packets_total", "Datagrams.", &transport::UdpStatistics::packets_received},
-    UdpCounter{"udp_packets_sent_again_total", "Lost, or taken for lost.",
-               &transport::UdpStatistics::packets_sent_again},
-    UdpCounter{"udp_packets_marked_total", "Came with the congestion mark.", &transport::UdpStatistics::marked},
-    UdpCounter{"udp_packets_stray_total", "Fit no connection: dropped.", &transport::UdpStatistics::stray},
-    UdpCounter{"udp_packets_forged_total", "Sealed, but with a wrong authenticator: dropped.",
-               &transport::UdpStatistics::forged},
-    UdpCounter{"udp_packets_unsealed_total", "In clear where sealed ones are due: dropped.",
-               &transport::UdpStatistics::unsealed},
-    UdpCounter{"udp_packets_repeated_total", "Came twice, or were sent again by somebody else: dropped.",
-               &transport::UdpStatistics::repeats},
-    UdpCounter{"udp_packets_no_room_total", "Dropped because no memory was left for them.",
-               &transport::UdpStatistics::no_room},
-    UdpCounter{"udp_timeouts_total", "Times that nothing was heard and something was sent again.",
-               &transport::UdpStatistics::timeouts},
-    UdpCounter{"udp_peers_silent_total", "Connections that ended because the peer did not answer.",
-               &transport::UdpStatistics::peers_silent},
-    UdpCounter{"udp_refused_full_total", "Connections beyond connections_max.",
-               &transport::UdpStatistics::refused_full},
-    UdpCounter{"udp_displaced_total", "Connections that were not open yet, and closed because many others came.",
-               &transport::UdpStatistics::displaced},
-    UdpCounter{"udp_cookies_wrong_total", "Openings with a cookie that was not given to their address, or is too old.",
-               &transport::UdpStatistics::cookies_wrong},
-    UdpCounter{"udp_resets_sent_total", "Answers to packets of connections that are not here.",
-               &transport::UdpStatistics::resets_sent},
-    UdpCounter{"udp_resets_received_total", "Words of peers that a connection is not there any more.",
-               &transport::UdpStatistics::resets_received},
     UdpCounter{"udp_joined_sent_packets_total", "Datagrams that went several in one message (UDP_SEGMENT).",
                &transport::UdpStatistics::joined_sent},
     UdpCounter{"udp_joined_received_packets_total", "Datagrams that came several in one message (UDP_GRO).",
@@ -196,32 +205,10 @@ struct DpdkCounter {
   std::uint64_t transport::DpdkStatistics::* value;
 };
 constexpr std::array kDpdkCounters = {
-    DpdkCounter{"dpdk_sent_bytes_total", "Of datagrams.", &transport::DpdkStatistics::bytes_sent},
-    DpdkCounter{"dpdk_received_bytes_total", "Of datagrams.", &transport::DpdkStatistics::bytes_received},
-    DpdkCounter{"dpdk_sent_packets_total", "Datagrams.", &transport::DpdkStatistics::packets_sent},
-    DpdkCounter{"dpdk_received_packets_total", "Datagrams.", &transport::DpdkStatistics::packets_received},
     DpdkCounter{"dpdk_sent_shared_packets_total", "Datagrams whose payload lies once for several.",
                 &transport::DpdkStatistics::sent_shared},
     DpdkCounter{"dpdk_frames_in_place_total", "Contributions that were summed where they came.",
                 &transport::DpdkStatistics::frames_in_place},
-    DpdkCounter{"dpdk_packets_sent_again_total", "Lost, or taken for lost.",
-                &transport::DpdkStatistics::packets_sent_again},
-    DpdkCounter{"dpdk_packets_marked_total", "Came with the congestion mark.", &transport::DpdkStatistics::marked},
-    DpdkCounter{"dpdk_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
-                &transport::DpdkStatistics::rejected},
-    DpdkCounter{"dpdk_packets_stray_total", "Fit no connection: dropped.", &transport::DpdkStatistics::stray},
-    DpdkCounter{"dpdk_packets_forged_total", "Sealed, but with a wrong authenticator: dropped.",
-                &transport::DpdkStatistics::forged},
-    DpdkCounter{"dpdk_packets_unsealed_total", "In clear where sealed ones are due: dropped.",
-                &transport::DpdkStatistics::unsealed},
-    DpdkCounter{"dpdk_packets_repeated_total", "Came twice, or were sent again by somebody else: dropped.",
-                &transport::DpdkStatistics::repeats},
-    DpdkCounter{"dpdk_packets_no_room_total", "Dropped because no memory was left for them.",
-                &transport::DpdkStatistics::no_room},
-    DpdkCounter{"dpdk_timeouts_total", "Times that nothing was heard and something was sent again.",
-                &transport::DpdkStatistics::timeouts},
-    DpdkCounter{"dpdk_peers_silent_total", "Connections that ended because the peer did not answer.",
-                &transport::DpdkStatistics::peers_silent},
     DpdkCounter{"dpdk_frames_malformed_total", "Wrong lengths or checksums, options, fragments, other protocols.",
                 &transport::DpdkStatistics::frames_malformed},
     DpdkCounter{"dpdk_frames_foreign_total", "For another station, address, VLAN or port.",
@@ -276,26 +263,46 @@ Labels of_worker(std::size_t index) {
   return {{"worker", std::to_string(index)}};
 }
 
-void add_udp(Page& page, const std::vector<WorkerSnapshot>& workers) {
-  for (const UdpCounter& counter : kUdpCounters) {
-    page.begin(MetricType::Counter, counter.name, counter.help);
-    for (std::size_t i = 0; i < workers.size(); ++i) page.add(workers[i].udp.*counter.value, of_worker(i));
+void add_parts(Page& page, std::span<const transport::PacketFigures::Part> parts, const std::string& worker) {
+  for (const auto& part : parts) {
+    if (part.reason.empty()) continue;  // of a worker that has not counted yet
+    page.add(part.count, {{"worker", worker}, {"reason", std::string(part.reason)}});
+  }
+}
+
+/// `each` calls what it is given with the figures of every worker (of whatever else there is), and its name.
+template <class Each>
+void add_packet_figures(Page& page, const std::string& prefix, const Each& each) {
+  for (const PacketCounter& counter : kPacketCounters) {
+    page.begin(MetricType::Counter, prefix + counter.name, counter.help);
+    each([&](const transport::PacketFigures& of, const std::string& worker) {
+      page.add(of.*counter.value, {{"worker", worker}});
+    });
   }
   const auto by_reason = [&](const char* name, const char* help, auto parts) {
-    page.begin(MetricType::Counter, name, help);
-    for (std::size_t i = 0; i < workers.size(); ++i) {
-      for (const auto& part : workers[i].udp.*parts) {
-        if (part.reason.empty()) continue;  // of a worker that has not counted yet
-        page.add(part.count, {{"worker", std::to_string(i)}, {"reason", std::string(part.reason)}});
-      }
-    }
+    page.begin(MetricType::Counter, prefix + name, help);
+    each([&](const transport::PacketFigures& of, const std::string& worker) { add_parts(page, of.*parts, worker); });
   };
-  by_reason("udp_packets_rejected_total", "Garbage, damaged or of another version: dropped.",
-            &transport::UdpStatistics::rejected_parts);
-  by_reason("udp_frames_rejected_total", "Connections closed for a frame that cannot be.",
-            &transport::UdpStatistics::frames_rejected);
-  by_reason("udp_packets_unsent_total", "Datagrams that were to go and did not; what counts is sent again.",
-            &transport::UdpStatistics::unsent);
+  by_reason("packets_rejected_total", "Garbage, damaged or of another version: dropped.",
+            &transport::PacketFigures::rejected_parts);
+  by_reason("frames_rejected_total", "Connections closed for a frame that cannot be.",
+            &transport::PacketFigures::frames_rejected);
+}
+
+void add_udp(Page& page, const std::vector<WorkerSnapshot>& workers) {
+  const auto each = [&](const auto& add) {
+    for (std::size_t i = 0; i < workers.size(); ++i) add(workers[i].udp, std::to_string(i));
+  };
+  add_packet_figures(page, "udp_", each);
+  for (const UdpCounter& counter : kUdpCounters) {
+    page.begin(MetricType::Counter, counter.name, counter.help);
+    each([&](const transport::UdpStatistics& of, const std::string& worker) {
+      page.add(of.*counter.value, {{"worker", worker}});
+    });
+  }
+  page.begin(MetricType::Counter, "udp_packets_unsent_total",
+             "Datagrams that were to go and did not; what counts is sent again.");
+  each([&](const transport::UdpStatistics& of, const std::string& worker) { add_parts(page, of.unsent, worker); });
 }
 
 void add_rdma(Page& page, const std::vector<WorkerSnapshot>& workers) {
@@ -315,6 +322,7 @@ void add_dpdk(Page& page, const DaemonStatus& status) {
     for (std::size_t i = 0; i < status.workers.size(); ++i) add(status.workers[i].dpdk, std::to_string(i));
     if (status.dpdk_door) add(*status.dpdk_door, "door");
   };
+  add_packet_figures(page, "dpdk_", each);
   for (const DpdkCounter& counter : kDpdkCounters) {
     page.begin(MetricType::Counter, counter.name, counter.help);
     each([&](const transport::DpdkStatistics& of, const std::string& worker) {

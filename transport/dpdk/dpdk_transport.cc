@@ -1,9 +1,8 @@
 #include "dpdk/port.h"
 #include "packet/faulty_port.h"
+#include "packet/figures.h"
 #include "packet/packet_transport.h"
 #include "tributary/transport/dpdk.h"
-
-#include <cstdlib>
 
 namespace tributary::transport {
 namespace {
@@ -31,15 +30,6 @@ packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk:
   return packets;
 }
 
-/// For tests of whole processes, on networks that lose nothing.
-Result<std::unique_ptr<packet::PacketPort>> with_faults(std::unique_ptr<packet::PacketPort> port) {
-  const char* const told = std::getenv("TRIBUTARY_TEST_PACKET_FAULTS");
-  if (told == nullptr || *told == '\0') return port;
-  const auto faults = packet::parse_port_faults(told);
-  if (!faults) return std::unexpected(faults.error());
-  return packet::make_faulty(std::move(port), *faults);
-}
-
 }  // namespace
 
 DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSettings& settings)
@@ -56,7 +46,7 @@ DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSetti
     auto opened = dpdk::DpdkPort::open(device_->device_, there);
     if (!opened) return std::unexpected(opened.error());
     if (port_ == nullptr) port_ = opened->get();  // a further listener's is none of whose figures are asked for
-    return with_faults(std::move(*opened));
+    return packet::with_faults(std::move(*opened), {});
   };
   packets_ = std::make_unique<packet::PacketTransport>(open, packet_settings(settings, *device_->device_));
 }
@@ -114,28 +104,7 @@ void DpdkTransport::post(std::function<void()> call) {
 }
 
 DpdkStatistics DpdkTransport::statistics() const {
-  const packet::PacketStatistics from = packets_->statistics();
-  DpdkStatistics to{.frames_sent = from.frames_sent,
-                    .frames_received = from.frames_received,
-                    .frames_in_place = from.frames_in_place,
-                    .packets_sent = from.packets_sent,
-                    .packets_received = from.packets_received,
-                    .bytes_sent = from.bytes_sent,
-                    .bytes_received = from.bytes_received,
-                    .packets_sent_again = from.packets_sent_again,
-                    .packets_came_late = from.packets_came_late,
-                    .repeats = from.repeats,
-                    .marked = from.marked,
-                    .timeouts = from.timeouts,
-                    .stray = from.unknown_connection + from.senseless,
-                    .no_room = from.no_room,
-                    .peers_silent = from.peers_silent,
-                    .accepted = from.accepted,
-                    .refused_full = from.refused_full,
-                    .forged = from.forged,
-                    .unsealed = from.unsealed,
-                    .connections = from.connections};
-  for (const std::uint64_t count : from.rejects) to.rejected += count;
+  DpdkStatistics to{packet::figures_of(packets_->statistics())};
   if (port_ == nullptr) return to;
   const dpdk::PortStatistics port = port_->statistics();
   const auto dropped = [&to](std::string_view reason, std::uint64_t count) {

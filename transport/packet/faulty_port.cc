@@ -1,6 +1,7 @@
 #include "packet/faulty_port.h"
 
 #include <charconv>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,16 @@ Result<PortFaults> parse_port_faults(std::string_view text) {
 
 std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults) {
   return std::make_unique<FaultyPort>(std::move(port), faults);
+}
+
+Result<std::unique_ptr<PacketPort>> with_faults(std::unique_ptr<PacketPort> port, std::string_view told) {
+  if (const char* const variable = std::getenv("TRIBUTARY_TEST_PACKET_FAULTS"); told.empty() && variable != nullptr) {
+    told = variable;
+  }
+  if (told.empty()) return port;
+  const auto faults = parse_port_faults(told);
+  if (!faults) return std::unexpected(faults.error());
+  return make_faulty(std::move(port), *faults);
 }
 
 }  // namespace tributary::transport::packet

@@ -18,5 +18,7 @@ struct PortFaults {
 /// "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", any of them. Errc::bad_config names what is wrong.
 [[nodiscard]] Result<PortFaults> parse_port_faults(std::string_view text);
 [[nodiscard]] std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults);
+/// With the faults that `told` names, or else TRIBUTARY_TEST_PACKET_FAULTS; the port as it is where neither names any.
+[[nodiscard]] Result<std::unique_ptr<PacketPort>> with_faults(std::unique_ptr<PacketPort> port, std::string_view told);
 
 }  // namespace tributary::transport::packet

@@ -1,7 +1,7 @@
-#include <cstdlib>
 #include <stdexcept>
 
 #include "packet/faulty_port.h"
+#include "packet/figures.h"
 #include "packet/packet_transport.h"
 #include "tributary/transport/udp.h"
 #include "udp/udp_port.h"
@@ -10,10 +10,6 @@ namespace tributary::transport {
 namespace {
 
 constexpr std::size_t kWindowMin = 65536;
-// A word for each FrameReject.
-constexpr std::array<std::string_view, 9> kFrameRejects{
-    "magic", "version", "type", "payload_too_long", "dtype", "op", "collective", "lane", "flags"};
-static_assert(static_cast<std::size_t>(FrameReject::flags) + 1 == kFrameRejects.size());
 constexpr Duration kLinger = std::chrono::milliseconds(500);
 
 packet::PacketSettings packet_settings(const UdpSettings& settings) {
@@ -39,15 +35,10 @@ packet::PacketSettings packet_settings(const UdpSettings& settings) {
 }
 
 packet::PacketTransport::OpenPort opener(const UdpSettings& settings) {
-  std::string text = settings.faults;
-  if (const char* told = std::getenv("TRIBUTARY_TEST_PACKET_FAULTS"); text.empty() && told != nullptr) text = told;
-  if (text.empty()) return [settings](const Endpoint& at) { return udp::UdpPort::open(at, settings); };
-  const auto faults = packet::parse_port_faults(text);
-  return [settings, faults](const Endpoint& at) -> Result<std::unique_ptr<packet::PacketPort>> {
-    if (!faults) return std::unexpected(faults.error());
+  return [settings](const Endpoint& at) -> Result<std::unique_ptr<packet::PacketPort>> {
     auto port = udp::UdpPort::open(at, settings);
     if (!port) return port;
-    return packet::make_faulty(std::move(*port), *faults);
+    return packet::with_faults(std::move(*port), settings.faults);
   };
 }
 
@@ -77,45 +68,15 @@ void UdpTransport::post(std::function<void()> call) {
 
 UdpStatistics UdpTransport::statistics() const {
   const packet::PacketStatistics from = packets_->statistics();
-  UdpStatistics to{.frames_sent = from.frames_sent,
-                   .frames_received = from.frames_received,
-                   .packets_sent = from.packets_sent,
-                   .packets_received = from.packets_received,
-                   .bytes_sent = from.bytes_sent,
-                   .bytes_received = from.bytes_received,
-                   .packets_sent_again = from.packets_sent_again,
-                   .packets_came_late = from.packets_came_late,
-                   .repeats = from.repeats,
-                   .marked = from.marked,
-                   .timeouts = from.timeouts,
-                   .stray = from.unknown_connection + from.senseless,
-                   .no_room = from.no_room,
-                   .peers_silent = from.peers_silent,
-                   .accepted = from.accepted,
-                   .refused_full = from.refused_full,
-                   .displaced = from.displaced,
-                   .cookies_wrong = from.cookies_wrong,
-                   .resets_sent = from.resets_sent,
-                   .resets_received = from.resets_received,
-                   .forged = from.forged,
-                   .unsealed = from.unsealed,
-                   .joined_sent = from.port.joined_sent,
-                   .joined_received = from.port.joined_received,
-                   .joined_refused = from.port.joined_refused,
-                   .connections = from.connections,
-                   .unsent = {{{"full", from.port.unsent_full},
-                               {"too_long", from.port.unsent_too_long},
-                               {"no_way", from.port.unsent_no_way},
-                               {"other", from.port.unsent_other},
-                               {"no_place", from.control_unsent}}}};
-  static_assert(to.rejected_parts.size() == packet::kPacketRejects);
-  for (std::size_t i = 0; i < from.rejects.size(); ++i) {
-    to.rejected += from.rejects[i];
-    to.rejected_parts[i] = {to_string(static_cast<packet::PacketReject>(i)), from.rejects[i]};
-  }
-  for (std::size_t i = 0; i < from.frame_rejects.size(); ++i) {
-    to.frames_rejected[i] = {kFrameRejects[i], from.frame_rejects[i]};
-  }
+  UdpStatistics to{packet::figures_of(from)};
+  to.joined_sent = from.port.joined_sent;
+  to.joined_received = from.port.joined_received;
+  to.joined_refused = from.port.joined_refused;
+  to.unsent = {{{"full", from.port.unsent_full},
+                {"too_long", from.port.unsent_too_long},
+                {"no_way", from.port.unsent_no_way},
+                {"other", from.port.unsent_other},
+                {"no_place", from.control_unsent}}};
   return to;
 }
 

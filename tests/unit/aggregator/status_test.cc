@@ -66,6 +66,11 @@ TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
   udp.frames_rejected[0] = {"magic", 20};
   udp.unsent[1] = {"too_long", 21};
   status.workers[1].metrics.sessions_displaced = 22;
+  transport::DpdkStatistics& dpdk = status.workers[1].dpdk;
+  dpdk.cookies_wrong = 23;
+  dpdk.frames_in_place = 24;
+  dpdk.frames_foreign = 25;
+  dpdk.rejected_parts[5] = {"checksum", 26};
   const std::string text = metrics_text(status);
   for (const auto& [name, value] : {std::pair{"udp_cookies_wrong_total", 11},
                                     {"udp_resets_sent_total", 12},
@@ -75,13 +80,17 @@ TEST(Status, MetricsTellWhatPacketsWereDroppedAndWhy) {
                                     {"udp_joined_sent_packets_total", 16},
                                     {"udp_joined_received_packets_total", 17},
                                     {"udp_joined_refused_packets_total", 18},
-                                    {"sessions_displaced_total", 22}}) {
+                                    {"sessions_displaced_total", 22},
+                                    {"dpdk_cookies_wrong_total", 23},
+                                    {"dpdk_frames_in_place_total", 24},
+                                    {"dpdk_frames_foreign_total", 25}}) {
     const std::string line = std::string("tributary_aggregator_") + name + "{worker=\"1\"} " + std::to_string(value);
     EXPECT_THAT(text, HasSubstr(line + "\n"));
   }
   for (const char* line : {"udp_packets_rejected_total{worker=\"1\",reason=\"checksum\"} 19\n",
                            "udp_frames_rejected_total{worker=\"1\",reason=\"magic\"} 20\n",
-                           "udp_packets_unsent_total{worker=\"1\",reason=\"too_long\"} 21\n"}) {
+                           "udp_packets_unsent_total{worker=\"1\",reason=\"too_long\"} 21\n",
+                           "dpdk_packets_rejected_total{worker=\"1\",reason=\"checksum\"} 26\n"}) {
     EXPECT_THAT(text, HasSubstr(std::string("tributary_aggregator_") + line));
   }
 }

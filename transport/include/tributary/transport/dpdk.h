@@ -18,6 +18,7 @@
 
 #include "tributary/transport/channel.h"
 #include "tributary/transport/link_keys.h"
+#include "tributary/transport/packet_figures.h"
 
 namespace tributary::transport {
 
@@ -123,25 +124,7 @@ struct DpdkSettings {
 };
 
 /// Counts since the start. Read on the transport's thread.
-struct DpdkStatistics {
-  std::uint64_t frames_sent = 0, frames_received = 0;
-  std::uint64_t frames_in_place = 0;  // of those received: payloads that were not copied
-  std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
-  std::uint64_t packets_sent_again = 0;
-  std::uint64_t packets_came_late = 0;  // were sent again for nothing
-  std::uint64_t repeats = 0;            // came twice
-  std::uint64_t marked = 0;             // came with the congestion mark
-  std::uint64_t timeouts = 0;
-  std::uint64_t rejected = 0;      // datagrams that were no packets
-  std::uint64_t stray = 0;         // packets that fit no connection
-  std::uint64_t no_room = 0;       // came, and no memory was left for them
-  std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
-  std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;
-  std::uint64_t forged = 0;     // sealed packets whose authenticator is wrong
-  std::uint64_t unsealed = 0;   // packets in clear where sealed ones are due
-  std::size_t connections = 0;  // open now
+struct DpdkStatistics : PacketFigures {
   // of its queue
   std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // all of them, by reason; none that is 0
   std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
@@ -167,7 +150,7 @@ class DpdkTransport final : public Transport {
   DpdkTransport(const DpdkTransport&) = delete;
   DpdkTransport& operator=(const DpdkTransport&) = delete;
 
-  /// One listener at a time, at all of the device's addresses; `at` names one of them or none.
+  /// At several ports too, each at all of the device's addresses; `at` names one of these or none.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
   /// Listens for several transports of this device: `route` says at which port the one listens that serves a
   /// connection, and the other side is sent there. 0 refuses it.

@@ -10,10 +10,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "tributary/transport/channel.h"
 #include "tributary/transport/link_keys.h"
+#include "tributary/transport/packet_figures.h"
 
 namespace tributary::transport {
 
@@ -47,37 +47,11 @@ struct UdpSettings {
 };
 
 /// Counts since the start. Read on the transport's thread.
-struct UdpStatistics {
-  std::uint64_t frames_sent = 0, frames_received = 0;
-  std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
-  std::uint64_t packets_sent_again = 0;
-  std::uint64_t packets_came_late = 0;  // were sent again for nothing
-  std::uint64_t repeats = 0;            // came twice
-  std::uint64_t marked = 0;             // came with the congestion mark
-  std::uint64_t timeouts = 0;
-  std::uint64_t rejected = 0;      // datagrams that were no packets: garbage, damaged, of another version
-  std::uint64_t stray = 0;         // packets that fit no connection
-  std::uint64_t no_room = 0;       // came, and no memory was left for them
-  std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
-  std::uint64_t accepted = 0;
-  std::uint64_t refused_full = 0;   // because of connections_max
-  std::uint64_t displaced = 0;      // half open, closed because half_open_max others were
-  std::uint64_t cookies_wrong = 0;  // openings that showed none that was given to their address
-  std::uint64_t resets_sent = 0, resets_received = 0;
-  std::uint64_t forged = 0;    // sealed packets whose authenticator is wrong
-  std::uint64_t unsealed = 0;  // packets in clear where sealed ones are due
+struct UdpStatistics : PacketFigures {
   // Datagrams that went to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO); and that were to
   // go so, but one by one
   std::uint64_t joined_sent = 0, joined_received = 0, joined_refused = 0;
-  std::size_t connections = 0;  // open now
-  struct Part {
-    std::string_view reason;  // a word
-    std::uint64_t count = 0;
-  };
-  std::array<Part, 6> rejected_parts{};   // of `rejected`
-  std::array<Part, 9> frames_rejected{};  // channels closed because of a frame that cannot be
-  std::array<Part, 5> unsent{};           // datagrams that were to go, and did not: the protocol sends them again
+  std::array<Part, 5> unsent{};  // datagrams that were to go, and did not: the protocol sends them again
 };
 
 /// What a connection claims before it is accepted: taken from the first frame that was queued on it.
@@ -96,8 +70,8 @@ class UdpTransport final : public Transport {
   UdpTransport(const UdpTransport&) = delete;
   UdpTransport& operator=(const UdpTransport&) = delete;
 
-  /// One listener at a time. An empty host, and "::", mean all addresses of both families. A name is looked up here and
-  /// now.
+  /// At several places too; a further one has a socket of its own. An empty host, and "::", mean all addresses of both
+  /// families. A name is looked up here and now.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
   /// Listens for several transports of this host: `route` says at which port the one listens that serves a connection,
   /// and the other side is sent there. 0 refuses it.
