@@ -52,7 +52,7 @@ class Page {
 struct WorkerCounter {
   const char* name;
   const char* help;
-  std::uint64_t WorkerMetrics::*value;
+  std::uint64_t WorkerMetrics::* value;
 };
 constexpr std::array kWorkerCounters = {
     WorkerCounter{"joins_accepted_total", "Children that joined a lane.", &WorkerMetrics::joins_accepted},
@@ -81,7 +81,7 @@ constexpr std::array kWorkerCounters = {
 struct TransportCounter {
   const char* name;
   const char* help;
-  std::uint64_t transport::TcpStatistics::*value;
+  std::uint64_t transport::TcpStatistics::* value;
 };
 constexpr std::array kTransportCounters = {
     TransportCounter{"tcp_sent_bytes_total", "With headers.", &transport::TcpStatistics::bytes_sent},
@@ -93,7 +93,7 @@ constexpr std::array kTransportCounters = {
 struct VerbsFigure {
   const char* name;
   const char* help;
-  std::uint64_t transport::VerbsStatistics::*value;
+  std::uint64_t transport::VerbsStatistics::* value;
 };
 constexpr std::array kVerbsCounters = {
     VerbsFigure{"rdma_messages_sent_total", "Sends, each with one frame or several.",
@@ -127,7 +127,7 @@ constexpr std::array kVerbsGauges = {
 struct SharedCounter {
   const char* name;
   const char* help;
-  std::uint64_t transport::ShmStatistics::*value;
+  std::uint64_t transport::ShmStatistics::* value;
 };
 constexpr std::array kSharedCounters = {
     SharedCounter{"shm_sent_bytes_total", "Through shared memory, with headers.",
@@ -150,7 +150,7 @@ constexpr std::array kSharedCounters = {
 struct PacketCounter {
   const char* name;  // behind udp_ or dpdk_
   const char* help;
-  std::uint64_t transport::PacketFigures::*value;
+  std::uint64_t transport::PacketFigures::* value;
 };
 constexpr std::array kPacketCounters = {
     PacketCounter{"sent_bytes_total", "Of datagrams.", &transport::PacketFigures::bytes_sent},
@@ -187,7 +187,7 @@ constexpr std::array kPacketCounters = {
 struct UdpCounter {
   const char* name;
   const char* help;
-  std::uint64_t transport::UdpStatistics::*value;
+  std::uint64_t transport::UdpStatistics::* value;
 };
 constexpr std::array kUdpCounters = {
     UdpCounter{"udp_joined_sent_packets_total", "Datagrams that went several in one message (UDP_SEGMENT).",
@@ -201,7 +201,7 @@ constexpr std::array kUdpCounters = {
 struct DpdkCounter {
   const char* name;
   const char* help;
-  std::uint64_t transport::DpdkStatistics::*value;
+  std::uint64_t transport::DpdkStatistics::* value;
 };
 constexpr std::array kDpdkCounters = {
     DpdkCounter{"dpdk_sent_shared_packets_total", "Datagrams whose payload lies once for several.",

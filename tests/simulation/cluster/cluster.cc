@@ -269,6 +269,7 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
 
 SimRank::~SimRank() {
   kill();
+  if (distant_) distant_->abandon();
 }
 
 void SimRank::kill() {

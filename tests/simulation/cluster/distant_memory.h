@@ -35,6 +35,8 @@ class DistantDevice final : public client::DirectDevice,
   [[nodiscard]] bool idle() const { return works_.empty(); }
   /// Does so many copies.
   void advance(std::size_t works);
+  /// The host is gone: what it has begun never ends. It holds this device, which holds it.
+  void abandon() { const auto works = std::exchange(works_, {}); }
   void after_all(std::function<void()> done) { works_.push_back({.done = std::move(done)}); }
   [[nodiscard]] bool refuses() const { return settings_.refuses; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }

@@ -3,8 +3,11 @@
 // on a device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
+#include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -146,7 +149,7 @@ std::vector<float> floats(std::size_t count) {
   std::mt19937_64 random(count);
   const std::vector<std::byte> bytes = test::values(DType::float32, count, random);
   std::vector<float> values(count);
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span(values)).data());  // of none, too
   return values;
 }
 
@@ -174,7 +177,7 @@ std::string widened(std::size_t count, std::size_t misalignment, bool accumulate
   std::mt19937_64 random(count);
   in.assign(test::plain_values(kDType, count, random));
   std::vector<float> expected = floats(count);
-  std::memcpy(out.data(), expected.data(), count * sizeof(float));
+  std::ranges::copy(std::as_bytes(std::span(expected)), out.data());
   if (accumulates)
     reference::convert_accumulate(kDType, in.data(), expected.data(), count);
   else

@@ -190,7 +190,7 @@ void Group::check_scatter_window(std::size_t per_rank, std::size_t offset, std::
   std::vector<std::byte> expected(own);
   fill_result(expected, abi::DataType::float32, abi::RedOp::sum, session_.ranks(), seed, from / sizeof(float));
   require(
-      std::memcmp(expected.data(), receive_place(0).data(), own) == 0,
+      std::ranges::equal(expected, receive_place(0).first(own)),  // of no bytes where the window is others'
       "ireducescatter: the window of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + " is wrong");
 }
 
