@@ -39,7 +39,8 @@ Result<UniqueIdBytes> make_unique_id(const tributary_config* config) {
   auto address = *transport == "dpdk" ? Result<std::string>(settings->dpdk.address())
                                       : address_to_advertise(settings->interface_name, environment);
   if (!address) return std::unexpected(address.error());
-  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, settings->dpdk, rdma);
+  return open_meeting(*transport, *address, settings->shared_memory, settings->packet_security, settings->dpdk, rdma,
+                      settings->udp);
 }
 
 Result<UniqueId> decode(const tributary_unique_id& id) {

@@ -59,10 +59,10 @@ Status dpdk_available(const DpdkRank& rank) {
   return {};
 }
 
-Result<std::unique_ptr<transport::Transport>> make_dpdk_transport(const DpdkRank& rank,
+Result<std::unique_ptr<transport::Transport>> make_dpdk_transport(const DpdkRank& rank, const UdpRank& packets,
                                                                   std::shared_ptr<transport::LinkKeys> keys) {
   if (const Status available = dpdk_available(rank); !available) return std::unexpected(available.error());
-  auto made = (*module())->make(rank, std::move(keys));
+  auto made = (*module())->make(rank, packets, std::move(keys));
   for (const std::string& note : (*module())->take_notes()) log(LogLevel::warn, note);
   return made;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/api/udp_rank.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/link_keys.h"
@@ -26,10 +27,10 @@ struct DpdkRank {
 /// A transport over the device, which is opened with the first one and stays until the process ends. It has one queue,
 /// so one transport at a time.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_dpdk_transport(
-    const DpdkRank& rank, std::shared_ptr<transport::LinkKeys> keys);
+    const DpdkRank& rank, const UdpRank& packets, std::shared_ptr<transport::LinkKeys> keys);
 
 /// What the module gives: of the same build, so C++ types may cross.
-using DpdkModuleMake = Result<std::unique_ptr<transport::Transport>> (*)(const DpdkRank& rank,
+using DpdkModuleMake = Result<std::unique_ptr<transport::Transport>> (*)(const DpdkRank& rank, const UdpRank& packets,
                                                                          std::shared_ptr<transport::LinkKeys> keys);
 struct DpdkModule {
   const char* version;

@@ -16,8 +16,8 @@ class Meeting {
   /// Listens at `host`, by the transport of that name, and makes the id.
   [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host,
                                                              bool shared_memory, PacketSecurity security,
-                                                             const DpdkRank& dpdk = {}, const RdmaWish& rdma = {},
-                                                             const UdpRank& udp = {});
+                                                             const DpdkRank& dpdk, const RdmaWish& rdma,
+                                                             const UdpRank& udp);
   ~Meeting();
 
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
@@ -42,8 +42,8 @@ class Meeting {
 /// at most kMeetingsMax are kept: the oldest is closed, and its id is then good for nothing. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
-                                                 bool shared_memory, PacketSecurity security, const DpdkRank& dpdk = {},
-                                                 const RdmaWish& rdma = {}, const UdpRank& udp = {});
+                                                 bool shared_memory, PacketSecurity security, const DpdkRank& dpdk,
+                                                 const RdmaWish& rdma, const UdpRank& udp);
 /// nullptr: not made by this process, taken already, or closed because kMeetingsMax newer ones were made.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 

@@ -237,14 +237,15 @@ std::vector<Setting> make_settings() {
          return set_within(s.udp.datagram_bytes_max, value, 1232, 65000);
        }},
       {{"udp_ecn", "TRIBUTARY_UDP_ECN", "on", "on or off",
-        "Where transport is udp: packets say that switches may mark them instead of dropping them."},
+        "Where transport is udp or dpdk: packets say that switches may mark them instead of dropping them."},
        set_udp_ecn},
       {{"udp_dscp", "TRIBUTARY_UDP_DSCP", "0", "a number from 0 to 63",
-        "Where transport is udp: by this switches choose the queue of what the rank sends."},
+        "Where transport is udp or dpdk: by this switches choose the queue of what the rank sends."},
        [](ClientSettings& s, std::string_view value) { return set_within(s.udp.dscp, value, 0, 63); }},
       {{"udp_delay_target", "TRIBUTARY_UDP_DELAY_TARGET", "500",
         "a number of microseconds, without a unit, from 10 to 100000",
-        "Where transport is udp: less is sent while the packets' way there and back through the network takes longer."},
+        "Where transport is udp or dpdk: less is sent while the packets' way there and back through the network takes "
+        "longer."},
        [](ClientSettings& s, std::string_view value) {
          return set_microseconds(s.udp.delay_target, value, 10, 100'000);
        }},

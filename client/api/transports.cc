@@ -32,7 +32,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
                                                              std::shared_ptr<transport::LinkKeys> keys,
                                                              const DpdkRank& dpdk, const RdmaWish& rdma,
                                                              const UdpRank& udp) {
-  if (name == "dpdk") return make_dpdk_transport(dpdk, std::move(keys));
+  if (name == "dpdk") return make_dpdk_transport(dpdk, udp, std::move(keys));
   if (name == "udp") {
     return std::make_unique<transport::UdpTransport>(
         transport::UdpSettings{.datagram_bytes_max = udp.datagram_bytes_max,

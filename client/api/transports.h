@@ -28,8 +28,7 @@ struct RdmaWish {
 /// "udp" and "dpdk" seal their packets with, and connections over "verbs" are proved by; may be nullptr.
 [[nodiscard]] Result<std::unique_ptr<transport::Transport>> make_transport(
     const std::string& name, const std::string& own_address, bool shared_memory,
-    std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk = {}, const RdmaWish& rdma = {},
-    const UdpRank& udp = {});
+    std::shared_ptr<transport::LinkKeys> keys, const DpdkRank& dpdk, const RdmaWish& rdma, const UdpRank& udp);
 /// What its connections are sealed with. Errc::bad_config where the transport of that name cannot: it has no packets of
 /// ours.
 [[nodiscard]] Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& name,

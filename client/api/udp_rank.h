@@ -1,5 +1,5 @@
 #pragma once
-// What a rank's settings say of packets over UDP.
+// What a rank's settings say of packets over UDP; over DPDK ecn, dscp and delay_target count.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -37,7 +37,8 @@ Opened& opened() {
   return *one;
 }
 
-Result<std::unique_ptr<transport::Transport>> make(const DpdkRank& rank, std::shared_ptr<transport::LinkKeys> keys) {
+Result<std::unique_ptr<transport::Transport>> make(const DpdkRank& rank, const UdpRank& packets,
+                                                   std::shared_ptr<transport::LinkKeys> keys) {
   Opened& one = opened();
   const std::lock_guard lock(one.mutex);
   if (one.device == nullptr) {
@@ -52,8 +53,12 @@ Result<std::unique_ptr<transport::Transport>> make(const DpdkRank& rank, std::sh
   } else if (one.name != rank.device) {
     return fail(Errc::bad_config, "this process has DPDK's device " + one.name + " already, and can have one");
   }
-  return std::make_unique<transport::DpdkTransport>(
-      one.device, transport::DpdkSettings{.sleep_max = kSleep, .keys = std::move(keys)});
+  return std::make_unique<transport::DpdkTransport>(one.device,
+                                                    transport::DpdkSettings{.delay_target = packets.delay_target,
+                                                                            .ecn = packets.ecn,
+                                                                            .dscp = packets.dscp,
+                                                                            .sleep_max = kSleep,
+                                                                            .keys = std::move(keys)});
 }
 
 std::vector<std::string> take_notes() {
