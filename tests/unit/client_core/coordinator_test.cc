@@ -1,0 +1,612 @@
+// Rank 0's coordinator, message by message and state by state. Each reaction that it has is a line of a table; every
+// other pair of a message and a state must change nothing.
+#include "client/recovery/coordinator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "coordinator_rig.h"
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSoon = 250ms;  // longer than the first pause between two tries, shorter than every limit
+constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
+
+// ---- each message in each state
+
+struct Arriving {
+  const char* name;
+  std::function<void(Rig&)> come;  // from every rank
+};
+
+std::vector<Arriving> every_message() {
+  std::vector<Arriving> all{
+      {"joined", [](Rig& r) { r.from_all(r.joined()); }},
+      {"joined, failed", [](Rig& r) { r.from_all(r.not_joined()); }},
+      {"joined, cannot", [](Rig& r) { r.from_all(r.cannot_join()); }},
+      {"next_operation", [](Rig& r) { r.from_all(r.next_operation(9)); }},
+      {"lane_failed", [](Rig& r) { r.from_all(r.lane_failed()); }},
+      {"holdings", [](Rig& r) { r.from_all(r.holdings({5})); }},
+      {"stalled", [](Rig& r) { r.from_all(Rig::stalled(3)); }},
+      {"stalled, suspicion", [](Rig& r) { r.from_all(Rig::stalled(3, kSuspicion)); }},
+      {"stalled, disagreement", [](Rig& r) { r.from_all(Rig::stalled(3, kDisagreement)); }},
+      {"progress", [](Rig& r) { r.from_all(Rig::progress(3, {})); }},
+      {"finalize", [](Rig& r) { r.from_all({.type = FrameType::finalize}); }},
+      {"abort",
+       [](Rig& r) {
+         r.from_all({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::aborted), .body = "enough"});
+       }},
+      {"gone", [](Rig& r) { r.coordinator.on_rank_gone(1, "its connection broke"); }},
+  };
+  // Of another generation, and what is rank 0's to say, or nobody's.
+  for (const int stale : {-1, +1}) {
+    const auto add = [&](const char* name, ControlMessage (*make)(Rig&, int)) {
+      all.push_back({name, [make, stale](Rig& r) { r.from_all(make(r, stale)); }});
+    };
+    add("stale joined", [](Rig& r, int by) { return r.joined(by); });
+    add("stale joined, failed", [](Rig& r, int by) { return r.not_joined(by); });
+    add("stale joined, cannot", [](Rig& r, int by) { return r.cannot_join(by); });
+    add("stale next_operation", [](Rig& r, int by) { return r.next_operation(9, by); });
+    add("stale lane_failed", [](Rig& r, int by) { return r.lane_failed(by); });
+    add("stale holdings", [](Rig& r, int by) { return r.holdings({5}, by); });
+  }
+  for (const FrameType type :
+       {FrameType::hello, FrameType::challenge, FrameType::welcome, FrameType::descriptor, FrameType::propose,
+        FrameType::commit, FrameType::freeze, FrameType::recover, FrameType::inquiry, FrameType::goodbye,
+        FrameType::second_way, FrameType::peer_hello, FrameType::contribution, FrameType::result}) {
+    all.push_back({"not for rank 0's coordinator",
+                   [type](Rig& r) { r.from_all({.type = type, .epoch = r.generation, .body = "?"}); }});
+  }
+  return all;
+}
+
+struct Reaction {
+  const char* message;
+  At state;
+  const char* said;     // at once
+  const char* follows;  // within kSoon, beyond what the state does by itself
+};
+
+constexpr Reaction kReactions[] = {
+    // trees form
+    {"joined", At::joining, "propose", ""},
+    {"joined, failed", At::joining, "commit never", kAsksAgain},
+    {"joined, cannot", At::joining, "releases 77; commit never", ""},
+    {"next_operation", At::proposing, "commit 9", ""},
+    // trees break
+    {"lane_failed", At::joining, "commit never", kAsksAgain},
+    {"lane_failed", At::proposing, "commit never", kAsksAgain},
+    {"lane_failed", At::in_network, "freeze", ""},
+    {"holdings", At::freezing, "recover", kAsksAgain},
+    // an operation does not end
+    {"stalled", At::resting, "inquiry 3", kAsksAgain},
+    {"stalled", At::asking, "inquiry 3", ""},
+    {"stalled", At::joining, "inquiry 3", ""},
+    {"stalled", At::proposing, "inquiry 3", ""},
+    {"stalled", At::in_network, "inquiry 3", ""},
+    {"stalled", At::freezing, "inquiry 3", ""},
+    {"stalled, suspicion", At::resting, "inquiry 3", kAsksAgain},
+    {"stalled, suspicion", At::asking, "inquiry 3", ""},
+    {"stalled, suspicion", At::joining, "inquiry 3", ""},
+    {"stalled, suspicion", At::proposing, "inquiry 3", ""},
+    {"stalled, suspicion", At::in_network, "inquiry 3", ""},
+    {"stalled, suspicion", At::freezing, "inquiry 3", ""},
+    {"stalled, disagreement", At::resting, "inquiry 3", kAsksAgain},
+    {"stalled, disagreement", At::asking, "inquiry 3", ""},
+    {"stalled, disagreement", At::joining, "inquiry 3", ""},
+    {"stalled, disagreement", At::proposing, "inquiry 3", ""},
+    {"stalled, disagreement", At::in_network, "inquiry 3", ""},
+    {"stalled, disagreement", At::freezing, "inquiry 3", ""},
+    // the end
+    {"finalize", At::resting, "finalize", kAsksAgain},
+    {"finalize", At::asking, "finalize", ""},
+    {"finalize", At::joining, "finalize", ""},
+    {"finalize", At::proposing, "finalize", ""},
+    {"finalize", At::in_network, "finalize", ""},
+    {"finalize", At::freezing, "finalize", ""},
+    {"finalize", At::stopped, "finalize", ""},
+    {"abort", At::resting, "abort: aborted; releases 77", ""},
+    {"abort", At::asking, "abort: aborted", ""},
+    {"abort", At::joining, "abort: aborted; releases 77", ""},
+    {"abort", At::proposing, "abort: aborted; releases 77", ""},
+    {"abort", At::in_network, "abort: aborted; releases 77", ""},
+    {"abort", At::freezing, "abort: aborted; releases 77", ""},
+    {"gone", At::resting, "abort: peer gone; releases 77", ""},
+    {"gone", At::asking, "abort: peer gone", ""},
+    {"gone", At::joining, "abort: peer gone; releases 77", ""},
+    {"gone", At::proposing, "abort: peer gone; releases 77", ""},
+    {"gone", At::in_network, "abort: peer gone; releases 77", ""},
+    {"gone", At::freezing, "abort: peer gone; releases 77", ""},
+};
+
+const Reaction* reaction_to(const std::string& message, At state) {
+  const auto it =
+      std::ranges::find_if(kReactions, [&](const Reaction& r) { return r.message == message && r.state == state; });
+  return it == std::end(kReactions) ? nullptr : it;
+}
+
+TEST(Coordinator, ReactsToEachMessageInEachStateAsTheTableSaysAndToNothingElse) {
+  for (const Arriving& message : every_message()) {
+    for (const At state : kEveryState) {
+      SCOPED_TRACE(std::string(message.name) + " while " + to_string(state));
+      Rig rig, unmoved;
+      for (Rig* each : {&rig, &unmoved}) each->bring_to(state);
+      message.come(rig);
+      const Reaction* reaction = reaction_to(message.name, state);
+      EXPECT_EQ(rig.said(), reaction != nullptr ? reaction->said : "");
+      for (Rig* each : {&rig, &unmoved}) each->wait(kSoon);
+      const std::string as_ever = unmoved.said();
+      EXPECT_EQ(rig.said(), reaction != nullptr ? reaction->follows : as_ever);
+    }
+  }
+}
+
+TEST(Coordinator, CountsEachRankOnceHoweverOftenItAnswers) {
+  Rig rig;
+  rig.bring_to(At::joining);
+  for (int i = 0; i < 5; ++i) rig.from(1, rig.joined());
+  rig.from(0, rig.joined());
+  EXPECT_EQ(rig.said(), "");
+  rig.from(2, rig.joined());
+  EXPECT_EQ(rig.said(), "propose");
+  for (int i = 0; i < 5; ++i) rig.from(2, rig.next_operation(4));
+  rig.from(0, rig.next_operation(11));
+  EXPECT_EQ(rig.said(), "");
+  rig.from(1, rig.next_operation(2));
+  EXPECT_EQ(rig.said(), "commit 11") << "the greatest: no rank has started it";
+  rig.from(0, rig.lane_failed());
+  rig.from(0, rig.lane_failed());
+  EXPECT_EQ(rig.said(), "freeze");
+  for (int i = 0; i < 5; ++i) rig.from(0, rig.holdings({1}));
+  rig.from(1, rig.holdings({2}));
+  EXPECT_EQ(rig.said(), "");
+  rig.from(2, rig.holdings({3}));
+  EXPECT_EQ(rig.said(), "recover");
+}
+
+TEST(Coordinator, AnswersOfOneStepDoNotCountInTheNext) {
+  Rig rig;
+  rig.bring_to(At::proposing);
+  rig.from(0, rig.next_operation(4));
+  rig.from(1, rig.next_operation(4));
+  EXPECT_EQ(rig.said(), "") << "all had joined; that is no answer to propose";
+  rig.from(2, rig.next_operation(4));
+  EXPECT_EQ(rig.said(), "commit 4");
+  rig.from(1, rig.lane_failed());
+  (void)rig.said();
+  rig.from(0, rig.holdings({4}));
+  EXPECT_EQ(rig.said(), "");
+}
+
+// ---- generations
+
+TEST(Coordinator, HoldingsOfTheTreesBeforeAreNotCountedForTheseTrees) {
+  Rig rig;
+  rig.bring_to(At::resting);
+  rig.wait(kSoon);
+  rig.answer(descriptor_of(2));
+  rig.from_all(rig.joined());
+  rig.from_all(rig.next_operation(20));
+  rig.from(0, rig.lane_failed());
+  EXPECT_EQ(rig.said(), std::string(kAsksAgain) + "; descriptor to each; propose; commit 20; freeze");
+  rig.from(0, rig.holdings({8}));
+  rig.from(1, rig.holdings({8}));
+  rig.from(2, rig.holdings({500}, -1));  // late, of the trees before
+  EXPECT_EQ(rig.said(), "");
+  rig.from(2, rig.holdings({9}));
+  EXPECT_EQ(rig.said(), "recover");
+}
+
+TEST(Coordinator, ALateLaneFailedOfTheTreesBeforeLeavesTheNewOnesInUse) {
+  Rig rig;
+  rig.bring_to(At::resting);
+  rig.wait(kSoon);
+  rig.answer(descriptor_of(2));
+  rig.from(2, rig.lane_failed(-1));
+  rig.from_all(rig.joined());
+  rig.from(2, rig.lane_failed(-1));
+  rig.from_all(rig.next_operation(20));
+  rig.from(2, rig.lane_failed(-1));
+  EXPECT_EQ(rig.said(), std::string(kAsksAgain) + "; descriptor to each; propose; commit 20");
+}
+
+TEST(Coordinator, GenerationsCountDescriptorsWhateverEpochTheManagerGivesThem) {
+  Rig rig;
+  rig.bring_to(At::joining);
+  const std::uint32_t first = rig.generation;
+  rig.from(1, rig.not_joined());
+  rig.wait(kSoon);
+  rig.answer(descriptor_of(1));  // a new group there, which begins with epoch 1 again
+  EXPECT_EQ(rig.generation, first + 1);
+  (void)rig.said();
+  rig.from_all(rig.joined(-1));
+  EXPECT_EQ(rig.said(), "");
+}
+
+// ---- the manager's answers
+
+TEST(Coordinator, ATreelessStartLetsTheRanksBeginAtOnce) {
+  auto settings = Rig::usual();
+  settings.use_trees = false;
+  settings.why_not = "no manager is configured";
+  Rig rig(settings);
+  rig.start();
+  EXPECT_EQ(rig.said(), "commit never");
+  EXPECT_EQ(rig.output.last.body, "no manager is configured");
+  rig.wait(1min);
+  EXPECT_EQ(rig.said(), "") << "and asks for none";
+}
+
+TEST(Coordinator, SaysWhyThereIsNoTree) {
+  struct {
+    Result<GroupDescriptor> answer;
+    const char* reason;
+  } const cases[] = {
+      {fail(Errc::unreachable, "nobody answers at 10.0.0.1"), "nobody answers at 10.0.0.1"},
+      {GroupDescriptor{.group = kGroup, .epoch = 1, .job = "", .reason = "all are full", .lanes = {}}, "all are full"},
+      {GroupDescriptor{.group = kGroup, .epoch = 1, .job = "", .reason = "", .lanes = {}},
+       "the manager has no tree for this group"},
+      {descriptor_of(1, kRanks + 1), "the manager answered for another number of ranks"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.reason);
+    Rig rig;
+    rig.bring_to(At::asking);
+    rig.answer(c.answer);
+    EXPECT_EQ(rig.said(), "commit never");
+    EXPECT_EQ(rig.output.last.body, c.reason);
+  }
+}
+
+TEST(Coordinator, AGroupThatTheManagerForgotIsAskedForAsANewOne) {
+  Rig rig;
+  rig.bring_to(At::resting);
+  rig.wait(kSoon);
+  EXPECT_EQ(rig.said(), kAsksAgain);
+  rig.answer(fail(Errc::bad_argument, "there is no group 77"));
+  rig.wait(1s);
+  EXPECT_EQ(rig.said(), "asks for a group");
+}
+
+TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
+  Rig rig;
+  rig.bring_to(At::freezing);
+  rig.from(0, rig.lane_failed(0, "aggregator2"));
+  rig.from(2, rig.lane_failed(0, "aggregator1"));
+  rig.from(2, rig.lane_failed(0, ""));
+  rig.from_all(rig.holdings({5}));
+  rig.wait(kSoon);
+  EXPECT_EQ(rig.said(), "recover; asks for trees of 77 after epoch 1 without aggregator1 without aggregator2");
+  rig.answer(descriptor_of(2));
+  rig.from(0, rig.lane_failed(0, "aggregator3"));
+  rig.wait(1s);
+  EXPECT_EQ(rig.said(), "descriptor to each; commit never; asks for trees of 77 after epoch 2 without aggregator3");
+}
+
+TEST(Coordinator, ARankThatCanJoinNoTreeEndsTheSearchForGood) {
+  Rig rig;
+  rig.bring_to(At::joining);
+  rig.from(2, rig.cannot_join());
+  EXPECT_EQ(rig.said(), "releases 77; commit never");
+  rig.wait(2min);
+  EXPECT_EQ(rig.said(), "");
+  rig.coordinator.stop();
+  EXPECT_EQ(rig.said(), "") << "there is no group to give back any more";
+}
+
+TEST(Coordinator, AnAnswerAfterItsEndFindsNobody) {
+  ManagerOnDemand::DescriptorAnswer late;
+  {
+    Rig rig;
+    rig.bring_to(At::asking);
+    late = rig.manager.trees.front();
+  }
+  late(descriptor_of(1));
+}
+
+TEST(Coordinator, StopsOnceAndGivesTheGroupBackOnce) {
+  Rig rig;
+  rig.bring_to(At::in_network);
+  rig.coordinator.stop();
+  rig.coordinator.stop();
+  EXPECT_EQ(rig.said(), "releases 77");
+  rig.wait(10min);
+  EXPECT_EQ(rig.said(), "");
+}
+
+// ---- the lease
+
+Rig& with_lease(Rig& rig, std::uint32_t seconds) {
+  rig.start();
+  auto descriptor = descriptor_of(1);
+  descriptor.lease_seconds = seconds;
+  rig.answer(descriptor);
+  rig.from_all(rig.joined());
+  rig.from_all(rig.next_operation(7));
+  (void)rig.said();
+  return rig;
+}
+
+TEST(Coordinator, RenewsItsLeaseThreeTimesBeforeItEnds) {
+  Rig rig;
+  with_lease(rig, 30).wait(9990ms);
+  EXPECT_EQ(rig.said(), "");
+  for (int i = 0; i < 3; ++i) {
+    rig.wait(i == 0 ? 10ms : 10s);
+    EXPECT_EQ(rig.said(), "renews 77");
+    rig.answer_lease(GroupLease{});
+  }
+}
+
+TEST(Coordinator, GoesOnRenewingWhileTheManagerIsOutOfReach) {
+  Rig rig;
+  with_lease(rig, 30);
+  for (int i = 0; i < 5; ++i) {
+    rig.wait(10s);
+    EXPECT_EQ(rig.said(), "renews 77");
+    rig.answer_lease(fail(Errc::unreachable, "nobody answers"));
+  }
+}
+
+TEST(Coordinator, AForgottenGroupIsNotRenewedAnyMoreAndItsTreesStayInUse) {
+  Rig rig;
+  with_lease(rig, 30).wait(10s);
+  EXPECT_EQ(rig.said(), "renews 77");
+  rig.answer_lease(fail(Errc::bad_argument, "there is no group 77"));
+  rig.wait(10min);
+  EXPECT_EQ(rig.said(), "");
+  rig.from(0, rig.lane_failed());
+  rig.from_all(rig.holdings({5}));
+  rig.wait(kSoon);
+  EXPECT_EQ(rig.said(), "freeze; recover; asks for a group") << "and the next trees are a new group's";
+}
+
+// ---- better trees
+
+TEST(Coordinator, MovesToBetterTreesOnlyWhenTheyAreThere) {
+  Rig rig;
+  with_lease(rig, 30).wait(10s);
+  rig.answer_lease(GroupLease{.better_trees = true, .why = "aggregator2 is back"});
+  EXPECT_EQ(rig.said(), "renews 77; asks for better trees of 77 after epoch 1");
+  rig.wait(5s);
+  EXPECT_EQ(rig.said(), "");
+  rig.answer(descriptor_of(2));
+  EXPECT_EQ(rig.said(), "freeze to move");
+  EXPECT_NE(rig.output.last.body.find("aggregator2 is back"), std::string::npos);
+  rig.from_all(rig.holdings({5}));
+  EXPECT_EQ(rig.said(), "recover; descriptor to each");
+  rig.from_all(rig.joined());
+  rig.from_all(rig.next_operation(12));
+  EXPECT_EQ(rig.said(), "propose; commit 12");
+}
+
+TEST(Coordinator, StaysWhereThereAreNoBetterTrees) {
+  const Result<GroupDescriptor> answers[] = {
+      fail(Errc::unreachable, "nobody answers"),
+      GroupDescriptor{.group = kGroup, .epoch = 2, .job = "", .reason = "", .lanes = {}}};
+  for (const auto& answer : answers) {
+    Rig rig;
+    with_lease(rig, 30).wait(10s);
+    rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
+    (void)rig.said();
+    rig.answer(answer);
+    EXPECT_EQ(rig.said(), "");
+  }
+}
+
+TEST(Coordinator, BetterTreesThatComeAfterALossAreNotMovedTo) {
+  Rig rig;
+  with_lease(rig, 30).wait(10s);
+  rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
+  rig.from(1, rig.lane_failed());
+  (void)rig.said();
+  rig.answer(descriptor_of(2));
+  EXPECT_EQ(rig.said(), "");
+  rig.from_all(rig.holdings({5}));
+  rig.wait(kSoon);
+  EXPECT_EQ(rig.said(), "recover; asks for trees of 77 after epoch 2 without aggregator1")
+      << "after the epoch that the manager has given";
+}
+
+TEST(Coordinator, WhatFailsDuringAMoveMayBeInTheOtherTreesToo) {
+  Rig rig;
+  with_lease(rig, 30).wait(10s);
+  rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
+  rig.answer(descriptor_of(2));
+  rig.from(1, rig.lane_failed());
+  (void)rig.said();
+  rig.from_all(rig.holdings({5}));
+  EXPECT_EQ(rig.said(), "recover");
+}
+
+TEST(Coordinator, AsksForBetterTreesMoreAndMoreRarely) {
+  auto settings = Rig::usual();
+  settings.move_pause_first = 20s;
+  settings.move_pause_last = 60s;
+  Rig rig(settings);
+  with_lease(rig, 3);
+  std::vector<int> asked;  // seconds after the start
+  for (int second = 1; second <= 300; ++second) {
+    rig.wait(1s);
+    while (!rig.manager.leases.empty()) rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
+    if (rig.said().find("better") == std::string::npos) continue;
+    asked.push_back(second);
+    rig.answer(GroupDescriptor{});
+  }
+  ASSERT_GE(asked.size(), 4U);
+  std::vector<int> pauses;
+  for (std::size_t i = 1; i < asked.size(); ++i) pauses.push_back(asked[i] - asked[i - 1]);
+  EXPECT_NEAR(pauses[0], 20, 1);
+  EXPECT_NEAR(pauses[1], 40, 1);
+  for (std::size_t i = 2; i < pauses.size(); ++i) EXPECT_NEAR(pauses[i], 60, 1);
+}
+
+TEST(Coordinator, NeverMovesWhereTheFallbackIsForbidden) {
+  auto settings = Rig::usual();
+  settings.may_move = false;
+  Rig rig(settings);
+  with_lease(rig, 30).wait(10s);
+  rig.answer_lease(GroupLease{.better_trees = true, .why = ""});
+  EXPECT_EQ(rig.said(), "renews 77");
+}
+
+// ---- limits of time
+
+struct Limit {
+  const char* name;
+  std::function<void(Rig&)> begin;
+  transport::Duration after;
+  const char* said;
+  const char* body;  // somewhere in the message
+};
+
+std::vector<Limit> every_limit() {
+  return {
+      {"the manager's answer", [](Rig& r) { r.bring_to(At::asking); }, 3s, "commit never",
+       "the manager did not answer in time"},
+      {"joining",
+       [](Rig& r) {
+         r.bring_to(At::joining);
+         r.from(0, r.joined());
+       },
+       2s, "commit never", "not ready: rank 1 on host beta, rank 2 on host gamma"},
+      {"finalizing",
+       [](Rig& r) {
+         r.bring_to(At::in_network);
+         r.from(1, {.type = FrameType::finalize});
+       },
+       10s, "abort: timed out; releases 77", "rank 0 on host alpha, rank 2 on host gamma: did not finalize"},
+      {"an inquiry",
+       [](Rig& r) {
+         r.bring_to(At::in_network);
+         r.from(1, Rig::stalled(3));
+         r.from(1, Rig::progress(3, {.called = true}));
+         (void)r.said();
+       },
+       1s, "abort: timed out; releases 77", "rank 0 on host alpha, rank 2 on host gamma: no answer"},
+  };
+}
+
+TEST(Coordinator, KeepsEachLimitAndNamesWhoIsLate) {
+  for (const Limit& limit : every_limit()) {
+    SCOPED_TRACE(limit.name);
+    Rig rig;
+    limit.begin(rig);
+    rig.wait(limit.after - 10ms);
+    EXPECT_EQ(rig.said(), "");
+    rig.wait(10ms);
+    EXPECT_EQ(rig.said(), limit.said);
+    EXPECT_NE(rig.output.last.body.find(limit.body), std::string::npos) << rig.output.last.body;
+  }
+}
+
+TEST(Coordinator, TimeInWhichItsProcessStoodStillCountsForNoLimit) {
+  for (const Limit& limit : every_limit()) {
+    SCOPED_TRACE(limit.name);
+    Rig rig;
+    limit.begin(rig);
+    rig.coordinator.excuse(20s);
+    rig.jump(20s);
+    EXPECT_EQ(rig.said(), "");
+    rig.wait(limit.after - 10ms);
+    EXPECT_EQ(rig.said(), "");
+    rig.wait(10ms);
+    EXPECT_EQ(rig.said(), limit.said);
+  }
+}
+
+TEST(Coordinator, WaitsForRanksThatMoveAsLongAsNobodyComplains) {
+  for (const At state : {At::proposing, At::freezing}) {
+    Rig rig;
+    rig.bring_to(state);
+    rig.wait(10min);
+    EXPECT_EQ(rig.said(), "") << to_string(state) << ": who waits too long there reports a stall";
+  }
+}
+
+TEST(Coordinator, TriesAgainAtGrowingIntervals) {
+  Rig rig;
+  rig.start();
+  EXPECT_EQ(rig.said(), "asks for a group");
+  const auto retry_after = [&](transport::Duration pause) {
+    rig.answer(fail(Errc::unreachable, "nobody answers"));
+    (void)rig.said();
+    rig.wait(pause - 10ms);
+    EXPECT_EQ(rig.said(), "");
+    rig.wait(10ms);
+    EXPECT_EQ(rig.said(), "asks for a group");
+  };
+  for (const auto pause : {200ms, 400ms, 800ms, 1000ms, 1000ms}) retry_after(pause);
+  rig.answer(descriptor_of(1));
+  rig.from_all(rig.joined());
+  rig.from_all(rig.next_operation(1));
+  rig.from(0, rig.lane_failed());
+  rig.from_all(rig.holdings({0}));
+  (void)rig.said();
+  rig.wait(200ms);
+  EXPECT_EQ(rig.said(), kAsksAgain) << "after trees that were in use the pauses are short again";
+}
+
+TEST(Coordinator, AnAnswerAfterItsLimitIsNotTaken) {
+  Rig rig;
+  rig.bring_to(At::asking);
+  rig.wait(3s);
+  EXPECT_EQ(rig.said(), "commit never");
+  rig.answer(descriptor_of(1));
+  EXPECT_EQ(rig.said(), "");
+}
+
+TEST(Coordinator, TheLastRankThatFinalizesEndsTheLimit) {
+  Rig rig;
+  rig.bring_to(At::in_network);
+  rig.from_all({.type = FrameType::finalize});
+  EXPECT_EQ(rig.said(), "finalize");
+  rig.wait(10min);
+  rig.coordinator.on_rank_gone(1, "it left");
+  EXPECT_EQ(rig.said(), "") << "who has finalized may go";
+}
+
+TEST(Coordinator, WhoGoesBeforeAllHaveFinalizedIsAnError) {
+  Rig rig;
+  rig.bring_to(At::in_network);
+  rig.from(1, {.type = FrameType::finalize});
+  rig.from(1, {.type = FrameType::finalize});
+  rig.from(2, {.type = FrameType::finalize});
+  EXPECT_EQ(rig.said(), "") << "twice from one rank is once";
+  rig.coordinator.on_rank_gone(1, "its connection broke");
+  EXPECT_EQ(rig.said(), "abort: peer gone; releases 77");
+  EXPECT_NE(rig.output.last.body.find("rank 1 on host beta is gone"), std::string::npos);
+}
+
+// ---- malformed bodies
+
+TEST(Coordinator, MalformedReportsEndTheGroupAndNameTheirRank) {
+  for (const char* body : {"", "x", "{}", R"(["a"])", "[-1]", "[1.5]", "[[1]]"}) {
+    SCOPED_TRACE(body);
+    Rig rig;
+    rig.bring_to(At::freezing);
+    auto message = rig.holdings({});
+    message.body = body;
+    rig.from(2, message);
+    EXPECT_EQ(rig.said(), "abort: corrupt; releases 77");
+    EXPECT_NE(rig.output.last.body.find("rank 2 on host gamma"), std::string::npos);
+  }
+  for (const char* body : {"", "x", "[]", "{}", R"({"called":1})"}) {
+    SCOPED_TRACE(body);
+    Rig rig;
+    rig.bring_to(At::in_network);
+    rig.from(1, Rig::stalled(3));
+    (void)rig.said();
+    rig.from(2, {.type = FrameType::progress, .operation = 3, .body = body});
+    EXPECT_EQ(rig.said(), "abort: corrupt; releases 77");
+    EXPECT_NE(rig.output.last.body.find("rank 2 on host gamma"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tributary::client
