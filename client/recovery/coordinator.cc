@@ -212,6 +212,7 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
 
 void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
   now_ = now;
+  if (state_ == State::stopped) return;
   switch (message.type) {
     case FrameType::joined:
       return on_joined(rank, message);
@@ -264,7 +265,6 @@ void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operat
 }
 
 void Coordinator::on_stalled(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
-  if (state_ == State::stopped) return;
   const bool more_urgent = message.value == kDisagreement ? !disagreement_ : suspicion_ && message.value != kSuspicion;
   if (stalled_operation_ && !more_urgent) return;
   disagreement_ = message.value == kDisagreement;

@@ -109,7 +109,6 @@ constexpr Reaction kReactions[] = {
     {"finalize", At::proposing, "finalize", ""},
     {"finalize", At::in_network, "finalize", ""},
     {"finalize", At::freezing, "finalize", ""},
-    {"finalize", At::stopped, "finalize", ""},
     {"abort", At::resting, "abort: aborted; releases 77", ""},
     {"abort", At::asking, "abort: aborted", ""},
     {"abort", At::joining, "abort: aborted; releases 77", ""},
