@@ -109,13 +109,15 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   use(*client);
   manager_client::AggregatorRegistration registration = settings_.registration;
   registration.data_down = user_.data_down();
+  registration.draining = this->state().draining;
   const auto answer = (*client)->register_aggregator(registration);
   if (!answer) return failed("register with", answer.error());
   learn(*answer);
   answered();
   spdlog::info("registered with the manager at {} as {}, incarnation {}, lease {} s", settings_.url, name_,
                incarnation_, answer->lease_seconds);
-  return lease_ / 3;
+  // A drain of an earlier registration is kept until an answer ends it.
+  return registration.draining ? Milliseconds(0) : lease_ / 3;
 }
 
 Identity ManagerLink::identity_of(const manager_client::RegistrationAnswer& answer) const {
@@ -164,15 +166,14 @@ ManagerLink::Milliseconds ManagerLink::renew() {
     const std::lock_guard lock(mutex_);
     client = client_;
   }
-  const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down());
+  const auto state = client->renew_aggregator(name_, incarnation_, load, user_.data_down(), this->state().draining);
   if (!state) {
     // Lost from here on, as far as anybody knows; a renewal that comes late is answered with unknown.
     return std::min(failed("renew the lease at", state.error()), lease_ / 3);
   }
   answered();
   if (*state == AggregatorState::unknown) return lost_registration();
-  obey(*state);
-  return lease_ / 3;
+  return obey(*state) ? Milliseconds(0) : lease_ / 3;
 }
 
 // The manager has lost its memory, or our lease had ended: register anew at once. Or another process has taken the
@@ -198,7 +199,7 @@ ManagerLink::Milliseconds ManagerLink::lost_registration() {
   return settings_.retry_max;
 }
 
-void ManagerLink::obey(AggregatorState state) {
+bool ManagerLink::obey(AggregatorState state) {
   const bool drains = state == AggregatorState::draining;
   bool drained_before = false;
   {
@@ -206,7 +207,7 @@ void ManagerLink::obey(AggregatorState state) {
     drained_before = std::exchange(state_.draining, drains);
     ++state_.renewals;
   }
-  if (drains == drained_before) return;
+  if (drains == drained_before) return false;
   if (drains) {
     spdlog::info("the manager drains {}: no new lanes, and those there are end within {} ms", name_,
                  settings_.drain_grace.count());
@@ -217,6 +218,7 @@ void ManagerLink::obey(AggregatorState state) {
     grace_end_.reset();
     user_.drain_revoked();
   }
+  return !drains;  // the manager plans trees here once it knows that lanes are welcome
 }
 
 void ManagerLink::end_grace_when_due() {

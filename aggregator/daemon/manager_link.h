@@ -79,7 +79,8 @@ class ManagerLink {
   [[nodiscard]] Milliseconds renew();
   void learn(const manager_client::RegistrationAnswer& answer);
   [[nodiscard]] Identity identity_of(const manager_client::RegistrationAnswer& answer) const;
-  void obey(manager_client::AggregatorState state);
+  /// True: there is something to tell at once.
+  [[nodiscard]] bool obey(manager_client::AggregatorState state);
   [[nodiscard]] Milliseconds lost_registration();
   void end_grace_when_due();
   [[nodiscard]] Milliseconds failed(const std::string& doing, const Error& error);

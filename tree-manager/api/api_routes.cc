@@ -87,6 +87,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   spec.line_rate_bits_per_second = in.number("line_rate_bits_per_second", 0, kAny, 0);
   spec.version = in.text("version", "");
   spec.exchange_key = in.text("exchange_key", "");
+  spec.draining = in.flag("draining", false);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
   if (!data_endpoint) return error_reply(data_endpoint.error());
@@ -130,6 +131,7 @@ HttpReply Api::renew_aggregator(const Call& call) {
   JsonInput in(call.body);
   const auto incarnation = in.optional_number("incarnation", 0, kAny);
   const auto down = in.numbers("data_down", kDataAddressesMax - 1, kDataAddressesMax);
+  const auto drains = in.optional_flag("draining");
   JsonInput load_in = in.object("load");
   const AggregatorLoad load{.memory_in_use_bytes = load_in.number("memory_in_use_bytes", 0, kAny, 0),
                             .lanes_active = load_in.number("lanes_active", 0, kAny, 0),
@@ -137,7 +139,7 @@ HttpReply Api::renew_aggregator(const Call& call) {
                             .contribution_bytes_total = load_in.number("contribution_bytes_total", 0, kAny, 0)};
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   if (auto ok = load_in.finish(); !ok) return error_reply(ok.error());
-  const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load, down);
+  const auto draining = cluster_.renew_aggregator(call.parameters[0], incarnation, load, down, drains);
   if (!draining) return error_reply(draining.error());
   return json_reply({{"state", *draining ? "draining" : "active"}});
 }

@@ -59,6 +59,11 @@ bool JsonInput::flag(const char* name, bool fallback) {
   return member->get<bool>();
 }
 
+std::optional<bool> JsonInput::optional_flag(const char* name) {
+  if (find(name, false) == nullptr) return std::nullopt;
+  return flag(name, false);
+}
+
 std::vector<std::string> JsonInput::texts(const char* name, bool required) {
   std::vector<std::string> result;
   const json* member = find(name, required);

@@ -22,6 +22,7 @@ class JsonInput {
   [[nodiscard]] std::optional<std::uint64_t> optional_number(const char* name, std::uint64_t low, std::uint64_t high);
   [[nodiscard]] std::string text(const char* name, std::optional<std::string> fallback = std::nullopt);
   [[nodiscard]] bool flag(const char* name, bool fallback);
+  [[nodiscard]] std::optional<bool> optional_flag(const char* name);
   [[nodiscard]] std::vector<std::string> texts(const char* name, bool required = true);
   /// None where it is absent.
   [[nodiscard]] std::vector<std::uint32_t> numbers(const char* name, std::uint32_t high, std::size_t count_max);

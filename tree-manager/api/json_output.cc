@@ -11,9 +11,11 @@ double seconds(std::int64_t milliseconds) {
   return static_cast<double>(milliseconds) / 1000;
 }
 
-const char* state_of(const AggregatorRecord& record) {
-  if (record.expired) return "expired";
-  return record.draining ? "draining" : "active";
+const char* state_of(const AggregatorView& view) {
+  if (view.record.expired) return "expired";
+  if (view.record.draining) return "draining";
+  if (view.suspected) return "suspected";
+  return view.record.resuming ? "resuming" : "active";
 }
 
 /// Recursion is bounded: a tree has at most kTreeLevelsMax levels.
@@ -53,26 +55,28 @@ json to_json(const AggregatorView& view) {
   const AggregatorRecord& r = view.record;
   json addresses = json::array();
   for (const DataAddress& one : r.data) addresses.push_back({{"at", to_string(one.at)}, {"live", one.live}});
-  return {{"name", r.name},
-          {"state", state_of(r)},
-          {"host", r.host},
-          {"placed", view.placed},
-          {"data", to_string(r.data.front().at)},
-          {"addresses", std::move(addresses)},
-          {"http", to_string(r.http)},
-          {"memory_bytes", r.memory_bytes},
-          {"memory_reserved_bytes", view.memory_reserved_bytes},
-          {"children_max", r.children_max},
-          {"line_rate_bits_per_second", r.line_rate_bits_per_second},
-          {"version", r.version},
-          {"incarnation", r.incarnation},
-          {"registered_at", r.registered_at},
-          {"lease_seconds_left", seconds(view.lease_milliseconds_left)},
-          {"load",
-           {{"memory_in_use_bytes", view.load.memory_in_use_bytes},
-            {"lanes_active", view.load.lanes_active},
-            {"sessions", view.load.sessions},
-            {"contribution_bytes_total", view.load.contribution_bytes_total}}}};
+  json result = {{"name", r.name},
+                 {"state", state_of(view)},
+                 {"host", r.host},
+                 {"placed", view.placed},
+                 {"data", to_string(r.data.front().at)},
+                 {"addresses", std::move(addresses)},
+                 {"http", to_string(r.http)},
+                 {"memory_bytes", r.memory_bytes},
+                 {"memory_reserved_bytes", view.memory_reserved_bytes},
+                 {"children_max", r.children_max},
+                 {"line_rate_bits_per_second", r.line_rate_bits_per_second},
+                 {"version", r.version},
+                 {"incarnation", r.incarnation},
+                 {"registered_at", r.registered_at},
+                 {"lease_seconds_left", seconds(view.lease_milliseconds_left)},
+                 {"load",
+                  {{"memory_in_use_bytes", view.load.memory_in_use_bytes},
+                   {"lanes_active", view.load.lanes_active},
+                   {"sessions", view.load.sessions},
+                   {"contribution_bytes_total", view.load.contribution_bytes_total}}}};
+  if (view.suspected) result["suspected"] = {{"group", view.suspected->group}, {"since", view.suspected->since}};
+  return result;
 }
 
 json to_json(const GroupView& view, bool details) {

@@ -56,6 +56,8 @@ void add_cluster(Families& families, const ClusterStats& s) {
   families.family("aggregators_count", "Aggregators by state.", MetricType::Gauge)
       .value(number(s.aggregators_active), {{"state", "active"}})
       .value(number(s.aggregators_draining), {{"state", "draining"}})
+      .value(number(s.aggregators_suspected), {{"state", "suspected"}})
+      .value(number(s.aggregators_resuming), {{"state", "resuming"}})
       .value(number(s.aggregators_expired), {{"state", "expired"}});
   families.family("groups_count", "Groups by the path they are on.", MetricType::Gauge)
       .value(number(s.groups_with_trees), {{"path", "in-network"}})
@@ -70,6 +72,8 @@ void add_cluster(Families& families, const ClusterStats& s) {
       .value(number(s.plans_made), {{"outcome", "trees"}})
       .value(number(s.plans_failed), {{"outcome", "none"}});
   families.counter("plan_seconds_total", "Time spent planning.", s.plan_seconds);
+  families.counter("suspicions_total", "Aggregators held to be dead because a group saw them fail.",
+                   number(s.suspicions));
   families.family("leases_expired_total", "Leases that ran out.", MetricType::Counter)
       .value(number(s.aggregator_leases_expired), {{"of", "aggregator"}})
       .value(number(s.group_leases_expired), {{"of", "group"}});

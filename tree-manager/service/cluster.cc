@@ -121,9 +121,11 @@ ClusterStats Cluster::stats() const {
   ClusterStats stats = stats_;
   for (const auto& [name, aggregator] : aggregators_) {
     const AggregatorRecord& record = aggregator.record;
-    ++(record.expired    ? stats.aggregators_expired
-       : record.draining ? stats.aggregators_draining
-                         : stats.aggregators_active);
+    ++(record.expired         ? stats.aggregators_expired
+       : record.draining      ? stats.aggregators_draining
+       : suspicions_.of(name) ? stats.aggregators_suspected
+       : record.resuming      ? stats.aggregators_resuming
+                              : stats.aggregators_active);
     if (record.expired) continue;
     stats.memory_bytes += record.memory_bytes;
     stats.memory_reserved_bytes += allotments_.memory_bytes(name, record.incarnation);

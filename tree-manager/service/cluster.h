@@ -16,6 +16,7 @@
 #include "tree-manager/service/allotments.h"
 #include "tree-manager/service/clock.h"
 #include "tree-manager/service/secrets.h"
+#include "tree-manager/service/suspicions.h"
 #include "tree-manager/store/store.h"
 #include "tree-manager/topology/topology.h"
 
@@ -50,6 +51,7 @@ struct AggregatorSpec {
   std::string exchange_key{};              // base64; empty: packets to it cannot be sealed
   std::vector<Endpoint> data_more{};       // further addresses like `data`, each of a device of its own
   std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
+  bool draining = false;                   // its process still refuses new lanes, from an earlier registration
 };
 
 struct AggregatorLoad {
@@ -73,6 +75,7 @@ struct AggregatorView {
   std::uint64_t memory_reserved_bytes = 0;
   std::int64_t lease_milliseconds_left = 0;
   bool placed = false;  // its host is in the topology
+  std::optional<Suspicion> suspected{};
 };
 
 struct GroupSpec {
@@ -113,6 +116,8 @@ struct PlanView {
 struct ClusterStats {
   std::uint64_t aggregators_active = 0;
   std::uint64_t aggregators_draining = 0;
+  std::uint64_t aggregators_suspected = 0;
+  std::uint64_t aggregators_resuming = 0;
   std::uint64_t aggregators_expired = 0;
   std::uint64_t groups_with_trees = 0;
   std::uint64_t groups_on_fallback = 0;
@@ -125,6 +130,7 @@ struct ClusterStats {
   std::uint64_t plans_made = 0;
   std::uint64_t plans_failed = 0;
   double plan_seconds = 0;
+  std::uint64_t suspicions = 0;
   std::uint64_t aggregator_leases_expired = 0;
   std::uint64_t group_leases_expired = 0;
   std::uint64_t store_writes = 0;
@@ -144,10 +150,13 @@ class Cluster {
                                                              std::optional<Topology> topology_file);
 
   [[nodiscard]] Result<Registered> register_aggregator(const AggregatorSpec& spec);
-  /// Answers whether the aggregator is draining. Writes nothing, unless other addresses live than before.
+  /// Answers whether the aggregator is draining. Writes nothing, unless other addresses live than before or it has
+  /// learnt that its drain has ended. `drains`: what its process does now; an older one does not say, and counts as
+  /// told by the answer.
   [[nodiscard]] Result<bool> renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
                                               const AggregatorLoad& load,
-                                              const std::vector<std::uint32_t>& data_down = {});
+                                              const std::vector<std::uint32_t>& data_down = {},
+                                              std::optional<bool> drains = std::nullopt);
   [[nodiscard]] Status remove_aggregator(const std::string& name);
   [[nodiscard]] Status set_draining(const std::string& name, bool draining);
   [[nodiscard]] Result<AggregatorView> aggregator(const std::string& name) const;
@@ -210,7 +219,8 @@ class Cluster {
   [[nodiscard]] Plan plan_for(const GroupRecord& group);
   [[nodiscard]] std::vector<PlanAggregator> aggregators_for(const GroupRecord& group) const;
   [[nodiscard]] std::string why_unusable(const Aggregator& aggregator, const GroupRecord& group) const;
-  void note_failed(GroupRecord& group, const std::vector<std::string>& failed) const;
+  void note_failed(GroupRecord& group, const std::vector<std::string>& failed);
+  void suspect(const FailedAggregator& failed, std::uint64_t group);
   void forget_superseded(GroupRecord& group) const;
   [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> rebuild(Group& group, const std::vector<std::string>& failed,
                                                                    bool in_use);
@@ -236,6 +246,7 @@ class Cluster {
   std::map<std::string, Aggregator> aggregators_;
   std::map<std::uint64_t, Group> groups_;
   Allotments allotments_;
+  Suspicions suspicions_;
   std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written
   std::uint64_t last_incarnation_ = 0;
   std::uint64_t last_group_ = 0;

@@ -134,8 +134,10 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
     }
     record.draining = before.draining;
   }
+  record.resuming = spec.draining && !record.draining;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   last_incarnation_ = record.incarnation;
+  suspicions_.registered(record.name);
   ++generation_;
   ++stats_.registrations;
   if (!fabric_->knows_host(place_of(record))) {
@@ -154,7 +156,8 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
 }
 
 Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
-                                       const AggregatorLoad& load, const std::vector<std::uint32_t>& data_down) {
+                                       const AggregatorLoad& load, const std::vector<std::uint32_t>& data_down,
+                                       std::optional<bool> drains) {
   const std::lock_guard lock(mutex_);
   const auto known = aggregators_.find(name);
   if (known == aggregators_.end() || known->second.record.expired) return unknown(name);
@@ -167,13 +170,23 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
   if (!changed) return std::unexpected(changed.error());
   known->second.lease_end = clock_.now() + settings_.aggregator_lease;
   known->second.load = load;
+  if (suspicions_.renewed(name, clock_.now())) {
+    ++generation_;
+    spdlog::info("aggregator {} has renewed its lease: it is not held to be dead any more", name);
+  }
+  const bool resumed = record.resuming && !drains.value_or(false);
+  if (resumed) {
+    record.resuming = false;
+    ++generation_;
+    spdlog::info("aggregator {} takes trees again", name);
+  }
   if (*changed) {
     ++record.data_changes;
     ++generation_;
     spdlog::info("aggregator {} takes connections at {}", name, to_string(record.data));
-    // The lease must not end because the disk is full: tried again with the next tick.
-    known->second.unsaved = !save([&] { return store_.put(record); });
   }
+  // The lease must not end because the disk is full: tried again with the next tick.
+  if (*changed || resumed) known->second.unsaved = !save([&] { return store_.put(record); });
   return record.draining;
 }
 
@@ -182,6 +195,7 @@ Status Cluster::remove_aggregator(const std::string& name) {
   if (!aggregators_.contains(name)) return unknown(name);
   if (auto ok = save([&] { return store_.remove_aggregator(name); }); !ok) return ok;
   aggregators_.erase(name);
+  suspicions_.forget(name);
   spdlog::info("aggregator {} unregistered", name);
   return {};
 }
@@ -193,10 +207,10 @@ Status Cluster::set_draining(const std::string& name, bool draining) {
   if (known->second.record.draining == draining) return {};
   AggregatorRecord changed = known->second.record;
   changed.draining = draining;
+  changed.resuming = !draining;  // its process refuses lanes until its next renewal tells it
   if (auto ok = save([&] { return store_.put(changed); }); !ok) return ok;
   known->second.record = std::move(changed);
-  if (!draining) ++generation_;
-  spdlog::info("aggregator {} {}", name, draining ? "is draining" : "takes trees again");
+  spdlog::info("aggregator {} {}", name, draining ? "is draining" : "drains no more, which its next renewal tells it");
   return {};
 }
 
@@ -207,7 +221,8 @@ AggregatorView Cluster::view(const Aggregator& aggregator) const {
       .load = aggregator.load,
       .memory_reserved_bytes = allotments_.memory_bytes(aggregator.record.name, aggregator.record.incarnation),
       .lease_milliseconds_left = aggregator.record.expired ? 0 : std::max<std::int64_t>(0, left),
-      .placed = fabric_->knows_host(place_of(aggregator.record))};
+      .placed = fabric_->knows_host(place_of(aggregator.record)),
+      .suspected = suspicions_.of(aggregator.record.name)};
   view.record.host = place_of(aggregator.record);
   return view;
 }
@@ -240,6 +255,7 @@ void Cluster::expire_aggregators(Clock::TimePoint now) {
     const bool forget = aggregator.record.expired && !aggregator.record.draining &&
                         aggregator.lease_end + settings_.expired_kept <= now;
     if (forget && save([&] { return store_.remove_aggregator(it->first); })) {
+      suspicions_.forget(it->first);
       it = aggregators_.erase(it);
     } else {
       ++it;

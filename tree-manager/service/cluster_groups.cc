@@ -40,6 +40,28 @@ bool uses(const GroupRecord& group, const std::function<bool(const TreeNode&)>& 
   return false;
 }
 
+std::vector<UsedAggregator> used_by(const GroupRecord& group) {
+  std::vector<UsedAggregator> list;
+  (void)uses(group, [&](const TreeNode& node) {
+    list.push_back({node.aggregator, node.incarnation, node.data_changes});
+    return false;
+  });
+  std::ranges::sort(list);
+  const auto twice = std::ranges::unique(list);
+  list.erase(twice.begin(), twice.end());
+  return list;
+}
+
+/// The group reports, of the trees before these, an aggregator that these hold, too: they were planned before the
+/// report, as when the answer to an earlier request was lost. One that has registered anew since is innocent.
+bool planned_before_report(const GroupRecord& group, const std::vector<std::string>& failed) {
+  return uses(group, [&](const TreeNode& node) {
+    const UsedAggregator used{node.aggregator, node.incarnation, node.data_changes};
+    return std::ranges::find(failed, node.aggregator) != failed.end() &&
+           std::ranges::find(group.before, used) != group.before.end();
+  });
+}
+
 }  // namespace
 
 Status Cluster::check(const GroupSpec& spec) const {
@@ -95,7 +117,8 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .failed = {},
           .created_at = clock_.unix_seconds(),
           .packet_security = spec.packet_security,
-          .exchange_key = spec.exchange_key};
+          .exchange_key = spec.exchange_key,
+          .before = {}};
 }
 
 std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
@@ -106,8 +129,10 @@ std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecor
   const bool failed = std::any_of(group.failed.begin(), group.failed.end(), [&](const FailedAggregator& it) {
     return is_same(it, record) && it.since > since_min;
   });
-  if (!failed && address_for_lane(record.data, 0) == nullptr) return "unreachable (no address of it lives)";
-  return failed ? "avoided because this group saw it fail" : "";
+  if (failed) return "avoided because this group saw it fail";
+  if (address_for_lane(record.data, 0) == nullptr) return "unreachable (no address of it lives)";
+  if (suspicions_.of(record.name)) return "held to be dead because a group saw it fail and it has not renewed since";
+  return record.resuming ? "not told yet that its drain has ended" : "";
 }
 
 std::vector<PlanAggregator> Cluster::aggregators_for(const GroupRecord& group) const {
@@ -222,13 +247,14 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
 
 /// Remembers which incarnations failed, with the addresses that they had: those of the trees that the caller had. A
 /// name that is in none of them and was named before has registered anew since, perhaps: that one is innocent.
-void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) const {
+void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) {
   for (const std::string& name : failed) {
     std::optional<FailedAggregator> found;
     (void)uses(group, [&](const TreeNode& node) {
       if (node.aggregator == name) found = {name, node.incarnation, clock_.unix_seconds(), node.data_changes};
       return found.has_value();
     });
+    if (found) suspect(*found, group.id);
     const bool named_before = std::any_of(group.failed.begin(), group.failed.end(),
                                           [&](const FailedAggregator& it) { return it.name == name; });
     const auto known = aggregators_.find(name);
@@ -243,6 +269,15 @@ void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& fa
   if (group.failed.size() > kFailedMax) {
     group.failed.erase(group.failed.begin(), group.failed.end() - static_cast<std::ptrdiff_t>(kFailedMax));
   }
+}
+
+/// Only what the group's own trees held may it call dead before others, and only as it was when they were planned.
+void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
+  const auto known = aggregators_.find(failed.name);
+  if (known == aggregators_.end() || known->second.record.expired || !is_same(failed, known->second.record)) return;
+  if (!suspicions_.report(failed.name, {.group = group, .since = failed.since}, clock_.now())) return;
+  ++stats_.suspicions;
+  spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
 
 /// New trees are there: what failed before and is another now needs no remembering.
@@ -271,7 +306,7 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
       return fail(Errc::mismatch, epoch_text(id, now.epoch) + "; a rebuild from epoch " + std::to_string(epoch) +
                                       " is out of date; ask for a new group if this one's epoch is unknown");
     }
-    if (repeated) {
+    if (repeated && !planned_before_report(now, failed)) {
       result = group.record;
     } else {
       auto rebuilt = rebuild(group, failed, in_use);
@@ -304,6 +339,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   next.lanes = std::move(plan.lanes);
   if (built) {
     ++next.epoch;
+    next.before = used_by(*before);
     forget_superseded(next);
   }
   group.planned_at_generation = generation_;

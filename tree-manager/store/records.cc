@@ -86,6 +86,7 @@ std::string to_text(const AggregatorRecord& r) {
               {"line_rate_bits_per_second", r.line_rate_bits_per_second},
               {"version", r.version},
               {"draining", r.draining},
+              {"resuming", r.resuming},
               {"expired", r.expired},
               {"registered_at", r.registered_at},
               {"exchange_key", r.exchange_key}}
@@ -106,6 +107,7 @@ Result<AggregatorRecord> aggregator_from_text(const std::string& text) {
                             .line_rate_bits_per_second = from.at("line_rate_bits_per_second"),
                             .version = from.at("version"),
                             .draining = from.at("draining"),
+                            .resuming = from.value("resuming", false),
                             .expired = from.at("expired"),
                             .registered_at = from.at("registered_at"),
                             .exchange_key = from.value("exchange_key", ""),
@@ -121,6 +123,8 @@ std::string to_text(const GroupRecord& r) {
     failed.push_back(
         {{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}, {"data_changes", it.data_changes}});
   }
+  json before = json::array();
+  for (const UsedAggregator& it : r.before) before.push_back({it.name, it.incarnation, it.data_changes});
   return json{{"id", r.id},
               {"job", r.job},
               {"hosts", r.hosts},
@@ -134,7 +138,8 @@ std::string to_text(const GroupRecord& r) {
               {"failed", std::move(failed)},
               {"created_at", r.created_at},
               {"packet_security", static_cast<unsigned>(r.packet_security)},
-              {"exchange_key", r.exchange_key}}
+              {"exchange_key", r.exchange_key},
+              {"before", std::move(before)}}
       .dump();
 }
 
@@ -153,10 +158,12 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .failed = {},
                   .created_at = from.at("created_at"),
                   .packet_security = static_cast<PacketSecurity>(from.value("packet_security", 0U)),
-                  .exchange_key = from.value("exchange_key", "")};
+                  .exchange_key = from.value("exchange_key", ""),
+                  .before = {}};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }
+    for (const json& it : from.value("before", json::array())) r.before.push_back({it.at(0), it.at(1), it.at(2)});
     for (const json& it : from.at("lanes")) {
       auto lane = lane_from_json(it);
       if (!lane) return std::unexpected(lane.error());

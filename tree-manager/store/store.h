@@ -25,6 +25,7 @@ struct AggregatorRecord {
   std::uint64_t line_rate_bits_per_second = 0;
   std::string version;
   bool draining = false;           // by an operator; outlives restarts of the aggregator
+  bool resuming = false;           // drains no more, and has not said yet that it knows
   bool expired = false;            // its lease ended
   std::int64_t registered_at = 0;  // seconds since 1970-01-01 UTC
   std::string exchange_key{};      // base64; empty: none
@@ -41,6 +42,14 @@ struct FailedAggregator {
   friend bool operator==(const FailedAggregator&, const FailedAggregator&) = default;
 };
 
+/// One incarnation of an aggregator as trees use it.
+struct UsedAggregator {
+  std::string name;
+  std::uint64_t incarnation = 0;
+  std::uint32_t data_changes = 0;  // the aggregator's count when the trees were planned
+  friend auto operator<=>(const UsedAggregator&, const UsedAggregator&) = default;
+};
+
 struct GroupRecord {
   std::uint64_t id = 0;
   std::string job;
@@ -55,7 +64,8 @@ struct GroupRecord {
   std::vector<FailedAggregator> failed;
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
-  std::string exchange_key{};  // the ranks', base64; empty: places have no secrets
+  std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
+  std::vector<UsedAggregator> before{};  // what the trees of the epoch before these used, each once
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

@@ -124,6 +124,9 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   fleet("POST", "/v1/aggregators/leaf-a/drain");
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease")["state"], "draining");
   fleet("POST", "/v1/aggregators/leaf-a/undrain");
+  EXPECT_EQ(look("/v1/aggregators/leaf-a")["state"], "resuming");
+  EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease", {{"draining", true}})["state"], "active");
+  EXPECT_EQ(fleet("PUT", "/v1/aggregators/leaf-a/lease", {{"draining", false}})["state"], "active");
   EXPECT_THAT(look("/v1/aggregators")["aggregators"], SizeIs(3));
 
   const json plan = job("POST", "/v1/plan", four_ranks());
@@ -143,6 +146,8 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_EQ(trees["trees"][0]["root"]["children"][0]["children"][1]["rank"], 1);
   EXPECT_EQ(look("/v1/trees?group=" + std::to_string(descriptor->group)), trees);
   EXPECT_EQ(job("POST", group + "/rebuild", {{"epoch", 1}, {"failed", {"leaf-a"}}})["epoch"], 2);
+  EXPECT_EQ(look("/v1/aggregators/leaf-a")["state"], "suspected");
+  EXPECT_EQ(look("/v1/aggregators/leaf-a")["suspected"]["group"], descriptor->group);
   job("DELETE", group);
   EXPECT_EQ(call("GET", group).status, 404U);
   fleet("DELETE", "/v1/aggregators/leaf-b");
@@ -153,7 +158,7 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   look("/v1/openapi.json");
   look("/healthz");
   EXPECT_THAT(call("GET", "/metrics", "", "").body,
-              HasSubstr("tributary_manager_aggregators_count{state=\"active\"} 2"));
+              HasSubstr("tributary_manager_aggregators_count{state=\"active\"} 1"));
   EXPECT_THAT(call("GET", "/", "", "").body, HasSubstr("<!doctype html>"));
   EXPECT_EQ(call("PUT", "/v1/topology", leaf_spine_yaml(2, 2, 1)).status, 409U) << "it comes from a file";
   open("");

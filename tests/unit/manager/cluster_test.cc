@@ -292,6 +292,7 @@ TEST_F(ClusterTest, DrainsUntilToldOtherwise) {
   EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U);
   EXPECT_FALSE(uses(id, "leaf-a"));
   ASSERT_TRUE(cluster_->set_draining("leaf-a", false).has_value());
+  EXPECT_FALSE(*cluster_->renew_aggregator("leaf-a", std::nullopt, {}));
   EXPECT_TRUE(uses(ask()->descriptor.group, "leaf-a"));
 }
 

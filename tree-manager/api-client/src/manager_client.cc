@@ -113,6 +113,7 @@ json to_json(const AggregatorRegistration& r) {
                {"exchange_key", r.exchange_key == ExchangePublicKey{} ? "" : to_base64(r.exchange_key)}};
   for (const Endpoint& more : r.data_more) body["data_more"].push_back(to_string(more));
   if (!r.data_down.empty()) body["data_down"] = r.data_down;
+  if (r.draining) body["draining"] = true;
   return body;
 }
 
@@ -232,8 +233,9 @@ Result<RegistrationAnswer> ManagerClient::register_aggregator(const AggregatorRe
 
 Result<AggregatorState> ManagerClient::renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                         const AggregatorLoad& load,
-                                                        const std::vector<std::uint32_t>& data_down) {
+                                                        const std::vector<std::uint32_t>& data_down, bool draining) {
   json body = {{"incarnation", incarnation},
+               {"draining", draining},
                {"load",
                 {{"memory_in_use_bytes", load.memory_in_use_bytes},
                  {"lanes_active", load.lanes_active},

@@ -37,6 +37,7 @@ struct AggregatorRegistration {
   // An older manager, which knows of one address only, refuses them.
   std::vector<Endpoint> data_more{};
   std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
+  bool draining = false;                   // still refuses new lanes, as an earlier answer told it
 };
 
 struct RegistrationAnswer {
@@ -100,9 +101,11 @@ class ManagerClient {
   ~ManagerClient();
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
+  /// `draining`: what this aggregator does until it has the answer. Trees are planned over it again once it says false.
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                          const AggregatorLoad& load,
-                                                         const std::vector<std::uint32_t>& data_down = {});
+                                                         const std::vector<std::uint32_t>& data_down = {},
+                                                         bool draining = false);
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);
