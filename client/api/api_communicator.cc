@@ -94,6 +94,7 @@ tributary_info to_c(const CommunicatorInfo& from) {
   from.attach_refusal.copy(info.attach_refusal, sizeof info.attach_refusal - 1);
   info.links_shared = from.links_shared;
   from.transport.copy(info.transport, sizeof info.transport - 1);
+  info.strangers_turned_away = from.strangers_turned_away;
   return info;
 }
 

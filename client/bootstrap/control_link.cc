@@ -54,13 +54,14 @@ void ControlLink::on_closed(transport::Channel&, const Error& error) {
   communicator_.control_closed(peer_, error.message);
 }
 
-Arrival::Arrival(Communicator& communicator, std::unique_ptr<transport::Channel> channel, std::string nonce,
-                 transport::TimePoint deadline)
+Arrival::Arrival(Communicator& communicator, Arrivals& arrivals, WaitingRoom::Id id,
+                 std::unique_ptr<transport::Channel> channel, std::string nonce)
     : communicator_(communicator),
+      arrivals_(arrivals),
+      id_(id),
       channel_(std::move(channel)),
       nonce_(std::move(nonce)),
-      peer_(channel_->peer()),
-      deadline_(deadline) {}
+      peer_(channel_->peer()) {}
 
 void Arrival::challenge() {
   FrameHeader header;
@@ -68,13 +69,9 @@ void Arrival::challenge() {
   channel_->send_copy(header, std::as_bytes(std::span(nonce_)));
 }
 
-void Arrival::refuse(const std::string& reason) {
-  FrameHeader header;
-  header.type = FrameType::abort;
-  header.count = static_cast<std::uint64_t>(Errc::denied);
-  channel_->send_copy(header, std::as_bytes(std::span(reason))
-                                  .first(std::min<std::size_t>(reason.size(), payload_bytes_max(FrameType::abort))));
-  channel_->close_after_flush(std::chrono::seconds(1));
+void Arrival::hand_on(transport::ChannelHandler& target) {
+  target_ = &target;
+  arrivals_.proved(id_);
 }
 
 void Arrival::resume() {
@@ -109,8 +106,8 @@ void Arrival::on_sent(transport::Channel& channel, std::uint64_t cookie) {
 }
 
 void Arrival::on_closed(transport::Channel& channel, const Error& error) {
-  closed_ = true;
   if (target_ != nullptr) target_->on_closed(channel, error);
+  arrivals_.closed(id_);
 }
 
 }  // namespace tributary::client

@@ -1,9 +1,10 @@
 #pragma once
-// The connections between ranks and rank 0, and the ones that have not said yet whose they are.
+// The connections between ranks and rank 0, and the ones that have not said yet whose they are (arrivals.h).
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "client/bootstrap/arrivals.h"
 #include "client/recovery/control.h"
 #include "tributary/transport/channel.h"
 
@@ -35,23 +36,18 @@ class ControlLink final : public transport::ChannelHandler {
 /// A connection that was accepted: challenges it, and hands it on once it has proved to be a rank of this group.
 class Arrival final : public transport::ChannelHandler {
  public:
-  Arrival(Communicator& communicator, std::unique_ptr<transport::Channel> channel, std::string nonce,
-          transport::TimePoint deadline);
+  Arrival(Communicator& communicator, Arrivals& arrivals, WaitingRoom::Id id,
+          std::unique_ptr<transport::Channel> channel, std::string nonce);
 
   void challenge();
-  void refuse(const std::string& reason);
+  void refuse(const std::string& reason) { arrivals_.refuse(id_, reason); }
   /// Whoever it was waiting for is known now.
   void resume();
-  /// So long was this process away: what it waits for could not come.
-  void excuse(transport::Duration absence) { deadline_ += absence; }
-  /// From now on `target` gets the callbacks; the caller has taken the channel.
-  void hand_on(transport::ChannelHandler& target) { target_ = &target; }
+  /// It has proved itself. From now on `target` gets the callbacks; the caller has taken the channel.
+  void hand_on(transport::ChannelHandler& target);
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
   [[nodiscard]] const std::string& nonce() const noexcept { return nonce_; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
-  [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
-    return target_ == nullptr && (closed_ || now >= deadline_);
-  }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
@@ -60,14 +56,14 @@ class Arrival final : public transport::ChannelHandler {
 
  private:
   Communicator& communicator_;
+  Arrivals& arrivals_;
+  const WaitingRoom::Id id_;
   std::unique_ptr<transport::Channel> channel_;
   const std::string nonce_;
   const std::string peer_;
-  transport::TimePoint deadline_;
   transport::ChannelHandler* target_ = nullptr;
   std::vector<std::byte> body_;
   bool waiting_ = false;
-  bool closed_ = false;
 };
 
 }  // namespace tributary::client

@@ -19,6 +19,7 @@ Communicator::Communicator(transport::Transport& transport, GroupService* servic
       star_(transport::lasting_way(transport)),
       service_(service),
       settings_(std::move(settings)),
+      arrivals_(settings_.nranks),
       messages_(settings_.rank),
       alive_(std::make_shared<bool>(true)) {}
 
@@ -314,7 +315,7 @@ void Communicator::tick(TimePoint now) {
   discarded_.clear();
   discarded_repairs_.clear();
   discarded_control_.clear();
-  std::erase_if(arrivals_, [&](const auto& arrival) { return arrival->clearable(now); });
+  arrivals_.tick(now);
   if (now >= reconnect_at_) meet_rank_0();
   if (coordinator_) coordinator_->tick(now);
   check_local();
@@ -427,6 +428,7 @@ void Communicator::fail_all(Error error) {
 
 CommunicatorInfo Communicator::info() const {
   CommunicatorInfo info = info_;
+  info.strangers_turned_away = arrivals_.counts().sum();
   if (local_) {
     info.operations += local_->queue.ended();
     info.bytes_local = local_->queue.bytes();

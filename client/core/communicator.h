@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "client/bootstrap/arrivals.h"
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/runner.h"
 #include "client/collectives/hosts/host_map.h"
@@ -35,7 +36,6 @@
 
 namespace tributary::client {
 
-class Arrival;
 class ControlLink;
 class HostLevel;
 class LocalMeeting;
@@ -96,6 +96,7 @@ struct CommunicatorInfo {
   std::uint64_t returns = 0;
   std::uint64_t last_pause_us = 0;
   std::uint64_t longest_pause_us = 0;
+  std::uint64_t strangers_turned_away = 0;
   std::string reason;
   std::string transport;  // between hosts; the caller's to fill in
 };
@@ -302,7 +303,7 @@ class Communicator final : public transport::Acceptor,
   // membership
   std::unique_ptr<transport::Listener> listener_;         // none: rank 0's is the id's
   std::unique_ptr<transport::Listener> second_listener_;  // on the second way
-  std::vector<std::unique_ptr<Arrival>> arrivals_;
+  Arrivals arrivals_;
   std::vector<std::unique_ptr<ControlLink>> control_;  // rank 0: by rank, [0] empty. else: one, to rank 0
   std::vector<Endpoint> endpoints_;
   std::vector<Endpoint> second_endpoints_;  // where there is a second way

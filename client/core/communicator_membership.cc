@@ -15,9 +15,7 @@ using transport::TimePoint;
 
 namespace {
 
-constexpr auto kArrivalLimit = std::chrono::seconds(10);
 constexpr auto kReconnectAfter = std::chrono::milliseconds(100);
-constexpr std::size_t kStrangersMax = 256;
 
 /// "10.0.0.1" of "10.0.0.1:7471", "::1" of "[::1]:7471".
 std::string host_of(const std::string& peer) {
@@ -54,13 +52,7 @@ void Communicator::meet_rank_0() {
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
-  // Of every rank its control connection and those of each class, by the first way and then by the second.
-  constexpr std::size_t kOfEachRank = 1 + 2 * kPeerClasses;
-  if (arrivals_.size() >= settings_.nranks * kOfEachRank + kStrangersMax) return nullptr;
-  auto& arrival = arrivals_.emplace_back(
-      std::make_unique<Arrival>(*this, std::move(channel), random_nonce(), transport_.now() + kArrivalLimit));
-  arrival->challenge();
-  return arrival.get();
+  return &arrivals_.enter(*this, std::move(channel), transport_.now());
 }
 
 std::string Communicator::introduction(std::string_view nonce) const {
@@ -241,7 +233,7 @@ void Communicator::have_members() {
     mesh_->set_user(peer_class, *this);
   runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks, policy_);
   messages_.use(*mesh_);
-  for (auto& arrival : arrivals_) arrival->resume();
+  arrivals_.resume();
 }
 
 // Rank 0's own messages take the long way through the transport's queue, so that a handler never changes what its

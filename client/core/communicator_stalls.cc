@@ -112,7 +112,7 @@ void Communicator::excuse(transport::Duration absence) {
   for (TimePoint* limit : {&ready_deadline_, &fail_at_, &report_lost_at_}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
-  for (auto& arrival : arrivals_) arrival->excuse(absence);
+  arrivals_.excuse(absence);
   if (coordinator_) coordinator_->excuse(absence);
   if (mesh_) mesh_->excuse(absence);
 }

@@ -146,6 +146,8 @@ typedef struct tributary_info {
   char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
   char attach_refusal[64]; /* why ranks of this host do not read each other's memory by cross-memory attach; empty: they
                               do where it is faster, or have no long call behind them */
+  uint64_t strangers_turned_away; /* connections to this rank that did not prove to be of the group: in time, before too
+                                     many others came, or at all */
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);
