@@ -101,6 +101,27 @@ TEST(LaneProtocol, ResultsOfTheWrongKindOrLengthAreRefused) {
   EXPECT_EQ(driver.result(contribution(1, kBroadcast, 0), kData).error(), Refusal::wrong_length) << "it came from here";
 }
 
+// One owner's data comes from above, and only the parent knows how long it is.
+TEST(LaneProtocol, AParentsResultLongerThanASlotIsRefused) {
+  for (const std::uint32_t bytes : {256U, 260U, 512U, kSegmentBytesMax}) {
+    LaneDriver driver(shape_of(2, false));
+    for (std::uint32_t child = 0; child < 2; ++child)
+      ASSERT_TRUE(driver.contribute(child, contribution(0, kBroadcast, kBareAndWants), {}));
+    FrameHeader result = contribution(0, kBroadcast, 0);
+    result.type = FrameType::result;
+    result.payload_bytes = bytes;
+    const auto place = driver.lane.result_begins(result);
+    if (bytes <= 256) {
+      ASSERT_TRUE(place);
+      EXPECT_EQ(place->size(), bytes);
+    } else {
+      ASSERT_FALSE(place) << bytes << " bytes in a slot of 256";
+      EXPECT_EQ(place.error(), Refusal::wrong_length);
+      EXPECT_FALSE(harmless(place.error()));
+    }
+  }
+}
+
 TEST(LaneProtocol, ChildrenThatDisagreeAreReportedOnceAndEndTheLane) {
   LaneDriver driver(shape_of(3));
   ASSERT_TRUE(driver.contribute(2, contribution(0, kSum), kData));

@@ -155,6 +155,34 @@ TEST_F(WorkerFailure, LeavingInMidOperationIsAFailure) {
   expect_all_given_back(root);
 }
 
+// Nothing was under way when it left; by the time it goes, the others wait for it.
+TEST_F(WorkerFailure, ALeaverThatGoesWhileOthersWaitForASegmentFailsTheLane) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 3);
+  ranks[0]->leave();
+  settle();
+  ranks[1]->contribute(0, kSum, bytes_of(floats(1, 16)));
+  settle();
+  EXPECT_FALSE(ranks[1]->failed);
+  ranks[0]->close();
+  ASSERT_TRUE(run_until([&] { return ranks[1]->failed && ranks[2]->failed; }));
+  EXPECT_THAT(*ranks[1]->failed, HasSubstr("rank 0 is gone"));
+  expect_all_given_back(root);
+}
+
+TEST_F(WorkerFailure, ALeaverMayGoBeforeTheOthersLeave) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 3);
+  ranks[0]->leave();
+  settle();
+  ranks[0]->close();
+  settle();
+  for (const std::size_t r : {1U, 2U}) ranks[r]->leave();
+  expect_all_given_back(root);
+  EXPECT_EQ(root.worker->metrics().lanes_ended, 1U);
+  EXPECT_EQ(root.worker->metrics().lanes_failed, 0U);
+}
+
 TEST_F(WorkerFailure, LeavingBeforeTheLaneIsReadyIsAFailureAndNoCrash) {
   Host& root = aggregator("root");
   Child& early = child("rank0", root.endpoint(), join_of({claims_of("root", 0, 2)}));

@@ -68,6 +68,32 @@ TEST_F(WorkerJoin, ARankThatHasLeftCannotComeBackWithTheSameCredential) {
   EXPECT_THAT(refusal_of(root, join_of({claims_of("root", 1, 2)})), HasSubstr("has joined already"));
 }
 
+TEST_F(WorkerJoin, AJoinThatNamesAnotherGroupOrLaneThanItsCredentialIsRefused) {
+  Host& root = aggregator("root");
+  const Bytes join = join_of({claims_of("root", 0, 2)});
+  struct {
+    std::uint64_t group;
+    std::uint8_t lane;
+    bool good;
+  } const frames[] = {{kGroup + 1, 0, false}, {1, 0, false}, {kGroup, 1, false}, {kGroup, 0, true}};
+  for (const auto& frame : frames) {
+    Child& rank = child("rank0", root.endpoint(), {});
+    FrameHeader header;
+    header.type = FrameType::join;
+    header.group = frame.group;
+    header.lane = frame.lane;
+    rank.send(header, join);
+    settle();
+    if (frame.good) {
+      EXPECT_FALSE(rank.refused) << *rank.refused;
+    } else {
+      ASSERT_TRUE(rank.refused) << "group " << frame.group << ", lane " << int{frame.lane};
+      EXPECT_EQ(*rank.refused, "the join frame names another group or lane than its credential");
+    }
+  }
+  EXPECT_EQ(root.worker->metrics().joins_accepted, 1U);
+}
+
 TEST_F(WorkerJoin, ACredentialThatDescribesTheLaneDifferentlyIsRefused) {
   Host& root = aggregator("root");
   child("rank0", root.endpoint(), join_of({claims_of("root", 0, 3)}));

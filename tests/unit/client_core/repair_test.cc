@@ -52,8 +52,28 @@ TEST_F(Repairing, RefusesOtherHoldingsThanThisRankHas) {
 }
 
 TEST_F(Repairing, RefusesResultsThatAreFurtherApartThanAWindow) {
-  EXPECT_FALSE(start({{5}, {0}}));
+  for (const std::uint64_t far : {5U, 6U, 1000U}) {
+    const Status status = start({{far}, {0}});
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message, "recovery: results of lane 0 are further apart than a window");
+  }
   EXPECT_FALSE(start({{2}, {0}})) << "of what this rank has never contributed to";
+}
+
+TEST(Ranges, AreFromTheLeastToTheGreatestOfEachLaneAndAtMostAWindowLong) {
+  const auto ranges = ranges_of({{7, 0}, {3, 4}, {5, 1}}, 4);
+  ASSERT_TRUE(ranges);
+  EXPECT_EQ((*ranges)[0].lo, 3U);
+  EXPECT_EQ((*ranges)[0].hi, 7U);
+  EXPECT_EQ((*ranges)[1].lo, 0U);
+  EXPECT_EQ((*ranges)[1].hi, 4U);
+  const std::vector<std::vector<Holdings>> wrong{
+      {{8, 0}, {3, 4}, {5, 1}}, {{7, 0}, {3, 5}, {5, 1}}, {{UINT64_MAX, 0}, {0, 0}, {0, 0}}, {{7, 0}, {3}, {5, 1}}};
+  for (const auto& holdings : wrong) {
+    const auto refused = ranges_of(holdings, 4);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::corrupt);
+  }
 }
 
 }  // namespace
