@@ -3,6 +3,7 @@
 // the engine to a transport, and decides who may join. Single-threaded; several workers share nothing but the memory
 // budget.
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <list>
@@ -38,7 +39,10 @@ class MemoryBudget {
   [[nodiscard]] bool reserve(std::uint64_t bytes) noexcept;
   /// For what can be done without: half of all stays for lanes.
   [[nodiscard]] bool reserve_spare(std::uint64_t bytes) noexcept { return reserve_up_to(bytes, bytes_max_ / 2); }
-  void give_back(std::uint64_t bytes) noexcept { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void give_back(std::uint64_t bytes) noexcept {
+    [[maybe_unused]] const std::uint64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+    assert(before >= bytes);
+  }
   [[nodiscard]] std::uint64_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
 

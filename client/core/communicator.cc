@@ -1,6 +1,7 @@
 #include "client/core/communicator.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <tuple>
 
@@ -184,6 +185,9 @@ void Communicator::advance() {
 }
 
 void Communicator::start_operation(Operation& o) {
+  // The rules of order, as the file comment of communicator.h has them.
+  assert(fallback_unfinished_ == 0);
+  assert(unfinished_ == 0 || goes_by_hosts(o) || goes_in_network(o));
   ++unfinished_;
   if (goes_by_hosts(o)) {
     o.state = Operation::State::by_hosts;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 
 #include "tributary/kernels/reduce.h"
 
@@ -40,6 +41,8 @@ Status Repair::start(const std::vector<Holdings>& by_rank, std::function<void()>
   ranges_ = std::move(*ranges);
   done_ = std::move(done);
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    // What is moved lies within what every rank keeps (lane_link.h).
+    assert(ranges_[lane].hi - ranges_[lane].lo <= lanes_[lane]->descriptor().window);
     for (std::uint64_t sequence = ranges_[lane].lo; sequence < ranges_[lane].hi; ++sequence) {
       const SequenceEntry* entry = lanes_[lane]->entry(sequence);
       // Somebody has the result, so everybody contributed: a rank without the entry is not in the state it reported.

@@ -258,6 +258,7 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
 
 void LaneLink::take_result(std::span<std::byte> payload) {
   const SequenceEntry& e = entry_slot(prefix_);
+  assert(e.sequence == prefix_ && prefix_ < contributed_);
   Operation& operation = *e.operation;
   if (!payload.empty() && operation.result_of(e.segment) != payload.data()) {
     std::byte* const to = operation.result_of(e.segment);
@@ -316,11 +317,14 @@ const SequenceEntry* LaneLink::entry(std::uint64_t sequence) const noexcept {
 
 const std::byte* LaneLink::input_bytes(const SequenceEntry& e) const noexcept {
   assert(has_data(e));
+  assert(e.operation != nullptr || is_retained(e));
   return e.operation != nullptr ? e.operation->input_of(e.segment) : retained(e.sequence);
 }
 
 const std::byte* LaneLink::result_bytes(const SequenceEntry& e) const noexcept {
   if (!wants_result(e)) return input_bytes(e);  // one to all: the owner's input is the result
+  assert(e.sequence < prefix_);
+  assert(e.operation != nullptr || is_retained(e));
   return e.operation != nullptr ? e.operation->result_of(e.segment) : retained(e.sequence);
 }
 

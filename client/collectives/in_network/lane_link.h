@@ -145,6 +145,10 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint64_t first_retained() const noexcept {
     return prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
   }
+  /// Of an operation that has ended: nobody has written over it since.
+  [[nodiscard]] bool is_retained(const SequenceEntry& entry) const noexcept {
+    return entry.sequence < prefix_ && entry.sequence >= first_retained();
+  }
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
     return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
