@@ -177,6 +177,7 @@ class Communicator final : public transport::Acceptor,
     std::uint32_t ready = 0;
     bool failed = false;
     std::uint64_t first_operation = kNever;  // kNever: not committed yet
+    [[nodiscard]] std::vector<LaneLink*> links() const;
   };
 
   // membership (communicator_membership.cc)

@@ -15,6 +15,12 @@ namespace {
 constexpr auto kJoinLimit = std::chrono::seconds(5);
 }
 
+std::vector<LaneLink*> Communicator::Trees::links() const {
+  std::vector<LaneLink*> links;
+  for (const auto& lane : lanes) links.push_back(lane.get());
+  return links;
+}
+
 void Communicator::on_descriptor(const ControlMessage& message) {
   discard(std::move(forming_));
   if (failing_ || error_) return;
@@ -188,11 +194,8 @@ void Communicator::on_freeze(const ControlMessage& message) {
   frozen_ = true;
   holding_ = true;
   if (message.value != kMoves) ++info_.failovers;
-  Holdings holdings;
-  for (auto& lane : trees_->lanes) {
-    lane->freeze();
-    holdings.push_back(lane->prefix());
-  }
+  for (auto& lane : trees_->lanes) lane->freeze();
+  const Holdings holdings = holdings_of(trees_->links(), settings_.rank);
   bring_down();
   report_path(message.body);
   tell_rank_0({.type = FrameType::holdings, .epoch = message.epoch, .body = encode(holdings)});
@@ -205,12 +208,10 @@ void Communicator::on_recover(const ControlMessage& message) {
     return;
   }
   const auto broken = [this](const Error& error) { abort(error.message); };
-  auto all = decode_all_holdings(message.body);
-  if (!all) return broken(all.error());
-  std::vector<LaneLink*> lanes;
-  for (auto& lane : trees_->lanes) lanes.push_back(lane.get());
-  repair_ = std::make_unique<Repair>(*mesh_, settings_.rank, settings_.nranks, std::move(lanes));
-  if (auto ok = repair_->start(*all, [this] { continue_by_fallback(); }); !ok) broken(ok.error());
+  auto moves = decode_moves(message.body);
+  if (!moves) return broken(moves.error());
+  repair_ = std::make_unique<Repair>(*mesh_, settings_.rank, settings_.nranks, trees_->links());
+  if (auto ok = repair_->start(std::move(*moves), [this] { continue_by_fallback(); }); !ok) broken(ok.error());
 }
 
 /// Recovery and the fallback work in host memory alone.
@@ -268,7 +269,7 @@ std::vector<Piece> Communicator::remainder(const Operation& o, std::uint64_t& se
   std::vector<std::uint64_t> left;
   for (std::uint32_t lane = 0; lane < nlanes; ++lane) {
     const LaneLink& link = *trees_->lanes[lane];
-    for (std::uint64_t s = link.first_unfinished(o, repair_->ranges()[lane].hi); s < o.segments; s += nlanes)
+    for (std::uint64_t s = link.first_unfinished(o, repair_->everyones(lane)); s < o.segments; s += nlanes)
       left.push_back(s);
   }
   segments_left = left.size();

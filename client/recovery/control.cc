@@ -1,6 +1,7 @@
 #include "client/recovery/control.h"
 
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "client/bootstrap/json_number.h"
 
@@ -32,34 +33,81 @@ LaneFailure decode_lane_failure(const std::string& body) {
 }
 
 std::string encode(const Holdings& holdings) {
-  return json(holdings).dump();
+  json lanes = json::array();
+  for (const LaneHolding& lane : holdings) {
+    json& numbers = lanes.emplace_back(json::array({lane.prefix}));
+    for (const std::uint64_t sequence : lane.wanted) numbers.push_back(sequence);
+  }
+  return lanes.dump();
 }
+
+namespace {
+
+/// Sequences of one window, ascending. Throws std::invalid_argument, or as json_number() does.
+std::vector<std::uint64_t> sequences(const json& array, std::size_t first) {
+  if (!array.is_array() || array.size() > first + kWindowMax) throw std::invalid_argument("sequences");
+  std::vector<std::uint64_t> sequences;
+  for (std::size_t i = first; i < array.size(); ++i) {
+    sequences.push_back(json_number<std::uint64_t>(array[i]));
+    if (sequences.size() > 1 && sequences.back() <= sequences[sequences.size() - 2])
+      throw std::invalid_argument("sequences that do not ascend");
+  }
+  return sequences;
+}
+
+}  // namespace
 
 Result<Holdings> decode_holdings(const std::string& body) {
-  const json array = parse(body);
-  if (!array.is_array() || array.size() > kLanesMax) return fail(Errc::corrupt, "a malformed holdings report");
-  Holdings holdings;
-  for (const json& prefix : array) {
-    if (!prefix.is_number_unsigned()) return fail(Errc::corrupt, "a malformed holdings report");
-    holdings.push_back(prefix.get<std::uint64_t>());
+  const json lanes = parse(body);
+  if (!lanes.is_array() || lanes.size() > kLanesMax) return fail(Errc::corrupt, "a malformed holdings report");
+  try {
+    Holdings holdings;
+    for (const json& lane : lanes) {
+      if (!lane.is_array() || lane.empty()) throw std::invalid_argument("lane");
+      const auto prefix = json_number<std::uint64_t>(lane[0]);
+      holdings.emplace_back(prefix, sequences(lane, 1));
+      if (!holdings.back().wanted.empty() && holdings.back().wanted.front() < prefix)
+        throw std::invalid_argument("wants what it has");
+    }
+    return holdings;
+  } catch (const std::exception&) {
+    return fail(Errc::corrupt, "a malformed holdings report");
   }
-  return holdings;
 }
 
-std::string encode(const std::vector<Holdings>& by_rank) {
-  return json(by_rank).dump();
+std::string encode(const Moves& moves) {
+  json lanes = json::array();
+  for (const LaneMoves& lane : moves) {
+    json object{{"own", lane.own}, {"lo", lane.lo}, {"hi", lane.hi}};
+    if (lane.from) object["from"] = *lane.from;
+    for (const LaneMoves::To& to : lane.to) object["to"].push_back({to.rank, to.prefix});
+    if (!lane.wanted.empty()) object["wanted"] = lane.wanted;
+    lanes.push_back(std::move(object));
+  }
+  return lanes.dump();
 }
 
-Result<std::vector<Holdings>> decode_all_holdings(const std::string& body) {
-  const json array = parse(body);
-  if (!array.is_array()) return fail(Errc::corrupt, "a malformed recover message");
-  std::vector<Holdings> all;
-  for (const json& one : array) {
-    auto holdings = decode_holdings(one.dump());
-    if (!holdings) return std::unexpected(holdings.error());
-    all.push_back(std::move(*holdings));
+Result<Moves> decode_moves(const std::string& body) {
+  const json lanes = parse(body);
+  if (!lanes.is_array() || lanes.size() > kLanesMax) return fail(Errc::corrupt, "a malformed recover message");
+  try {
+    Moves moves;
+    for (const json& object : lanes) {
+      LaneMoves& lane = moves.emplace_back();
+      lane.own = json_number<std::uint64_t>(object.at("own"));
+      lane.lo = json_number<std::uint64_t>(object.at("lo"));
+      lane.hi = json_number<std::uint64_t>(object.at("hi"));
+      if (const auto it = object.find("from"); it != object.end()) lane.from = json_number<std::uint32_t>(*it);
+      if (const auto it = object.find("to"); it != object.end()) {
+        for (const json& to : *it)
+          lane.to.push_back({json_number<std::uint32_t>(to.at(0)), json_number<std::uint64_t>(to.at(1))});
+      }
+      if (const auto it = object.find("wanted"); it != object.end()) lane.wanted = sequences(*it, 0);
+    }
+    return moves;
+  } catch (const std::exception&) {
+    return fail(Errc::corrupt, "a malformed recover message");
   }
-  return all;
 }
 
 std::string encode(const Progress& p) {

@@ -2,7 +2,9 @@
 // What ranks and rank 0 tell each other on the control star. A message is a frame header's few fields and a body: JSON
 // where it has structure, text where a person reads it.
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tributary/protocol/error.h"
@@ -49,12 +51,35 @@ struct LaneFailure {
 [[nodiscard]] std::string encode(const LaneFailure& failure);
 [[nodiscard]] LaneFailure decode_lane_failure(const std::string& body);
 
-/// One rank's answer to freeze: per lane, how many results it has, in sequence.
-using Holdings = std::vector<std::uint64_t>;
+/// One rank's answer to freeze, of one lane.
+struct LaneHolding {
+  LaneHolding(std::uint64_t prefix_held = 0, std::vector<std::uint64_t> wanted_here = {})
+      : prefix(prefix_held), wanted(std::move(wanted_here)) {}
+  std::uint64_t prefix;               // results that it has: exactly the sequences below
+  std::vector<std::uint64_t> wanted;  // of those that it lacks: whose result is for this rank alone. Ascending
+  friend bool operator==(const LaneHolding&, const LaneHolding&) = default;
+};
+using Holdings = std::vector<LaneHolding>;  // by lane
 [[nodiscard]] std::string encode(const Holdings& holdings);
 [[nodiscard]] Result<Holdings> decode_holdings(const std::string& body);
-[[nodiscard]] std::string encode(const std::vector<Holdings>& by_rank);
-[[nodiscard]] Result<std::vector<Holdings>> decode_all_holdings(const std::string& body);
+
+/// One rank's part of a repair (repair_plan.h), of one lane.
+struct LaneMoves {
+  struct To {
+    std::uint32_t rank = 0;
+    std::uint64_t prefix = 0;  // results that it has
+    friend bool operator==(const To&, const To&) = default;
+  };
+  std::uint64_t own = 0;              // results that this rank has reported
+  std::uint64_t lo = 0, hi = 0;       // the least and the greatest number over all ranks
+  std::optional<std::uint32_t> from;  // where it gets what it lacks of those below hi; none: it lacks nothing
+  std::vector<To> to;                 // who gets from it what they lack
+  std::vector<std::uint64_t> wanted;  // by the one rank that they are for, whichever it is; ascending
+  friend bool operator==(const LaneMoves&, const LaneMoves&) = default;
+};
+using Moves = std::vector<LaneMoves>;  // by lane
+[[nodiscard]] std::string encode(const Moves& moves);
+[[nodiscard]] Result<Moves> decode_moves(const std::string& body);
 
 /// One rank's answer to an inquiry after an operation.
 struct Progress {

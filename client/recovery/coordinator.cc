@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "client/recovery/repair_plan.h"
+
 namespace tributary::client {
 
 using transport::TimePoint;
@@ -204,7 +206,10 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
   if (!holdings) return abort(Errc::corrupt, rank_name(rank) + " sent " + holdings.error().message);
   holdings_[rank] = std::move(*holdings);
   if (!count(rank)) return;
-  output_.broadcast({.type = FrameType::recover, .epoch = generation_, .body = encode(holdings_)});
+  const auto plan = RepairPlan::make(holdings_);
+  if (!plan) return abort(plan.error().code, plan.error().message);
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r)
+    output_.send(r, {.type = FrameType::recover, .epoch = generation_, .body = encode(plan->for_rank(r))});
   const auto better = std::exchange(better_, std::nullopt);
   if (!better || !failed_.empty()) return rest("");  // who failed meanwhile may be in the other trees, too
   join(*better);

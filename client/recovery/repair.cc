@@ -4,157 +4,210 @@
 #include <array>
 #include <cassert>
 
+#include "client/recovery/repair_plan.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::client {
 
-Result<std::vector<LaneRange>> ranges_of(const std::vector<Holdings>& by_rank, std::uint32_t window) {
-  std::vector<LaneRange> ranges(by_rank.at(0).size());
-  for (std::size_t lane = 0; lane < ranges.size(); ++lane) {
-    LaneRange range{UINT64_MAX, 0};
-    for (const Holdings& holdings : by_rank) {
-      if (holdings.size() != ranges.size())
-        return fail(Errc::corrupt, "recovery: ranks report different numbers of lanes");
-      range.lo = std::min(range.lo, holdings[lane]);
-      range.hi = std::max(range.hi, holdings[lane]);
+namespace {
+
+/// A rank reduces so many inputs in one pass, its own among them.
+constexpr std::uint32_t kFanIn = kernels::kReduceInputsMax - 1;
+
+std::size_t bytes_of(const SequenceEntry& e) {
+  return e.segment.count * size_of(e.signature.dtype);
+}
+
+bool is_for_one(const SequenceEntry& e) {
+  return pattern_of(e.signature.collective) == Pattern::all_to_one && e.segment.count > 0;
+}
+
+}  // namespace
+
+Holdings holdings_of(const std::vector<LaneLink*>& lanes, std::uint32_t rank) {
+  Holdings holdings;
+  for (const LaneLink* lane : lanes) {
+    LaneHolding& holding = holdings.emplace_back(lane->prefix());
+    // From a rank that has not contributed nobody has a result that needed it.
+    for (std::uint64_t sequence = lane->prefix(); sequence < lane->contributed(); ++sequence) {
+      const SequenceEntry* entry = lane->entry(sequence);
+      if (entry != nullptr && is_for_one(*entry) && entry->segment.owner == rank) holding.wanted.push_back(sequence);
     }
-    if (range.hi - range.lo > window)
-      return fail(Errc::corrupt,
-                  "recovery: results of lane " + std::to_string(lane) + " are further apart than a window");
-    ranges[lane] = range;
   }
-  return ranges;
+  return holdings;
 }
 
 Repair::Repair(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, std::vector<LaneLink*> lanes)
     : mesh_(mesh), rank_(rank), nranks_(nranks), lanes_(std::move(lanes)) {}
 
-Status Repair::start(const std::vector<Holdings>& by_rank, std::function<void()> done) {
-  if (lanes_.empty() || by_rank.size() != nranks_ || by_rank[0].size() != lanes_.size())
-    return fail(Errc::corrupt, "recovery: holdings of another group");
-  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-    if (by_rank[rank_].size() != lanes_.size() || by_rank[rank_][lane] != lanes_[lane]->prefix())
-      return fail(Errc::corrupt, "recovery: other holdings than this rank has reported");
-  }
-  auto ranges = ranges_of(by_rank, lanes_[0]->descriptor().window);
-  if (!ranges) return std::unexpected(ranges.error());
-  ranges_ = std::move(*ranges);
+Status Repair::start(Moves moves, std::function<void()> done) {
+  moves_ = std::move(moves);
   done_ = std::move(done);
-  for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
-    // What is moved lies within what every rank keeps (lane_link.h).
-    assert(ranges_[lane].hi - ranges_[lane].lo <= lanes_[lane]->descriptor().window);
-    for (std::uint64_t sequence = ranges_[lane].lo; sequence < ranges_[lane].hi; ++sequence) {
-      const SequenceEntry* entry = lanes_[lane]->entry(sequence);
-      // Somebody has the result, so everybody contributed: a rank without the entry is not in the state it reported.
-      if (entry == nullptr)
-        return fail(Errc::corrupt,
-                    "recovery: no trace of sequence " + std::to_string(sequence) + " of lane " + std::to_string(lane));
-      move(lane, *entry, by_rank);
-    }
+  if (lanes_.empty() || moves_.size() != lanes_.size()) return fail(Errc::corrupt, "recovery: moves of another group");
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (auto ok = check(lane); !ok) return ok;
   }
+  for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+    if (auto ok = plan(lane); !ok) return ok;
+  }
+  flush();
   finish_one();
   return {};
 }
 
-void Repair::move(std::uint32_t lane, const SequenceEntry& entry, const std::vector<Holdings>& by_rank) {
-  switch (pattern_of(entry.signature.collective)) {
-    case Pattern::all_to_all_ranks: {
-      std::uint32_t holder = 0;
-      while (by_rank[holder][lane] <= entry.sequence) ++holder;
-      return move_result(lane, entry, holder, by_rank);
+Status Repair::check(std::size_t lane) const {
+  const LaneMoves& m = moves_[lane];
+  if (m.own != lanes_[lane]->prefix() || m.own < m.lo || m.own > m.hi)
+    return fail(Errc::corrupt, "recovery: other holdings than this rank has reported");
+  if (m.hi - m.lo > lanes_[lane]->descriptor().window)
+    return fail(Errc::corrupt,
+                "recovery: results of lane " + std::to_string(lane) + " are further apart than a window");
+  const auto is_peer = [this](std::uint32_t rank) { return rank < nranks_ && rank != rank_; };
+  if (m.from.has_value() != (m.own < m.hi) || (m.from && !is_peer(*m.from)))
+    return fail(Errc::corrupt, "recovery: no rank to get results from");
+  for (std::size_t i = 0; i < m.to.size(); ++i) {
+    const auto same = [&](const LaneMoves::To& other) { return other.rank == m.to[i].rank; };
+    if (!is_peer(m.to[i].rank) || m.to[i].rank == m.from || m.to[i].prefix < m.lo || m.to[i].prefix > m.own ||
+        std::ranges::count_if(m.to, same) > 1) {
+      return fail(Errc::corrupt, "recovery: results for a rank that cannot lack them");
     }
-    case Pattern::one_to_all:
-      return move_result(lane, entry, entry.segment.owner, by_rank);
-    case Pattern::all_to_one:
-      if (by_rank[entry.segment.owner][lane] <= entry.sequence) gather_inputs(lane, entry);
-      return;
-    case Pattern::nothing:
-      return;
+  }
+  if (!m.wanted.empty() && (m.wanted.front() < m.lo || m.wanted.back() >= m.hi))
+    return fail(Errc::corrupt, "recovery: a result is wanted that nobody has heard of");
+  return {};
+}
+
+bool Repair::wants(const SequenceEntry& entry, const LaneMoves& moves) const noexcept {
+  return is_for_one(entry) && entry.segment.owner == rank_ && entry.sequence >= moves.own;
+}
+
+Status Repair::plan(std::uint32_t lane) {
+  const LaneMoves& m = moves_[lane];
+  // What is moved lies within what every rank keeps (lane_link.h).
+  assert(m.hi - m.lo <= lanes_[lane]->descriptor().window);
+  for (std::uint64_t sequence = m.lo; sequence < m.hi; ++sequence) {
+    const SequenceEntry* entry = lanes_[lane]->entry(sequence);
+    // Somebody has the result, so everybody contributed: a rank without the entry is not in the state it reported.
+    if (entry == nullptr)
+      return fail(Errc::corrupt,
+                  "recovery: no trace of sequence " + std::to_string(sequence) + " of lane " + std::to_string(lane));
+    const bool wanted = std::ranges::binary_search(m.wanted, sequence);
+    if (wanted ? !is_for_one(*entry) || (entry->segment.owner == rank_ && sequence < m.own) : wants(*entry, m))
+      return fail(Errc::corrupt, "recovery: other results are wanted than this rank has reported");
+    const Pattern pattern = pattern_of(entry->signature.collective);
+    if (wanted) make_again(lane, *entry);
+    if (entry->segment.count > 0 && (pattern == Pattern::all_to_all_ranks || pattern == Pattern::one_to_all))
+      pass_result(lane, *entry);
+  }
+  return {};
+}
+
+void Repair::pass_result(std::uint32_t lane, const SequenceEntry& entry) {
+  const LaneMoves& m = moves_[lane];
+  const auto has_its_own = [&entry](std::uint32_t rank) {
+    return pattern_of(entry.signature.collective) == Pattern::one_to_all && entry.segment.owner == rank;
+  };
+  const std::uint64_t number = items_.size();
+  Item& item = items_.emplace_back(Item{.lane = lane, .entry = &entry});
+  if (entry.sequence >= m.own && !has_its_own(rank_)) {
+    ++item.missing;
+    receive(*m.from, number, entry.operation->result_of(entry.segment));
+  } else {
+    item.bytes = lanes_[lane]->result_bytes(entry);
+  }
+  for (const LaneMoves::To& to : m.to) {
+    if (entry.sequence >= to.prefix && !has_its_own(to.rank)) send(to.rank, number);
   }
 }
 
-void Repair::move_result(std::uint32_t lane, const SequenceEntry& entry, std::uint32_t holder,
-                         const std::vector<Holdings>& by_rank) {
-  if (entry.segment.count == 0) return;
-  if (rank_ == holder) {
-    const std::byte* bytes = lanes_[lane]->result_bytes(entry);
-    for (std::uint32_t r = 0; r < nranks_; ++r) {
-      if (r != holder && by_rank[r][lane] <= entry.sequence) send_to(r, lane, entry, bytes);
-    }
-  } else if (by_rank[rank_][lane] <= entry.sequence) {
-    receive_from(holder, lane, entry, entry.operation->result_of(entry.segment), UINT64_MAX);
+void Repair::make_again(std::uint32_t lane, const SequenceEntry& entry) {
+  const FanIn tree(nranks_, entry.segment.owner, kFanIn);
+  const std::uint64_t number = items_.size();
+  Item& item = items_.emplace_back(Item{.lane = lane, .entry = &entry, .again = true, .from = tree.children(rank_)});
+  item.missing = static_cast<std::uint32_t>(item.from.size());
+  item.inputs.resize(item.from.size());
+  for (std::size_t i = 0; i < item.from.size(); ++i) {
+    item.inputs[i].resize(bytes_of(entry));
+    receive(item.from[i], number, item.inputs[i].data());
   }
+  if (const auto parent = tree.parent(rank_)) send(*parent, number);
+  if (item.missing == 0) reduce(item);
 }
 
-void Repair::gather_inputs(std::uint32_t lane, const SequenceEntry& entry) {
-  if (entry.segment.count == 0) return;
-  if (rank_ != entry.segment.owner) return send_to(entry.segment.owner, lane, entry, lanes_[lane]->input_bytes(entry));
-  Gather& gather = gathers_.emplace_back();
-  gather.entry = &entry;
-  gather.inputs.resize(nranks_);
-  gather.missing = nranks_ - 1;
-  for (std::uint32_t r = 0; r < nranks_; ++r) {
-    if (r == rank_) continue;
-    gather.inputs[r].resize(entry.segment.count * size_of(entry.signature.dtype));
-    receive_from(r, lane, entry, gather.inputs[r].data(), gathers_.size() - 1);
-  }
-  if (gather.missing == 0) reduce(gather);
-}
-
-void Repair::send_to(std::uint32_t peer, std::uint32_t lane, const SequenceEntry& entry, const std::byte* bytes) {
-  FrameHeader header;
-  header.type = FrameType::repair;
-  header.lane = static_cast<std::uint8_t>(lane);
-  header.operation = entry.number;
-  header.segment = entry.segment_index;
-  header.sequence = entry.sequence;
-  header.set_signature(entry.signature);
-  ++outstanding_;
-  ++moved_;
-  mesh_.link(PeerClass::repair, peer).send(header, {bytes, entry.segment.count * size_of(entry.signature.dtype)}, 0);
-}
-
-void Repair::receive_from(std::uint32_t peer, std::uint32_t, const SequenceEntry& entry, std::byte* into,
-                          std::uint64_t cookie) {
+void Repair::receive(std::uint32_t peer, std::uint64_t item, std::byte* into) {
+  const SequenceEntry& entry = *items_[item].entry;
   ++outstanding_;
   mesh_.link(PeerClass::repair, peer)
       .post({.type = FrameType::repair,
              .operation = entry.number,
              .tag = entry.sequence,
              .signature = entry.signature,
-             .bytes = static_cast<std::uint32_t>(entry.segment.count * size_of(entry.signature.dtype)),
+             .bytes = static_cast<std::uint32_t>(bytes_of(entry)),
              .into = into,
-             .cookie = cookie});
+             .cookie = item});
+}
+
+void Repair::send(std::uint32_t peer, std::uint64_t item) {
+  ++outstanding_;
+  out_[peer].push_back(item);
+}
+
+/// Sends what is there, to each peer in the order of the items.
+void Repair::flush() {
+  for (auto& [peer, line] : out_) {
+    while (!line.empty() && items_[line.front()].bytes != nullptr) {
+      const Item& item = items_[line.front()];
+      const SequenceEntry& entry = *item.entry;
+      line.pop_front();
+      FrameHeader header;
+      header.type = FrameType::repair;
+      header.lane = static_cast<std::uint8_t>(item.lane);
+      header.operation = entry.number;
+      header.segment = entry.segment_index;
+      header.sequence = entry.sequence;
+      header.set_signature(entry.signature);
+      ++moved_;
+      mesh_.link(PeerClass::repair, peer).send(header, {item.bytes, bytes_of(entry)}, 0);
+    }
+  }
 }
 
 void Repair::received(std::uint32_t, const PostedReceive& receive, std::span<std::byte>) {
-  if (receive.cookie != UINT64_MAX) {
-    Gather& gather = gathers_[receive.cookie];
-    if (--gather.missing == 0) reduce(gather);
+  Item& item = items_[receive.cookie];
+  if (--item.missing == 0) {
+    if (item.again) {
+      reduce(item);
+    } else {
+      item.bytes = item.entry->operation->result_of(item.entry->segment);
+    }
+    flush();
   }
   finish_one();
 }
 
-// In rank order, at most kReduceInputsMax at a time; an average is divided in the last step, before its only rounding
-// but one per step.
-void Repair::reduce(Gather& gather) {
-  const SequenceEntry& e = *gather.entry;
-  std::byte* out = e.operation->result_of(e.segment);
-  const std::byte* own = e.operation->input_of(e.segment);
-  const auto input_of = [&](std::uint32_t r) -> const void* { return r == rank_ ? own : gather.inputs[r].data(); };
-  std::vector<std::byte> sum(e.segment.count *
-                             size_of(e.signature.dtype));  // `out` may be this rank's input (in place)
-  std::array<const void*, kernels::kReduceInputsMax> inputs;
-  std::uint32_t next = 0;
-  while (next < nranks_) {
-    std::uint32_t count = 0;
-    if (next > 0) inputs[count++] = sum.data();
-    while (next < nranks_ && count < inputs.size()) inputs[count++] = input_of(next++);
-    const bool last = next == nranks_;
-    kernels::reduce(e.signature.dtype, e.signature.op, {inputs.data(), count},
-                    last ? static_cast<void*>(out) : sum.data(), e.segment.count,
-                    last && e.signature.op == ReduceOp::avg ? nranks_ : 1);
+// One pass over this rank's input and what its children have come to, in the order of the ranks. An average is divided
+// in the last one, at the rank that it is for.
+void Repair::reduce(Item& item) {
+  const SequenceEntry& e = *item.entry;
+  const bool last = e.segment.owner == rank_;
+  const std::byte* const own = lanes_[item.lane]->input_bytes(e);
+  if (!last && item.from.empty()) {
+    item.bytes = own;
+    return;
   }
+  std::array<const void*, kernels::kReduceInputsMax> inputs;
+  std::size_t count = 0;
+  const auto before = static_cast<std::size_t>(std::ranges::lower_bound(item.from, rank_) - item.from.begin());
+  for (std::size_t i = 0; i <= item.from.size(); ++i) {
+    if (i == before) inputs[count++] = own;
+    if (i < item.from.size()) inputs[count++] = item.inputs[i].data();
+  }
+  if (!last) item.sum.resize(bytes_of(e));
+  std::byte* const out = last ? e.operation->result_of(e.segment) : item.sum.data();
+  kernels::reduce(e.signature.dtype, e.signature.op, {inputs.data(), count}, out, e.segment.count,
+                  last && e.signature.op == ReduceOp::avg ? nranks_ : 1);
+  item.inputs.clear();
+  item.bytes = out;
 }
 
 void Repair::sent() {

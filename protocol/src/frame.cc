@@ -13,6 +13,8 @@ struct TypeRule {
 };
 
 constexpr std::uint32_t kTextBytesMax = 4096;
+constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // of 16 lanes a window of numbers, and 32 ranks, each
+static_assert(kRepairPlanBytesMax >= kLanesMax * (100 + 21 * kWindowMax + 32 * 36));
 constexpr std::uint32_t kJoinBytesMax = 320 * kTreeLevelsMax;
 constexpr TypeRule kRules[] = {
     {FrameType::join, "join", kJoinBytesMax},
@@ -33,8 +35,8 @@ constexpr TypeRule kRules[] = {
     {FrameType::commit, "commit", kTextBytesMax},
     {FrameType::lane_failed, "lane_failed", kTextBytesMax},
     {FrameType::freeze, "freeze", kTextBytesMax},
-    {FrameType::holdings, "holdings", kControlBytesMax},
-    {FrameType::recover, "recover", kControlBytesMax},
+    {FrameType::holdings, "holdings", kRepairPlanBytesMax},
+    {FrameType::recover, "recover", kRepairPlanBytesMax},
     {FrameType::stalled, "stalled", kTextBytesMax},
     {FrameType::inquiry, "inquiry", kTextBytesMax},
     {FrameType::progress, "progress", kTextBytesMax},

@@ -25,7 +25,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       break;
     case 2:
-      (void)client::decode_all_holdings(body);
+      if (const auto moves = client::decode_moves(body)) {
+        const auto again = client::decode_moves(client::encode(*moves));
+        if (!again || *again != *moves) std::abort();
+      }
       break;
     case 3:
       (void)client::decode_progress(body);

@@ -82,7 +82,7 @@ constexpr Reaction kReactions[] = {
     {"lane_failed", At::joining, "commit never", kAsksAgain},
     {"lane_failed", At::proposing, "commit never", kAsksAgain},
     {"lane_failed", At::in_network, "freeze", ""},
-    {"holdings", At::freezing, "recover", kAsksAgain},
+    {"holdings", At::freezing, "recover to each", kAsksAgain},
     // an operation does not end
     {"stalled", At::resting, "inquiry 3", kAsksAgain},
     {"stalled", At::asking, "inquiry 3", ""},
@@ -165,7 +165,7 @@ TEST(Coordinator, CountsEachRankOnceHoweverOftenItAnswers) {
   rig.from(1, rig.holdings({2}));
   EXPECT_EQ(rig.said(), "");
   rig.from(2, rig.holdings({3}));
-  EXPECT_EQ(rig.said(), "recover");
+  EXPECT_EQ(rig.said(), "recover to each");
 }
 
 TEST(Coordinator, AnswersOfOneStepDoNotCountInTheNext) {
@@ -198,7 +198,7 @@ TEST(Coordinator, HoldingsOfTheTreesBeforeAreNotCountedForTheseTrees) {
   rig.from(2, rig.holdings({500}, -1));  // late, of the trees before
   EXPECT_EQ(rig.said(), "");
   rig.from(2, rig.holdings({9}));
-  EXPECT_EQ(rig.said(), "recover");
+  EXPECT_EQ(rig.said(), "recover to each");
 }
 
 TEST(Coordinator, ALateLaneFailedOfTheTreesBeforeLeavesTheNewOnesInUse) {
@@ -280,7 +280,7 @@ TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
   rig.from(2, rig.lane_failed(0, ""));
   rig.from_all(rig.holdings({5}));
   rig.wait(kSoon);
-  EXPECT_EQ(rig.said(), "recover; asks for trees of 77 after epoch 1 without aggregator1 without aggregator2");
+  EXPECT_EQ(rig.said(), "recover to each; asks for trees of 77 after epoch 1 without aggregator1 without aggregator2");
   rig.answer(descriptor_of(2));
   rig.from(0, rig.lane_failed(0, "aggregator3"));
   rig.wait(1s);
@@ -362,7 +362,7 @@ TEST(Coordinator, AForgottenGroupIsNotRenewedAnyMoreAndItsTreesStayInUse) {
   rig.from(0, rig.lane_failed());
   rig.from_all(rig.holdings({5}));
   rig.wait(kSoon);
-  EXPECT_EQ(rig.said(), "freeze; recover; asks for a group") << "and the next trees are a new group's";
+  EXPECT_EQ(rig.said(), "freeze; recover to each; asks for a group") << "and the next trees are a new group's";
 }
 
 // ---- better trees
@@ -378,7 +378,7 @@ TEST(Coordinator, MovesToBetterTreesOnlyWhenTheyAreThere) {
   EXPECT_EQ(rig.said(), "freeze to move");
   EXPECT_NE(rig.output.last.body.find("aggregator2 is back"), std::string::npos);
   rig.from_all(rig.holdings({5}));
-  EXPECT_EQ(rig.said(), "recover; descriptor to each");
+  EXPECT_EQ(rig.said(), "recover to each; descriptor to each");
   rig.from_all(rig.joined());
   rig.from_all(rig.next_operation(12));
   EXPECT_EQ(rig.said(), "propose; commit 12");
@@ -408,7 +408,7 @@ TEST(Coordinator, BetterTreesThatComeAfterALossAreNotMovedTo) {
   EXPECT_EQ(rig.said(), "");
   rig.from_all(rig.holdings({5}));
   rig.wait(kSoon);
-  EXPECT_EQ(rig.said(), "recover; asks for trees of 77 after epoch 2 without aggregator1")
+  EXPECT_EQ(rig.said(), "recover to each; asks for trees of 77 after epoch 2 without aggregator1")
       << "after the epoch that the manager has given";
 }
 
@@ -420,7 +420,7 @@ TEST(Coordinator, WhatFailsDuringAMoveMayBeInTheOtherTreesToo) {
   rig.from(1, rig.lane_failed());
   (void)rig.said();
   rig.from_all(rig.holdings({5}));
-  EXPECT_EQ(rig.said(), "recover");
+  EXPECT_EQ(rig.said(), "recover to each");
 }
 
 TEST(Coordinator, AsksForBetterTreesMoreAndMoreRarely) {
@@ -585,7 +585,7 @@ TEST(Coordinator, WhoGoesBeforeAllHaveFinalizedIsAnError) {
 // ---- malformed bodies
 
 TEST(Coordinator, MalformedReportsEndTheGroupAndNameTheirRank) {
-  for (const char* body : {"", "x", "{}", R"(["a"])", "[-1]", "[1.5]", "[[1]]"}) {
+  for (const char* body : {"", "x", "{}", R"(["a"])", "[-1]", "[1]", "[[1.5]]", "[[]]"}) {
     SCOPED_TRACE(body);
     Rig rig;
     rig.bring_to(At::freezing);

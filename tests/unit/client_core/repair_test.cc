@@ -1,4 +1,4 @@
-// What is moved after a tree is lost follows from all ranks' holdings; they come from rank 0, which may be wrong.
+// What is moved after a tree is lost is rank 0's to say, which may be wrong.
 #include "client/recovery/repair.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ class Nobody final : public LaneUser {
 
 class Repairing : public testing::Test {
  protected:
-  Status start(const std::vector<Holdings>& by_rank) {
+  Status start(const Moves& moves) {
     LaneDescriptor descriptor;
     descriptor.window = 4;
     descriptor.segment_bytes = 256;
     LaneLink lane(user_, descriptor, {.rank = 1, .nranks = 2});
     Repair repair(mesh_, 1, 2, {&lane});
-    return repair.start(by_rank, [this] { done_ = true; });
+    return repair.start(moves, [this] { done_ = true; });
   }
   Nobody user_;
   transport::SimNetwork network_;
@@ -37,15 +37,28 @@ class Repairing : public testing::Test {
 };
 
 TEST_F(Repairing, HasNothingToMoveWhereAllHoldTheSame) {
-  EXPECT_TRUE(start({{0}, {0}}));
+  EXPECT_TRUE(start({{.own = 0, .lo = 0, .hi = 0}}));
   EXPECT_TRUE(done_);
 }
 
 TEST_F(Repairing, RefusesOtherHoldingsThanThisRankHas) {
-  for (const std::vector<Holdings>& wrong :
-       std::vector<std::vector<Holdings>>{{{0}, {1}}, {{1}, {1}}, {{0}, {}}, {{0}, {0, 0}}, {{0}}, {{}, {}}}) {
+  const LaneMoves nothing;
+  for (const Moves& wrong : std::vector<Moves>{{},
+                                               {nothing, nothing},
+                                               {{.own = 1, .lo = 0, .hi = 1}},
+                                               {{.own = 0, .lo = 1, .hi = 1, .from = 0}},
+                                               {{.own = 0, .lo = 0, .hi = 0, .from = 0}},
+                                               {{.own = 0, .lo = 0, .hi = 1}},
+                                               {{.own = 0, .lo = 0, .hi = 1, .from = 1}},
+                                               {{.own = 0, .lo = 0, .hi = 1, .from = 2}},
+                                               {{.own = 0, .lo = 0, .hi = 0, .to = {{1, 0}}}},
+                                               {{.own = 0, .lo = 0, .hi = 0, .to = {{7, 0}}}},
+                                               {{.own = 0, .lo = 0, .hi = 0, .to = {{0, 1}}}},
+                                               {{.own = 0, .lo = 0, .hi = 0, .to = {{0, 0}, {0, 0}}}},
+                                               {{.own = 0, .lo = 0, .hi = 1, .from = 0, .to = {{0, 0}}}},
+                                               {{.own = 0, .lo = 0, .hi = 0, .wanted = {0}}}}) {
     const Status status = start(wrong);
-    ASSERT_FALSE(status);
+    ASSERT_FALSE(status) << encode(wrong);
     EXPECT_EQ(status.error().code, Errc::corrupt);
   }
   EXPECT_FALSE(done_);
@@ -53,27 +66,14 @@ TEST_F(Repairing, RefusesOtherHoldingsThanThisRankHas) {
 
 TEST_F(Repairing, RefusesResultsThatAreFurtherApartThanAWindow) {
   for (const std::uint64_t far : {5U, 6U, 1000U}) {
-    const Status status = start({{far}, {0}});
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().message, "recovery: results of lane 0 are further apart than a window");
+    const Status apart = start({{.own = 0, .lo = 0, .hi = far, .from = 0}});
+    ASSERT_FALSE(apart);
+    EXPECT_EQ(apart.error().message, "recovery: results of lane 0 are further apart than a window");
   }
-  EXPECT_FALSE(start({{2}, {0}})) << "of what this rank has never contributed to";
-}
-
-TEST(Ranges, AreFromTheLeastToTheGreatestOfEachLaneAndAtMostAWindowLong) {
-  const auto ranges = ranges_of({{7, 0}, {3, 4}, {5, 1}}, 4);
-  ASSERT_TRUE(ranges);
-  EXPECT_EQ((*ranges)[0].lo, 3U);
-  EXPECT_EQ((*ranges)[0].hi, 7U);
-  EXPECT_EQ((*ranges)[1].lo, 0U);
-  EXPECT_EQ((*ranges)[1].hi, 4U);
-  const std::vector<std::vector<Holdings>> wrong{
-      {{8, 0}, {3, 4}, {5, 1}}, {{7, 0}, {3, 5}, {5, 1}}, {{UINT64_MAX, 0}, {0, 0}, {0, 0}}, {{7, 0}, {3}, {5, 1}}};
-  for (const auto& holdings : wrong) {
-    const auto refused = ranges_of(holdings, 4);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code, Errc::corrupt);
-  }
+  const Status strange = start({{.own = 0, .lo = 0, .hi = 2, .from = 0}});
+  ASSERT_FALSE(strange);
+  EXPECT_NE(strange.error().message.find("no trace"), std::string::npos)
+      << "of what this rank has never contributed to: " << strange.error().message;
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "client/recovery/repair_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace tributary::client {
+
+std::optional<std::uint32_t> FanIn::parent(std::uint32_t rank) const noexcept {
+  if (rank == root_) return std::nullopt;
+  return at((place(rank) - 1) / width_);
+}
+
+std::vector<std::uint32_t> FanIn::children(std::uint32_t rank) const {
+  std::vector<std::uint32_t> ranks;
+  const std::uint64_t first = place(rank) * width_ + 1;
+  for (std::uint64_t child = first; child < std::min(first + width_, ranks_); ++child) ranks.push_back(at(child));
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+Result<RepairPlan> RepairPlan::make(const std::vector<Holdings>& by_rank) {
+  RepairPlan plan;
+  plan.lanes_.resize(by_rank.at(0).size());
+  for (std::size_t i = 0; i < plan.lanes_.size(); ++i) {
+    Lane& lane = plan.lanes_[i];
+    for (const Holdings& holdings : by_rank) {
+      if (holdings.size() != plan.lanes_.size())
+        return fail(Errc::corrupt, "recovery: ranks report different numbers of lanes");
+      lane.prefix.push_back(holdings[i].prefix);
+    }
+    const auto [least, greatest] = std::ranges::minmax(lane.prefix);
+    lane.lo = least;
+    lane.hi = greatest;
+    lane.line.resize(by_rank.size());
+    std::iota(lane.line.begin(), lane.line.end(), 0U);
+    std::ranges::stable_sort(lane.line, std::ranges::greater{}, [&](std::uint32_t r) { return lane.prefix[r]; });
+    lane.place.resize(by_rank.size());
+    for (std::uint32_t place = 0; place < lane.line.size(); ++place) lane.place[lane.line[place]] = place;
+    // What its owner lacks and nobody has heard of is reduced again by the fallback.
+    for (const Holdings& holdings : by_rank) {
+      std::ranges::copy_if(holdings[i].wanted, std::back_inserter(lane.wanted),
+                           [&](std::uint64_t sequence) { return sequence < lane.hi; });
+    }
+    std::ranges::sort(lane.wanted);
+    if (std::ranges::adjacent_find(lane.wanted) != lane.wanted.end())
+      return fail(Errc::corrupt, "recovery: two ranks want one result for themselves");
+  }
+  return plan;
+}
+
+Moves RepairPlan::for_rank(std::uint32_t rank) const {
+  Moves moves;
+  for (const Lane& lane : lanes_) {
+    const std::uint64_t own = lane.prefix[rank], place = lane.place[rank];
+    LaneMoves& m = moves.emplace_back(LaneMoves{.own = own, .lo = lane.lo, .hi = lane.hi, .wanted = lane.wanted});
+    if (own < lane.hi) m.from = lane.line[place - std::bit_floor(place)];
+    for (std::uint64_t bit = place == 0 ? 1 : 2 * std::bit_floor(place); place + bit < lane.line.size(); bit *= 2) {
+      const std::uint32_t child = lane.line[place + bit];
+      if (lane.prefix[child] < lane.hi) m.to.push_back({child, lane.prefix[child]});
+    }
+  }
+  return moves;
+}
+
+}  // namespace tributary::client
