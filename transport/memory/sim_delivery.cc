@@ -305,6 +305,9 @@ bool SimCore::land(const Event& event) {
   if (frame.borrowed && frame.owned) pipe.early_bytes -= header.payload_bytes;
   ++pipe.frames.delivered;
   ++statistics.frames;
+  SimTraffic& traffic = statistics.by_type[static_cast<std::size_t>(header.type)];
+  ++traffic.frames;
+  traffic.bytes += kFrameHeaderBytes + header.payload_bytes;
   pipe.header_seen = false;
   advance_released(event.target, event.side);
   if (c.ends[event.side].flushing && pipe.frames.delivered == pipe.frames.tail) close_end(c, event.target, event.side);

@@ -28,28 +28,21 @@ SimManager::SimManager(Cluster& cluster, std::uint64_t seed)
       }()),
       verifier_(std::move(*TokenVerifier::create(key_.public_key()))) {}
 
-Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
-                                             std::uint32_t nranks, std::vector<std::uint32_t> usable) {
-  std::shuffle(usable.begin(), usable.end(), random_);
-  struct Node {
-    std::uint32_t aggregator;
-    std::size_t parent = SIZE_MAX;
-    std::uint32_t child = 0;
-    std::uint32_t children = 0;
-    std::uint32_t lowest = UINT32_MAX;
-  };
-  // The first is the root; each further one hangs below a node of the level above that it draws.
-  const auto depth = static_cast<std::uint32_t>(levels.value_or(1 + random_() % 3));
-  std::vector<Node> nodes{{usable[0]}};
+/// The first is the root; each further one hangs below a node of the level above that it draws.
+SimManager::Shape SimManager::draw(std::uint32_t nranks, const std::vector<std::uint32_t>& usable) {
+  Shape shape;
+  shape.levels = static_cast<std::uint32_t>(levels.value_or(1 + random_() % 3));
+  std::vector<Node>& nodes = shape.nodes;
+  nodes.push_back({.aggregator = usable[0]});
   std::vector<std::size_t> level{0};
   std::size_t next = 1;
-  for (std::uint32_t d = 1; d < depth && next < usable.size(); ++d) {
+  for (std::uint32_t d = 1; d < shape.levels && next < usable.size(); ++d) {
     const std::size_t width = std::min<std::size_t>({usable.size() - next, 1 + random_() % 3, nranks});
-    if (d + 1 == depth && width == 0) break;
+    if (d + 1 == shape.levels && width == 0) break;
     std::vector<std::size_t> below;
     for (std::size_t i = 0; i < width; ++i) {
       const std::size_t parent = level[i % level.size()];
-      nodes.push_back({usable[next++], parent});
+      nodes.push_back({.aggregator = usable[next++], .parent = parent});
       below.push_back(nodes.size() - 1);
     }
     for (const std::size_t n : below) nodes[n].child = nodes[nodes[n].parent].children++;
@@ -59,14 +52,47 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (nodes[i].children == 0) leaves.push_back(i);
   }
-  if (leaves.size() > nranks) return plan_lane(group, epoch, lane, nranks, {usable[0]});
+  if (leaves.size() > nranks) return draw(nranks, {usable[0]});
+  for (std::uint32_t r = 0; r < nranks; ++r)
+    shape.leaf_of.push_back(leaves[r < leaves.size() ? r : random_() % leaves.size()]);
+  return shape;
+}
+
+SimManager::Shape SimManager::whole(std::uint32_t nranks, const std::vector<std::uint32_t>& usable) const {
+  Shape shape;
+  std::vector<std::size_t> widths;  // from the leaves up
+  for (std::size_t width = nranks; width > 1 || widths.empty();)
+    widths.push_back(width = (width + *fan_out - 1) / *fan_out);
+  shape.levels = static_cast<std::uint32_t>(widths.size());
+  std::size_t above = 0;  // where the level above begins
+  for (std::size_t depth = 0; depth < widths.size(); ++depth) {
+    const std::size_t first = shape.nodes.size();
+    for (std::size_t i = 0; i < widths[widths.size() - 1 - depth]; ++i) {
+      Node node{.aggregator = usable.at(shape.nodes.size())};
+      if (depth > 0) {
+        node.parent = above + i / *fan_out;
+        node.child = shape.nodes[node.parent].children++;
+      }
+      shape.nodes.push_back(node);
+    }
+    above = first;
+  }
+  for (std::uint32_t r = 0; r < nranks; ++r) shape.leaf_of.push_back(above + r / *fan_out);
+  return shape;
+}
+
+Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
+                                             std::uint32_t nranks, std::vector<std::uint32_t> usable) {
+  if (!fan_out) std::shuffle(usable.begin(), usable.end(), random_);
+  Shape shape = fan_out ? whole(nranks, usable) : draw(nranks, usable);
+  std::vector<Node>& nodes = shape.nodes;
   struct Place {
     std::size_t leaf;
     std::uint32_t child;
   };
   std::vector<Place> places(nranks);
   for (std::uint32_t r = 0; r < nranks; ++r) {
-    const std::size_t leaf = leaves[r < leaves.size() ? r : random_() % leaves.size()];
+    const std::size_t leaf = shape.leaf_of[r];
     places[r] = {leaf, nodes[leaf].children++};
     for (std::size_t n = leaf; n != SIZE_MAX; n = nodes[n].parent) nodes[n].lowest = std::min(nodes[n].lowest, r);
   }
@@ -95,7 +121,7 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
   LaneDescriptor d;
   d.window = cluster_.settings().window;
   d.segment_bytes = cluster_.settings().segment_bytes;
-  d.levels = depth;
+  d.levels = shape.levels;
   for (std::uint32_t r = 0; r < nranks; ++r) {
     LaneEntry entry;
     entry.aggregator = {host(places[r].leaf), kAggregatorPort};
@@ -115,14 +141,14 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
     // Like the real one it learns of a death late: now and then it plans with a dead aggregator.
-    if (cluster_.aggregators()[i]->alive() || random_() % 8 == 0) usable.push_back(i);
+    if (cluster_.aggregators()[i]->alive() || (!fan_out && random_() % 8 == 0)) usable.push_back(i);
   }
   GroupDescriptor d;
   d.group = group;
   d.epoch = epoch;
   d.job = "simulation";
   d.lease_seconds = cluster_.settings().lease_seconds;
-  if (usable.empty() || random_() % 16 == 0) {
+  if (usable.empty() || (!fan_out && random_() % 16 == 0)) {
     d.reason = "no aggregator has room";
     return d;
   }

@@ -48,6 +48,9 @@ class SimManager {
   [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
   bool reachable = true;
   std::optional<std::uint32_t> levels;  // else drawn
+  /// Whole trees, in which each aggregator has at most so many children, over the first aggregators that live; else
+  /// drawn, as `levels` says.
+  std::optional<std::uint32_t> fan_out;
   std::uint64_t next_group = 1;
   std::uint64_t plans = 0;  // that were asked for
   std::uint64_t moves = 0;  // of them, by groups that had trees
@@ -56,6 +59,20 @@ class SimManager {
  private:
   [[nodiscard]] Result<LaneDescriptor> plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
                                                  std::uint32_t nranks, std::vector<std::uint32_t> usable);
+  struct Node {
+    std::uint32_t aggregator = 0;
+    std::size_t parent = SIZE_MAX;
+    std::uint32_t child = 0;
+    std::uint32_t children = 0;
+    std::uint32_t lowest = UINT32_MAX;
+  };
+  struct Shape {
+    std::vector<Node> nodes;  // the first is the root
+    std::uint32_t levels = 1;
+    std::vector<std::size_t> leaf_of;  // by rank
+  };
+  [[nodiscard]] Shape draw(std::uint32_t nranks, const std::vector<std::uint32_t>& usable);
+  [[nodiscard]] Shape whole(std::uint32_t nranks, const std::vector<std::uint32_t>& usable) const;
   Cluster& cluster_;
   std::mt19937_64 random_;
   SigningKey key_;

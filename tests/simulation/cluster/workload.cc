@@ -11,6 +11,8 @@ namespace {
 constexpr DType kDTypes[] = {DType::int32,    DType::float32, DType::int64, DType::float64,
                              DType::bfloat16, DType::float16, DType::uint8};
 
+constexpr std::uint32_t kRanksForNarrowFloats = 19;  // 13 times as much is below 2^8
+
 std::int64_t element(std::uint64_t salt, std::uint32_t rank, std::uint64_t index) {
   std::uint64_t x = salt * 0x9E3779B97F4A7C15ULL + rank * 0xBF58476D1CE4E5B9ULL + index * 0x94D049BB133111EBULL;
   x ^= x >> 31U;
@@ -146,6 +148,9 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     if (below(3) == 0) s.collective = Collective::all_reduce;
     if (settings.only) s.collective = *settings.only;
     s.dtype = kDTypes[below(std::size(kDTypes))];
+    // Of many ranks a sum has more bits than these keep.
+    if (nranks > kRanksForNarrowFloats && (s.dtype == DType::bfloat16 || s.dtype == DType::float16))
+      s.dtype = DType::float32;
     const bool narrow = s.dtype == DType::float16 || s.dtype == DType::bfloat16 || s.dtype == DType::uint8;
     // Sums of few small integers are exact in 8 bits of significand; products are not, and averages are only where they
     // divide.

@@ -20,6 +20,7 @@
 //
 // Threads: none. The network, its transports (post() included) and their users live on one thread. Channels and
 // listeners may be destroyed after the network; with it all hosts are killed.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,14 +50,21 @@ struct SimSettings {
   std::size_t early_sent_bytes_max = 262144;  // per channel: such bytes under way, at most
 };
 
+struct SimTraffic {
+  std::uint64_t frames = 0;
+  std::uint64_t bytes = 0;  // headers included
+};
+
 struct SimStatistics {
-  std::uint64_t events = 0;           // taken from the queue and not stale
-  std::uint64_t callbacks = 0;        // of handlers and acceptors
-  std::uint64_t frames = 0;           // delivered whole
-  std::uint64_t bytes = 0;            // of payload, delivered
-  std::uint64_t half_written = 0;     // payloads that a break left with some but not all of their bytes
-  std::uint64_t lost_after_sent = 0;  // frames whose on_sent came, or was due, and that a break then lost
-  std::size_t connections = 0;        // whose channels are not all destroyed
+  std::uint64_t events = 0;               // taken from the queue and not stale
+  std::uint64_t callbacks = 0;            // of handlers and acceptors
+  std::uint64_t frames = 0;               // delivered whole
+  std::uint64_t bytes = 0;                // of payload, delivered
+  std::uint64_t half_written = 0;         // payloads that a break left with some but not all of their bytes
+  std::uint64_t lost_after_sent = 0;      // frames whose on_sent came, or was due, and that a break then lost
+  std::size_t connections = 0;            // whose channels are not all destroyed
+  std::array<SimTraffic, 256> by_type{};  // by FrameType: delivered
+  [[nodiscard]] const SimTraffic& of(FrameType type) const noexcept { return by_type[static_cast<std::size_t>(type)]; }
 };
 
 class SimNetwork {

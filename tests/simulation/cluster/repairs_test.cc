@@ -1,0 +1,60 @@
+// Trees that are lost when some ranks have results that others lack, in groups so large that what is missing travels
+// through other ranks.
+#include <gtest/gtest.h>
+
+#include "cluster.h"
+
+namespace tributary::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Lives of one group, whose trees are lost at one moment after the other. How many frames repaired something.
+std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives) {
+  std::uint64_t frames = 0;
+  for (std::uint64_t seed = 1; seed <= lives; ++seed) {
+    ClusterSettings settings{.seed = seed, .aggregators = 3, .window = 8, .segment_bytes = 256};
+    settings.network.link = {.latency = 20us, .jitter = 400us, .bytes_per_second = 200'000'000};
+    Cluster cluster(settings);
+    cluster.manager().fan_out = 64;
+    // A third of the ranks is far from the aggregators, and so behind the others.
+    for (auto rank = static_cast<std::uint32_t>(seed % 3); rank < ranks; rank += 3) {
+      for (auto& a : cluster.aggregators())
+        cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
+    }
+    cluster.add_group(ranks, 1 + seed % 2, {.calls = 24, .count_max = ranks > 9 ? 100U : 600U, .only = collective});
+    // Not before all are there; then at a moment of its own.
+    std::function<void()> watch = [&] {
+      if (!cluster.groups()[0][0]->communicator().info().in_network)
+        return cluster.network().call_at(cluster.network().now() + 100us, watch);
+      cluster.network().call_at(cluster.network().now() + 1ms + 730us * (seed % 12), [&] {
+        for (auto& a : cluster.aggregators()) a->kill();
+      });
+    };
+    cluster.network().call_at(cluster.network().now() + 100us, watch);
+    EXPECT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
+    EXPECT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << "seed " << seed;
+    frames += cluster.network().statistics().of(FrameType::repair).frames;
+    if (testing::Test::HasFailure()) break;
+  }
+  return frames;
+}
+
+TEST(Repairs, PassOnWhatAllAreToHave) {
+  EXPECT_GT(repairs(9, Collective::all_reduce, 40), 100U);
+  EXPECT_GT(repairs(70, Collective::all_reduce, 6), 100U);
+}
+
+TEST(Repairs, PassOnWhatOneRankHasGiven) {
+  EXPECT_GT(repairs(9, Collective::broadcast, 40), 100U);
+  EXPECT_GT(repairs(70, Collective::all_gather, 3), 100U);
+}
+
+TEST(Repairs, MakeAgainWhatIsForOneRankAlone) {
+  EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
+  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8), 69U) << "through other ranks: more than 63 have an input";
+}
+
+}  // namespace
+}  // namespace tributary::simulation
