@@ -110,6 +110,7 @@ ManagerLink::Milliseconds ManagerLink::register_here() {
   manager_client::AggregatorRegistration registration = settings_.registration;
   registration.data_down = user_.data_down();
   registration.draining = this->state().draining;
+  registration.incarnation = incarnation_;
   const auto answer = (*client)->register_aggregator(registration);
   if (!answer) return failed("register with", answer.error());
   learn(*answer);

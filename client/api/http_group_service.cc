@@ -37,10 +37,56 @@ Error translate(Error error) {
   return error;
 }
 
-Result<GroupDescriptor> to_descriptor(Result<GroupAnswer> answer) {
-  if (!answer) return std::unexpected(translate(std::move(answer.error())));
-  return std::move(answer->descriptor);
+bool may_be_forgotten(Errc code) {
+  return code == Errc::peer_gone || code == Errc::mismatch;
 }
+
+/// What the manager gave with the newest trees, by which it takes the group in where it has lost it: it stood still for
+/// long, or comes without its store, or with an older one. Belongs to the helper thread.
+class KeptRecord {
+ public:
+  void note_hosts(const std::vector<std::string>& hosts) { hosts_ = hosts; }
+
+  Result<GroupDescriptor> take(Result<GroupAnswer> answer) {
+    if (!answer) return std::unexpected(translate(std::move(answer.error())));
+    if (!answer->record.empty()) {
+      group_ = answer->descriptor.group;
+      epoch_ = answer->descriptor.epoch;
+      note_record(std::move(answer->record));
+    }
+    return std::move(answer->descriptor);
+  }
+
+  Result<manager_client::GroupLease> renew(ManagerClient& client, std::uint64_t group) {
+    const bool want_record = group == group_ && Clock::now() - taken_at_ >= kRecordAge;
+    auto lease = client.renew_group(group, want_record);
+    if (lease && lease->known && !lease->record.empty()) note_record(std::move(lease->record));
+    const bool lost = lease && (!lease->known || lease->epoch < epoch_);
+    return lost && group == group_ ? client.adopt_group(group_, record_, hosts_) : lease;
+  }
+
+  /// True: the manager knows the group now.
+  bool adopted(ManagerClient& client, std::uint64_t group) {
+    if (group != group_) return false;
+    const auto lease = client.adopt_group(group_, record_, hosts_);
+    return lease && lease->known;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::hours kRecordAge{6};  // short beside the days for which the manager takes one
+
+  void note_record(std::string record) {
+    record_ = std::move(record);
+    taken_at_ = Clock::now();
+  }
+
+  std::vector<std::string> hosts_;
+  std::uint64_t group_ = 0;  // 0: there is no record
+  std::uint32_t epoch_ = 0;
+  std::string record_;
+  Clock::time_point taken_at_;
+};
 
 }  // namespace
 
@@ -98,6 +144,7 @@ struct HttpGroupService::Impl {
   const HttpGroupServiceSettings settings;
   transport::Transport& transport;
   ManagerClient client;
+  KeptRecord kept;  // the thread's
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
@@ -119,14 +166,16 @@ HttpGroupService::HttpGroupService(std::unique_ptr<Impl> impl) : impl_(std::move
 HttpGroupService::~HttpGroupService() = default;
 
 void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer answer) {
-  impl_->add([request, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
+  impl_->add([request, answer = std::move(answer), &transport = impl_->transport,
+              &kept = impl_->kept](ManagerClient& client) mutable {
     manager_client::GroupRequest wanted;
     wanted.job = request.job;
     wanted.hosts = request.hosts;
     wanted.lanes = request.lanes;
     wanted.packet_security = request.packet_security;
     wanted.exchange_key = request.exchange_key;
-    transport.post([answer = std::move(answer), result = to_descriptor(client.request_group(wanted))]() mutable {
+    kept.note_hosts(request.hosts);
+    transport.post([answer = std::move(answer), result = kept.take(client.request_group(wanted))]() mutable {
       answer(std::move(result));
     });
   });
@@ -134,15 +183,21 @@ void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer ans
 
 void HttpGroupService::rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
                                bool in_use, DescriptorAnswer answer) {
-  impl_->add([=, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
-    auto result = to_descriptor(client.rebuild_group(group, epoch, failed, in_use));
+  impl_->add([=, answer = std::move(answer), &transport = impl_->transport,
+              &kept = impl_->kept](ManagerClient& client) mutable {
+    auto rebuilt = client.rebuild_group(group, epoch, failed, in_use);
+    if (!rebuilt && may_be_forgotten(rebuilt.error().code) && kept.adopted(client, group)) {
+      rebuilt = client.rebuild_group(group, epoch, failed, in_use);
+    }
+    auto result = kept.take(std::move(rebuilt));
     transport.post([answer = std::move(answer), result = std::move(result)]() mutable { answer(std::move(result)); });
   });
 }
 
 void HttpGroupService::renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) {
-  impl_->add([group, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
-    auto lease = client.renew_group(group);
+  impl_->add([group, answer = std::move(answer), &transport = impl_->transport,
+              &kept = impl_->kept](ManagerClient& client) mutable {
+    auto lease = kept.renew(client, group);
     Result<GroupLease> result;
     if (!lease) {
       result = std::unexpected(translate(std::move(lease.error())));

@@ -68,7 +68,7 @@ void Api::add_routes() {
   add("POST", "/v1/groups", Access::job, kGroupBody, &Api::create_group);
   add("GET", "/v1/groups/{id}", Access::read, 0, &Api::get_group);
   add("DELETE", "/v1/groups/{id}", Access::job, kSmallBody, &Api::delete_group);
-  add("PUT", "/v1/groups/{id}/lease", Access::job, kSmallBody, &Api::renew_group);
+  add("PUT", "/v1/groups/{id}/lease", Access::job, kGroupBody, &Api::renew_group);
   add("POST", "/v1/groups/{id}/rebuild", Access::job, kGroupBody, &Api::rebuild_group);
   add("GET", "/v1/trees", Access::read, 0, &Api::list_trees);
   add("POST", "/v1/plan", Access::any_token, kGroupBody, &Api::plan);

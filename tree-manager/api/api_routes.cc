@@ -88,6 +88,7 @@ HttpReply Api::register_aggregator(const Call& call) {
   spec.version = in.text("version", "");
   spec.exchange_key = in.text("exchange_key", "");
   spec.draining = in.flag("draining", false);
+  spec.incarnation = in.number("incarnation", 0, kAny, 0);
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   auto data_endpoint = endpoint_of("data", data, call.head.remote_address);
   if (!data_endpoint) return error_reply(data_endpoint.error());
@@ -180,8 +181,20 @@ HttpReply Api::delete_group(const Call& call) {
 HttpReply Api::renew_group(const Call& call) {
   const auto id = group_id(call.parameters[0]);
   if (!id) return error_reply(id.error());
-  const auto lease = cluster_.renew_group(*id);
-  return lease ? json_reply(to_json(*lease)) : error_reply(lease.error());
+  JsonInput in(call.body);
+  const std::string record = in.text("record", "");
+  const auto hosts = in.texts("ranks", !record.empty());
+  const bool want_record = in.flag("want_record", false);
+  if (auto ok = in.finish(); !ok) return error_reply(ok.error());
+  const auto lease = record.empty() ? cluster_.renew_group(*id) : cluster_.adopt_group(*id, record, hosts);
+  if (!lease) return error_reply(lease.error());
+  json body = to_json(*lease);
+  if (want_record) {
+    auto fresh = cluster_.sealed_record(*id);
+    if (!fresh) return error_reply(fresh.error());
+    body["record"] = std::move(*fresh);
+  }
+  return json_reply(body);
 }
 
 HttpReply Api::rebuild_group(const Call& call) {

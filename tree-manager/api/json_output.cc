@@ -95,6 +95,7 @@ json to_json(const GroupView& view, bool details) {
                  {"segment_bytes", r.segment_bytes},
                  {"reason", r.reason},
                  {"created_at", r.created_at},
+                 {"adopted_at", r.adopted_at},
                  {"lease_seconds_left", seconds(view.lease_milliseconds_left)}};
   if (!details) return result;
   json failed = json::array();
@@ -110,6 +111,7 @@ json to_json(const GroupView& view, bool details) {
 json to_json(const GroupGrant& grant) {
   json result = to_json(grant.descriptor);
   result["retry_after_seconds"] = grant.retry_after_seconds;
+  result["record"] = grant.record;
   return result;
 }
 

@@ -65,8 +65,15 @@ void add_cluster(Families& families, const ClusterStats& s) {
   families.gauge("lanes_count", "Lanes that have a tree.", number(s.lanes));
   families.gauge("memory_bytes", "Memory that living aggregators offer to lanes.", number(s.memory_bytes));
   families.gauge("memory_reserved_bytes", "Of it, reserved by groups.", number(s.memory_reserved_bytes));
+  families.gauge("aggregators_overcommitted_count", "Aggregators that have promised more memory than they have.",
+                 number(s.aggregators_overcommitted));
+  families.counter("standstills_total", "How often the manager itself stood still for a second or longer.",
+                   number(s.standstills));
+  families.counter("standstill_seconds_total", "How long it stood still in all.", s.standstill_seconds);
   families.counter("registrations_total", "Registrations of aggregators.", number(s.registrations));
   families.counter("groups_created_total", "Groups that were asked for.", number(s.groups_created));
+  families.counter("groups_adopted_total", "Groups that were taken in from their own records.",
+                   number(s.groups_adopted));
   families.counter("rebuilds_total", "Groups that were given new trees, or none.", number(s.rebuilds));
   families.family("plans_total", "Attempts to plan trees.", MetricType::Counter)
       .value(number(s.plans_made), {{"outcome", "trees"}})

@@ -43,6 +43,10 @@ void Allotments::end_lingering(std::uint64_t group) {
   });
 }
 
+void Allotments::excuse(Clock::TimePoint::duration absence) {
+  for (Lingering& it : lingering_) it.until += absence;
+}
+
 bool Allotments::expire(Clock::TimePoint now) {
   return std::erase_if(lingering_, [&](const Lingering& it) {
            if (it.until <= now) release(it);

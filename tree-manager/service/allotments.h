@@ -23,6 +23,8 @@ class Allotments {
   /// aggregators serve both.
   void linger(const GroupRecord& group, Clock::TimePoint until);
   void end_lingering(std::uint64_t group);
+  /// Nothing ends for time in which the manager stood still.
+  void excuse(Clock::TimePoint::duration absence);
   /// True if memory became free.
   bool expire(Clock::TimePoint now);
 

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "tree-manager/service/credentials.h"
 
@@ -10,9 +11,26 @@ namespace tributary::manager {
 namespace {
 
 constexpr const char* kTopologyKey = "topology";
+constexpr const char* kIncarnationsKey = "incarnations";
+constexpr const char* kGroupNumbersKey = "group_numbers";
+// About a minute of each, as both follow the clock (groups with 1024 numbers a millisecond): so often is the store
+// written for them.
+constexpr std::uint64_t kIncarnationStride = 1U << 16;
+constexpr std::uint64_t kGroupStride = 1U << 26;
+constexpr auto kForgetEndedEvery = std::chrono::hours(1);
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// 0 where there is none.
+std::uint64_t number_in(const std::map<std::string, std::string>& values, const char* key) {
+  const auto found = values.find(key);
+  std::uint64_t number = 0;
+  if (found != values.end()) {
+    std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
+  }
+  return number;
 }
 
 }  // namespace
@@ -22,7 +40,15 @@ Cluster::Cluster(ClusterSettings settings, Store& store, const SigningKey& key, 
       store_(store),
       key_(key),
       exchange_(exchange_key_of(key.seed(), "tributary manager exchange").value()),
-      clock_(clock) {}
+      seal_(key),
+      clock_(clock),
+      incarnations_(kIncarnationStride,
+                    [this](std::uint64_t number) {
+                      return save([&] { return store_.put_value(kIncarnationsKey, std::to_string(number)); });
+                    }),
+      group_numbers_(kGroupStride, [this](std::uint64_t number) {
+        return save([&] { return store_.put_value(kGroupNumbersKey, std::to_string(number)); });
+      }) {}
 
 Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& store, const SigningKey& key,
                                                const Clock& clock, std::optional<Topology> topology_file) {
@@ -38,16 +64,18 @@ Result<std::unique_ptr<Cluster>> Cluster::open(ClusterSettings settings, Store& 
 Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_file) {
   const Clock::TimePoint now = clock_.now();
   for (AggregatorRecord& record : snapshot.aggregators) {
-    last_incarnation_ = std::max(last_incarnation_, record.incarnation);
+    incarnations_.note_used(record.incarnation);
     const std::string name = record.name;
     aggregators_[name] = {.record = std::move(record), .lease_end = now + settings_.aggregator_lease};
   }
   for (GroupRecord& record : snapshot.groups) {
-    last_group_ = std::max(last_group_, record.id);
+    group_numbers_.note_used(record.id);
     const std::uint64_t id = record.id;
     groups_[id] = {.record = std::make_shared<const GroupRecord>(std::move(record)),
                    .lease_end = now + settings_.group_lease};
   }
+  incarnations_.note_promised(number_in(snapshot.values, kIncarnationsKey));
+  group_numbers_.note_promised(number_in(snapshot.values, kGroupNumbersKey));
   const auto stored = snapshot.values.find(kTopologyKey);
   topology_from_file_ = topology_file.has_value();
   if (topology_file) {
@@ -119,6 +147,7 @@ void Cluster::reload_topology(Topology topology) {
 ClusterStats Cluster::stats() const {
   const std::lock_guard lock(mutex_);
   ClusterStats stats = stats_;
+  stats.aggregators_overcommitted = overcommitted().size();
   for (const auto& [name, aggregator] : aggregators_) {
     const AggregatorRecord& record = aggregator.record;
     ++(record.expired         ? stats.aggregators_expired
@@ -137,12 +166,29 @@ ClusterStats Cluster::stats() const {
   return stats;
 }
 
+Clock::TimePoint Cluster::look() {
+  const Clock::TimePoint now = clock_.now();
+  const auto absence = standstill_.look(now);
+  if (absence == Clock::TimePoint::duration::zero()) return now;
+  for (auto& [name, aggregator] : aggregators_) aggregator.lease_end += absence;
+  for (auto& [id, group] : groups_) group.lease_end += absence;
+  allotments_.excuse(absence);
+  const double seconds = std::chrono::duration<double>(absence).count();
+  ++stats_.standstills;
+  stats_.standstill_seconds += seconds;
+  spdlog::warn("the manager stood still for {:.1f} s: every lease is longer by that much", seconds);
+  return now;
+}
+
 void Cluster::tick() {
   const std::lock_guard lock(mutex_);
-  const Clock::TimePoint now = clock_.now();
+  const Clock::TimePoint now = look();
   expire_aggregators(now);
   expire_groups(now);
   if (allotments_.expire(now)) ++generation_;
+  if (now < forget_ended_at_) return;
+  forget_ended_at_ = now + kForgetEndedEvery;
+  static_cast<void>(save([&] { return store_.forget_ended(clock_.unix_seconds()); }));
 }
 
 }  // namespace tributary::manager

@@ -15,7 +15,10 @@
 #include "tree-manager/planner/flight.h"
 #include "tree-manager/service/allotments.h"
 #include "tree-manager/service/clock.h"
+#include "tree-manager/service/number_series.h"
+#include "tree-manager/service/sealed_record.h"
 #include "tree-manager/service/secrets.h"
+#include "tree-manager/service/standstill.h"
 #include "tree-manager/service/suspicions.h"
 #include "tree-manager/store/store.h"
 #include "tree-manager/topology/topology.h"
@@ -32,8 +35,9 @@ struct ClusterSettings {
       300};                                 // how long a group avoids an aggregator that it saw fail and that lives on
   std::chrono::seconds retry_after{2};      // hint to groups for which there is no tree
   std::chrono::seconds expired_kept{3600};  // aggregators whose lease ended stay listed
-  std::uint32_t window = 0;                 // 0: by the slowest of the ranks' links (planner/flight.h)
-  std::uint32_t segment_bytes = 0;          // the same
+  std::chrono::seconds record_life{7 * 24 * 3600};  // a group can be adopted from a record of this age at most
+  std::uint32_t window = 0;                         // 0: by the slowest of the ranks' links (planner/flight.h)
+  std::uint32_t segment_bytes = 0;                  // the same
   std::uint32_t aggregators_max = 16384;
   std::uint32_t groups_max = 65536;
   std::uint32_t ranks_max = 1U << 17;  // of one group
@@ -52,6 +56,7 @@ struct AggregatorSpec {
   std::vector<Endpoint> data_more{};       // further addresses like `data`, each of a device of its own
   std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
   bool draining = false;                   // its process still refuses new lanes, from an earlier registration
+  std::uint64_t incarnation = 0;           // of its process's last registration; 0: the first
 };
 
 struct AggregatorLoad {
@@ -92,6 +97,7 @@ struct GroupSpec {
 struct GroupGrant {
   GroupDescriptor descriptor;
   std::uint32_t retry_after_seconds = 0;
+  std::string record{};  // for adopt_group()
 };
 
 struct GroupLeaseView {
@@ -126,6 +132,10 @@ struct ClusterStats {
   std::uint64_t memory_reserved_bytes = 0;
   std::uint64_t registrations = 0;
   std::uint64_t groups_created = 0;
+  std::uint64_t groups_adopted = 0;
+  std::uint64_t aggregators_overcommitted = 0;
+  std::uint64_t standstills = 0;
+  double standstill_seconds = 0;
   std::uint64_t rebuilds = 0;
   std::uint64_t plans_made = 0;
   std::uint64_t plans_failed = 0;
@@ -169,6 +179,14 @@ class Cluster {
                                                  const std::vector<std::string>& failed, bool in_use = false);
   /// Writes nothing.
   [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id);
+  /// Renews a group that may be unknown here, or known with older trees: takes over what its sealed record says.
+  /// `hosts` by rank, as when it was asked for. Errors besides renew_group()'s: bad_argument (no record of this
+  /// manager's), mismatch (another group's, too old, or the group was given back).
+  [[nodiscard]] Result<GroupLeaseView> adopt_group(std::uint64_t id, const std::string& record,
+                                                   const std::vector<std::string>& hosts);
+  /// A fresh one.
+  [[nodiscard]] Result<std::string> sealed_record(std::uint64_t id) const;
+  /// Good for one that was given back before, too.
   [[nodiscard]] Status remove_group(std::uint64_t id);
   [[nodiscard]] Result<GroupView> group(std::uint64_t id) const;
   [[nodiscard]] std::vector<GroupView> groups() const;
@@ -206,7 +224,10 @@ class Cluster {
   void use_topology(Topology topology);
   Status save(const std::function<Status()>& write);
 
-  [[nodiscard]] std::uint64_t next_incarnation() const;
+  /// The time; first of all nobody loses a lease for time in which the manager itself stood still.
+  Clock::TimePoint look();
+
+  [[nodiscard]] Result<std::uint64_t> incarnation_for(const AggregatorSpec& spec, bool name_known);
   [[nodiscard]] AggregatorView view(const Aggregator& aggregator) const;
   [[nodiscard]] Status check(const AggregatorSpec& spec) const;
   [[nodiscard]] std::string place_of(const AggregatorRecord& record) const;
@@ -228,6 +249,12 @@ class Cluster {
   [[nodiscard]] std::string why_other_addresses(const GroupRecord& record) const;
   [[nodiscard]] Status add_secrets(IssueTerms& terms, const GroupRecord& group) const;
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
+  [[nodiscard]] Status check(const OpenedRecord& opened, std::uint64_t id) const;
+  [[nodiscard]] Status take_in(GroupRecord group);
+  [[nodiscard]] Status catch_up(Group& known, GroupRecord group);
+  void put_in_place(Group& place, GroupRecord group);
+  [[nodiscard]] std::vector<std::string> overcommitted() const;
+  GroupLeaseView renewed(Group& group);
   void drop_group(std::uint64_t id);
   void expire_aggregators(Clock::TimePoint now);
   void expire_groups(Clock::TimePoint now);
@@ -236,6 +263,7 @@ class Cluster {
   Store& store_;
   const SigningKey& key_;
   const ExchangeKey exchange_;  // of the signing key
+  const RecordSeal seal_;       // the same
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // guards everything below
@@ -248,8 +276,10 @@ class Cluster {
   Allotments allotments_;
   Suspicions suspicions_;
   std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written
-  std::uint64_t last_incarnation_ = 0;
-  std::uint64_t last_group_ = 0;
+  NumberSeries incarnations_;
+  NumberSeries group_numbers_;
+  Standstill standstill_;
+  Clock::TimePoint forget_ended_at_{};
   std::uint64_t generation_ = 1;  // grows when trees may have become possible that were not
   ClusterStats stats_;
 };

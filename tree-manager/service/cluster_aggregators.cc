@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t kMemoryMax = 1ULL << 50;
 constexpr std::uint64_t kRateMax = 1'000'000'000'000'000;
 constexpr std::size_t kVersionBytesMax = 63;
+constexpr std::uint64_t kClockStepMillisecondsMax = 24ULL * 3600 * 1000;
 
 std::unexpected<Error> unknown(const std::string& name) {
   return fail(Errc::peer_gone, "no aggregator '" + name + "' has a lease here; register it anew");
@@ -85,8 +86,14 @@ Status Cluster::check(const AggregatorSpec& spec) const {
   return {};
 }
 
-std::uint64_t Cluster::next_incarnation() const {
-  return std::max(last_incarnation_ + 1, static_cast<std::uint64_t>(clock_.unix_milliseconds()));
+/// A process that goes on keeps its number where the manager has forgotten the name: groups that are adopted are
+/// accounted by it. Where the name is known its lease has ended, and it is another from then on.
+Result<std::uint64_t> Cluster::incarnation_for(const AggregatorSpec& spec, bool name_known) {
+  const auto now = static_cast<std::uint64_t>(clock_.unix_milliseconds());
+  const bool plausible = spec.incarnation != 0 && spec.incarnation <= now + kClockStepMillisecondsMax;
+  if (name_known || !plausible) return incarnations_.next(now);
+  incarnations_.note_used(spec.incarnation);
+  return spec.incarnation;
 }
 
 std::string Cluster::place_of(const AggregatorRecord& record) const {
@@ -102,9 +109,10 @@ std::uint64_t Cluster::rate_of(const AggregatorRecord& record) const {
 
 Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
   const std::lock_guard lock(mutex_);
+  look();
   if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
   AggregatorRecord record{.name = spec.name,
-                          .incarnation = next_incarnation(),
+                          .incarnation = 0,
                           .host = spec.host,
                           .data = addresses_of(spec),
                           .http = spec.http,
@@ -135,8 +143,10 @@ Result<Registered> Cluster::register_aggregator(const AggregatorSpec& spec) {
     record.draining = before.draining;
   }
   record.resuming = spec.draining && !record.draining;
+  const auto incarnation = incarnation_for(spec, known != aggregators_.end());
+  if (!incarnation) return std::unexpected(incarnation.error());
+  record.incarnation = *incarnation;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
-  last_incarnation_ = record.incarnation;
   suspicions_.registered(record.name);
   ++generation_;
   ++stats_.registrations;
@@ -159,6 +169,7 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
                                        const AggregatorLoad& load, const std::vector<std::uint32_t>& data_down,
                                        std::optional<bool> drains) {
   const std::lock_guard lock(mutex_);
+  look();
   const auto known = aggregators_.find(name);
   if (known == aggregators_.end() || known->second.record.expired) return unknown(name);
   if (incarnation && *incarnation != known->second.record.incarnation) {

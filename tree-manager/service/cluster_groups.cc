@@ -117,8 +117,7 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .failed = {},
           .created_at = clock_.unix_seconds(),
           .packet_security = spec.packet_security,
-          .exchange_key = spec.exchange_key,
-          .before = {}};
+          .exchange_key = spec.exchange_key};
 }
 
 std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
@@ -205,19 +204,24 @@ Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& grou
   auto descriptor = issue_descriptor(key_, *group, terms);
   if (!descriptor) return std::unexpected(descriptor.error());
   const bool empty = descriptor->empty();
-  return GroupGrant{std::move(*descriptor), empty ? static_cast<std::uint32_t>(settings_.retry_after.count()) : 0U};
+  return GroupGrant{std::move(*descriptor), empty ? static_cast<std::uint32_t>(settings_.retry_after.count()) : 0U,
+                    seal_.seal(*group, clock_.unix_seconds())};
 }
 
 Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
   std::shared_ptr<const GroupRecord> made;
   {
     const std::lock_guard lock(mutex_);
+    look();
     if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
     if (groups_.size() >= settings_.groups_max) {
       return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
     }
     GroupRecord record = record_of(spec);
-    record.id = std::max(last_group_ + 1, static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
+    const auto number =
+        group_numbers_.next(static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
+    if (!number) return std::unexpected(number.error());
+    record.id = *number;
     if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
     Plan plan = plan_for(record);
     record.reason = std::move(plan.reason);
@@ -226,7 +230,6 @@ Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
     if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
     made = std::make_shared<const GroupRecord>(std::move(record));
     allotments_.add(*fabric_, *made);
-    last_group_ = made->id;
     groups_[made->id] = {
         .record = made, .lease_end = clock_.now() + settings_.group_lease, .planned_at_generation = generation_};
     ++stats_.groups_created;
@@ -297,6 +300,7 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
   std::shared_ptr<const GroupRecord> result;
   {
     const std::lock_guard lock(mutex_);
+    look();
     const auto found = find_group(id);
     if (!found) return std::unexpected(found.error());
     Group& group = **found;
@@ -398,9 +402,13 @@ std::string Cluster::why_other_addresses(const GroupRecord& record) const {
 
 Result<GroupLeaseView> Cluster::renew_group(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
+  look();
   const auto found = find_group(id);
   if (!found) return std::unexpected(found.error());
-  Group& group = **found;
+  return renewed(**found);
+}
+
+GroupLeaseView Cluster::renewed(Group& group) {
   group.lease_end = clock_.now() + settings_.group_lease;
   std::string reason = why_rebuild(group);
   const bool advised = !reason.empty();
@@ -420,8 +428,12 @@ void Cluster::drop_group(std::uint64_t id) {
 
 Status Cluster::remove_group(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = find_group(id); !found) return std::unexpected(found.error());
-  if (auto ok = save([&] { return store_.remove_group(id); }); !ok) return ok;
+  if (const auto found = find_group(id); !found) {
+    const auto ended = store_.has_ended(id);
+    return ended && *ended ? Status{} : std::unexpected(found.error());
+  }
+  const std::int64_t remembered_until = clock_.unix_seconds() + settings_.record_life.count();
+  if (auto ok = save([&] { return store_.end_group(id, remembered_until); }); !ok) return ok;
   drop_group(id);
   spdlog::info("group {} deleted", id);
   return {};

@@ -14,6 +14,8 @@ constexpr const char* kMigrations[] = {
     "CREATE TABLE aggregators (name TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE groups (id INTEGER PRIMARY KEY, record TEXT NOT NULL);"
     "CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;",
+    "CREATE TABLE ended_groups (id INTEGER PRIMARY KEY, until INTEGER NOT NULL);"
+    "CREATE INDEX ended_groups_until ON ended_groups (until);",
 };
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 
@@ -47,6 +49,22 @@ class SqliteStore final : public Store {
   Status put_value(const std::string& key, const std::string& value) override { return run(put_value_, key, value); }
   Status remove_aggregator(const std::string& name) override { return run(remove_aggregator_, name); }
   Status remove_group(std::uint64_t id) override { return run(remove_group_, id); }
+  Status end_group(std::uint64_t id, std::int64_t until) override {
+    if (auto ok = connection_.execute("BEGIN IMMEDIATE"); !ok) return ok;
+    Status ok = run(end_group_, id, static_cast<std::uint64_t>(until));
+    if (ok) ok = run(remove_group_, id);
+    if (ok) ok = connection_.execute("COMMIT");
+    if (!ok) static_cast<void>(connection_.execute("ROLLBACK"));
+    return ok;
+  }
+  Result<bool> has_ended(std::uint64_t id) override {
+    has_ended_.reset();
+    has_ended_.bind(id);
+    auto row = has_ended_.step();
+    has_ended_.reset();
+    return row;
+  }
+  Status forget_ended(std::int64_t now) override { return run(forget_ended_, static_cast<std::uint64_t>(now)); }
 
  private:
   Status prepare(const SqliteSettings& settings) {
@@ -65,7 +83,10 @@ class SqliteStore final : public Store {
           std::pair{&put_group_, "INSERT OR REPLACE INTO groups (id, record) VALUES (?, ?)"},
           std::pair{&put_value_, "INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)"},
           std::pair{&remove_aggregator_, "DELETE FROM aggregators WHERE name = ?"},
-          std::pair{&remove_group_, "DELETE FROM groups WHERE id = ?"}}) {
+          std::pair{&remove_group_, "DELETE FROM groups WHERE id = ?"},
+          std::pair{&end_group_, "INSERT OR REPLACE INTO ended_groups (id, until) VALUES (?, ?)"},
+          std::pair{&has_ended_, "SELECT 1 FROM ended_groups WHERE id = ?"},
+          std::pair{&forget_ended_, "DELETE FROM ended_groups WHERE until < ?"}}) {
       auto prepared = connection_.prepare(sql);
       if (!prepared) return std::unexpected(prepared.error());
       *statement = std::move(*prepared);
@@ -138,6 +159,9 @@ class SqliteStore final : public Store {
   SqliteStatement put_value_;
   SqliteStatement remove_aggregator_;
   SqliteStatement remove_group_;
+  SqliteStatement end_group_;
+  SqliteStatement has_ended_;
+  SqliteStatement forget_ended_;
 };
 
 }  // namespace

@@ -65,6 +65,7 @@ struct GroupRecord {
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
+  std::int64_t adopted_at = 0;           // seconds since 1970-01-01 UTC, from its own record; 0: never
   std::vector<UsedAggregator> before{};  // what the trees of the epoch before these used, each once
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
@@ -86,6 +87,11 @@ class Store {
   [[nodiscard]] virtual Status put_value(const std::string& key, const std::string& value) = 0;
   [[nodiscard]] virtual Status remove_aggregator(const std::string& name) = 0;
   [[nodiscard]] virtual Status remove_group(std::uint64_t id) = 0;
+  /// Removes it, and remembers until then (seconds since 1970-01-01 UTC) that it was given back.
+  [[nodiscard]] virtual Status end_group(std::uint64_t id, std::int64_t until) = 0;
+  [[nodiscard]] virtual Result<bool> has_ended(std::uint64_t id) = 0;
+  /// What was to be remembered until before `now` only.
+  [[nodiscard]] virtual Status forget_ended(std::int64_t now) = 0;
 };
 
 struct SqliteSettings {

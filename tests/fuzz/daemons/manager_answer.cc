@@ -137,7 +137,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check(ends.client.rebuild_group(1, 1, {"a"}));
       break;
     case 4:
-      if (const auto lease = ends.client.renew_group(1); lease && !lease->known && lease->rebuild_advised) std::abort();
+      if (const auto lease =
+              size % 2 == 0 ? ends.client.renew_group(1, true) : ends.client.adopt_group(1, "AAAA", {"h1"});
+          lease && !lease->known && lease->rebuild_advised)
+        std::abort();
       break;
     case 5:
       static_cast<void>(ends.client.delete_group(1));

@@ -117,6 +117,80 @@ TEST(HttpGroupService, AForgottenGroupIsABadArgument) {
   EXPECT_EQ(code, Errc::bad_argument);
 }
 
+constexpr const char* kGranted =
+    R"({"group": 7, "epoch": 3, "job": "j", "expires_at": 1, "lease_seconds": 15, "reason": "none", "lanes": [],)"
+    R"( "retry_after_seconds": 2, "record": "c2VhbGVk"})";
+constexpr const char* kLease = R"({"lease_seconds": 15, "epoch": 3, "rebuild_advised": false, "reason": ""})";
+
+/// Asks for group 7, which `port` grants.
+void get_group(HttpGroupService& service, transport::TcpTransport& transport, Port& port) {
+  std::thread manager([&] { static_cast<void>(port.answer("200 OK", kGranted)); });
+  std::optional<bool> granted;
+  service.request({.job = "j", .hosts = {"a", "b"}, .lanes = 1},
+                  [&](const Result<GroupDescriptor>& answer) { granted = answer.has_value(); });
+  poll_until(transport, granted);
+  manager.join();
+  ASSERT_EQ(granted, true);
+}
+
+TEST(HttpGroupService, AGroupThatTheManagerHasLostIsShownToItWithItsRecord) {
+  for (const char* first : {"404 Not Found", "200 OK"}) {  // lost, or known with older trees
+    transport::TcpTransport transport;
+    Port port;
+    const auto service = make(port.url(), transport);
+    get_group(*service, transport, port);
+    std::string shown;
+    std::thread manager([&] {
+      static_cast<void>(
+          port.answer(first, R"({"lease_seconds": 15, "epoch": 2, "rebuild_advised": false, "reason": ""})"));
+      shown = port.answer("200 OK", kLease);
+    });
+    std::optional<bool> renewed;
+    service->renew(7, [&](const Result<GroupLease>& answer) { renewed = answer.has_value(); });
+    poll_until(transport, renewed);
+    manager.join();
+    EXPECT_EQ(renewed, true);
+    EXPECT_TRUE(shown.starts_with("PUT /v1/groups/7/lease")) << shown;
+    EXPECT_NE(shown.find(R"("record":"c2VhbGVk")"), std::string::npos) << shown;
+    EXPECT_NE(shown.find(R"("ranks":["a","b"])"), std::string::npos) << shown;
+  }
+}
+
+TEST(HttpGroupService, ARecordThatTheManagerRefusesIsABadArgument) {
+  transport::TcpTransport transport;
+  Port port;
+  const auto service = make(port.url(), transport);
+  get_group(*service, transport, port);
+  std::thread manager([&] {
+    static_cast<void>(port.answer("404 Not Found", "{}"));
+    static_cast<void>(port.answer("409 Conflict", R"({"error": {"message": "it was given back"}})"));
+  });
+  std::optional<Errc> code;
+  service->renew(7, [&](const Result<GroupLease>& answer) { code = answer ? Errc::retry : answer.error().code; });
+  poll_until(transport, code);
+  manager.join();
+  EXPECT_EQ(code, Errc::bad_argument);
+}
+
+TEST(HttpGroupService, ARebuildOfAGroupThatTheManagerHasLostIsAskedAgainWhenItHasTakenItIn) {
+  transport::TcpTransport transport;
+  Port port;
+  const auto service = make(port.url(), transport);
+  get_group(*service, transport, port);
+  std::string again;
+  std::thread manager([&] {
+    static_cast<void>(port.answer("404 Not Found", "{}"));
+    static_cast<void>(port.answer("200 OK", kLease));
+    again = port.answer("200 OK", kGranted);
+  });
+  std::optional<bool> rebuilt;
+  service->rebuild(7, 3, {"x"}, false, [&](const Result<GroupDescriptor>& answer) { rebuilt = answer.has_value(); });
+  poll_until(transport, rebuilt);
+  manager.join();
+  EXPECT_EQ(rebuilt, true);
+  EXPECT_TRUE(again.starts_with("POST /v1/groups/7/rebuild")) << again;
+}
+
 TEST(HttpGroupService, TellsOfBetterTreesAndAsksForThemWithoutGivingUpThePresentOnes) {
   transport::TcpTransport transport;
   Port port;

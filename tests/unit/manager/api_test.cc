@@ -137,6 +137,14 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_THAT(descriptor->lanes, SizeIs(2));
   const std::string group = "/v1/groups/" + std::to_string(descriptor->group);
   EXPECT_EQ(job("PUT", group + "/lease")["rebuild_advised"], false);
+  json proof{{"record", granted["record"]}, {"ranks", four_ranks()["ranks"]}};
+  EXPECT_EQ(job("PUT", group + "/lease", proof)["epoch"], 1);
+  EXPECT_GT(job("PUT", group + "/lease", {{"want_record", true}})["record"].get<std::string>().size(), 100U);
+  proof["record"] = "AAAA";
+  EXPECT_EQ(call("PUT", group + "/lease", proof.dump(), kJobToken).status, 400U);
+  proof["record"] = granted["record"];
+  proof["ranks"].push_back("one-more");
+  EXPECT_EQ(call("PUT", group + "/lease", proof.dump(), kJobToken).status, 409U);
   EXPECT_EQ(look(group)["path"], "in-network");
   EXPECT_THAT(look(group)["trees"], SizeIs(2));
   EXPECT_EQ(look("/v1/groups")["groups"][0]["job"], "train");

@@ -2,6 +2,7 @@
 // A cluster whose time and store the test owns.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,11 +14,14 @@ namespace tributary::manager {
 class ManualClock final : public Clock {
  public:
   [[nodiscard]] TimePoint now() const override { return TimePoint(std::chrono::milliseconds(milliseconds_)); }
-  [[nodiscard]] std::int64_t unix_milliseconds() const override { return 1'800'000'000'000 + milliseconds_; }
+  [[nodiscard]] std::int64_t unix_milliseconds() const override { return 1'800'000'000'000 + milliseconds_ + wall_; }
   void advance(std::chrono::milliseconds by) { milliseconds_ += by.count(); }
+  /// Somebody sets the wall clock.
+  void step_wall(std::chrono::milliseconds by) { wall_ += by.count(); }
 
  private:
   std::int64_t milliseconds_ = 1'000'000;
+  std::int64_t wall_ = 0;
 };
 
 /// A store in memory that can be full.
@@ -28,6 +32,8 @@ class MemoryStore final : public Store {
   std::map<std::string, AggregatorRecord> aggregators;
   std::map<std::uint64_t, GroupRecord> groups;
   std::map<std::string, std::string> values;
+  std::map<std::uint64_t, std::int64_t> ended;
+  std::function<void()> before_write;  // as long as a disk takes
 
   Result<Snapshot> load() override {
     Snapshot snapshot;
@@ -51,10 +57,22 @@ class MemoryStore final : public Store {
   Status remove_group(std::uint64_t id) override {
     return write([&] { groups.erase(id); });
   }
+  Status end_group(std::uint64_t id, std::int64_t until) override {
+    return write([&] {
+      groups.erase(id);
+      ended[id] = until;
+    });
+  }
+  Result<bool> has_ended(std::uint64_t id) override { return ended.contains(id); }
+  Status forget_ended(std::int64_t now) override {
+    std::erase_if(ended, [&](const auto& it) { return it.second < now; });
+    return {};
+  }
 
  private:
   template <class Change>
   Status write(const Change& change) {
+    if (before_write) before_write();
     if (full) return fail(Errc::exhausted, "the test's store has no room");
     ++writes;
     change();
@@ -103,7 +121,18 @@ class ClusterFixture : public ::testing::Test {
     }
     return false;
   }
+  /// The manager is there all the time.
   void advance(std::chrono::milliseconds by) {
+    constexpr std::chrono::milliseconds kTick{200};
+    for (; by > kTick; by -= kTick) {
+      clock_.advance(kTick);
+      cluster_->tick();
+    }
+    clock_.advance(by);
+    cluster_->tick();
+  }
+  /// The manager is stopped for so long.
+  void stand_still(std::chrono::milliseconds by) {
     clock_.advance(by);
     cluster_->tick();
   }

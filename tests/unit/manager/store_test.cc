@@ -30,6 +30,7 @@ AggregatorRecord aggregator(const std::string& name, std::uint64_t incarnation) 
           .line_rate_bits_per_second = 100'000'000'000,
           .version = "0.1.0",
           .draining = incarnation % 2 == 1,
+          .resuming = incarnation % 2 == 0,
           .expired = incarnation % 3 == 1,
           .registered_at = 1'700'000'000,
           .exchange_key = "key",
@@ -48,7 +49,9 @@ GroupRecord group(std::uint64_t id, std::uint32_t epoch) {
                      .lanes = {},
                      .reason = "because",
                      .failed = {{"x", 7, 1'700'000'000, 5}},
-                     .created_at = 1'700'000'001};
+                     .created_at = 1'700'000'001,
+                     .adopted_at = 1'700'000'002,
+                     .before = {{"y", 8, 9}}};
   LaneTree lane;
   lane.nodes = {{.aggregator = "leaf",
                  .incarnation = 3,
@@ -248,6 +251,27 @@ TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
     if (seen == one_more && !(seen == expected)) expected.apply(next++);
   }
   EXPECT_GT(next, 50U);
+}
+
+TEST(Store, RemembersWhichGroupsWereGivenBackUntilItIsTold) {
+  const TemporaryFolder folder;
+  const SqliteSettings settings{.path = folder.file("manager.db")};
+  {
+    const auto store = open_or_die(settings);
+    ASSERT_TRUE(store->put(group(1, 1)).has_value());
+    ASSERT_TRUE(store->put(group(2, 1)).has_value());
+    ASSERT_TRUE(store->end_group(1, 1000).has_value());
+    ASSERT_TRUE(store->end_group(3, 2000).has_value());
+    ASSERT_TRUE(store->remove_group(2).has_value());
+  }
+  const auto store = open_or_die(settings);
+  EXPECT_TRUE(store->load()->groups.empty());
+  EXPECT_EQ(store->has_ended(1), true);
+  EXPECT_EQ(store->has_ended(2), false);
+  EXPECT_EQ(store->has_ended(3), true);
+  ASSERT_TRUE(store->forget_ended(1001).has_value());
+  EXPECT_EQ(store->has_ended(1), false);
+  EXPECT_EQ(store->has_ended(3), true);
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ json to_json(const AggregatorRegistration& r) {
   for (const Endpoint& more : r.data_more) body["data_more"].push_back(to_string(more));
   if (!r.data_down.empty()) body["data_down"] = r.data_down;
   if (r.draining) body["draining"] = true;
+  if (r.incarnation != 0) body["incarnation"] = r.incarnation;
   return body;
 }
 
@@ -135,9 +136,28 @@ Result<GroupAnswer> group_answer(const Result<json>& answer) {
   auto descriptor = group_descriptor_from_json(*answer);
   if (!descriptor) return std::unexpected(descriptor.error());
   Answer members(*answer);
-  GroupAnswer result{std::move(*descriptor), members.number<std::uint32_t>("retry_after_seconds")};
+  GroupAnswer result{std::move(*descriptor), members.text("record"),
+                     members.number<std::uint32_t>("retry_after_seconds")};
   if (const auto error = members.error()) return std::unexpected(*error);
   return result;
+}
+
+std::string lease_path(std::uint64_t group) {
+  return "/v1/groups/" + std::to_string(group) + "/lease";
+}
+
+Result<GroupLease> group_lease(const Result<json>& answer, bool with_record) {
+  if (!answer && answer.error().code == Errc::peer_gone) return GroupLease{};
+  if (!answer) return std::unexpected(answer.error());
+  Answer members(*answer);
+  GroupLease lease{.known = true,
+                   .lease_seconds = members.number<std::uint32_t>("lease_seconds"),
+                   .epoch = members.number<std::uint32_t>("epoch"),
+                   .rebuild_advised = members.flag("rebuild_advised"),
+                   .reason = members.text("reason"),
+                   .record = with_record ? members.text("record") : ""};
+  if (const auto error = members.error()) return std::unexpected(*error);
+  return lease;
 }
 
 }  // namespace
@@ -268,18 +288,14 @@ Result<GroupAnswer> ManagerClient::rebuild_group(std::uint64_t group, std::uint3
   return group_answer(request("POST", "/v1/groups/" + std::to_string(group) + "/rebuild", body));
 }
 
-Result<GroupLease> ManagerClient::renew_group(std::uint64_t group) {
-  const auto answer = request("PUT", "/v1/groups/" + std::to_string(group) + "/lease", nullptr);
-  if (!answer && answer.error().code == Errc::peer_gone) return GroupLease{};
-  if (!answer) return std::unexpected(answer.error());
-  Answer members(*answer);
-  GroupLease lease{.known = true,
-                   .lease_seconds = members.number<std::uint32_t>("lease_seconds"),
-                   .epoch = members.number<std::uint32_t>("epoch"),
-                   .rebuild_advised = members.flag("rebuild_advised"),
-                   .reason = members.text("reason")};
-  if (const auto error = members.error()) return std::unexpected(*error);
-  return lease;
+Result<GroupLease> ManagerClient::renew_group(std::uint64_t group, bool want_record) {
+  const json body = want_record ? json{{"want_record", true}} : json(nullptr);
+  return group_lease(request("PUT", lease_path(group), body), want_record);
+}
+
+Result<GroupLease> ManagerClient::adopt_group(std::uint64_t group, const std::string& record,
+                                              const std::vector<std::string>& hosts) {
+  return group_lease(request("PUT", lease_path(group), {{"record", record}, {"ranks", hosts}}), false);
 }
 
 Status ManagerClient::delete_group(std::uint64_t group) {

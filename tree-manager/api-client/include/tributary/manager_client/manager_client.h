@@ -38,6 +38,7 @@ struct AggregatorRegistration {
   std::vector<Endpoint> data_more{};
   std::vector<std::uint32_t> data_down{};  // of all of them, those that do not live, by number; `data` is 0
   bool draining = false;                   // still refuses new lanes, as an earlier answer told it
+  std::uint64_t incarnation = 0;           // of this process's last registration, 0 at the first
 };
 
 struct RegistrationAnswer {
@@ -74,6 +75,7 @@ struct GroupRequest {
 
 struct GroupAnswer {
   GroupDescriptor descriptor;  // empty: use the fallback; its `group` and `epoch` are good for rebuild all the same
+  std::string record{};        // for adopt_group(); to be kept as it is
   std::uint32_t retry_after_seconds = 0;  // empty descriptor: ask for a rebuild after this
 };
 
@@ -83,6 +85,7 @@ struct GroupLease {
   std::uint32_t epoch = 0;       // the manager's newest for this group
   bool rebuild_advised = false;  // a tree, or a better one, can be had: call rebuild_group at a convenient moment
   std::string reason;            // for rebuild_advised
+  std::string record{};          // a fresh one, if it was wanted
 };
 
 /// One manager. Every call makes one connection and blocks until the answer is there or a limit has passed. Calls on
@@ -114,7 +117,13 @@ class ManagerClient {
   /// Their memory stays reserved meanwhile, and an empty answer means that they stay good.
   [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
                                                   const std::vector<std::string>& failed, bool in_use = false);
-  [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group);
+  /// `want_record`: with a fresh record, which is younger than the one that came with the trees.
+  [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group, bool want_record = false);
+  /// Renews a group that the manager has lost, or knows with older trees: it takes the group in from the record that it
+  /// gave last. `hosts` by rank, as in the request. Errc::bad_argument and mismatch: it will not.
+  [[nodiscard]] Result<GroupLease> adopt_group(std::uint64_t group, const std::string& record,
+                                               const std::vector<std::string>& hosts);
+  /// Again for the same group is good, too.
   [[nodiscard]] Status delete_group(std::uint64_t group);
 
   /// Any path, as "/v1/trees".

@@ -1,0 +1,110 @@
+// Groups that the manager does not know, and that can prove that they are its own.
+#include <spdlog/spdlog.h>
+
+#include "tree-manager/service/cluster.h"
+
+namespace tributary::manager {
+namespace {
+
+/// Which group it is, whatever trees it has.
+bool is_same_group(const GroupRecord& a, const GroupRecord& b) {
+  return a.id == b.id && a.job == b.job && a.hosts == b.hosts && a.created_at == b.created_at &&
+         a.exchange_key == b.exchange_key;
+}
+
+std::string group_text(std::uint64_t id) {
+  return "group " + std::to_string(id);
+}
+
+}  // namespace
+
+Status Cluster::check(const OpenedRecord& opened, std::uint64_t id) const {
+  const GroupRecord& group = opened.group;
+  if (group.id != id) {
+    return fail(Errc::mismatch, "'record' is of " + group_text(group.id) + ", and the path names " + group_text(id));
+  }
+  if (opened.issued_at + settings_.record_life.count() < clock_.unix_seconds()) {
+    return fail(Errc::mismatch, "'record' of " + group_text(id) + " is too old; ask for a new group");
+  }
+  if (group.hosts.size() > settings_.ranks_max) {
+    return fail(Errc::bad_argument, group_text(id) + " has more ranks than this manager's ranks_max");
+  }
+  return {};
+}
+
+Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string& record,
+                                            const std::vector<std::string>& hosts) {
+  auto opened = seal_.open(record, hosts);
+  if (!opened) return std::unexpected(opened.error());
+  const std::lock_guard lock(mutex_);
+  look();
+  if (auto ok = check(*opened, id); !ok) return std::unexpected(ok.error());
+  const auto known = groups_.find(id);
+  const Status ok =
+      known == groups_.end() ? take_in(std::move(opened->group)) : catch_up(known->second, std::move(opened->group));
+  if (!ok) return std::unexpected(ok.error());
+  return renewed(groups_.at(id));
+}
+
+/// A group that is not known at all.
+Status Cluster::take_in(GroupRecord group) {
+  const auto ended = store_.has_ended(group.id);
+  if (!ended) return std::unexpected(ended.error());
+  if (*ended) return fail(Errc::mismatch, group_text(group.id) + " has been given back; ask for a new group");
+  if (groups_.size() >= settings_.groups_max) {
+    return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
+  }
+  group.adopted_at = clock_.unix_seconds();
+  if (auto ok = save([&] { return store_.put(group); }); !ok) return ok;
+  std::erase(unsaved_removals_, group.id);
+  group_numbers_.note_used(group.id);
+  put_in_place(groups_[group.id], std::move(group));
+  return {};
+}
+
+/// A group that is known, perhaps from an older state of the store than the one in which it got its trees.
+Status Cluster::catch_up(Group& known, GroupRecord group) {
+  if (!is_same_group(*known.record, group)) {
+    return fail(Errc::mismatch, "another group has the number " + std::to_string(group.id) + "; ask for a new group");
+  }
+  if (group.epoch <= known.record->epoch) return {};
+  group.failed = known.record->failed;
+  group.adopted_at = clock_.unix_seconds();
+  if (auto ok = save([&] { return store_.put(group); }); !ok) return ok;
+  allotments_.remove(*fabric_, *known.record);
+  put_in_place(known, std::move(group));
+  return {};
+}
+
+/// Its trees stand, so they are accounted whether there is room or not.
+void Cluster::put_in_place(Group& place, GroupRecord group) {
+  place.record = std::make_shared<const GroupRecord>(std::move(group));
+  place.planned_at_generation = generation_;
+  allotments_.add(*fabric_, *place.record);
+  ++stats_.groups_adopted;
+  spdlog::info("group {} of job {} adopted at epoch {} from its own record: {} ranks, {} lanes", place.record->id,
+               place.record->job, place.record->epoch, place.record->hosts.size(), place.record->lanes.size());
+  for (const std::string& name : overcommitted()) {
+    spdlog::warn("aggregator {} has promised more memory than it has: groups were adopted that nobody had accounted",
+                 name);
+  }
+}
+
+std::vector<std::string> Cluster::overcommitted() const {
+  std::vector<std::string> names;
+  for (const auto& [name, aggregator] : aggregators_) {
+    const AggregatorRecord& record = aggregator.record;
+    if (!record.expired && allotments_.memory_bytes(name, record.incarnation) > record.memory_bytes) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+Result<std::string> Cluster::sealed_record(std::uint64_t id) const {
+  const auto view = group(id);
+  if (!view) return std::unexpected(view.error());
+  return seal_.seal(*view->record, clock_.unix_seconds());
+}
+
+}  // namespace tributary::manager

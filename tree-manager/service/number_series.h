@@ -1,0 +1,36 @@
+#pragma once
+// Numbers that are given out once: of groups, and of aggregators' registrations. They follow the clock, so that a
+// manager that has lost its store does not begin anew; and they only grow, whatever the clock does and however often
+// the manager restarts, because the store holds a number above all that were given out.
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::manager {
+
+/// One thread at a time.
+class NumberSeries {
+ public:
+  /// Says in the store that numbers up to this one may be in use.
+  using Promise = std::function<Status(std::uint64_t)>;
+
+  /// `stride`: the store is written once for so many numbers.
+  NumberSeries(std::uint64_t stride, Promise promise) : stride_(stride), promise_(std::move(promise)) {}
+  /// `number` is in use.
+  void note_used(std::uint64_t number) noexcept;
+  /// What the store held at start.
+  void note_promised(std::uint64_t number) noexcept;
+  /// `by_clock` or more, and more than every number before. Given out only once the store has the promise.
+  [[nodiscard]] Result<std::uint64_t> next(std::uint64_t by_clock);
+
+ private:
+  const std::uint64_t stride_;
+  const Promise promise_;
+  std::uint64_t last_ = 0;
+  std::uint64_t promised_ = 0;
+};
+
+}  // namespace tributary::manager

@@ -1,0 +1,27 @@
+#pragma once
+// When the manager itself did not run: it was stopped, its machine was moved, or a store held it up. Nobody could renew
+// a lease meanwhile, so no lease ends for that time.
+#include <chrono>
+#include <utility>
+
+#include "tree-manager/service/clock.h"
+
+namespace tributary::manager {
+
+/// Fed by every look at the clock; the manager looks several times a second. One thread at a time.
+class Standstill {
+ public:
+  /// How long the manager stood still just before; zero mostly.
+  [[nodiscard]] Clock::TimePoint::duration look(Clock::TimePoint now) noexcept {
+    const Clock::TimePoint before = std::exchange(looked_at_, now);
+    const bool away = before != Clock::TimePoint{} && now - before >= kShortest;
+    return away ? now - before : Clock::TimePoint::duration::zero();
+  }
+
+ private:
+  // Longer than the pause between two looks on a loaded machine, and no longer than the shortest lease.
+  static constexpr std::chrono::seconds kShortest{1};
+  Clock::TimePoint looked_at_{};
+};
+
+}  // namespace tributary::manager
