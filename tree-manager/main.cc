@@ -3,6 +3,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +15,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "service-kit/http/http_server.h"
 #include "tree-manager/api/api.h"
-#include "tree-manager/api/http_server.h"
 #include "tree-manager/service_notify.h"
 #include "tree-manager/settings/settings.h"
 
@@ -109,11 +110,14 @@ ClusterSettings cluster_settings(const Settings& from) {
           .ranks_max = static_cast<std::uint32_t>(from.ranks_max)};
 }
 
-HttpServerSettings server_settings(const Settings& from) {
+service::HttpServerSettings server_settings(const Settings& from) {
   return {.listen = from.listen,
+          .server_name = "tributary-manager",
+          .thread_name = "http",
           .threads = static_cast<std::uint32_t>(from.threads),
           .connections_max = static_cast<std::uint32_t>(from.connections_max),
           .request_limit = from.request_limit,
+          .head_limit = std::min(from.request_limit, service::HttpServerSettings{}.head_limit),
           .idle_limit = from.idle_limit};
 }
 
@@ -203,7 +207,16 @@ void serve_until_stopped(const Options& options, Cluster& cluster) {
   notify_service_manager("STOPPING=1");
 }
 
+/// Every connection is one; what the system allows is taken whole.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int run(const Options& options, const Settings& settings) {
+  raise_descriptor_limit();
   // Blocked before the first thread starts, so that all threads leave them to sigwait.
   const sigset_t signals = signals_of_interest();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
@@ -226,9 +239,9 @@ int run(const Options& options, const Settings& settings) {
   Api api(**cluster, {.aggregator_token = secrets->aggregator_token,
                       .job_token = secrets->job_token,
                       .reads_need_token = settings.reads_need_token});
-  auto server = HttpServer::start(server_settings(settings), api);
+  auto server = service::HttpServer::start(server_settings(settings), api);
   if (!server) return complain(server.error());
-  api.show_connections([&server] { return (*server)->connections(); });
+  api.show_door((*server)->door());
   (*server)->every(kTickPeriod, [&cluster] { (*cluster)->tick(); });
   spdlog::info("serving on {}, state in {}", to_string((*server)->local()), settings.state_directory);
   if (auto ok = announce(settings, (*server)->local()); !ok) return complain(ok.error());

@@ -49,7 +49,8 @@ Daemon::Daemon(const Settings& settings)
       link_keys_(std::make_shared<transport::LinkKeys>(
           parse_packet_security(settings.packet_security).value_or(PacketSecurity::encrypt),
           settings.transport == "verbs")),
-      budget_(settings.memory) {
+      budget_(settings.memory),
+      pages_([this](std::string_view path) { return page(path); }) {
   link_keys_->set_derive([this](const LinkName& name) -> std::optional<LinkSecret> {
     const auto key = keys_.current();
     return key && key->shared ? std::optional(link_secret(*key->shared, name)) : std::nullopt;
@@ -314,8 +315,16 @@ Status Daemon::open_front_door() {
 }
 
 Status Daemon::open_http() {
-  auto server = HttpServer::start({.listen = settings_.http_listen, .connections_max = settings_.http_connections_max},
-                                  [this](std::string_view path) { return page(path); });
+  auto server = service::HttpServer::start({.listen = settings_.http_listen,
+                                            .server_name = "tributary-aggregator",
+                                            .thread_name = "http",
+                                            .threads = 1,
+                                            .connections_max = settings_.http_connections_max,
+                                            .request_limit = std::chrono::seconds(5),
+                                            .write_limit = std::chrono::seconds(10),
+                                            .header_bytes_max = 8U << 10,
+                                            .stranger_bytes_max = 16U << 20},
+                                           pages_);
   if (!server) {
     return fail(Errc::io, server.error().message +
                               ". End the process that holds it, or set http_listen (--http) to another address; port 0 "
@@ -389,6 +398,8 @@ DaemonStatus Daemon::status() const {
                       .memory_bytes_max = budget_.bytes_max(),
                       .memory_bytes_reserved = budget_.in_use(),
                       .front_door = front_door_ ? front_door_->counts() : FrontDoorCounts{},
+                      .http = http_->door().counts(),
+                      .http_connections = http_->door().count(),
                       .has_key = keys_.current() != nullptr,
                       .stuck = stuck(),
                       .now = std::chrono::steady_clock::now()};
@@ -401,17 +412,19 @@ DaemonStatus Daemon::status() const {
   return status;
 }
 
-HttpAnswer Daemon::page(std::string_view path) const {
-  constexpr auto kJson = "application/json";
-  if (!up_.load(std::memory_order_acquire)) return {.status = 503, .body = "starting\n"};
-  if (path == "/metrics")
-    return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics_text(status())};
-  if (path == "/lanes") return {.content_type = kJson, .body = lanes_json(status())};
+service::HttpReply Daemon::page(std::string_view path) const {
+  constexpr auto kText = "text/plain; charset=utf-8";
+  const auto reply = [](unsigned status, const char* type, std::string body) {
+    return service::HttpReply{.status = status, .content_type = type, .body = std::move(body), .headers = {}};
+  };
+  if (!up_.load(std::memory_order_acquire)) return reply(503, kText, "starting\n");
+  if (path == "/metrics") return reply(200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(status()));
+  if (path == "/lanes") return reply(200, "application/json", lanes_json(status()));
   if (path == "/healthz") {
     const DaemonStatus now = status();
-    return {.status = healthy(now) ? 200U : 503U, .content_type = kJson, .body = health_json(now)};
+    return reply(healthy(now) ? 200 : 503, "application/json", health_json(now));
   }
-  return {.status = 404, .body = "there are /metrics, /healthz and /lanes\n"};
+  return reply(404, kText, "there are /metrics, /healthz and /lanes\n");
 }
 
 std::string Daemon::ready_json() const {

@@ -18,14 +18,15 @@
 #include <vector>
 
 #include "aggregator/daemon/front_door.h"
-#include "aggregator/daemon/http_server.h"
 #include "aggregator/daemon/key_ring.h"
 #include "aggregator/daemon/manager_link.h"
 #include "aggregator/daemon/rdma_door.h"
 #include "aggregator/daemon/settings.h"
 #include "aggregator/daemon/status.h"
+#include "aggregator/daemon/status_pages.h"
 #include "aggregator/daemon/udp_door.h"
 #include "aggregator/daemon/worker_thread.h"
+#include "service-kit/http/http_server.h"
 
 namespace tributary::aggregator {
 
@@ -82,7 +83,7 @@ class Daemon {
   [[nodiscard]] transport::VerbsSettings verbs_settings() const;
   [[nodiscard]] transport::UdpSettings udp_settings() const;
   [[nodiscard]] DaemonStatus status() const;
-  [[nodiscard]] HttpAnswer page(std::string_view path) const;
+  [[nodiscard]] service::HttpReply page(std::string_view path) const;
   [[nodiscard]] manager_client::AggregatorLoad load() const;
   void set_draining(const std::string& reason);
   void drain_workers(const std::string& reason);
@@ -108,7 +109,8 @@ class Daemon {
   std::unique_ptr<UdpDoor> udp_door_;
   transport::DpdkTransport* dpdk_door_ = nullptr;  // udp_door_'s, over DPDK
   std::unique_ptr<ManagerLink> manager_;           // asks the workers
-  std::unique_ptr<HttpServer> http_;               // asks all of the above
+  StatusPages pages_;                              // asks all of the above
+  std::unique_ptr<service::HttpServer> http_;
   std::jthread shutdown_;
 };
 

@@ -375,6 +375,16 @@ void add_front_door(Page& page, const FrontDoorCounts& counts) {
   add("gone", counts.gone);
 }
 
+void add_http(Page& page, const DaemonStatus& status) {
+  page.gauge("http_connections", "HTTP connections now.", status.http_connections);
+  page.counter("http_connections_accepted_total", "HTTP connections that came.", status.http.accepted);
+  page.counter("http_connections_displaced_total",
+               "HTTP connections that were closed because http_connections_max newer ones came.",
+               status.http.displaced);
+  page.counter("http_answers_refused_total", "Pages that were not sent, because too many others were still being sent.",
+               status.http.busy);
+}
+
 void add_manager(Page& page, const DaemonStatus& status) {
   const ManagerLinkState& manager = status.manager;
   page.gauge("manager_registered", "1 while the manager knows this aggregator, as far as known here.",
@@ -405,6 +415,7 @@ std::string metrics_text(const DaemonStatus& status) {
   add_workers(page, status);
   add_dpdk_device(page, status.dpdk_device.value_or(transport::DpdkDeviceStatistics{}));
   add_front_door(page, status.front_door);
+  add_http(page, status);
   add_manager(page, status);
   return page.text();
 }

@@ -39,7 +39,7 @@ struct Settings {
   std::uint64_t line_rate = 0;  // 0: the topology's
   std::uint32_t unjoined_max = 256;
   std::uint32_t connections_max = 16384;
-  std::uint32_t http_connections_max = 32;
+  std::uint32_t http_connections_max = 256;
   Duration join_limit = std::chrono::seconds(5);
   Duration form_limit = std::chrono::seconds(30);
   Duration flush_limit = std::chrono::seconds(5);

@@ -9,6 +9,7 @@
 #include "aggregator/daemon/front_door.h"
 #include "aggregator/daemon/manager_link.h"
 #include "aggregator/daemon/worker_thread.h"
+#include "service-kit/http/http_door.h"
 
 namespace tributary::aggregator {
 
@@ -22,6 +23,8 @@ struct DaemonStatus {
   std::uint64_t memory_bytes_max = 0;
   std::uint64_t memory_bytes_reserved = 0;
   FrontDoorCounts front_door;
+  service::HttpDoorCounts http;
+  std::uint64_t http_connections = 0;  // now
   std::optional<transport::DpdkDeviceStatistics> dpdk_device;
   std::optional<transport::DpdkStatistics> dpdk_door;  // with several workers
   ManagerLinkState manager;

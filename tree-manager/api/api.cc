@@ -99,15 +99,20 @@ Api::Match Api::match(const HttpHead& head) const {
   return result;
 }
 
-std::optional<HttpReply> Api::refuse_access(const Route& route, const HttpHead& head) {
-  const bool open = route.access == Access::open || (route.access == Access::read && !settings_.reads_need_token);
-  if (open) return std::nullopt;
+Api::Shown Api::shown(const HttpHead& head) const {
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view given = head.authorization;
-  const bool bearer = given.starts_with(kBearer);
-  const std::string_view token = bearer ? given.substr(kBearer.size()) : std::string_view{};
-  const bool aggregator = same_token(token, settings_.aggregator_token);
-  const bool job = same_token(token, settings_.job_token);
+  if (!given.starts_with(kBearer)) return {};
+  const std::string_view token = given.substr(kBearer.size());
+  return {.bearer = true,
+          .aggregator = same_token(token, settings_.aggregator_token),
+          .job = same_token(token, settings_.job_token)};
+}
+
+std::optional<HttpReply> Api::refuse_access(const Route& route, const Shown& shown) const {
+  const bool open = route.access == Access::open || (route.access == Access::read && !settings_.reads_need_token);
+  if (open) return std::nullopt;
+  const auto [bearer, aggregator, job] = shown;
   const bool allowed = (aggregator && route.access != Access::job) || (job && route.access != Access::aggregator);
   if (allowed) return std::nullopt;
   const char* wanted = route.access == Access::job          ? "the job token"
@@ -125,6 +130,8 @@ std::optional<HttpReply> Api::refuse_access(const Route& route, const HttpHead& 
 
 Admission Api::admit(const HttpHead& head) {
   const Match found = match(head);
+  const Shown tokens = shown(head);
+  const bool proved = tokens.aggregator || tokens.job;
   std::optional<HttpReply> refusal;
   if (found.route == nullptr && found.allowed.empty()) {
     refusal = error_reply(404, "there is nothing at this path; /v1/openapi.json lists what there is");
@@ -132,14 +139,14 @@ Admission Api::admit(const HttpHead& head) {
     refusal = error_reply(405, "this path takes " + found.allowed);
     refusal->headers.emplace_back("Allow", found.allowed);
   } else {
-    refusal = refuse_access(*found.route, head);
+    refusal = refuse_access(*found.route, tokens);
   }
   if (refusal) {
     metrics_->count(found.route == nullptr ? "none" : found.route->method + " " + found.route->pattern, refusal->status,
                     {});
-    return {.refusal = std::move(refusal), .body_bytes_max = 0};
+    return {.refusal = std::move(refusal), .body_bytes_max = 0, .proved = proved};
   }
-  return {.refusal = std::nullopt, .body_bytes_max = found.route->body_bytes_max};
+  return {.refusal = std::nullopt, .body_bytes_max = found.route->body_bytes_max, .proved = proved};
 }
 
 HttpReply Api::handle(const HttpHead& head, const std::string& body) {
@@ -168,8 +175,8 @@ std::vector<std::string> Api::routes() const {
   return list;
 }
 
-void Api::show_connections(std::function<std::uint64_t()> count) {
-  metrics_->show_connections(std::move(count));
+void Api::show_door(const service::HttpDoor& door) {
+  metrics_->show_door(door);
 }
 
 HttpReply Api::page(const Call&) {

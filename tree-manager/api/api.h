@@ -7,10 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "tree-manager/api/http_message.h"
+#include "service-kit/http/http_door.h"
+#include "service-kit/http/http_message.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {
+
+using service::Admission;
+using service::HttpHandler;
+using service::HttpHead;
+using service::HttpReply;
 
 class ApiMetrics;
 
@@ -39,8 +45,8 @@ class Api final : public HttpHandler {
 
   /// "GET /v1/groups/{id}" and so on, as openapi.json names them.
   [[nodiscard]] std::vector<std::string> routes() const;
-  /// Shown as a metric.
-  void show_connections(std::function<std::uint64_t()> count);
+  /// Shown as metrics.
+  void show_door(const service::HttpDoor& door);
 
  private:
   using Parameters = std::vector<std::string>;  // what stood in the path's braces
@@ -66,7 +72,12 @@ class Api final : public HttpHandler {
            HttpReply (Api::*run)(const Call&));
   void add_routes();
   [[nodiscard]] Match match(const HttpHead& head) const;
-  [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const HttpHead& head);
+  /// Whose token came with the request.
+  struct Shown {
+    bool bearer = false, aggregator = false, job = false;
+  };
+  [[nodiscard]] Shown shown(const HttpHead& head) const;
+  [[nodiscard]] std::optional<HttpReply> refuse_access(const Route& route, const Shown& shown) const;
 
   HttpReply page(const Call&);
   HttpReply openapi(const Call&);

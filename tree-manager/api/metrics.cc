@@ -90,6 +90,19 @@ void add_cluster(Families& families, const ClusterStats& s) {
   families.counter("store_seconds_total", "Time spent writing to the store.", s.store_seconds);
 }
 
+void add_door(Families& families, const service::HttpDoor& door) {
+  const service::HttpDoorCounts counts = door.counts();
+  families.gauge("connections_count", "HTTP connections now.", number(door.count()));
+  families.gauge("connections_unproved_count", "Of them, those that have shown no token.", number(door.strangers()));
+  families.counter("connections_accepted_total", "HTTP connections that came.", number(counts.accepted));
+  families.counter("connections_displaced_total",
+                   "HTTP connections without a token that were closed because connections_max newer ones came.",
+                   number(counts.displaced));
+  families.counter("answers_refused_total",
+                   "Answers that requests without a token did not get, because too many were still being sent.",
+                   number(counts.busy));
+}
+
 }  // namespace
 
 void ApiMetrics::count(const std::string& route, unsigned status, std::chrono::nanoseconds took) {
@@ -99,16 +112,16 @@ void ApiMetrics::count(const std::string& route, unsigned status, std::chrono::n
   requests.seconds += std::chrono::duration<double>(took).count();
 }
 
-void ApiMetrics::show_connections(std::function<std::uint64_t()> count) {
+void ApiMetrics::show_door(const service::HttpDoor& door) {
   const std::lock_guard lock(mutex_);
-  connections_ = std::move(count);
+  door_ = &door;
 }
 
 std::string ApiMetrics::text() const {
   Families families;
   add_cluster(families, cluster_.stats());
   const std::lock_guard lock(mutex_);
-  if (connections_) families.gauge("connections_count", "HTTP connections now.", number(connections_()));
+  if (door_ != nullptr) add_door(families, *door_);
   const auto labels = [](const auto& key) {
     return Labels{{"route", key.first}, {"status", std::to_string(key.second)}};
   };

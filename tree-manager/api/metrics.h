@@ -3,12 +3,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "service-kit/http/http_door.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {
@@ -18,7 +18,8 @@ class ApiMetrics {
   explicit ApiMetrics(Cluster& cluster) : cluster_(cluster) {}
   /// `route` is the pattern, never the path: the number of label values stays bounded.
   void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
-  void show_connections(std::function<std::uint64_t()> count);
+  /// Must outlive this.
+  void show_door(const service::HttpDoor& door);
   /// Prometheus' text format, version 0.0.4.
   [[nodiscard]] std::string text() const;
 
@@ -28,7 +29,7 @@ class ApiMetrics {
     double seconds = 0;
   };
   Cluster& cluster_;
-  std::function<std::uint64_t()> connections_;
+  const service::HttpDoor* door_ = nullptr;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, unsigned>, Requests> requests_;  // by route and status
 };

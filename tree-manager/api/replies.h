@@ -2,10 +2,12 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "tree-manager/api/http_message.h"
+#include "service-kit/http/http_message.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::manager {
+
+using service::HttpReply;
 
 [[nodiscard]] HttpReply json_reply(const nlohmann::json& body, unsigned status = 200);
 /// {"error": {"code", "message"}}

@@ -120,8 +120,10 @@ std::vector<Field> network_fields() {
       listen_field(),
       flag_field("reads_need_token", "Whether reading, too, needs one of the tokens.", &Settings::reads_need_token),
       number_field("threads", 1, 64, "Threads that serve requests.", &Settings::threads),
-      number_field("connections_max", 1, 65536, "HTTP connections at a time; more are turned away.",
-                   &Settings::connections_max),
+      number_field(
+          "connections_max", 1, 65536,
+          "HTTP connections of strangers, and again of parties with a token; one more, and the oldest is closed.",
+          &Settings::connections_max),
       duration_field("request_limit", 100ms, 10min, "A request must have come in whole within this.",
                      &Settings::request_limit),
       duration_field("idle_limit", 100ms, 1h, "A connection without a request is closed after this.",

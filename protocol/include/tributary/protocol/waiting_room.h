@@ -15,6 +15,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,6 +35,8 @@ class WaitingRoom {
  public:
   /// Connections that are here, in words of their owner.
   using Id = std::uint64_t;
+  /// For owners that have limits of another kind.
+  static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max() / 2;
 
   /// `places`: at least one. `limit_ns`: how long one may be here.
   WaitingRoom(std::size_t places, std::int64_t limit_ns);

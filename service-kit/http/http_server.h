@@ -3,21 +3,28 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
-#include "tree-manager/api/http_message.h"
+#include "service-kit/http/http_door.h"
+#include "service-kit/http/http_message.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 
-namespace tributary::manager {
+namespace tributary::service {
 
 struct HttpServerSettings {
-  Endpoint listen;                                  // port 0 chooses one
-  std::uint32_t threads = 2;                        // that read, handle and write
-  std::uint32_t connections_max = 1024;             // more are answered 503 and closed
+  Endpoint listen;            // port 0 chooses one; "::" is every address of both families
+  std::string server_name;    // of the answers' header
+  std::string thread_name;    // at most 15 bytes
+  std::uint32_t threads = 2;  // that read, handle and write
+  /// Of strangers, and again of those that have shown a token: one more, and another makes room (http_door.h).
+  std::uint32_t connections_max = 1024;
   std::chrono::milliseconds request_limit{10'000};  // from a request's first byte waited for to its last
+  std::chrono::milliseconds head_limit{5'000};      // of it, for the head; also between two requests of a stranger
   std::chrono::milliseconds write_limit{30'000};    // for one answer
-  std::chrono::milliseconds idle_limit{60'000};     // between two requests of a connection
+  std::chrono::milliseconds idle_limit{60'000};     // between two requests of one that has shown a token
   std::uint32_t header_bytes_max = 16U << 10;
+  std::uint64_t stranger_bytes_max = 64U << 20;  // of answers to strangers that are under way
 };
 
 /// HTTP/1.1 over TCP on threads of its own. The handler must outlive the server.
@@ -31,7 +38,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   [[nodiscard]] Endpoint local() const;
-  [[nodiscard]] std::uint64_t connections() const noexcept;
+  [[nodiscard]] const HttpDoor& door() const noexcept;
   /// Runs `call` on one of the threads every `period`, never twice at once, until stop().
   void every(std::chrono::milliseconds period, std::function<void()> call);
   /// No new connections; requests in progress get their answers, within `limit`. Then all is closed.
@@ -43,4 +50,4 @@ class HttpServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace tributary::manager
+}  // namespace tributary::service

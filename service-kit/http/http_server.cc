@@ -1,16 +1,19 @@
-#include "tree-manager/api/http_server.h"
+#include "service-kit/http/http_server.h"
+
+#include <pthread.h>
 
 #include <spdlog/spdlog.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <thread>
 #include <vector>
 
-#include "tree-manager/api/http_session.h"
+#include "service-kit/http/http_session.h"
 
-namespace tributary::manager {
+namespace tributary::service {
 namespace {
 
 namespace asio = boost::asio;
@@ -18,11 +21,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptBackOff{100};
-constexpr std::string_view kBusy =
-    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: "
-    "81\r\n\r\n"
-    "{\"error\":{\"code\":\"busy\",\"message\":\"The manager has too many connections; retry.\"}}";
-static_assert(kBusy.size() - (kBusy.find("\r\n\r\n") + 4) == 82);
 
 Result<tcp::endpoint> resolve(asio::io_context& io, const Endpoint& listen) {
   error_code error;
@@ -41,6 +39,7 @@ struct HttpServer::Impl {
   Impl(const HttpServerSettings& with, HttpHandler& to)
       : settings(with),
         handler(to),
+        door(with.connections_max, with.stranger_bytes_max),
         io(static_cast<int>(with.threads)),
         acceptor(asio::make_strand(io)),
         back_off(io) {}
@@ -51,6 +50,7 @@ struct HttpServer::Impl {
     error_code error;
     acceptor.open(endpoint->protocol(), error);
     if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+    if (!error && endpoint->protocol() == tcp::v6()) acceptor.set_option(asio::ip::v6_only(false), error);
     if (!error) acceptor.bind(*endpoint, error);
     if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
     if (!error) return {};
@@ -65,27 +65,16 @@ struct HttpServer::Impl {
       if (error == asio::error::operation_aborted) return;
       if (error) {  // no file descriptors left, most likely: give others time to close theirs
         spdlog::warn("a connection could not be accepted: {}", error.message());
+        door.make_room();
         back_off.expires_after(kAcceptBackOff);
         back_off.async_wait(asio::bind_executor(acceptor.get_executor(), [this](error_code stopped) {
           if (!stopped) accept();
         }));
         return;
       }
-      admit(std::move(socket));
+      std::make_shared<HttpSession>(std::move(socket), settings, handler, door)->start();
       accept();
     });
-  }
-
-  void admit(tcp::socket socket) {
-    if (sessions.count() >= settings.connections_max) {
-      error_code ignored;
-      socket.non_blocking(true, ignored);
-      socket.write_some(asio::buffer(kBusy), ignored);
-      return;
-    }
-    const auto session = std::make_shared<HttpSession>(std::move(socket), settings, handler, sessions);
-    sessions.add(session);
-    session->start();
   }
 
   struct Repeated {
@@ -106,7 +95,7 @@ struct HttpServer::Impl {
 
   HttpServerSettings settings;
   HttpHandler& handler;
-  HttpSessions sessions;  // before io: the sessions that io's handlers own unregister in it
+  HttpDoor door;  // before io: the sessions that io's handlers own leave by it
   asio::io_context io;
   tcp::acceptor acceptor;
   asio::steady_timer back_off;
@@ -126,6 +115,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpServerSettings& 
   asio::post(impl->acceptor.get_executor(), [raw = impl.get()] { raw->accept(); });
   for (std::uint32_t i = 0; i < settings.threads; ++i) {
     impl->threads.emplace_back([raw = impl.get()] {
+      ::pthread_setname_np(::pthread_self(), raw->settings.thread_name.c_str());
       auto work = asio::make_work_guard(raw->io);
       raw->io.run();
     });
@@ -139,8 +129,8 @@ Endpoint HttpServer::local() const {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-std::uint64_t HttpServer::connections() const noexcept {
-  return impl_->sessions.count();
+const HttpDoor& HttpServer::door() const noexcept {
+  return impl_->door;
 }
 
 void HttpServer::every(std::chrono::milliseconds period, std::function<void()> call) {
@@ -157,9 +147,9 @@ void HttpServer::stop(std::chrono::milliseconds limit) {
     raw->acceptor.close(ignored);
     raw->back_off.cancel();
   });
-  impl_->sessions.close_all();
+  impl_->door.close_all();
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  while (impl_->sessions.count() != 0 && std::chrono::steady_clock::now() < deadline) {
+  while (impl_->door.count() != 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   impl_->io.stop();
@@ -167,4 +157,4 @@ void HttpServer::stop(std::chrono::milliseconds limit) {
   impl_->threads.clear();
 }
 
-}  // namespace tributary::manager
+}  // namespace tributary::service

@@ -1,12 +1,12 @@
 #pragma once
-// HTTP as the manager's handlers see it, free of any library's types.
+// HTTP as handlers see it, free of any library's types.
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace tributary::manager {
+namespace tributary::service {
 
 /// A request before its body has been read.
 struct HttpHead {
@@ -28,9 +28,10 @@ struct HttpReply {
 struct Admission {
   std::optional<HttpReply> refusal;
   std::uint64_t body_bytes_max = 0;
+  bool proved = false;  // the other side has shown a token of ours: strangers cannot displace its connection
 };
 
-/// Called from several threads at once.
+/// Called from all threads of the server at once.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
@@ -41,4 +42,4 @@ class HttpHandler {
   [[nodiscard]] virtual HttpReply reject(unsigned status, const std::string& message) = 0;
 };
 
-}  // namespace tributary::manager
+}  // namespace tributary::service

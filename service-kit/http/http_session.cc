@@ -1,16 +1,31 @@
-#include "tree-manager/api/http_session.h"
+#include "service-kit/http/http_session.h"
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/post.hpp>
 
-namespace tributary::manager {
+namespace tributary::service {
 namespace {
 
+namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kDrainLimit{1000};
 constexpr std::size_t kDrainBytesMax = 64U << 20;
+constexpr std::uint64_t kShortAnswer = 4096;
+constexpr std::size_t kLongRequest = 1U << 20;
+
+Source source_of_address(const asio::ip::address& address) {
+  const auto v6 = address.is_v4() ? asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()) : address.to_v6();
+  std::array<std::byte, 16> bytes{};
+  std::ranges::transform(v6.to_bytes(), bytes.begin(), [](unsigned char byte) { return std::byte{byte}; });
+  return source_of(bytes);
+}
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -39,49 +54,58 @@ std::optional<std::string> decode_path(std::string_view text) {
 
 }  // namespace
 
-void HttpSessions::add(const std::shared_ptr<HttpSession>& session) {
-  const std::lock_guard lock(mutex_);
-  sessions_.insert(session.get());
-  count_.store(sessions_.size(), std::memory_order_relaxed);
-}
-
-void HttpSessions::remove(HttpSession* session) {
-  const std::lock_guard lock(mutex_);
-  sessions_.erase(session);
-  count_.store(sessions_.size(), std::memory_order_relaxed);
-}
-
-void HttpSessions::close_all() {
-  closing_.store(true, std::memory_order_relaxed);
-  const std::lock_guard lock(mutex_);
-  for (HttpSession* session : sessions_) {
-    // One that is being destroyed waits for this lock in remove(); its weak pointer has expired.
-    if (const auto alive = session->weak_from_this().lock()) {
-      boost::asio::dispatch(alive->executor(), [alive] { alive->close_if_idle(); });
-    }
-  }
-}
-
-HttpSession::HttpSession(Tcp::socket socket, const HttpServerSettings& settings, HttpHandler& handler,
-                         HttpSessions& sessions)
-    : stream_(std::move(socket)), settings_(settings), handler_(handler), sessions_(sessions) {
+HttpSession::HttpSession(Tcp::socket socket, const HttpServerSettings& settings, HttpHandler& handler, HttpDoor& door)
+    : stream_(std::move(socket)), settings_(settings), handler_(handler), door_(door) {
   error_code error;
   const auto remote = stream_.socket().remote_endpoint(error);
-  if (!error) remote_address_ = remote.address().to_string();
+  if (!error) {
+    remote_address_ = remote.address().to_string();
+    source_ = source_of_address(remote.address());
+  }
   stream_.socket().set_option(Tcp::no_delay(true), error);
 }
 
 HttpSession::~HttpSession() {
-  sessions_.remove(this);
+  give_back();
+  door_.leave(id_);
 }
 
 void HttpSession::start() {
-  boost::asio::dispatch(stream_.get_executor(),
-                        [self = shared_from_this()] { self->read_head(self->settings_.request_limit); });
+  id_ = door_.enter(shared_from_this(), source_);
+  if (id_ == 0) return;
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] { self->read_head(self->settings_.head_limit); });
 }
 
-void HttpSession::close_if_idle() {
-  if (idle_) end();
+void HttpSession::make_room() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->end(); });
+}
+
+void HttpSession::close_when_idle() {
+  asio::dispatch(stream_.get_executor(), [self = shared_from_this()] {
+    if (self->idle_) self->end();
+  });
+}
+
+void HttpSession::give_back() noexcept {
+  if (taken_bytes_ != 0) door_.give_back(std::exchange(taken_bytes_, 0));
+}
+
+/// Strangers that do not read their answers share what those may take. A short answer is always sent.
+bool HttpSession::may_send(std::uint64_t bytes) {
+  if (proved_ || bytes <= kShortAnswer) return true;
+  if (!door_.take(bytes)) return false;
+  taken_bytes_ = bytes;
+  return true;
+}
+
+/// A request's memory does not stay for the next: neither here nor, after a long one, in the allocator.
+void HttpSession::forget_request() {
+  const std::size_t bytes = (parser_ ? parser_->get().body().capacity() : 0) + reply_.body().capacity();
+  parser_.reset();
+  reply_ = {};
+  buffer_.shrink_to_fit();
+  give_back();
+  if (bytes >= kLongRequest) ::malloc_trim(0);
 }
 
 void HttpSession::read_head(std::chrono::milliseconds limit) {
@@ -109,6 +133,10 @@ void HttpSession::on_head(error_code error) {
            .remote_address = remote_address_};
   if (head_.method == "HEAD") head_.method = "GET";
   Admission admission = handler_.admit(head_);
+  if (admission.proved && !proved_) {
+    proved_ = true;
+    door_.proved(id_);
+  }
   if (admission.refusal) return answer(std::move(*admission.refusal), parser_->is_done() && message.keep_alive());
   const auto length = parser_->content_length();
   if (length && *length > admission.body_bytes_max) {
@@ -138,10 +166,14 @@ void HttpSession::on_body(error_code error) {
 }
 
 void HttpSession::answer(HttpReply reply, bool keep_alive) {
-  keep_alive = keep_alive && !sessions_.closing();
+  if (!may_send(reply.body.size())) {
+    reply = handler_.reject(503, "too many answers to others are still being sent; try again, or show a token");
+    reply.headers.emplace_back("Retry-After", "1");
+  }
+  keep_alive = keep_alive && !door_.closing();
   const bool head_only = parser_ && parser_->get().method() == http::verb::head;
   reply_ = {static_cast<http::status>(reply.status), 11};
-  reply_.set(http::field::server, "tributary-manager");
+  reply_.set(http::field::server, settings_.server_name);
   reply_.set(http::field::content_type, reply.content_type);
   reply_.set(http::field::cache_control, "no-store");
   reply_.set("X-Content-Type-Options", "nosniff");
@@ -155,7 +187,9 @@ void HttpSession::answer(HttpReply reply, bool keep_alive) {
   http::async_write(stream_, reply_, [self = shared_from_this(), keep_alive](error_code error, std::size_t) {
     if (error) return self->end();
     if (!keep_alive) return self->drain();
-    self->read_head(self->settings_.idle_limit);
+    self->forget_request();
+    const auto& settings = self->settings_;
+    self->read_head(self->proved_ ? settings.idle_limit : std::min(settings.idle_limit, settings.head_limit));
   });
 }
 
@@ -182,18 +216,18 @@ void HttpSession::drain() {
     stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
     stream_.expires_after(kDrainLimit);
   }
-  stream_.async_read_some(boost::asio::buffer(discard_),
-                          [self = shared_from_this()](error_code error, std::size_t bytes) {
-                            self->drained_ += bytes;
-                            if (error || self->drained_ > kDrainBytesMax) return self->end();
-                            self->drain();
-                          });
+  stream_.async_read_some(asio::buffer(discard_), [self = shared_from_this()](error_code error, std::size_t bytes) {
+    self->drained_ += bytes;
+    if (error || self->drained_ > kDrainBytesMax) return self->end();
+    self->drain();
+  });
 }
 
 void HttpSession::end() {
+  door_.leave(id_);
   error_code ignored;
   stream_.socket().shutdown(Tcp::socket::shutdown_both, ignored);
   stream_.close();
 }
 
-}  // namespace tributary::manager
+}  // namespace tributary::service

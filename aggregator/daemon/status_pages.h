@@ -1,0 +1,24 @@
+#pragma once
+// What an aggregator serves over HTTP: pages to read, by path, for everybody.
+#include <functional>
+#include <string_view>
+
+#include "service-kit/http/http_message.h"
+
+namespace tributary::aggregator {
+
+class StatusPages final : public service::HttpHandler {
+ public:
+  /// Called from the server's one thread.
+  using Page = std::function<service::HttpReply(std::string_view path)>;
+  explicit StatusPages(Page page) : page_(std::move(page)) {}
+
+  [[nodiscard]] service::Admission admit(const service::HttpHead& head) override;
+  [[nodiscard]] service::HttpReply handle(const service::HttpHead& head, const std::string& body) override;
+  [[nodiscard]] service::HttpReply reject(unsigned status, const std::string& message) override;
+
+ private:
+  const Page page_;
+};
+
+}  // namespace tributary::aggregator

@@ -1,0 +1,58 @@
+#pragma once
+// One connection of the HTTP server.
+#include <array>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <memory>
+#include <optional>
+
+#include "service-kit/http/http_server.h"
+
+namespace tributary::service {
+
+class HttpSession final : public HttpConnection, public std::enable_shared_from_this<HttpSession> {
+ public:
+  using Tcp = boost::asio::ip::tcp;
+  HttpSession(Tcp::socket socket, const HttpServerSettings& settings, HttpHandler& handler, HttpDoor& door);
+  ~HttpSession() override;
+  /// Closes at once where the server is closing.
+  void start();
+
+  void make_room() override;
+  void close_when_idle() override;
+
+ private:
+  using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+
+  void read_head(std::chrono::milliseconds limit);
+  void on_head(boost::system::error_code error);
+  void read_body();
+  void on_body(boost::system::error_code error);
+  void answer(HttpReply reply, bool keep_alive);
+  void on_error(boost::system::error_code error);
+  void drain();
+  void end();
+  void give_back() noexcept;
+  void forget_request();
+  [[nodiscard]] bool may_send(std::uint64_t bytes);
+
+  boost::beast::tcp_stream stream_;
+  const HttpServerSettings& settings_;
+  HttpHandler& handler_;
+  HttpDoor& door_;
+  HttpDoor::Id id_ = 0;
+  std::string remote_address_;
+  Source source_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  HttpHead head_;
+  boost::beast::http::response<boost::beast::http::string_body> reply_;
+  boost::beast::http::response<boost::beast::http::empty_body> go_on_;
+  std::array<char, 4096> discard_;
+  std::size_t drained_ = 0;
+  std::uint64_t taken_bytes_ = 0;  // of the door's, for the answer under way
+  bool idle_ = true;
+  bool proved_ = false;
+};
+
+}  // namespace tributary::service
