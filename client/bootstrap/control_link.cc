@@ -15,7 +15,7 @@ std::string_view text_of(std::span<const std::byte> payload) {
 }
 
 bool is_control(FrameType type) {
-  return type >= FrameType::challenge && type <= FrameType::second_way;
+  return type >= FrameType::challenge && type <= FrameType::members;
 }
 }  // namespace
 

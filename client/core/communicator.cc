@@ -306,11 +306,8 @@ void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string&
   if (finalized_ || error_ || failing_ || peer_lost_) return;
   // A rank that aborts closes everything: its own words come a little later by way of rank 0, and go before ours.
   report_lost_at_ = transport_.now() + settings_.drain_grace;
-  peer_lost_ =
-      ControlMessage({.type = FrameType::abort,
-                      .value = static_cast<std::uint64_t>(Errc::peer_gone),
-                      .body = "rank " + std::to_string(known_as(settings_.rank)) + " lost its connection to rank " +
-                              std::to_string(known_as(peer)) + " on host " + hosts_[peer] + ": " + reason});
+  peer_lost_ = LostPeer{peer, reason};
+  directory_.want(peer);  // people will ask which host that is
 }
 
 void Communicator::tick(TimePoint now) {
@@ -329,7 +326,7 @@ void Communicator::tick(TimePoint now) {
   if (mesh_) mesh_->tick(now);
   if (peer_lost_ && now >= report_lost_at_) {
     report_lost_at_ = TimePoint::max();
-    tell_rank_0(*peer_lost_);
+    tell_rank_0(report_of(*peer_lost_));
   }
   if (now >= ready_deadline_) {
     std::string who = "rank 0 did not answer at " + to_string(settings_.id.root);

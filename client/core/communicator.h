@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "client/bootstrap/arrivals.h"
+#include "client/bootstrap/directory.h"
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/runner.h"
 #include "client/collectives/hosts/host_map.h"
@@ -180,7 +181,12 @@ class Communicator final : public transport::Acceptor,
     [[nodiscard]] std::vector<LaneLink*> links() const;
   };
 
-  // membership (communicator_membership.cc)
+  struct LostPeer {
+    std::uint32_t peer;
+    std::string reason;
+  };
+
+  // membership (communicator_membership.cc, communicator_members.cc)
   void meet_rank_0();
   [[nodiscard]] std::string introduction(std::string_view nonce) const;
   void on_hello(Arrival& arrival, const std::string& body);
@@ -190,6 +196,10 @@ class Communicator final : public transport::Acceptor,
   void start_coordinator();
   void on_welcome(const std::string& body);
   void have_members();
+  void ask_for_members();
+  void answer_whereabouts(std::uint32_t from, const std::string& body);
+  void on_members(const std::string& body);
+  [[nodiscard]] ControlMessage report_of(const LostPeer& lost) const;
   void on_control(std::uint32_t from, const ControlMessage& message);
   void handle(const ControlMessage& message);
   void control_closed(std::uint32_t rank, const std::string& why);
@@ -306,10 +316,8 @@ class Communicator final : public transport::Acceptor,
   std::unique_ptr<transport::Listener> second_listener_;  // on the second way
   Arrivals arrivals_;
   std::vector<std::unique_ptr<ControlLink>> control_;  // rank 0: by rank, [0] empty. else: one, to rank 0
-  std::vector<Endpoint> endpoints_;
-  std::vector<Endpoint> second_endpoints_;  // where there is a second way
-  bool first_way_gone_ = false;             // of this rank, with all others
-  std::vector<std::string> hosts_;
+  Directory directory_{settings_.rank, settings_.nranks};
+  bool first_way_gone_ = false;           // of this rank, with all others
   std::vector<std::string> host_tokens_;  // rank 0
   std::uint32_t met_ = 0;
   bool ready_ = false;
@@ -373,7 +381,7 @@ class Communicator final : public transport::Acceptor,
   std::optional<Error> error_pending_;  // while failing_: results that are on their way may still come, until fail_at_
   bool failing_ = false;
   std::uint64_t disputed_ = 0;
-  std::optional<ControlMessage> peer_lost_;  // told to rank 0 at report_lost_at_, unless it knew better before
+  std::optional<LostPeer> peer_lost_;  // told to rank 0 at report_lost_at_, unless it knew better before
   transport::TimePoint report_lost_at_{};
   transport::TimePoint fail_at_{};
   std::shared_ptr<bool> alive_;                  // calls that were posted and come too late find it false

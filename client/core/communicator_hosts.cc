@@ -14,7 +14,7 @@ using transport::TimePoint;
 std::optional<Endpoint> Communicator::open_host_level() {
   if (settings_.path == PathMode::in_network || !settings_.local) return std::nullopt;
   host_tokens_[0] = host_token();
-  auto map = hosts::find_hosts(host_tokens_, hosts_);
+  auto map = hosts::find_hosts(host_tokens_, directory_.host_ids());
   if (!map.worth_while()) return std::nullopt;
   make_host_level(std::move(map));
   auto place = host_level_->open();
@@ -64,7 +64,7 @@ void Communicator::do_without_hosts(const std::string& why) {
 /// Before there is a coordinator to hear it.
 void Communicator::on_hosts_failed(std::uint32_t from, const ControlMessage& message) {
   if (!host_level_ || message.type != FrameType::joined || message.body.empty()) return;
-  do_without_hosts("rank " + std::to_string(from) + " on host " + hosts_[from] + ": " +
+  do_without_hosts("rank " + std::to_string(from) + directory_.on_host(from) + ": " +
                    decode_lane_failure(message.body).reason);
 }
 

@@ -48,7 +48,7 @@ std::optional<local::MeetingPlace> Communicator::open_local_place() {
   const auto differs = [](const auto& all) {
     return std::ranges::any_of(all, [&](auto& one) { return one != all[0]; });
   };
-  if (host_tokens_[0].empty() || differs(host_tokens_) || differs(hosts_)) return std::nullopt;
+  if (host_tokens_[0].empty() || differs(host_tokens_) || differs(directory_.host_ids())) return std::nullopt;
   auto place = local::MeetingPlace::open(settings_.id.secret);
   if (place) return std::move(*place);
   tell_no_local(place.error());

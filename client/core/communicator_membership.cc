@@ -1,6 +1,5 @@
 // How the ranks meet, and how they talk to rank 0.
 #include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "client/bootstrap/control_link.h"
@@ -30,14 +29,10 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   on_ready_ = std::move(on_ready);
   // Rank 0 gives up first, so that the others hear from it who is missing.
   ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout * 9 / 10 : settings_.timeout);
-  endpoints_.resize(settings_.nranks);
-  second_endpoints_.resize(two_ways_ != nullptr ? settings_.nranks : 0);
-  hosts_.resize(settings_.nranks);
-  host_tokens_.resize(settings_.nranks);
+  host_tokens_.resize(settings_.rank == 0 ? settings_.nranks : 0);
   control_.resize(settings_.rank == 0 ? settings_.nranks : 1);
   if (auto ok = open_listeners(); !ok) return begin_failing(ok.error());
   if (settings_.rank == 0) {
-    hosts_[0] = settings_.host_id;
     if (settings_.nranks == 1) welcome_all();
     return;
   }
@@ -87,11 +82,10 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
       return arrival.refuse("rank " + std::to_string(rank) +
                             " has joined already: two processes were given the same rank");
     const auto address = hello.at("address").get<std::string>();
-    endpoints_[rank] = {address.empty() ? host_of(arrival.peer()) : address,
-                        json_number<std::uint16_t>(hello.at("port"))};
-    if (two_ways_ != nullptr)
-      second_endpoints_[rank] = {endpoints_[rank].host, json_number<std::uint16_t>(hello.at("second_port"))};
-    hosts_[rank] = hello.at("host_id").get<std::string>();
+    directory_.learn(rank, {.at = {address.empty() ? host_of(arrival.peer()) : address,
+                                   json_number<std::uint16_t>(hello.at("port"))},
+                            .second_port = json_number<std::uint16_t>(hello.at("second_port")),
+                            .host_id = hello.at("host_id").get<std::string>()});
     host_tokens_[rank] = hello.value("host_token", std::string());
     control_[rank] = std::make_unique<ControlLink>(*this, rank);
     control_[rank]->adopt(std::move(arrival.channel()));
@@ -130,10 +124,9 @@ void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
 /// Ranks that tell the same address share its cores; the topology says between which of them there are links.
 tuning::Policy Communicator::make_policy() const {
   tuning::GroupShape shape{.ranks = settings_.nranks};
-  std::map<std::string, std::uint32_t> by_address;
-  for (const Endpoint& endpoint : endpoints_)
-    shape.ranks_per_host = std::max(shape.ranks_per_host, ++by_address[endpoint.host]);
-  shape.one_host = std::ranges::all_of(hosts_, [this](const std::string& host) { return host == hosts_[0]; });
+  shape.ranks_per_host = directory_.ranks_of_fullest_address();
+  const auto hosts = directory_.host_ids();
+  shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
   switch (settings_.tuning) {
     case TuningMode::off:
       return tuning::trees_always(shape);
@@ -147,17 +140,15 @@ tuning::Policy Communicator::make_policy() const {
 
 void Communicator::welcome_all() {
   policy_ = make_policy();
-  json members = json::array();
-  for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
-    members.push_back({endpoints_[r].host, endpoints_[r].port, hosts_[r]});
-    if (two_ways_ != nullptr) members.back().push_back(second_endpoints_[r].port);
-  }
   auto place = open_local_place();
   const auto leaders = place ? std::nullopt : open_host_level();
-  json welcome{{"members", std::move(members)}, {"tuning", tuning::encode(policy_)}, {"local", place.has_value()}};
-  if (leaders) welcome["hosts"] = json{{"by_rank", host_level_->map().by_rank()}, {"port", leaders->port}};
-  const std::string body = welcome.dump(-1, ' ', false, json::error_handler_t::replace);
-  for (std::uint32_t r = 1; r < settings_.nranks; ++r) control_[r]->send({.type = FrameType::welcome, .body = body});
+  json welcome{{"tuning", tuning::encode(policy_)}, {"local", place.has_value()}};
+  if (leaders) welcome["hosts"] = json{{"ranks", hosts::encode(host_level_->map())}, {"port", leaders->port}};
+  for (std::uint32_t r = 1; r < settings_.nranks; ++r) {
+    welcome["members"] = members_to_json(directory_, usual_peers(r, settings_.nranks));
+    control_[r]->send(
+        {.type = FrameType::welcome, .body = welcome.dump(-1, ' ', false, json::error_handler_t::replace)});
+  }
   have_members();
   if (place) return meet_locally(std::move(place));
   if (leaders) return meet_by_hosts(*leaders);
@@ -167,7 +158,7 @@ void Communicator::welcome_all() {
 void Communicator::start_coordinator() {
   CoordinatorSettings c;
   c.nranks = settings_.nranks;
-  c.hosts = hosts_;
+  c.hosts = directory_.host_ids();
   c.job = settings_.job;
   c.lanes = settings_.lanes;
   if (settings_.link_keys) c.packet_security = settings_.link_keys->least();
@@ -198,24 +189,19 @@ void Communicator::on_welcome(const std::string& body) {
   const json object = json::parse(body, nullptr, false);
   std::optional<Endpoint> leaders;
   try {
-    const json& members = object.at("members");
-    if (mesh_ || members.size() != settings_.nranks) throw std::invalid_argument("members");
+    if (mesh_) throw std::invalid_argument("a second welcome");
     if (object.value("local", false)) meet_locally(std::nullopt);
-    for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
-      endpoints_[r] = {members[r].at(0).get<std::string>(), json_number<std::uint16_t>(members[r].at(1))};
-      hosts_[r] = members[r].at(2).get<std::string>();
-      if (two_ways_ != nullptr)
-        second_endpoints_[r] = {endpoints_[r].host, json_number<std::uint16_t>(members[r].at(3))};
-    }
-    endpoints_[0].host = settings_.id.root.host;  // as it is reached from here
-    (two_ways_ != nullptr ? second_endpoints_ : endpoints_)[0] = settings_.id.root;
+    (void)learn_members(directory_, object.at("members"));
+    if (directory_.find(0) == nullptr) throw std::invalid_argument("members");
+    Member root = *directory_.find(0);
+    root.at.host = settings_.id.root.host;  // as it is reached from here
+    (two_ways_ != nullptr ? root.second_port : root.at.port) = settings_.id.root.port;
+    directory_.learn(0, std::move(root));
     auto policy = tuning::decode_policy(object.at("tuning").get<std::string>());
     if (!policy) return begin_failing({Errc::corrupt, "rank 0 sent " + policy.error().message});
     policy_ = std::move(*policy);
     if (const auto it = object.find("hosts"); it != object.end()) {
-      std::vector<std::uint32_t> by_rank;
-      for (const json& host : it->at("by_rank")) by_rank.push_back(json_number<std::uint32_t>(host));
-      auto map = hosts::checked_hosts(by_rank, settings_.nranks);
+      auto map = hosts::decode_hosts(it->at("ranks").get<std::string>(), settings_.nranks);
       if (!map) return begin_failing({Errc::corrupt, "rank 0 sent " + map.error().message});
       leaders = Endpoint{settings_.id.root.host, json_number<std::uint16_t>(it->at("port"))};
       make_host_level(std::move(*map));
@@ -228,7 +214,12 @@ void Communicator::on_welcome(const std::string& body) {
 }
 
 void Communicator::have_members() {
-  mesh_ = std::make_unique<PeerMesh>(ways(), settings_.rank, settings_.id.secret, settings_.timeout / 3);
+  directory_.on_wanted = [this] {
+    transport_.post([this, alive = alive_] {
+      if (*alive) ask_for_members();
+    });
+  };
+  mesh_ = std::make_unique<PeerMesh>(ways(), directory_, settings_.rank, settings_.id.secret, settings_.timeout / 3);
   for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair})
     mesh_->set_user(peer_class, *this);
   runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks, policy_);
@@ -267,6 +258,8 @@ void Communicator::on_control(std::uint32_t from, const ControlMessage& message)
   if (settings_.rank == 0) {
     if (message.type == FrameType::second_way) {
       if (message.operation == from) spread_second_way(message);
+    } else if (message.type == FrameType::whereabouts) {
+      answer_whereabouts(from, message.body);
     } else if (coordinator_) {
       coordinator_->on_message(from, message, now_);
     } else {
@@ -302,6 +295,8 @@ void Communicator::handle(const ControlMessage& message) {
       return on_inquiry(message);
     case FrameType::second_way:
       return on_second_way_of(message);
+    case FrameType::members:
+      return on_members(message.body);
     case FrameType::abort:
       if (!failing_ && !error_) disputed_ = message.operation;
       return begin_failing({static_cast<Errc>(message.value), message.body});
@@ -336,7 +331,7 @@ void Communicator::control_closed(std::uint32_t rank, const std::string& why) {
     } else if (mesh_) {  // all have met, and are on their way to shared memory
       broadcast({.type = FrameType::abort,
                  .value = static_cast<std::uint64_t>(Errc::peer_gone),
-                 .body = "rank " + std::to_string(rank) + " on host " + hosts_[rank] + " is gone: " + why});
+                 .body = "rank " + std::to_string(rank) + directory_.on_host(rank) + " is gone: " + why});
     } else {
       discarded_control_.push_back(std::move(control_[rank]));  // it may come again: the group has not met yet
       --met_;

@@ -126,7 +126,7 @@ void Communicator::check_stall() {
     Operation& o = **first;
     const TimePoint since = std::max(o.called_at, progress_at_);
     if (waited(since, settings_.timeout)) {
-      return begin_failing({Errc::timed_out, "rank 0 on host " + hosts_[0] +
+      return begin_failing({Errc::timed_out, "rank 0" + directory_.on_host(0) +
                                                  ": no answer within the time-out; missing in " + waits_for(o)});
     }
     if (o.state == Operation::State::in_network && waited(std::max(since, o.suspected_at), suspect_after())) {
@@ -141,7 +141,7 @@ void Communicator::check_stall() {
   // Rank 0 names those that do not come, a little earlier.
   if (finalize_sent_ && !finalized_ && waited(finalize_sent_at_, settings_.timeout)) {
     return begin_failing(
-        {Errc::timed_out, "rank 0 on host " + hosts_[0] + ": no answer to finalize within the time-out"});
+        {Errc::timed_out, "rank 0" + directory_.on_host(0) + ": no answer to finalize within the time-out"});
   }
   if (const std::string message = messages_.overdue(std::max(absences_.ago(settings_.timeout, now_), TimePoint{}));
       !message.empty() && waited(messages_progress_at_, settings_.timeout)) {

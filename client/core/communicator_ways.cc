@@ -6,7 +6,6 @@ namespace tributary::client {
 /// The id's listener is rank 0's on the way that stays; all others are made here.
 Status Communicator::open_listeners() {
   const bool root = settings_.rank == 0;
-  if (root) (two_ways_ != nullptr ? second_endpoints_ : endpoints_)[0] = settings_.id.root;
   const Endpoint at = root ? Endpoint{settings_.id.root.host, 0} : settings_.listen;
   const auto open = [&](transport::Transport& way, std::unique_ptr<transport::Listener>& into) -> Status {
     auto listener = way.listen(at, *this);
@@ -17,19 +16,19 @@ Status Communicator::open_listeners() {
   if (!root && two_ways_ != nullptr) {
     if (auto ok = open(two_ways_->second_way(), second_listener_); !ok) return ok;
   }
-  if (root && two_ways_ == nullptr) return {};
-  if (auto ok = open(transport_, listener_); !ok) return ok;
-  if (root) endpoints_[0] = {settings_.id.root.host, listener_->local().port};
+  Member self{.at = settings_.id.root, .second_port = settings_.id.root.port, .host_id = settings_.host_id};
+  if (!root || two_ways_ != nullptr) {
+    if (auto ok = open(transport_, listener_); !ok) return ok;
+    self.at.port = listener_->local().port;
+  }
+  if (root) directory_.learn(0, std::move(self));
   return {};
 }
 
 PeerWays Communicator::ways() const {
-  if (two_ways_ == nullptr) return {.first = transport_, .first_at = endpoints_};
-  return {.first = transport_,
-          .first_at = endpoints_,
-          .second = &two_ways_->second_way(),
-          .second_at = second_endpoints_,
-          .early_bytes_max = two_ways_->sent_early_bytes_max()};
+  if (two_ways_ == nullptr) return {.first = transport_};
+  return {
+      .first = transport_, .second = &two_ways_->second_way(), .early_bytes_max = two_ways_->sent_early_bytes_max()};
 }
 
 void Communicator::tell_second_way(const std::string& whose, const std::string& reason, bool device_gone) const {

@@ -13,6 +13,8 @@ struct TypeRule {
 };
 
 constexpr std::uint32_t kTextBytesMax = 4096;
+constexpr std::uint32_t kQuestionBytesMax = 1U << 14;    // 1,024 numbers
+constexpr std::uint32_t kMembersBytesMax = 1U << 20;     // as many ranks, with an address and a place each
 constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // of 16 lanes a window of numbers, and 32 ranks, each
 static_assert(kRepairPlanBytesMax >= kLanesMax * (100 + 21 * kWindowMax + 32 * 36));
 constexpr std::uint32_t kJoinBytesMax = 320 * kTreeLevelsMax;
@@ -44,6 +46,8 @@ constexpr TypeRule kRules[] = {
     {FrameType::goodbye, "goodbye", 0},
     {FrameType::finalize, "finalize", 0},
     {FrameType::second_way, "second_way", kTextBytesMax},
+    {FrameType::whereabouts, "whereabouts", kQuestionBytesMax},
+    {FrameType::members, "members", kMembersBytesMax},
     {FrameType::peer_hello, "peer_hello", kTextBytesMax},
     {FrameType::peer_data, "peer_data", kPeerBytesMax},
     {FrameType::repair, "repair", kSegmentBytesMax},

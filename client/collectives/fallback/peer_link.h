@@ -92,6 +92,8 @@ class PeerLink final : public transport::ChannelHandler {
   void send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void close();
   [[nodiscard]] bool connected() const noexcept { return open_; }
+  /// There is a connection, or one under way.
+  [[nodiscard]] bool has_channel() const noexcept { return channel_ != nullptr; }
   [[nodiscard]] bool on_second_way() const noexcept { return second_; }
   /// Frames that have come, as far as they count for the second way.
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }

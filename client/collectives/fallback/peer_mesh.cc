@@ -15,22 +15,23 @@ static_assert(kClasses.size() == kPeerClasses);
 
 }  // namespace
 
-PeerMesh::PeerMesh(PeerWays ways, std::uint32_t rank, const Secret& secret, transport::Duration connect_limit)
-    : ways_(std::move(ways)),
-      rank_(rank),
-      secret_(secret),
-      connect_limit_(connect_limit),
-      second_(ways_.first_at.size()) {
-  for (auto& links : links_) links.resize(ways_.first_at.size());
+PeerMesh::PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
+                   transport::Duration connect_limit)
+    : ways_(ways), directory_(directory), rank_(rank), secret_(secret), connect_limit_(connect_limit) {}
+
+PeerLink* PeerMesh::existing(PeerClass peer_class, std::uint32_t peer) const {
+  const auto& links = links_[static_cast<std::size_t>(peer_class)];
+  const auto it = links.find(peer);
+  return it == links.end() ? nullptr : it->second.get();
 }
 
 PeerLink& PeerMesh::link(PeerClass peer_class, std::uint32_t peer) {
-  auto& link = slot(peer_class, peer);
-  if (link) return *link;
+  if (PeerLink* const link = existing(peer_class, peer)) return *link;
+  auto& link = links_[static_cast<std::size_t>(peer_class)][peer];
   link = std::make_unique<PeerLink>(*users_[static_cast<std::size_t>(peer_class)], peer, peer_class,
                                     ways_.second != nullptr ? static_cast<FirstWayWatch*>(this) : nullptr,
                                     ways_.early_bytes_max);
-  if (second_[peer]) link->leave_first_way(transport::TimePoint::max(), "");
+  if (left_.contains(peer)) link->leave_first_way(transport::TimePoint::max(), "");
   if (closed_) {
     link->close();
   } else if (rank_ > peer) {
@@ -39,29 +40,40 @@ PeerLink& PeerMesh::link(PeerClass peer_class, std::uint32_t peer) {
   return *link;
 }
 
+/// Once it is known where the peer is; until then the link keeps what it is to send.
 void PeerMesh::connect(PeerClass peer_class, std::uint32_t peer) {
+  const Member* const member = directory_.find(peer);
+  if (member == nullptr) return directory_.want(peer);
   const auto introduce = [this, peer_class, peer](std::string_view nonce) {
     return introduction(peer_class, peer, nonce);
   };
-  PeerLink& link = *slot(peer_class, peer);
-  if (link.on_second_way()) return link.connect(*ways_.second, ways_.second_at[peer], connect_limit_, introduce);
+  PeerLink& link = *existing(peer_class, peer);
+  if (link.on_second_way()) return link.connect(*ways_.second, member->second(), connect_limit_, introduce);
   const auto limit =
       ways_.second != nullptr ? std::min<transport::Duration>(connect_limit_, kFirstWayLimit) : connect_limit_;
-  link.connect(ways_.first, ways_.first_at[peer], limit, introduce);
+  link.connect(ways_.first, member->at, limit, introduce);
+}
+
+void PeerMesh::found(std::uint32_t peer) {
+  if (closed_ || rank_ <= peer) return;
+  for (const PeerClass peer_class : kClasses) {
+    if (const PeerLink* const link = existing(peer_class, peer); link != nullptr && !link->has_channel())
+      connect(peer_class, peer);
+  }
 }
 
 std::string PeerMesh::introduction(PeerClass peer_class, std::uint32_t peer, std::string_view nonce) {
   const std::string purpose(to_string(peer_class));
   nlohmann::json hello{{"rank", rank_}, {"class", purpose}, {"proof", proof(secret_, nonce, purpose, rank_)}};
-  const PeerLink& link = *slot(peer_class, peer);
+  const PeerLink& link = *existing(peer_class, peer);
   if (link.on_second_way()) hello["taken"] = link.taken();
   return hello.dump();
 }
 
 transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
                                             std::unique_ptr<transport::Channel>& channel) {
-  if (closed_ || peer <= rank_ || peer >= second_.size()) return nullptr;
-  if (hello.second && !second_[peer] && !leave_first_way(peer, "rank " + std::to_string(peer) + " has left it"))
+  if (closed_ || peer <= rank_ || peer >= directory_.nranks()) return nullptr;
+  if (hello.second && !left_.contains(peer) && !leave_first_way(peer, "rank " + std::to_string(peer) + " has left it"))
     return nullptr;
   PeerLink& target = link(peer_class, peer);
   if (target.connected() || target.on_second_way() != hello.second) return nullptr;
@@ -70,12 +82,11 @@ transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t 
 }
 
 bool PeerMesh::leave_first_way(std::uint32_t peer, const std::string& reason) {
-  if (ways_.second == nullptr || closed_ || peer == rank_ || peer >= second_.size() || second_[peer]) return false;
-  second_[peer] = true;
-  left_.push_back(peer);
+  if (ways_.second == nullptr || closed_ || peer == rank_ || peer >= directory_.nranks()) return false;
+  if (!left_.insert(peer).second) return false;
   const transport::TimePoint until = ways_.first.now() + connect_limit_;
   for (const PeerClass peer_class : kClasses) {
-    PeerLink* const link = slot(peer_class, peer).get();
+    PeerLink* const link = existing(peer_class, peer);
     if (link == nullptr) continue;
     link->leave_first_way(until, reason);
     if (rank_ > peer) connect(peer_class, peer);
@@ -88,26 +99,24 @@ void PeerMesh::first_way_broken(std::uint32_t peer, const std::string& reason) {
 }
 
 void PeerMesh::tick(transport::TimePoint now) {
-  for (const std::uint32_t peer : left_) {
-    for (const auto& links : links_) {
-      if (links[peer]) links[peer]->look_for_second(now);
-    }
+  if (left_.empty()) return;
+  for (const auto& links : links_) {
+    for (const auto& [peer, link] : links) link->look_for_second(now);
   }
 }
 
 void PeerMesh::excuse(transport::Duration absence) {
-  for (const std::uint32_t peer : left_) {
-    for (const auto& links : links_) {
-      if (links[peer]) links[peer]->excuse(absence);
-    }
+  if (left_.empty()) return;
+  for (const auto& links : links_) {
+    for (const auto& [peer, link] : links) link->excuse(absence);
   }
 }
 
 std::pair<std::uint32_t, std::uint32_t> PeerMesh::open_links() const noexcept {
   std::pair<std::uint32_t, std::uint32_t> number{};
   for (const auto& links : links_) {
-    for (const auto& link : links) {
-      if (!link || !link->connected()) continue;
+    for (const auto& [peer, link] : links) {
+      if (!link->connected()) continue;
       ++number.first;
       number.second += link->shares_memory() ? 1U : 0U;
     }
@@ -118,17 +127,15 @@ std::pair<std::uint32_t, std::uint32_t> PeerMesh::open_links() const noexcept {
 void PeerMesh::visit_held_back(PeerClass peer_class,
                                const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const {
   const auto& links = links_[static_cast<std::size_t>(peer_class)];
-  for (std::uint32_t peer = 0; peer < links.size(); ++peer) {
-    if (links[peer] && links[peer]->held_back()) visit(peer, *links[peer]->held_back());
+  for (const auto& [peer, link] : links) {
+    if (link->held_back()) visit(peer, *link->held_back());
   }
 }
 
 void PeerMesh::close() {
   closed_ = true;
   for (auto& links : links_) {
-    for (auto& link : links) {
-      if (link) link->close();
-    }
+    for (auto& [peer, link] : links) link->close();
   }
 }
 

@@ -7,20 +7,21 @@
 // of rank 0, if it is the one that noticed.
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
+#include "client/bootstrap/directory.h"
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/peer_link.h"
 
 namespace tributary::client {
 
-/// How the ranks are reached. Without a second way: `second` is nullptr, `second_at` empty.
+/// How the ranks are reached. Without a second way `second` is nullptr.
 struct PeerWays {
   transport::Transport& first;
-  std::vector<Endpoint> first_at;  // by rank
   transport::Transport* second = nullptr;
-  std::vector<Endpoint> second_at{};
   std::uint32_t early_bytes_max = 0;  // of HasSecondWay
 };
 
@@ -32,7 +33,9 @@ struct PeerHello {
 
 class PeerMesh final : private FirstWayWatch {
  public:
-  PeerMesh(PeerWays ways, std::uint32_t rank, const Secret& secret, transport::Duration connect_limit);
+  /// `directory`: where the ranks are, and whom to ask for those that it does not know.
+  PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
+           transport::Duration connect_limit);
 
   /// Who gets a class's callbacks; all three before the first link(). What concerns a rank as a whole goes to that of
   /// collectives.
@@ -42,6 +45,8 @@ class PeerMesh final : private FirstWayWatch {
   /// not wanted, or there is one already.
   [[nodiscard]] transport::ChannelHandler* accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
                                                   std::unique_ptr<transport::Channel>& channel);
+  /// The directory knows now where `peer` is.
+  void found(std::uint32_t peer);
   /// From now on the second way with `peer`; nothing is lost. False: so it was already, or there is none.
   bool leave_first_way(std::uint32_t peer, const std::string& reason);
   /// A few times a second at least.
@@ -55,21 +60,20 @@ class PeerMesh final : private FirstWayWatch {
   void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;
 
  private:
-  [[nodiscard]] std::unique_ptr<PeerLink>& slot(PeerClass peer_class, std::uint32_t peer) {
-    return links_[static_cast<std::size_t>(peer_class)][peer];
-  }
+  /// nullptr: there is none yet.
+  [[nodiscard]] PeerLink* existing(PeerClass peer_class, std::uint32_t peer) const;
   void connect(PeerClass peer_class, std::uint32_t peer);
   [[nodiscard]] std::string introduction(PeerClass peer_class, std::uint32_t peer, std::string_view nonce);
   void first_way_broken(std::uint32_t peer, const std::string& reason) override;
 
   const PeerWays ways_;
+  Directory& directory_;
   const std::uint32_t rank_;
   const Secret secret_;
   const transport::Duration connect_limit_;
   std::array<PeerLinkUser*, kPeerClasses> users_{};
-  std::array<std::vector<std::unique_ptr<PeerLink>>, kPeerClasses> links_;
-  std::vector<bool> second_;         // by rank: the first way with it is left
-  std::vector<std::uint32_t> left_;  // ranks with which it was left
+  std::array<std::map<std::uint32_t, std::unique_ptr<PeerLink>>, kPeerClasses> links_;  // by rank, those in use
+  std::set<std::uint32_t> left_;  // ranks with which the first way was left
   bool closed_ = false;
 };
 

@@ -1,7 +1,10 @@
 #include "client/collectives/hosts/host_map.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace tributary::client::hosts {
@@ -33,6 +36,73 @@ HostMap find_hosts(std::span<const std::string> tokens, std::span<const std::str
     by_rank.push_back(it->second);
   }
   return HostMap(std::move(by_rank));
+}
+
+namespace {
+
+std::vector<std::uint32_t> by_rule(std::uint32_t ranks, auto&& rule) {
+  std::vector<std::uint32_t> by_rank(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) by_rank[rank] = rule(rank);
+  return by_rank;
+}
+
+/// The whole number that `text` begins with, which it is rid of.
+std::optional<std::uint32_t> take_number(std::string_view& text) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+bool take(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+std::optional<std::vector<std::uint32_t>> parse_runs(std::string_view text, std::uint32_t ranks) {
+  std::vector<std::uint32_t> by_rank;
+  while (take(text, " ")) {
+    const auto host = take_number(text);
+    if (!host || !take(text, "x")) return std::nullopt;
+    const auto many = take_number(text);
+    if (!many || *many > ranks - by_rank.size()) return std::nullopt;
+    by_rank.insert(by_rank.end(), *many, *host);
+  }
+  if (!text.empty()) return std::nullopt;
+  return by_rank;
+}
+
+}  // namespace
+
+std::string encode(const HostMap& map) {
+  const auto& by_rank = map.by_rank();
+  const auto each = static_cast<std::uint32_t>(std::ranges::count(by_rank, 0U));
+  if (each > 0 && by_rank == by_rule(map.ranks(), [each](std::uint32_t rank) { return rank / each; }))
+    return "each " + std::to_string(each);
+  const std::uint32_t hosts = map.hosts();
+  if (hosts > 0 && by_rank == by_rule(map.ranks(), [hosts](std::uint32_t rank) { return rank % hosts; }))
+    return "turns " + std::to_string(hosts);
+  std::string text = "runs";
+  for (std::size_t first = 0, next = 0; first < by_rank.size(); first = next) {
+    while (next < by_rank.size() && by_rank[next] == by_rank[first]) ++next;
+    text += " " + std::to_string(by_rank[first]) + "x" + std::to_string(next - first);
+  }
+  return text;
+}
+
+Result<HostMap> decode_hosts(const std::string& text, std::uint32_t ranks) {
+  std::string_view rest(text);
+  const bool each = take(rest, "each "), turns = !each && take(rest, "turns ");
+  if (each || turns) {
+    const auto number = take_number(rest);
+    if (!number || *number == 0 || !rest.empty()) return fail(Errc::corrupt, "a malformed list of hosts");
+    return checked_hosts(by_rule(ranks, [&](std::uint32_t r) { return each ? r / *number : r % *number; }), ranks);
+  }
+  auto runs = take(rest, "runs") ? parse_runs(rest, ranks) : std::nullopt;
+  if (!runs) return fail(Errc::corrupt, "a malformed list of hosts");
+  return checked_hosts(std::move(*runs), ranks);
 }
 
 Result<HostMap> checked_hosts(std::vector<std::uint32_t> by_rank, std::uint32_t ranks) {

@@ -39,6 +39,12 @@ class HostMap {
 /// Ranks are of one host if they can share memory, which equal tokens tell (an empty one: with nobody), and have one
 /// place in the topology. Both lists by rank.
 [[nodiscard]] HostMap find_hosts(std::span<const std::string> tokens, std::span<const std::string> places);
+/// The map as text: `each 8` where hosts have so many ranks in a row, `turns 4096` where ranks go round so many hosts,
+/// else `runs` with the hosts of neighbouring ranks and how many they are, `0x8 1x4`. So it is short where ranks were
+/// dealt out by a rule.
+[[nodiscard]] std::string encode(const HostMap& map);
+/// Errc::corrupt.
+[[nodiscard]] Result<HostMap> decode_hosts(const std::string& text, std::uint32_t ranks);
 /// Of what another rank says. Errc::corrupt if that is not by_rank() of any map of so many ranks.
 [[nodiscard]] Result<HostMap> checked_hosts(std::vector<std::uint32_t> by_rank, std::uint32_t ranks);
 

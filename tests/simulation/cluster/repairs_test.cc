@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// Lives of one group, whose trees are lost at one moment after the other. How many frames repaired something.
-std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives) {
+std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives, std::uint32_t calls = 24) {
   std::uint64_t frames = 0;
   for (std::uint64_t seed = 1; seed <= lives; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 3, .window = 8, .segment_bytes = 256};
@@ -22,7 +22,7 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
       for (auto& a : cluster.aggregators())
         cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
     }
-    cluster.add_group(ranks, 1 + seed % 2, {.calls = 24, .count_max = ranks > 9 ? 100U : 600U, .only = collective});
+    cluster.add_group(ranks, 1 + seed % 2, {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective});
     // Not before all are there; then at a moment of its own.
     std::function<void()> watch = [&] {
       if (!cluster.groups()[0][0]->communicator().info().in_network)
@@ -51,9 +51,37 @@ TEST(Repairs, PassOnWhatOneRankHasGiven) {
   EXPECT_GT(repairs(70, Collective::all_gather, 3), 100U);
 }
 
+/// Of whom rank 0 tells a rank only when it asks.
+TEST(ManyRanks, AskForThoseThatTheyConnectTo) {
+  Cluster cluster({.seed = 3, .aggregators = 0});
+  cluster.add_group(70, 1, {.calls = 12, .count_max = 20});
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  EXPECT_TRUE(cluster.violations().empty()) << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure());
+  const auto questions = cluster.network().statistics().of(FrameType::whereabouts).frames;
+  EXPECT_GT(questions, 70U) << "the test did not meet what it is about";
+  EXPECT_LT(questions, 70U * 20U);
+}
+
+TEST(ManyRanks, NameTheHostOfOneThatIsLost) {
+  Cluster cluster({.seed = 4, .aggregators = 0});
+  cluster.add_group(70, 1, {.calls = 400, .count_max = 20, .only = Collective::all_reduce});
+  auto& ranks = cluster.groups()[0];
+  cluster.network().call_at(cluster.network().now() + 4ms, [&] {
+    for (std::uint32_t r = 0; r < 70; ++r) {  // not from rank 0, which would know first
+      if (r != 0 && r != 40) cluster.network().cut(ranks[40]->host(), ranks[r]->host());
+    }
+  });
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  for (auto& rank : ranks) {
+    ASSERT_TRUE(rank->failure());
+    EXPECT_NE(rank->failure()->message.find(" on host g0r"), std::string::npos) << rank->failure()->message;
+  }
+}
+
 TEST(Repairs, MakeAgainWhatIsForOneRankAlone) {
   EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
-  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8), 69U) << "through other ranks: more than 63 have an input";
+  EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U) << "through other ranks: more than 63 have an input";
 }
 
 }  // namespace

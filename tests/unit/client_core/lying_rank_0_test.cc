@@ -67,7 +67,7 @@ class LyingRank0 : public testing::Test {
     EXPECT_TRUE(network_.run_until([this] { return root_.met(); }, network_.now() + 1s));
   }
   static std::string welcome() {
-    return json{{"members", {{"rank0", 7000, "rank0"}, {"rank1", 7001, "rank1"}}},
+    return json{{"members", json::array({json::array({0, "rank0", 7000, "rank0", 0})})},
                 {"tuning", tuning::encode(tuning::trees_always({.ranks = 2}))},
                 {"local", false}}
         .dump();

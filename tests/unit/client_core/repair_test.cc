@@ -31,8 +31,8 @@ class Repairing : public testing::Test {
   }
   Nobody user_;
   transport::SimNetwork network_;
-  std::vector<Endpoint> endpoints_{2};
-  PeerMesh mesh_{{.first = network_.transport("here"), .first_at = endpoints_}, 1, Secret{}, std::chrono::seconds(1)};
+  Directory directory_{1, 2};
+  PeerMesh mesh_{{.first = network_.transport("here")}, directory_, 1, Secret{}, std::chrono::seconds(1)};
   bool done_ = false;
 };
 

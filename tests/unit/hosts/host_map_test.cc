@@ -41,6 +41,20 @@ TEST(HostMap, IsOfNoUseOnOneHostNorWhereAllAreAlone) {
   EXPECT_FALSE(find_hosts(Texts{"", ""}, Texts{"a", "a"}).worth_while());
 }
 
+TEST(HostMap, IsToldInFewWordsWhereRanksWereDealtOutByARule) {
+  const std::vector<std::pair<std::vector<std::uint32_t>, std::string>> maps{
+      {{0, 0, 1, 1, 2}, "each 2"}, {{0, 1, 2, 0, 1}, "turns 3"}, {{0, 0, 0, 1, 1, 0}, "runs 0x3 1x2 0x1"}};
+  for (const auto& [by_rank, text] : maps) {
+    EXPECT_EQ(encode(HostMap(by_rank)), text);
+    const auto again = decode_hosts(text, static_cast<std::uint32_t>(by_rank.size()));
+    ASSERT_TRUE(again) << text;
+    EXPECT_EQ(again->by_rank(), by_rank);
+  }
+  for (const char* wrong : {"", "each 0", "each 2 ", "turns 0", "runs", "runs 0x4", "runs 0x6", "runs 1x5",
+                            "runs 0x4294967295", "runs 0x2 2x3", "runs 0x2,1x3", "runs -1x5", "hosts 3"})
+    EXPECT_FALSE(decode_hosts(wrong, 5)) << wrong;
+}
+
 TEST(HostMap, WhatRank0SaysIsChecked) {
   EXPECT_TRUE(checked_hosts({0, 1, 0}, 3));
   EXPECT_FALSE(checked_hosts({0, 2, 1}, 3));

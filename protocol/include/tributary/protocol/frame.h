@@ -61,6 +61,8 @@ enum class FrameType : std::uint8_t {
   goodbye = 32,         // both ways: orderly end
   finalize = 33,        // up: all my operations ended; down: everyone's did
   second_way = 34,      // up, then down: between two ranks, or one and all, connections go the other way from now on
+  whereabouts = 35,     // up: where are these ranks?
+  members = 36,         // down: there
   // rank <-> rank: the fallback and point-to-point channels
   peer_hello = 48,  // first frame of the connecting side; payload proves the group's secret
   peer_data = 49,   // a piece of a fallback collective
