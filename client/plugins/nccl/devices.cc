@@ -33,7 +33,9 @@ bool is_virtual(std::string_view name) {
 
 /// Empty: not an address that another host could use.
 std::string usable_address(const ifaddrs& one) {
-  if (one.ifa_addr == nullptr || (one.ifa_flags & IFF_UP) == 0) return {};
+  // An interface that is up may have no link: IFF_RUNNING tells, and NCCL's own sockets ask it, too.
+  constexpr unsigned int kUsable = IFF_UP | IFF_RUNNING;
+  if (one.ifa_addr == nullptr || (one.ifa_flags & kUsable) != kUsable) return {};
   std::array<char, INET6_ADDRSTRLEN> text{};
   const void* bytes = nullptr;
   if (one.ifa_addr->sa_family == AF_INET) {
@@ -104,12 +106,17 @@ std::vector<NetDevice> find_interfaces() {
       add(usual, *one);
     }
   }
+  if (const auto& filter = settings().nccl_interfaces; settings().interfaces.empty() && !filter.empty()) {
+    std::erase_if(all, [&](const NetDevice& device) { return !filter.admits(device.name); });
+    if (all.empty()) warn("NCCL_SOCKET_IFNAME=" + filter.text() + " leaves no interface that is up and has a link");
+    return all;
+  }
   if (settings().interfaces.empty()) return usual.empty() ? loopback : usual;
   std::vector<NetDevice> named;
   for (const std::string& name : settings().interfaces) {
     const auto found = std::ranges::find(all, name, &NetDevice::name);
     if (found == all.end()) {
-      warn("TRIBUTARY_IFNAME names " + name + ", which is no interface that is up and has an address");
+      warn("TRIBUTARY_IFNAME names " + name + ", which is no interface that is up, has a link and has an address");
     } else {
       named.push_back(*found);
     }

@@ -18,10 +18,11 @@ struct NetDevice {
   std::string rdma_device;  // whose port this is; empty where messages do not go over verbs
 };
 
-/// Found once: all interfaces that are up, have an address that others can reach, and are neither the loopback nor a
-/// container's or virtual machine's bridge; or those that TRIBUTARY_IFNAME names, in its order. The loopback where
-/// there is nothing else. Over verbs, those of them that have an active RDMA port, whose speed, GUID and number count.
-/// Lives as long as the process, as NCCL keeps pointers to the names.
+/// Found once: all interfaces that are up, have a link, have an address that others can reach, and are neither the
+/// loopback nor a container's or virtual machine's bridge; or those that TRIBUTARY_IFNAME names, in its order, else
+/// those that NCCL_SOCKET_IFNAME admits. The loopback where there is nothing else. Over verbs, those of them that have
+/// an active RDMA port, whose speed, GUID and number count. Lives as long as the process, as NCCL keeps pointers to the
+/// names.
 [[nodiscard]] const std::vector<NetDevice>& devices();
 
 /// nullptr for an index that is none.

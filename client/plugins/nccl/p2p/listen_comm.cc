@@ -59,13 +59,15 @@ std::unique_ptr<ReceiveComm> ListenComm::accept() {
   const auto lock = engine_->lock();
   engine_->poll();
   for (auto it = arrived_.begin(); it != arrived_.end();) {
-    if ((*it)->failed()) {
-      (*it)->close_locked();
-      it = arrived_.erase(it);
-    } else if ((*it)->greeted()) {
+    // One that greeted and has closed since is accepted all the same: what it sent before is still to be received.
+    if ((*it)->greeted()) {
       auto comm = std::move(*it);
       arrived_.erase(it);
       return comm;
+    }
+    if ((*it)->failed()) {
+      (*it)->close_locked();
+      it = arrived_.erase(it);
     } else {
       ++it;
     }

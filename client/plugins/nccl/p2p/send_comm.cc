@@ -18,7 +18,7 @@ constexpr std::uint64_t kMemoryGroup = 1;
 
 }  // namespace
 
-SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to) : NetComm(std::move(on)) {
+SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to) : NetComm(std::move(on)), secret_(to.secret) {
   for (Message& message : messages_) {
     message.comm = this;
     free_.push_back(&message);
@@ -28,7 +28,10 @@ SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to) : NetComm(st
   FrameHeader hello;
   hello.type = FrameType::peer_hello;
   hello.group = kMemoryGroup;
-  channel_->send_copy(hello, to.secret);
+  if (!channel_->send(hello, std::as_bytes(std::span(secret_)), kGreeting)) {
+    failed_ = true;
+    failure_ = "there is no room for the greeting of " + channel_->peer() + ".";
+  }
 }
 
 SendComm::~SendComm() {
@@ -93,6 +96,10 @@ bool SendComm::queue_next_frame(Message& message) {
 }
 
 void SendComm::on_sent(transport::Channel&, std::uint64_t cookie) {
+  if (cookie == kGreeting) {
+    open_ = true;
+    return;
+  }
   auto& message = *reinterpret_cast<Message*>(cookie);
   --message.frames_queued;
   --frames_queued_;

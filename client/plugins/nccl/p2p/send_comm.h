@@ -30,13 +30,14 @@ class SendComm final : public NetComm {
   /// *request stays NULL when kNetRequestsMax are under way.
   abi::Result send(const void* data, std::size_t bytes, int tag, nccl::Request** request);
 
-  void on_open(transport::Channel&) override { open_ = true; }
   transport::Placement on_header(transport::Channel&, const FrameHeader&) override;
   void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte>) override {}
   void on_sent(transport::Channel&, std::uint64_t cookie) override;
   void on_closed(transport::Channel&, const Error& error) override;
 
  private:
+  static constexpr std::uint64_t kGreeting = 0;  // no Message has this address
+
   class Message final : public nccl::Request {
    public:
     abi::Result test(int* done, int* sizes) override;
@@ -59,6 +60,8 @@ class SendComm final : public NetComm {
   std::deque<Message*> to_queue_;  // messages of which frames are still to be queued
   std::uint32_t frames_queued_ = 0;
   std::uint64_t next_number_ = 0;
+  const Secret secret_;  // the greeting's payload
+  // The greeting is written: the other side will accept this connection, even if NCCL closes it at once.
   bool open_ = false;
   bool failed_ = false;
   std::string failure_;

@@ -1,0 +1,27 @@
+#pragma once
+// NCCL_SOCKET_IFNAME, as NCCL reads it.
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tributary::nccl {
+
+/// A list of prefixes, separated by commas: "eth,ib". "=" in front makes them whole names, "^" all but those, "^=" all
+/// but those whole names. Source: NCCL's documentation of the variable.
+class InterfaceFilter {
+ public:
+  explicit InterfaceFilter(std::string text);
+
+  /// Nothing is asked for.
+  [[nodiscard]] bool empty() const noexcept { return names_.empty(); }
+  [[nodiscard]] bool admits(std::string_view interface_name) const noexcept;
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+  std::vector<std::string> names_;
+  bool excludes_ = false;
+  bool whole_ = false;
+};
+
+}  // namespace tributary::nccl
