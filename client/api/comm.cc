@@ -8,6 +8,7 @@
 #include "client/api/log.h"
 #include "client/api/transports.h"
 #include "client/gpu/path_choice.h"
+#include "tributary/transport/descriptors.h"
 
 namespace tributary::client {
 namespace {
@@ -158,10 +159,26 @@ bool Comm::of_this_process() const noexcept {
   return process_ == fork_generation();
 }
 
+namespace {
+
+/// Over TCP, and over RDMA, whose star is TCP, every connection is a descriptor: rank 0 has one of each other rank, and
+/// every rank has up to two in exchanges of all with all. Over packets all go through one.
+Status have_descriptors(std::uint32_t nranks, std::uint32_t rank, const std::string& transport) {
+  constexpr std::uint64_t kOthers = 64;  // listeners, lanes, shared memory, the manager, neighbours
+  if (transport == "udp" || transport == "dpdk") return {};
+  transport::raise_descriptor_limit(2 * std::uint64_t{nranks} + kOthers);
+  if (rank != 0) return {};
+  return transport::check_descriptors(transport::descriptor_limit(), nranks - 1 + kOthers,
+                                      "rank 0 of " + std::to_string(nranks) + " ranks");
+}
+
+}  // namespace
+
 Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                            const ClientSettings& settings) {
   auto parts = make_parts(nranks, id, rank, settings);
   if (!parts) return std::unexpected(parts.error());
+  if (auto ok = have_descriptors(nranks, rank, parts->transport_name); !ok) return std::unexpected(ok.error());
   auto comm = std::make_shared<Comm>(nranks, rank);
   const auto met = std::make_shared<Request>(comm->errors_);
   ProgressThread::Events events;

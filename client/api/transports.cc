@@ -47,6 +47,9 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.
   transport::TcpSettings tcp;
   tcp.user_timeout = {};
+  // Rank 0 has one of each other rank, and in an exchange of all with all each rank has; strangers are the ranks'
+  // listener's to bound (arrivals.h).
+  tcp.connections_max = 4 * kRanksMax;
   if (name != "verbs") {
     return std::make_unique<transport::NearTransport>(
         transport::NearSettings{.tcp = tcp, .shm = {}, .shared_memory = shared_memory});

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "tcp/tcp_connection.h"
+#include "tributary/transport/descriptors.h"
 
 namespace tributary::transport {
 
@@ -58,8 +59,9 @@ void TcpConnection::try_next_address() {
     if (start_connecting(address)) return;
   }
   const bool ours = connect_error_ == EMFILE || connect_error_ == ENFILE || connect_error_ == ENOBUFS;
-  fatal_ = Error{ours ? Errc::exhausted : Errc::unreachable,
-                 "cannot connect to " + peer_ + ": " + error_text(connect_error_) + "."};
+  fatal_ =
+      Error{ours ? Errc::exhausted : Errc::unreachable,
+            "cannot connect to " + peer_ + ": " + error_text(connect_error_) + descriptor_advice(connect_error_) + "."};
   make_due();
 }
 

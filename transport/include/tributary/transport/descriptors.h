@@ -1,0 +1,26 @@
+#pragma once
+// How many files, sockets among them, this process may have open (RLIMIT_NOFILE). The usual soft limit of 1,024 is for
+// programs that use select(), whose sets end there; a program that does not may go up to the hard limit.
+#include <cstdint>
+#include <string>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::transport {
+
+struct DescriptorLimit {
+  std::uint64_t soft = 0;
+  std::uint64_t hard = 0;
+  std::uint64_t open = 0;  // now
+};
+[[nodiscard]] DescriptorLimit descriptor_limit();
+/// Raises the soft limit to the hard one, if `more` descriptors than are open now are more than it allows. Never
+/// lowers.
+void raise_descriptor_limit(std::uint64_t more);
+/// Errc::exhausted if `needed` more cannot be had even at the hard limit: the limit, the numbers and what to do.
+/// `what`: "rank 0 of 5000 ranks".
+[[nodiscard]] Status check_descriptors(const DescriptorLimit& limit, std::uint64_t needed, const std::string& what);
+/// For people, after an error of this number: empty, or the limit that stands in the way and what to do.
+[[nodiscard]] std::string descriptor_advice(int error);
+
+}  // namespace tributary::transport
