@@ -3,9 +3,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "aggregator/daemon/host_address.h"
+#include "aggregator/daemon/join_queue.h"
+#include "tributary/transport/source.h"
 
 namespace tributary::aggregator {
 
@@ -17,6 +20,12 @@ namespace {
 
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
 constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax;
+// Some 2 ms between two looks at the network: whatever the number of forged joins, connections are taken and read.
+constexpr int kChecksPerTurn = 16;
+
+std::int64_t nanoseconds(transport::Duration time) {
+  return std::chrono::nanoseconds(time).count();
+}
 
 std::int64_t unix_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -45,8 +54,8 @@ constexpr std::size_t kCounts = 9;
 /// A connection that has not joined yet.
 class FrontDoor::Visitor final : public transport::ChannelHandler {
  public:
-  Visitor(Reception& reception, std::unique_ptr<transport::Channel> channel, transport::TimePoint deadline)
-      : reception_(reception), channel_(std::move(channel)), deadline_(deadline) {}
+  Visitor(Reception& reception, WaitingRoom::Id id, std::unique_ptr<transport::Channel> channel)
+      : reception_(reception), id_(id), from_(transport::source_of(channel->peer())), channel_(std::move(channel)) {}
 
   Placement on_header(transport::Channel&, const FrameHeader& header) override;
   void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte> payload) override;
@@ -54,17 +63,19 @@ class FrontDoor::Visitor final : public transport::ChannelHandler {
 
   /// Says why, and closes.
   void refuse(Count count, const std::string& reason);
-  [[nodiscard]] transport::Channel& channel() noexcept { return *channel_; }
-  [[nodiscard]] transport::TimePoint deadline() const noexcept { return deadline_; }
+  [[nodiscard]] transport::Channel& channel() const noexcept { return *channel_; }
+  [[nodiscard]] WaitingRoom::Id id() const noexcept { return id_; }
+  [[nodiscard]] Source from() const noexcept { return from_; }
+  /// The join frame's payload, once it is here.
+  [[nodiscard]] std::span<const std::byte> join() const noexcept { return join_; }
 
  private:
   Reception& reception_;
+  const WaitingRoom::Id id_;
+  const Source from_;
   std::vector<std::byte> join_;
   std::unique_ptr<transport::Channel> channel_;
-  const transport::TimePoint deadline_;
-
- public:
-  std::list<Visitor>::iterator self;  // in the reception's list, waiting or leaving
+  bool asked_ = false;  // its join is here: nothing more is read before it is answered
 };
 
 /// All that lives on the front door's thread.
@@ -74,6 +85,7 @@ class FrontDoor::Reception final : public transport::Acceptor {
       : settings_(settings),
         keys_(keys),
         hand_over_(std::move(hand_over)),
+        room_(settings.unjoined_max, nanoseconds(settings.join_limit)),
         transport_(settings.transport),
         places(settings.listen, {.open = [this](const Endpoint& at) { return transport_.listen(at, *this); },
                                  .probe = settings.listen.size() > 1 ? host_address_lives : good_anyway}) {}
@@ -84,9 +96,10 @@ class FrontDoor::Reception final : public transport::Acceptor {
   }
 
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
-  void on_join(Visitor& visitor, std::span<const std::byte> payload);
+  /// Its join is here: refused by what costs nothing to see, or queued for the check of its signature.
+  void on_join(Visitor& visitor);
   /// It has joined, gone, or been refused: destroyed when this turn's callbacks are over and its last words are out.
-  void leaves(Visitor& visitor) { leaving_.splice(leaving_.end(), waiting_, visitor.self); }
+  void leaves(Visitor& visitor);
   /// Last words are a courtesy: under a flood of refusals nobody waits for them to be read.
   [[nodiscard]] bool has_time_for_last_words() const noexcept { return leaving_.size() <= settings_.unjoined_max; }
 
@@ -109,7 +122,9 @@ class FrontDoor::Reception final : public transport::Acceptor {
     const std::lock_guard lock(closed_mutex_);
     return closed_because_;
   }
-  void displace_oldest();
+  void displace(WaitingRoom::Id id);
+  void check_joins();
+  void check(Visitor& visitor);
   void tick();
 
   const FrontDoorSettings settings_;
@@ -118,15 +133,19 @@ class FrontDoor::Reception final : public transport::Acceptor {
   std::array<std::atomic<std::uint64_t>, kCounts> counts_{};
   std::mutex closed_mutex_;  // guards closed_because_
   std::string closed_because_;
+  WaitingRoom room_;
+  JoinQueue joins_;  // of those in the room, the ones whose join has come
+  WaitingRoom::Id next_id_ = 1;
   transport::NearTransport transport_;
-  std::list<Visitor> waiting_;  // in the order they came, so that deadlines ascend
-  std::list<Visitor> leaving_;
+  std::map<WaitingRoom::Id, Visitor> waiting_;  // in the room
+  std::map<WaitingRoom::Id, Visitor> leaving_;
 
  public:
   ListenPlaces places;
 };
 
 Placement FrontDoor::Visitor::on_header(transport::Channel&, const FrameHeader& header) {
+  if (asked_) return transport::NotYet{};
   if (header.type != FrameType::join || header.payload_bytes > kJoinBytesMax) {
     return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before a join"}};
   }
@@ -134,8 +153,9 @@ Placement FrontDoor::Visitor::on_header(transport::Channel&, const FrameHeader& 
   return Accept{join_};
 }
 
-void FrontDoor::Visitor::on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte> payload) {
-  reception_.on_join(*this, payload);
+void FrontDoor::Visitor::on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte>) {
+  asked_ = true;
+  reception_.on_join(*this);
 }
 
 void FrontDoor::Visitor::on_closed(transport::Channel&, const Error& error) {
@@ -156,20 +176,27 @@ void FrontDoor::Visitor::refuse(Count count, const std::string& reason) {
 
 transport::ChannelHandler* FrontDoor::Reception::on_accept(std::unique_ptr<transport::Channel> channel) {
   count(Count::accepted);
-  if (waiting_.size() >= settings_.unjoined_max) displace_oldest();
-  Visitor& visitor = waiting_.emplace_back(*this, std::move(channel), now() + settings_.join_limit);
-  visitor.self = std::prev(waiting_.end());
+  if (const auto in_the_way = room_.makes_room()) displace(*in_the_way);
+  const WaitingRoom::Id id = next_id_++;
+  Visitor& visitor = waiting_.try_emplace(id, *this, id, std::move(channel)).first->second;
+  room_.enter(id, visitor.from(), nanoseconds(now().time_since_epoch()));
   return &visitor;
 }
 
-// An honest child sends its join with its first packets, so under a flood of silent connections the oldest is the least
-// likely to be one.
-void FrontDoor::Reception::displace_oldest() {
-  count(Count::displaced);
-  waiting_.pop_front();
+void FrontDoor::Reception::leaves(Visitor& visitor) {
+  room_.leave(visitor.id());
+  joins_.remove(visitor.id());
+  leaving_.insert(waiting_.extract(visitor.id()));
 }
 
-void FrontDoor::Reception::on_join(Visitor& visitor, std::span<const std::byte> payload) {
+void FrontDoor::Reception::displace(WaitingRoom::Id id) {
+  count(Count::displaced);
+  room_.leave(id);
+  joins_.remove(id);
+  waiting_.erase(id);
+}
+
+void FrontDoor::Reception::on_join(Visitor& visitor) {
   if (const std::string reason = closed_because(); !reason.empty()) {
     return visitor.refuse(Count::not_open, "aggregator " + settings_.name + " takes no new lanes: " + reason);
   }
@@ -178,7 +205,23 @@ void FrontDoor::Reception::on_join(Visitor& visitor, std::span<const std::byte> 
     return visitor.refuse(Count::not_open, "aggregator " + settings_.name +
                                                " has not reached its manager yet, so it cannot verify credentials");
   }
-  auto verified = verify_join(key->verifier, key->name, payload, unix_seconds());
+  if (const auto ok = check_join(key->name, visitor.join(), unix_seconds()); !ok) {
+    return visitor.refuse(ok.error().code == Errc::corrupt ? Count::malformed : Count::denied, ok.error().message);
+  }
+  joins_.add(visitor.id(), visitor.from());
+}
+
+void FrontDoor::Reception::check_joins() {
+  for (int i = 0; i < kChecksPerTurn; ++i) {
+    const auto id = joins_.next();
+    if (!id) return;
+    check(waiting_.at(*id));
+  }
+}
+
+void FrontDoor::Reception::check(Visitor& visitor) {
+  const auto key = keys_.current();
+  auto verified = verify_join(key->verifier, key->name, visitor.join(), unix_seconds());
   if (!verified) {
     const bool malformed = verified.error().code == Errc::corrupt;
     return visitor.refuse(malformed ? Count::malformed : Count::denied, verified.error().message);
@@ -194,11 +237,11 @@ void FrontDoor::Reception::on_join(Visitor& visitor, std::span<const std::byte> 
 
 void FrontDoor::Reception::tick() {
   const transport::TimePoint time = now();
-  while (!waiting_.empty() && time >= waiting_.front().deadline()) {
-    waiting_.front().refuse(Count::timed_out, "no join came in time");
+  while (const auto late = room_.late(nanoseconds(time.time_since_epoch()))) {
+    waiting_.at(*late).refuse(Count::timed_out, "no join came in time");
   }
   places.tick(time);
-  leaving_.remove_if([](Visitor& visitor) { return visitor.channel().closed(); });
+  std::erase_if(leaving_, [](const auto& visitor) { return visitor.second.channel().closed(); });
   at(Count::unjoined).store(waiting_.size(), std::memory_order_relaxed);
 }
 
@@ -206,7 +249,9 @@ void FrontDoor::Reception::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "front-door");
   transport::TimePoint next_tick = now() + kTickPeriod;
   while (!stop.stop_requested()) {
-    transport_.poll(std::max(transport::Duration::zero(), next_tick - now()));
+    const bool busy = !joins_.empty();
+    transport_.poll(busy ? transport::Duration::zero() : std::max(transport::Duration::zero(), next_tick - now()));
+    check_joins();
     const transport::TimePoint time = now();
     last_turn.store(time.time_since_epoch(), std::memory_order_relaxed);
     if (time < next_tick) continue;

@@ -1,12 +1,13 @@
 #pragma once
-// Where connections come in. Each has a bounded time to send one join frame; its credential is verified here, and the
-// connection goes to the worker that serves the lane. Nobody who cannot show a credential costs a worker anything.
+// Where connections come in. Until they have joined they are in a waiting room (tributary/protocol/waiting_room.h).
+// Each has a bounded time to send one join frame; what costs nothing to see is looked at first, then the credential's
+// signature is checked, address by address in turn (join_queue.h), and the connection goes to the worker that serves
+// the lane. Nobody who cannot show a credential costs a worker anything.
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,7 +37,7 @@ struct FrontDoorCounts {
   std::uint64_t denied = 0;       // credential forged, expired, for somebody else
   std::uint64_t malformed = 0;    // no frame of ours, or no join frame, or one too early
   std::uint64_t timed_out = 0;    // no join in time
-  std::uint64_t displaced = 0;    // closed because unjoined_max newer ones came
+  std::uint64_t displaced = 0;    // closed because newer ones came, and unjoined_max places were taken
   std::uint64_t not_open = 0;     // refused while draining, or before there was a key
   std::uint64_t gone = 0;         // closed by the other side before a join
   std::uint64_t unjoined = 0;     // now

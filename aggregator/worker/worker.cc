@@ -26,20 +26,38 @@ bool MemoryBudget::reserve_up_to(std::uint64_t bytes, std::uint64_t limit) noexc
   return true;
 }
 
+namespace {
+Status check_claims(const TokenClaims& claims, std::string_view aggregator_name, std::size_t tokens) {
+  if (claims.aggregator != aggregator_name) {
+    return fail(Errc::denied, "the credential is for aggregator '" + claims.aggregator + "', this is '" +
+                                  std::string(aggregator_name) + "'");
+  }
+  if (claims.root != (tokens == 1)) {
+    return fail(Errc::denied, claims.root ? "the credential is for a root, but tokens for a parent came with it"
+                                          : "no token for the parent came with the credential");
+  }
+  return {};
+}
+}  // namespace
+
+Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload, std::int64_t now_s) {
+  const auto chain = decode_token_chain(payload);
+  if (!chain) return std::unexpected(chain.error());
+  const auto claims = read_claims(chain->front());
+  if (!claims) return std::unexpected(claims.error());
+  if (auto ok = check_claims(*claims, aggregator_name, chain->size()); !ok) return ok;
+  if (now_s < claims->expires_at) return {};
+  return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims->expires_at) +
+                                " s ago; ask the manager for a new one (are the clocks set?)");
+}
+
 Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
                                  std::span<const std::byte> payload, std::int64_t now_s) {
   auto chain = decode_token_chain(payload);
   if (!chain) return std::unexpected(chain.error());
   auto claims = verifier.verify(chain->front(), now_s);
   if (!claims) return std::unexpected(claims.error());
-  if (claims->aggregator != aggregator_name) {
-    return fail(Errc::denied, "the credential is for aggregator '" + claims->aggregator + "', this is '" +
-                                  std::string(aggregator_name) + "'");
-  }
-  if (claims->root != (chain->size() == 1)) {
-    return fail(Errc::denied, claims->root ? "the credential is for a root, but tokens for a parent came with it"
-                                           : "no token for the parent came with the credential");
-  }
+  if (auto ok = check_claims(*claims, aggregator_name, chain->size()); !ok) return std::unexpected(ok.error());
   chain->erase(chain->begin());
   return VerifiedJoin{std::move(*claims), std::move(*chain)};
 }
