@@ -1,4 +1,5 @@
 #include "tree-manager/api/json_input.h"
+#include "tributary/protocol/json_reader.h"
 
 #include <algorithm>
 
@@ -8,12 +9,14 @@ using nlohmann::json;
 
 JsonInput::JsonInput(const std::string& body) {
   if (body.find_first_not_of(" \t\r\n") == std::string::npos) return;
-  json parsed = json::parse(body, nullptr, false);
-  if (!parsed.is_object()) {
-    complain(parsed.is_discarded() ? "the body is not valid JSON" : "the body is not a JSON object");
-    return;
+  auto parsed = read_json(body);
+  if (!parsed) {
+    complain("the body cannot be read: " + parsed.error().message);
+  } else if (!parsed->is_object()) {
+    complain("the body is not a JSON object");
+  } else {
+    object_ = std::move(*parsed);
   }
-  object_ = std::move(parsed);
 }
 
 void JsonInput::complain(std::string why) {

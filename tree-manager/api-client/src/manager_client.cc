@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "http_exchange.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::manager_client {
 namespace {
@@ -32,7 +33,7 @@ Errc errc_of(unsigned status) noexcept {
 
 /// The sentence in {"error": {"message": ...}}, if the body holds one.
 std::string message_of(const std::string& body) {
-  const json answer = json::parse(body, nullptr, false);
+  const json answer = json_or_discarded(body);
   if (!answer.is_object() || !answer.contains("error") || !answer["error"].is_object()) return {};
   const json& error = answer["error"];
   return error.contains("message") && error["message"].is_string() ? error["message"].get<std::string>() : "";
@@ -197,10 +198,11 @@ struct ManagerClient::Impl {
                                               message);
     }
     if (answer.body.empty()) return json(nullptr);
-    json parsed = json::parse(answer.body, nullptr, false);
-    if (parsed.is_discarded()) {
-      return fail(Errc::corrupt,
-                  "the answer of " + url.text + std::string(path) + " is not JSON; is it a Tributary manager?");
+    // Credentials of every rank and lane: many values, few bytes each.
+    auto parsed = read_json(answer.body, {.bytes_max = settings.answer_bytes_max, .values_max = 1U << 24});
+    if (!parsed) {
+      return fail(Errc::corrupt, "the answer of " + url.text + std::string(path) +
+                                     " is not JSON; is it a Tributary manager? (" + parsed.error().message + ")");
     }
     return parsed;
   }
