@@ -15,7 +15,7 @@ constexpr const char* kName = "tributary";  // the net table's: NCCL takes both 
 template <class Properties>
 Result get_properties(int device, Properties* properties) {
   return guarded("CollNet getProperties", [&] {
-    const NetDevice* known = device_at(device);
+    const NetDevice* known = collective_device_at(device);
     if (known == nullptr) return Result::invalid_argument;
     describe(*known, device, *properties);
     return Result::success;

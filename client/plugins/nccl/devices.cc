@@ -156,6 +156,12 @@ const std::vector<NetDevice>& devices() {
   return list;
 }
 
+const NetDevice* collective_device_at(int index) {
+  if (index < 0 || index >= kCollectiveDevices) return nullptr;
+  const NetDevice* const own = device_at(index);
+  return own != nullptr ? own : device_at(0);
+}
+
 const NetDevice* device_at(int index) {
   const auto& list = devices();
   return index >= 0 && static_cast<std::size_t>(index) < list.size() ? &list[static_cast<std::size_t>(index)] : nullptr;

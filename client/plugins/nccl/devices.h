@@ -1,5 +1,5 @@
 #pragma once
-// The network interfaces that NCCL is told of. Net and CollNet share this list: NCCL matches the two by name and index.
+// The network interfaces that NCCL is told of. NCCL matches net and CollNet devices by name and index.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,6 +27,13 @@ struct NetDevice {
 
 /// nullptr for an index that is none.
 [[nodiscard]] const NetDevice* device_at(int index);
+
+/// CollNet's devices, on every host equally many: from 2.30.3 on NCCL ends a job whose hosts report different numbers.
+inline constexpr int kCollectiveDevices = 8;
+
+/// The net device of that index, or the first one again where a host has fewer: NCCL knows devices by their names, and
+/// sees one device more often. nullptr for an index that is none.
+[[nodiscard]] const NetDevice* collective_device_at(int index);
 
 inline constexpr int kReceivesMax = 1;  // grouped receives: see p2p/receive_comm.h
 inline constexpr int kCommsMax = 65536;

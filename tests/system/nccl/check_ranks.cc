@@ -44,7 +44,8 @@ std::string interface_of(const std::string& addresses, std::uint32_t turn) {
 }  // namespace
 
 CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& arguments, const std::string& folder,
-                       const cli::LocalCluster* cluster, const cli::Environment& variables) {
+                       const cli::LocalCluster* cluster, const cli::Environment& variables,
+                       const std::map<std::uint32_t, cli::Environment>& of_one) {
   const auto port = cli::free_port();
   if (!port) throw std::runtime_error(port.error().message);
   std::vector<std::string> command{TRIBUTARY_NCCL_CHECK, "--plugin", TRIBUTARY_NCCL_PLUGIN};
@@ -65,6 +66,9 @@ CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& argu
     }
     if (cluster != nullptr) cluster->add_to(environment, rank);
     for (const auto& [name, value] : variables) environment[name] = value;
+    if (const auto own = of_one.find(rank); own != of_one.end()) {
+      for (const auto& [name, value] : own->second) environment[name] = value;
+    }
     logs_.push_back(folder + "/check-" + std::to_string(rank) + ".log");
     const int log = open(logs_.back().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
     auto process = cli::ChildProcess::spawn({command, std::move(environment), log, log});

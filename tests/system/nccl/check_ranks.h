@@ -1,6 +1,7 @@
 #pragma once
 // Ranks of tributary-nccl-check as child processes, with or without a cluster.
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,9 +14,11 @@ namespace tributary::nccl_test {
 
 class CheckRanks {
  public:
-  /// Starts them; `cluster` may be nullptr. Logs go to the folder.
+  /// Starts them; `cluster` may be nullptr. Logs go to the folder. `of_one` holds variables for single ranks, which
+  /// come last.
   CheckRanks(std::uint32_t ranks, const std::vector<std::string>& arguments, const std::string& folder,
-             const cli::LocalCluster* cluster, const cli::Environment& variables = {});
+             const cli::LocalCluster* cluster, const cli::Environment& variables = {},
+             const std::map<std::uint32_t, cli::Environment>& of_one = {});
 
   /// Waits; true when all have ended with 0 in time. What still runs then is killed.
   [[nodiscard]] bool all_good(std::chrono::seconds limit);

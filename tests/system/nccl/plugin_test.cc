@@ -1,4 +1,8 @@
 // libnccl-net-tributary.so under tributary-nccl-check, which compares every element and every byte.
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -118,8 +122,51 @@ TEST(NcclPlugin, LeavesCollNetOffWhereNoManagerIsConfigured) {
   Workshop workshop;
   CheckRanks ranks(2, {"--without-collnet"}, workshop.folder(), nullptr);
   ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
-  EXPECT_EQ(count(ranks.output(), "CollNet stays off"), 2U);
+  EXPECT_EQ(count(ranks.output(), "CollNet stays off on all 2 ranks"), 2U);
   EXPECT_EQ(count(ranks.output(), "WARN"), 0U) << "nobody asked for a service: nothing is amiss";
+}
+
+// NCCL from 2.30.3 on ends a job whose ranks report different numbers of CollNet devices; tributary-nccl-check does,
+// too.
+TEST(NcclPlugin, ReportsCollNetEverywhereWhereOneRankHasNoManager) {
+  Workshop workshop;
+  const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
+  const std::vector<std::string> small{"--communicators", "1", "--connections", "1"};
+  for (const char* other : {"", "http://127.0.0.1:1"}) {
+    // The group is rank 0's, which alone asks for trees: rank 1 takes part without a manager.
+    CheckRanks on(2, small, workshop.folder(), cluster.get(), {}, {{1, {{"TRIBUTARY_MANAGER", other}}}});
+    ASSERT_TRUE(on.all_good(kLimit)) << on.output();
+    EXPECT_EQ(count(on.output(), "sums in the network"), 2U) << on.output();
+    // Without rank 0's there is no CollNet: both learn it in connect, and go on.
+    CheckRanks off(2, {"--without-collnet", "--connections", "1"}, workshop.folder(), cluster.get(), {},
+                   {{0, {{"TRIBUTARY_MANAGER", other}}}});
+    ASSERT_TRUE(off.all_good(kLimit)) << off.output();
+    EXPECT_EQ(count(off.output(), "CollNet stays off on all 2 ranks"), 2U) << off.output();
+  }
+}
+
+TEST(NcclPlugin, WaitsTwoSecondsForAManagerThatAcceptsAndDoesNotAnswer) {
+  Workshop workshop;
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof at;
+  ASSERT_EQ(bind(silent, reinterpret_cast<const sockaddr*>(&at), bytes), 0);
+  ASSERT_EQ(listen(silent, 16), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&at), &bytes), 0);
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  CheckRanks ranks(2, {"--without-collnet", "--connections", "1"}, workshop.folder(), nullptr,
+                   {{"TRIBUTARY_MANAGER", url}});
+  ASSERT_TRUE(ranks.all_good(kLimit)) << ranks.output();
+  close(silent);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const std::string output = ranks.output_of(rank);
+    EXPECT_EQ(count(output, "the manager has not answered within 2000 ms"), 1U) << output;
+    const auto where = output.find("CollNet is off, which took ");
+    ASSERT_NE(where, std::string::npos) << output;
+    EXPECT_LT(std::stoi(output.substr(where + 27)), 4500) << "the library itself waits for five seconds\n" << output;
+  }
 }
 
 TEST(NcclPlugin, LeavesCollNetOffAndSaysSoWhereTheManagerDoesNotAnswer) {

@@ -15,13 +15,27 @@ using Groups = std::vector<std::unique_ptr<Group>>;
 
 constexpr int kOpsAsked = 4;  // NCCL never asks for avg: it sends the sum and scales on the GPU
 
+/// NCCL compares the outcome of connect within each node alone: nodes that disagree would wait for ever.
+bool connect_alike(Session& session, Group& group, std::vector<std::byte> handles) {
+  bool connected = false;
+  session.service().run([&] { connected = group.connect(std::move(handles)); });
+  const auto everybody = session.bootstrap().all_gather_value(static_cast<std::uint8_t>(connected));
+  require(std::ranges::all_of(everybody, [&](std::uint8_t one) { return one == everybody.front(); }),
+          "CollNet connect succeeded on some ranks and failed on others");
+  return connected;
+}
+
+/// Empty: the ranks have learnt in connect that there is no CollNet.
 Groups make_groups(Session& session, int count) {
   Groups groups;
   for (int number = 0; number < count; ++number) {
     auto& group = *groups.emplace_back(std::make_unique<Group>(session, number));
     session.service().run([&] { group.listen(); });
     auto handles = session.bootstrap().all_gather(group.handle());
-    session.service().run([&] { group.connect(std::move(handles)); });
+    if (!connect_alike(session, group, std::move(handles))) {
+      require(number == 0, "CollNet connect failed for a later communicator");
+      return {};
+    }
     session.service().run([&] { group.register_memory(); });
   }
   return groups;
@@ -87,8 +101,9 @@ void close_groups(Session& session, Groups& groups) {
 
 }  // namespace
 
-void check_collectives(Session& session) {
+bool check_collectives(Session& session) {
   Groups groups = make_groups(session, session.options().communicators);
+  if (groups.empty()) return false;
   const auto operations = supported_operations(session);
   session.progress().run([&] { run_round(groups, operations); });
   // Memory comes and goes on the service thread while the progress thread works.
@@ -114,10 +129,12 @@ void check_collectives(Session& session) {
                           std::to_string(groups.size()) + " communicators, " + std::to_string(ended) +
                           " operations, all exact" +
                           (rounds > 0 ? "; " + std::to_string(rounds) + " rounds more" : ""));
+  return true;
 }
 
-void measure_collectives(Session& session) {
+bool measure_collectives(Session& session) {
   Groups groups = make_groups(session, 1);
+  if (groups.empty()) return false;
   Group& group = *groups.front();
   for (std::size_t bytes = 32 << 10; bytes <= Group::kChunkBytes; bytes *= 2) {
     for (const int depth : {1, session.options().depth}) {
@@ -141,6 +158,7 @@ void measure_collectives(Session& session) {
     }
   }
   close_groups(session, groups);
+  return true;
 }
 
 }  // namespace tributary::nccl::check

@@ -6,8 +6,10 @@ namespace tributary::nccl::check {
 
 /// Several communicators at once: every type and operator, many requests in flight, windows, flushes, memory registered
 /// meanwhile, and the end in another order on every other rank. Throws Failure at the first wrong element.
-void check_collectives(Session& session);
+/// False: CollNet is off, on all ranks alike.
+[[nodiscard]] bool check_collectives(Session& session);
 /// A table of sizes: time and bandwidth of allreduce as NCCL's proxy would see them.
-void measure_collectives(Session& session);
+/// False as above.
+[[nodiscard]] bool measure_collectives(Session& session);
 
 }  // namespace tributary::nccl::check

@@ -40,15 +40,19 @@ void Group::listen() {
   require(listen_comm_ != nullptr, "listen gave no listenComm");
 }
 
-void Group::connect(std::vector<std::byte> handles) {
+bool Group::connect(std::vector<std::byte> handles) {
   std::vector<void*> list;
   for (int rank = 0; rank < session_.ranks(); ++rank) {
     list.push_back(handles.data() + static_cast<std::size_t>(rank) * abi::kHandleBytes);
   }
-  require_success(session_.collnet().connect(list.data(), session_.ranks(), session_.rank(), listen_comm_, &comm_),
-                  "CollNet connect");
+  if (session_.collnet().connect(list.data(), session_.ranks(), session_.rank(), listen_comm_, &comm_) !=
+      Result::success) {
+    listen_comm_ = nullptr;  // NCCL does not close it either
+    return false;
+  }
   require(comm_ != nullptr, "connect gave no collComm");
   require_success(session_.collnet().close_listen(listen_comm_), "CollNet closeListen");
+  return true;
 }
 
 // Twice for each channel, the same region every time: once by the sending proxy, once by the receiving one.

@@ -25,7 +25,7 @@ class Group {
   // ---- on the service thread, each once, in this order
   void listen();
   [[nodiscard]] const std::vector<std::byte>& handle() const noexcept { return handle_; }
-  void connect(std::vector<std::byte> handles);
+  [[nodiscard]] bool connect(std::vector<std::byte> handles);
   void register_memory();
   void close();
   // ---- on the service thread, at any time

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -65,14 +66,18 @@ int run_ranks(int ranks, char** argv) {
 }
 
 void check(Session& session) {
-  if (!session.collnet_is_on()) {
-    say(session.rank(), "CollNet is off: NCCL would use its own rings and trees over this plugin's messages");
+  const auto begin = std::chrono::steady_clock::now();
+  const bool on = session.collnet_is_on() &&
+                  (session.options().measure ? measure_collectives(session) : check_collectives(session));
+  if (!on) {
+    const auto spent = std::chrono::steady_clock::now() - begin;
+    say(session.rank(), "CollNet is off, which took " +
+                            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()) +
+                            " ms to find: NCCL would use its own rings and trees over this plugin's messages");
     require(session.options().expect_off,
             "CollNet is off; NCCL_DEBUG=WARN or INFO says why, --without-collnet expects it");
-  } else {
-    require(!session.options().expect_off, "CollNet is on, and --without-collnet was given");
-    session.options().measure ? measure_collectives(session) : check_collectives(session);
   }
+  require(!on || !session.options().expect_off, "CollNet is on, and --without-collnet was given");
   session.options().measure ? measure_messages(session) : check_messages(session);
 }
 

@@ -1,30 +1,36 @@
 #include "client/plugins/nccl/collective/collnet.h"
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "client/plugins/nccl/collective/group_comm.h"
+#include "client/plugins/nccl/collective/meeting_handle.h"
+#include "client/plugins/nccl/collective/service.h"
 #include "client/plugins/nccl/collective/types.h"
 #include "client/plugins/nccl/collective/window.h"
 #include "client/plugins/nccl/guard.h"
+#include "client/plugins/nccl/loader.h"
 
 namespace tributary::nccl::collnet {
 namespace {
 
 using enum abi::Result;
 
-constexpr int kChecksMax = 3;
-constexpr std::chrono::seconds kSlow{1};
-
-static_assert(sizeof(tributary_unique_id) <= abi::kHandleBytes);
+// In listen(), which NCCL's start waits for.
+constexpr std::chrono::milliseconds kServiceLimit{2000};
 
 /// An id that rank 0's group will be made of; the other ranks' are given back.
 struct ListenComm {
   int device = 0;
+  bool has_id = false;
   tributary_unique_id id{};
-  ~ListenComm() { tributary_release_unique_id(&id); }
+  ~ListenComm() { release(); }
+  void release() {
+    if (std::exchange(has_id, false)) tributary_release_unique_id(&id);
+  }
 };
 
 GroupComm& group(void* comm) {
@@ -39,22 +45,30 @@ bool is_configured() {
   return false;
 }
 
-/// Once there was a service, later communicators count on it: they wait on the fallback should it be away for a while.
 bool service_is_there() {
-  static std::atomic<bool> found{false};
-  if (found.load(std::memory_order_relaxed)) return true;
-  // A manager that is slow, because all of a large job's nodes ask at once, is asked again: without it the job would
-  // have to do without CollNet to its end. One that is not there is not waited for.
-  for (int attempt = 0; attempt < kChecksMax; ++attempt) {
-    const auto begin = std::chrono::steady_clock::now();
-    if (tributary_service_check(nullptr) == TRIBUTARY_OK) {
-      found.store(true, std::memory_order_relaxed);
-      return true;
-    }
-    if (std::chrono::steady_clock::now() - begin < kSlow) break;
-  }
-  const std::string line =
-      std::string("CollNet stays off, NCCL goes on with its own rings and trees: ") + tributary_last_error(nullptr);
+  const std::string reason = Service::process().why_not(kServiceLimit);
+  if (reason.empty()) return true;
+  const std::string line = "CollNet has no service here: " + reason;
+  is_configured() ? warn(line) : info(line);
+  return false;
+}
+
+Offer offer(ListenComm& comm) {
+  if (!service_is_there()) return Offer::no_service;
+  if (GroupComm::make_id(comm.device, comm.id) != success) return Offer::no_id;
+  comm.has_id = true;
+  return Offer::group;
+}
+
+/// All ranks read the same handles, and come to the same verdict.
+bool all_can_meet(std::span<void* const> handles) {
+  const int rank = MeetingHandle::first_refusal(handles);
+  if (rank < 0) return true;
+  const bool no_service = MeetingHandle::read(handles[static_cast<std::size_t>(rank)]) == Offer::no_service;
+  const std::string line = "CollNet stays off on all " + std::to_string(handles.size()) +
+                           " ranks, NCCL goes on with its own rings and trees: rank " + std::to_string(rank) +
+                           (no_service ? " found no manager that answers" : " can take part in no group") +
+                           "; its own log has the reason";
   is_configured() ? warn(line) : info(line);
   return false;
 }
@@ -69,8 +83,9 @@ abi::Result init(int version, void** context, abi::Logger logger) {
   return guarded("CollNet init", [&] {
     set_logger(logger);
     if (context != nullptr) *context = nullptr;
-    if (!service_is_there()) return system_error;
-    info("CollNet v" + std::to_string(version) + " is on: sums go through the network; libtributary " +
+    note_loader(logger);
+    info("CollNet v" + std::to_string(version) +
+         " is ready: sums go through the network where rank 0 finds a manager; libtributary " +
          std::to_string(TRIBUTARY_VERSION_MAJOR) + "." + std::to_string(TRIBUTARY_VERSION_MINOR) + "." +
          std::to_string(TRIBUTARY_VERSION_PATCH));
     return success;
@@ -79,7 +94,7 @@ abi::Result init(int version, void** context, abi::Logger logger) {
 
 abi::Result devices(int* count) {
   return guarded("CollNet devices", [&] {
-    *count = static_cast<int>(tributary::nccl::devices().size());
+    *count = kCollectiveDevices;
     return success;
   });
 }
@@ -89,9 +104,9 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
     *listen_comm = nullptr;
     auto comm = std::make_unique<ListenComm>();
     comm->device = device;
-    if (const auto result = GroupComm::make_id(device, comm->id); result != success) return result;
-    std::memset(handle, 0, abi::kHandleBytes);
-    std::memcpy(handle, &comm->id, sizeof comm->id);
+    // An error here would be this rank's alone: NCCL would leave its start while the others wait for it.
+    const Offer offered = offer(*comm);
+    offered == Offer::group ? MeetingHandle::write(handle, comm->id) : MeetingHandle::write(handle, offered);
     *listen_comm = comm.release();
     return success;
   });
@@ -100,10 +115,20 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
 abi::Result connect(void* handles[], int ranks, int rank, void* listen_comm, void** collective_comm) {
   return guarded("CollNet connect", [&] {
     *collective_comm = nullptr;
+    // NCCL forgets the listenComm of a connect that failed, without closing it, and may come with none then.
+    auto* const listening = static_cast<ListenComm*>(listen_comm);
+    if (listening == nullptr || ranks < 1) return system_error;
+    if (!all_can_meet({handles, static_cast<std::size_t>(ranks)})) {
+      listening->release();
+      return system_error;
+    }
     tributary_unique_id id;
     std::memcpy(&id, handles[0], sizeof id);
-    auto comm = GroupComm::connect(static_cast<ListenComm*>(listen_comm)->device, id, ranks, rank);
-    if (!comm) return system_error;
+    auto comm = GroupComm::connect(listening->device, id, ranks, rank);
+    if (!comm) {
+      listening->release();
+      return system_error;
+    }
     *collective_comm = comm.release();
     return success;
   });

@@ -11,14 +11,15 @@ namespace {
 /// With several devices each group keeps to its own; with one the library's choice is at least as good.
 tributary_config config_of(int device) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
-  if (devices().size() > 1 || settings().interfaces.size() > 1) config.interface_name = device_at(device)->name.c_str();
+  if (devices().size() > 1 || settings().interfaces.size() > 1)
+    config.interface_name = collective_device_at(device)->name.c_str();
   return config;
 }
 
 }  // namespace
 
 abi::Result GroupComm::make_id(int device, tributary_unique_id& id) {
-  if (device_at(device) == nullptr) return abi::Result::invalid_argument;
+  if (collective_device_at(device) == nullptr) return abi::Result::invalid_argument;
   const tributary_config config = config_of(device);
   if (tributary_get_unique_id_config(&id, &config) == TRIBUTARY_OK) return abi::Result::success;
   warn(std::string("no group can be made: ") + tributary_last_error(nullptr));

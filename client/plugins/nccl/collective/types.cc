@@ -1,5 +1,7 @@
 #include "client/plugins/nccl/collective/types.h"
 
+#include "client/plugins/nccl/loader.h"
+
 namespace tributary::nccl {
 
 std::optional<tributary_dtype> to_dtype(abi::DataType type) noexcept {
@@ -25,8 +27,10 @@ std::optional<tributary_dtype> to_dtype(abi::DataType type) noexcept {
     case abi::DataType::bfloat16:
       return TRIBUTARY_BFLOAT16;
     case abi::DataType::float8_e4m3:
+      if (loaded_by_rccl()) return std::nullopt;
       return TRIBUTARY_FLOAT8_E4M3;
     case abi::DataType::float8_e5m2:
+      if (loaded_by_rccl()) return std::nullopt;
       return TRIBUTARY_FLOAT8_E5M2;
   }
   return std::nullopt;

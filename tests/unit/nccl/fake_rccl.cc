@@ -1,0 +1,13 @@
+// As much of RCCL as the plugin can see of it: the object that the logger is a function of.
+#include "client/plugins/nccl/abi/base.h"
+
+using namespace tributary::nccl;
+
+extern "C" {
+void fake_logger(abi::LogLevel, unsigned long, const char*, int, const char*, ...) {}
+#ifdef TRIBUTARY_FAKE_RCCL_CALL
+int mscclLoadAlgo() {
+  return 0;
+}
+#endif
+}
