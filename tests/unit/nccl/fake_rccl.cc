@@ -4,10 +4,12 @@
 using namespace tributary::nccl;
 
 extern "C" {
+#pragma GCC visibility push(default)
 void fake_logger(abi::LogLevel, unsigned long, const char*, int, const char*, ...) {}
 #ifdef TRIBUTARY_FAKE_RCCL_CALL
 int mscclLoadAlgo() {
   return 0;
 }
 #endif
+#pragma GCC visibility pop
 }
