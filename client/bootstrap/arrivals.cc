@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "client/bootstrap/control_link.h"
-#include "client/bootstrap/unique_id.h"
+#include "client/bootstrap/mutual_proof.h"
 #include "tributary/transport/source.h"
 
 namespace tributary::client {
@@ -30,7 +30,7 @@ Arrival& Arrivals::enter(Communicator& communicator, std::unique_ptr<transport::
   const WaitingRoom::Id id = next_++;
   const Source from = transport::source_of(channel->peer());
   auto& arrival = arrivals_[id];
-  arrival = std::make_unique<Arrival>(communicator, *this, id, std::move(channel), random_nonce());
+  arrival = std::make_unique<Arrival>(communicator, *this, id, std::move(channel), make_nonce().value_or(""));
   room_.enter(id, from, nanoseconds(now.time_since_epoch()));
   arrival->challenge();
   return *arrival;
@@ -51,11 +51,7 @@ void Arrivals::refuse(WaitingRoom::Id id, const std::string& reason) {
   transport::Channel& channel = *arrivals_.at(id)->channel();
   leaving_.emplace(id, now_ + kLastWordsLimit);
   if (leaving_.size() > room_.places()) return channel.close();
-  FrameHeader header;
-  header.type = FrameType::abort;
-  header.count = static_cast<std::uint64_t>(Errc::denied);
-  channel.send_copy(header, std::as_bytes(std::span(reason))
-                                .first(std::min<std::size_t>(reason.size(), payload_bytes_max(FrameType::abort))));
+  arrivals_.at(id)->say_refusal(reason);
   channel.close_after_flush(kLastWordsLimit);
 }
 

@@ -1,10 +1,13 @@
 #pragma once
 // The connections between ranks and rank 0, and the ones that have not said yet whose they are (arrivals.h).
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/bootstrap/arrivals.h"
+#include "client/bootstrap/frame_seal.h"
+#include "client/bootstrap/mutual_proof.h"
 #include "client/recovery/control.h"
 #include "tributary/transport/channel.h"
 
@@ -12,13 +15,23 @@ namespace tributary::client {
 
 class Communicator;
 
-/// One end of the control star: whole messages, in order.
+/// Both directions of a control connection, from one of its ends.
+struct ControlSeals {
+  FrameSeal out, in;
+};
+
+/// One end of the control star: whole messages, in order, sealed. The connecting side believes nothing and tells
+/// nothing before rank 0 has proved itself.
 class ControlLink final : public transport::ChannelHandler {
  public:
   /// `peer`: the rank at the other end.
   ControlLink(Communicator& communicator, std::uint32_t peer) : communicator_(communicator), peer_(peer) {}
-  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit);
-  void adopt(std::unique_ptr<transport::Channel> channel) { channel_ = std::move(channel); }
+  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, ConnectingProof proof);
+  void adopt(std::unique_ptr<transport::Channel> channel, ControlSeals seals) {
+    channel_ = std::move(channel);
+    seals_.emplace(std::move(seals));
+  }
+  /// Nothing is said before both sides have proved themselves.
   void send(const ControlMessage& message);
   void close_after_flush(transport::Duration limit);
 
@@ -27,13 +40,21 @@ class ControlLink final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
+  void on_proof_frame(const FrameHeader& header, std::string_view text);
+  void answer_nonce(std::string_view nonce);
+  void check_proof(std::string_view proof);
+  void turned_away(const std::string& why);
+
   Communicator& communicator_;
   const std::uint32_t peer_;
+  std::optional<ConnectingProof> proof_;  // of the connecting side
+  std::optional<ControlSeals> seals_;     // once both sides have proved themselves
   std::vector<std::byte> body_;
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// A connection that was accepted: challenges it, and hands it on once it has proved to be a rank of this group.
+/// A connection that was accepted. Both sides prove themselves (mutual_proof.h); then the other side's next frame,
+/// which says that it has seen our proof, hands the connection on.
 class Arrival final : public transport::ChannelHandler {
  public:
   Arrival(Communicator& communicator, Arrivals& arrivals, WaitingRoom::Id id,
@@ -41,12 +62,17 @@ class Arrival final : public transport::ChannelHandler {
 
   void challenge();
   void refuse(const std::string& reason) { arrivals_.refuse(id_, reason); }
+  /// The frame that says why it is refused; the caller closes.
+  void say_refusal(const std::string& reason);
   /// Whoever it was waiting for is known now.
   void resume();
   /// It has proved itself. From now on `target` gets the callbacks; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target);
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
-  [[nodiscard]] const std::string& nonce() const noexcept { return nonce_; }
+  /// What the other side has proved.
+  [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
+  /// For the one that the connection is handed on to.
+  [[nodiscard]] ControlSeals take_seals() { return std::move(*seals_); }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
@@ -55,11 +81,14 @@ class Arrival final : public transport::ChannelHandler {
   void on_closed(transport::Channel& channel, const Error& error) override;
 
  private:
+  void check_answer(const FrameHeader& header, const std::string& body);
+
   Communicator& communicator_;
   Arrivals& arrivals_;
   const WaitingRoom::Id id_;
   std::unique_ptr<transport::Channel> channel_;
-  const std::string nonce_;
+  AcceptingProof proof_;
+  std::optional<ControlSeals> seals_;  // of a control connection, once proved
   const std::string peer_;
   transport::ChannelHandler* target_ = nullptr;
   std::vector<std::byte> body_;

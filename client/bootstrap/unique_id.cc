@@ -12,7 +12,7 @@
 
 namespace tributary::client {
 namespace {
-constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '1'};
+constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '2'};
 constexpr std::size_t kHostBytesMax = 80;
 // magic 8, port 2, host length 1, zero 1, secret 32, host 80: 124 of 128
 }  // namespace
@@ -23,12 +23,6 @@ Result<Secret> random_secret() {
     return fail(Errc::io, "the system has no random bytes to give");
   }
   return secret;
-}
-
-std::string random_nonce() {
-  std::array<std::byte, 16> bytes{};
-  RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
-  return to_hex(bytes);
 }
 
 Result<UniqueIdBytes> encode(const UniqueId& id) {
@@ -47,6 +41,12 @@ Result<UniqueIdBytes> encode(const UniqueId& id) {
 
 Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
   const std::size_t host_bytes = bytes[10];
+  // How the ranks meet has changed since: they would not understand each other.
+  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic - 1) == 0 &&
+      bytes[sizeof kMagic - 1] != kMagic[sizeof kMagic - 1])
+    return fail(Errc::bad_argument,
+                "this unique id was made by another version of Tributary, whose ranks meet in another way: all ranks "
+                "must load the same version of libtributary");
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0 || host_bytes == 0 || host_bytes > kHostBytesMax) {
     return fail(Errc::bad_argument,
                 "these 128 bytes are no unique id: get one with tributary_get_unique_id in rank 0's process and carry "

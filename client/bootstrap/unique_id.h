@@ -29,8 +29,8 @@ struct UniqueId {
 /// Errc::bad_argument when the bytes were never made by encode().
 [[nodiscard]] Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes);
 
-/// HMAC-SHA256 (RFC 2104) under the group's secret: what a connecting rank answers to the other side's nonce, so that
-/// the secret itself never travels and an answer is good for one connection, one rank and one use.
+/// HMAC-SHA256 (RFC 2104) under the group's secret, so that the secret itself never travels. For connections over a
+/// network, mutual_proof.h.
 [[nodiscard]] std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose,
                                 std::uint32_t rank);
 /// Of the group's secret: one for a part of the group.
@@ -41,6 +41,5 @@ struct UniqueId {
 [[nodiscard]] Result<ExchangeKey> exchange_key_of_group(const Secret& secret);
 /// Constant time.
 [[nodiscard]] bool same_proof(std::string_view a, std::string_view b) noexcept;
-[[nodiscard]] std::string random_nonce();
 
 }  // namespace tributary::client

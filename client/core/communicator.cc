@@ -317,7 +317,7 @@ void Communicator::tick(TimePoint now) {
   discarded_repairs_.clear();
   discarded_control_.clear();
   arrivals_.tick(now);
-  if (now >= reconnect_at_) meet_rank_0();
+  if (reconnect_.take_due(now)) meet_rank_0();
   if (coordinator_) coordinator_->tick(now);
   check_local();
   check_hosts();

@@ -22,6 +22,7 @@
 
 #include "client/bootstrap/arrivals.h"
 #include "client/bootstrap/directory.h"
+#include "client/bootstrap/retry.h"
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/runner.h"
 #include "client/collectives/hosts/host_map.h"
@@ -188,9 +189,9 @@ class Communicator final : public transport::Acceptor,
 
   // membership (communicator_membership.cc, communicator_members.cc)
   void meet_rank_0();
-  [[nodiscard]] std::string introduction(std::string_view nonce) const;
+  [[nodiscard]] std::string introduction() const;
   void on_hello(Arrival& arrival, const std::string& body);
-  void on_peer_hello(Arrival& arrival, const std::string& body);
+  void on_peer_hello(Arrival& arrival);
   void welcome_all();
   [[nodiscard]] tuning::Policy make_policy() const;
   void start_coordinator();
@@ -203,6 +204,7 @@ class Communicator final : public transport::Acceptor,
   void on_control(std::uint32_t from, const ControlMessage& message);
   void handle(const ControlMessage& message);
   void control_closed(std::uint32_t rank, const std::string& why);
+  void not_rank_0(const std::string& why);
   void tell_rank_0(ControlMessage message);
   void broadcast(const ControlMessage& message) override;
   void send(std::uint32_t rank, const ControlMessage& message) override;
@@ -323,7 +325,7 @@ class Communicator final : public transport::Acceptor,
   bool ready_ = false;
   std::function<void(const Status&)> on_ready_;
   transport::TimePoint ready_deadline_ = transport::TimePoint::max();
-  transport::TimePoint reconnect_at_ = transport::TimePoint::max();
+  Retry reconnect_{std::chrono::milliseconds(50), std::chrono::seconds(1)};  // to rank 0, until all have met
   std::function<void(const Status&)> on_finalized_;
   bool finalize_sent_ = false;
   transport::TimePoint finalize_sent_at_{};

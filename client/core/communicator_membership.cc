@@ -14,8 +14,6 @@ using transport::TimePoint;
 
 namespace {
 
-constexpr auto kReconnectAfter = std::chrono::milliseconds(100);
-
 /// "10.0.0.1" of "10.0.0.1:7471", "::1" of "[::1]:7471".
 std::string host_of(const std::string& peer) {
   const auto endpoint = parse_endpoint(peer);
@@ -40,38 +38,34 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
 }
 
 void Communicator::meet_rank_0() {
-  reconnect_at_ = TimePoint::max();
   if (control_[0]) discarded_control_.push_back(std::move(control_[0]));
   control_[0] = std::make_unique<ControlLink>(*this, 0);
-  control_[0]->connect(star_, settings_.id.root, std::chrono::seconds(5));
+  control_[0]->connect(
+      star_, settings_.id.root, std::chrono::seconds(5),
+      ConnectingProof(settings_.id.secret, {.purpose = "control", .connecting = settings_.rank, .accepting = 0}));
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
   return &arrivals_.enter(*this, std::move(channel), transport_.now());
 }
 
-std::string Communicator::introduction(std::string_view nonce) const {
-  return json{{"rank", settings_.rank},
-              {"nranks", settings_.nranks},
+/// Sent only to the one that has proved to be rank 0.
+std::string Communicator::introduction() const {
+  return json{{"nranks", settings_.nranks},
               {"host_id", settings_.host_id},
               {"host_token", host_token()},
               {"port", listener_->local().port},
               {"second_port", second_listener_ ? second_listener_->local().port : 0},
-              {"address", settings_.advertised_host},
-              {"proof", proof(settings_.id.secret, nonce, "control", settings_.rank)}}
+              {"address", settings_.advertised_host}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 void Communicator::on_hello(Arrival& arrival, const std::string& body) {
   const json hello = json::parse(body, nullptr, false);
   if (settings_.rank != 0 || !hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
+  const std::uint32_t rank = arrival.scope().connecting;
   try {
-    const auto rank = json_number<std::uint32_t>(hello.at("rank"));
     const auto nranks = json_number<std::uint32_t>(hello.at("nranks"));
-    if (!same_proof(hello.at("proof").get<std::string>(),
-                    proof(settings_.id.secret, arrival.nonce(), "control", rank))) {
-      return arrival.refuse("wrong unique id: this communicator's was made by another tributary_get_unique_id");
-    }
     if (nranks != settings_.nranks) {
       return arrival.refuse("rank 0 makes a communicator of " + std::to_string(settings_.nranks) + " ranks, rank " +
                             std::to_string(rank) + " one of " + std::to_string(nranks));
@@ -88,7 +82,7 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
                             .host_id = hello.at("host_id").get<std::string>()});
     host_tokens_[rank] = hello.value("host_token", std::string());
     control_[rank] = std::make_unique<ControlLink>(*this, rank);
-    control_[rank]->adopt(std::move(arrival.channel()));
+    control_[rank]->adopt(std::move(arrival.channel()), arrival.take_seals());
     arrival.hand_on(*control_[rank]);
   } catch (const json::exception&) {
     return arrival.refuse("a malformed introduction");
@@ -96,29 +90,19 @@ void Communicator::on_hello(Arrival& arrival, const std::string& body) {
   if (++met_ + 1 == settings_.nranks) welcome_all();
 }
 
-void Communicator::on_peer_hello(Arrival& arrival, const std::string& body) {
-  const json hello = json::parse(body, nullptr, false);
-  if (!hello.is_object()) return arrival.refuse("a malformed introduction");
-  try {
-    const auto rank = json_number<std::uint32_t>(hello.at("rank"));
-    const auto purpose = hello.at("class").get<std::string>();
-    if (!same_proof(hello.at("proof").get<std::string>(), proof(settings_.id.secret, arrival.nonce(), purpose, rank))) {
-      return arrival.refuse("not a rank of this group");
-    }
-    for (std::size_t i = 0; i < kPeerClasses; ++i) {
-      const auto peer_class = static_cast<PeerClass>(i);
-      if (to_string(peer_class) != purpose) continue;
-      PeerHello way;
-      if (const auto taken = hello.find("taken"); taken != hello.end())
-        way = {.second = true, .taken = json_number<std::uint64_t>(*taken)};
-      transport::ChannelHandler* handler = mesh_->accept(peer_class, rank, way, arrival.channel());
-      if (handler == nullptr) return arrival.refuse("rank " + std::to_string(rank) + " has this connection already");
-      return arrival.hand_on(*handler);
-    }
-    arrival.refuse("an unknown kind of connection");
-  } catch (const json::exception&) {
-    arrival.refuse("a malformed introduction");
+void Communicator::on_peer_hello(Arrival& arrival) {
+  const ProofScope& scope = arrival.scope();
+  for (std::size_t i = 0; i < kPeerClasses; ++i) {
+    const auto peer_class = static_cast<PeerClass>(i);
+    if (to_string(peer_class) != scope.purpose) continue;
+    const auto way = peer_hello_of(scope.detail);
+    if (!way) return arrival.refuse(way.error().message);
+    transport::ChannelHandler* handler = mesh_->accept(peer_class, scope.connecting, *way, arrival.channel());
+    if (handler == nullptr)
+      return arrival.refuse("rank " + std::to_string(scope.connecting) + " has this connection already");
+    return arrival.hand_on(*handler);
   }
+  arrival.refuse("an unknown kind of connection");
 }
 
 /// Ranks that tell the same address share its cores; the topology says between which of them there are links.
@@ -267,9 +251,6 @@ void Communicator::on_control(std::uint32_t from, const ControlMessage& message)
     }
     return;
   }
-  if (message.type == FrameType::challenge) {
-    return control_[0]->send({.type = FrameType::hello, .body = introduction(message.body)});
-  }
   if (message.type == FrameType::welcome) return on_welcome(message.body);
   if (!mesh_ && message.type != FrameType::abort) {
     return begin_failing(
@@ -339,10 +320,20 @@ void Communicator::control_closed(std::uint32_t rank, const std::string& why) {
     return;
   }
   if (!mesh_ && now_ < ready_deadline_) {
-    reconnect_at_ = now_ + kReconnectAfter;
+    reconnect_.failed(now_);
     return;
   }
   begin_failing({Errc::peer_gone, "rank 0 on " + to_string(settings_.id.root) + " is gone: " + why});
+}
+
+/// Somebody answers at rank 0's address, and nothing that he says is believed.
+void Communicator::not_rank_0(const std::string& why) {
+  now_ = transport_.now();
+  begin_failing({Errc::denied, "the process that answers at " + to_string(settings_.id.root) +
+                                   " has not proved to be rank 0 of this group: " + why +
+                                   ". It was told nothing. Either rank 0 has another unique id than rank " +
+                                   std::to_string(known_as(settings_.rank)) +
+                                   ", or another program is at its address"});
 }
 
 }  // namespace tributary::client

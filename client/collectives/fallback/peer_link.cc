@@ -24,8 +24,8 @@ std::string_view to_string(PeerClass peer_class) noexcept {
 }
 
 void PeerLink::connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit,
-                       std::function<std::string(std::string_view)> introduce) {
-  introduce_ = std::move(introduce);
+                       Attempt attempt) {
+  attempt_.emplace(std::move(attempt));
   channel_ = transport.connect(to, *this, limit);
 }
 
@@ -130,7 +130,9 @@ void PeerLink::close() {
 }
 
 Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
-  if (header.type == FrameType::challenge && !open_) {
+  if (attempt_ && header.type != FrameType::challenge && header.type != FrameType::abort)
+    return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before a proof of who sent it"}};
+  if (attempt_) {
     text_.resize(header.payload_bytes);
     return Accept{text_};
   }
@@ -163,16 +165,11 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
 
 void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) {
   const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
-  if (header.type == FrameType::challenge) {
-    FrameHeader hello;
-    hello.type = FrameType::peer_hello;
-    const std::string answer = introduce_(text);
-    channel.send_copy(hello, std::as_bytes(std::span(answer)));
-    if (second_) return;  // until it has said what it has taken
-    open_ = true;
-    return flush();
+  if (attempt_ && header.type == FrameType::challenge) return on_proof_frame(channel, text);
+  if (header.type == FrameType::abort) {
+    channel.close();
+    return broken(std::string(text));
   }
-  if (header.type == FrameType::abort) return broken(std::string(text));
   if (header.type == FrameType::taken) {
     if (second_ && !open_) go_on_from(header.count);
     return;
@@ -181,6 +178,30 @@ void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, 
   posted_.pop_front();
   count_taken();
   user_.peer_received(peer_, class_, receive, payload);
+}
+
+/// The other side's nonce, and then its proof.
+void PeerLink::on_proof_frame(transport::Channel& channel, std::string_view text) {
+  FrameHeader hello;
+  hello.type = FrameType::peer_hello;
+  if (!attempt_->proof.awaits_proof()) {
+    const auto answer = attempt_->proof.answer(text);
+    if (!answer) {
+      channel.close();
+      return broken(answer.error().message);
+    }
+    const std::string body = attempt_->introduce(*answer);
+    return channel.send_copy(hello, std::as_bytes(std::span(body)));
+  }
+  if (const Status ok = attempt_->proof.check(text); !ok) {
+    channel.close();
+    return broken(ok.error().message);
+  }
+  attempt_.reset();
+  channel.send_copy(hello, {});  // its proof has come
+  if (second_) return;           // until it has said what it has taken
+  open_ = true;
+  flush();
 }
 
 void PeerLink::on_sent(transport::Channel&, std::uint64_t cookie) {
@@ -195,6 +216,7 @@ void PeerLink::on_closed(transport::Channel&, const Error& error) {
 
 void PeerLink::broken(const std::string& reason) {
   if (may_go_on()) return watch_->first_way_broken(peer_, reason);
+  if (attempt_) return attempt_->failed(reason);
   fail(second_ && !why_second_.empty() ? why_second_ + "; then " + reason : reason);
 }
 

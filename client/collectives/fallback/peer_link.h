@@ -9,11 +9,13 @@
 // filled is filled anew.
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "client/bootstrap/mutual_proof.h"
 #include "client/collectives/fallback/sent_frames.h"
 #include "tributary/transport/channel.h"
 
@@ -73,10 +75,16 @@ class PeerLink final : public transport::ChannelHandler {
            std::uint32_t early_bytes_max = 0)
       : user_(user), peer_(peer), class_(peer_class), watch_(watch), sent_(early_bytes_max) {}
 
-  /// The connecting side; `introduce` answers the other side's challenge (its payload) with the payload of a
-  /// peer_hello.
-  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit,
-               std::function<std::string(std::string_view)> introduce);
+  /// The connecting side of one attempt. Nothing is sent, and no receive filled, before the other side has proved
+  /// itself.
+  struct Attempt {
+    ConnectingProof proof;
+    /// The payload of the peer_hello with the answer.
+    std::function<std::string(const ProofAnswer&)> introduce;
+    /// It ended before both sides had proved themselves: another one may follow, from elsewhere.
+    std::function<void(const std::string& reason)> failed;
+  };
+  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, Attempt attempt);
   /// The accepting side, once the other has proved who it is, and said how many frames it has taken.
   void adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t taken_there = 0);
   /// Closes the first channel, if there is one. What comes next, connect() or adopt(), goes on with the second, and
@@ -114,6 +122,7 @@ class PeerLink final : public transport::ChannelHandler {
   void go_on_from(std::uint64_t taken_there);
   void count_taken();
   void say_taken();
+  void on_proof_frame(transport::Channel& channel, std::string_view text);
   void broken(const std::string& reason);
   void fail(const std::string& reason);
   void flush();
@@ -122,7 +131,7 @@ class PeerLink final : public transport::ChannelHandler {
   const std::uint32_t peer_;
   const PeerClass class_;
   FirstWayWatch* const watch_;
-  std::function<std::string(std::string_view)> introduce_;
+  std::optional<Attempt> attempt_;  // under way
   std::vector<std::byte> text_;
   std::vector<std::byte> staging_;
   std::deque<PostedReceive> posted_;
@@ -130,7 +139,7 @@ class PeerLink final : public transport::ChannelHandler {
   SentFrames sent_;                       // on the first way
   std::uint64_t taken_ = 0;               // of the other side's frames, on the first way
   std::uint64_t taken_told_ = 0;          // of those
-  bool open_ = false;                     // past the challenge, and where the other side goes on is known
+  bool open_ = false;                     // past the proofs, and where the other side goes on is known
   std::optional<FrameHeader> held_back_;  // told the channel NotYet
   bool mismatched_ = false;
   bool closed_ = false;

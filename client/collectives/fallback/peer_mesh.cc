@@ -1,6 +1,7 @@
 #include "client/collectives/fallback/peer_mesh.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace tributary::client {
@@ -9,6 +10,8 @@ namespace {
 
 // Where there is a second way, nobody waits longer for the first.
 constexpr auto kFirstWayLimit = std::chrono::seconds(5);
+// A connection that was refused or displaced is tried again after so long.
+constexpr auto kAgainFirst = std::chrono::milliseconds(20), kAgainLast = std::chrono::milliseconds(1000);
 
 constexpr std::array kClasses{PeerClass::collective, PeerClass::message, PeerClass::repair};
 static_assert(kClasses.size() == kPeerClasses);
@@ -40,18 +43,25 @@ PeerLink& PeerMesh::link(PeerClass peer_class, std::uint32_t peer) {
   return *link;
 }
 
+Result<PeerHello> peer_hello_of(const std::string& detail) {
+  if (detail.empty()) return PeerHello{};
+  PeerHello hello{.second = true};
+  const auto [end, error] = std::from_chars(detail.data(), detail.data() + detail.size(), hello.taken);
+  if (error != std::errc{} || end != detail.data() + detail.size())
+    return fail(Errc::corrupt, "a malformed count of frames");
+  return hello;
+}
+
 /// Once it is known where the peer is; until then the link keeps what it is to send.
 void PeerMesh::connect(PeerClass peer_class, std::uint32_t peer) {
   const Member* const member = directory_.find(peer);
   if (member == nullptr) return directory_.want(peer);
-  const auto introduce = [this, peer_class, peer](std::string_view nonce) {
-    return introduction(peer_class, peer, nonce);
-  };
   PeerLink& link = *existing(peer_class, peer);
-  if (link.on_second_way()) return link.connect(*ways_.second, member->second(), connect_limit_, introduce);
+  if (link.on_second_way())
+    return link.connect(*ways_.second, member->second(), connect_limit_, attempt(peer_class, peer));
   const auto limit =
       ways_.second != nullptr ? std::min<transport::Duration>(connect_limit_, kFirstWayLimit) : connect_limit_;
-  link.connect(ways_.first, member->at, limit, introduce);
+  link.connect(ways_.first, member->at, limit, attempt(peer_class, peer));
 }
 
 void PeerMesh::found(std::uint32_t peer) {
@@ -62,12 +72,40 @@ void PeerMesh::found(std::uint32_t peer) {
   }
 }
 
-std::string PeerMesh::introduction(PeerClass peer_class, std::uint32_t peer, std::string_view nonce) {
-  const std::string purpose(to_string(peer_class));
-  nlohmann::json hello{{"rank", rank_}, {"class", purpose}, {"proof", proof(secret_, nonce, purpose, rank_)}};
+PeerLink::Attempt PeerMesh::attempt(PeerClass peer_class, std::uint32_t peer) {
   const PeerLink& link = *existing(peer_class, peer);
-  if (link.on_second_way()) hello["taken"] = link.taken();
-  return hello.dump();
+  ProofScope scope{.purpose = std::string(to_string(peer_class)), .connecting = rank_, .accepting = peer};
+  if (link.on_second_way()) scope.detail = std::to_string(link.taken());
+  auto introduce = [scope](const ProofAnswer& answer) {
+    nlohmann::json hello{
+        {"rank", scope.connecting}, {"class", scope.purpose}, {"nonce", answer.nonce}, {"proof", answer.proof}};
+    if (!scope.detail.empty()) hello["taken"] = scope.detail;
+    return hello.dump();
+  };
+  auto failed = [this, peer_class, peer](const std::string& reason) {
+    auto& again = again_.try_emplace({peer_class, peer}, Again{Retry(kAgainFirst, kAgainLast), {}}).first->second;
+    again.retry.failed(ways_.first.now());
+    again.reason = reason;
+  };
+  return {ConnectingProof(secret_, std::move(scope)), std::move(introduce), std::move(failed)};
+}
+
+void PeerMesh::connect_again(transport::TimePoint now) {
+  std::erase_if(again_,
+                [this](const auto& entry) { return existing(entry.first.first, entry.first.second)->connected(); });
+  for (auto& [where, again] : again_) {
+    if (!closed_ && again.retry.take_due(now)) connect(where.first, where.second);
+  }
+}
+
+std::string PeerMesh::troubles() const {
+  std::string text;
+  for (const auto& [where, again] : again_) {
+    text += (text.empty() ? "" : ", ") + ("the connection to rank " + std::to_string(where.second)) + " failed " +
+            std::to_string(again.retry.failures()) + " times: " + again.reason;
+    if (text.size() > 500) return text + ", ...";
+  }
+  return text;
 }
 
 transport::ChannelHandler* PeerMesh::accept(PeerClass peer_class, std::uint32_t peer, const PeerHello& hello,
@@ -99,6 +137,7 @@ void PeerMesh::first_way_broken(std::uint32_t peer, const std::string& reason) {
 }
 
 void PeerMesh::tick(transport::TimePoint now) {
+  if (!again_.empty()) connect_again(now);
   if (left_.empty()) return;
   for (const auto& links : links_) {
     for (const auto& [peer, link] : links) link->look_for_second(now);

@@ -1,6 +1,8 @@
 #pragma once
 // The channels between this rank and the others, made when first needed. Of two ranks the higher one connects: whoever
-// needs the channel, the other side's part in the same operation makes it need it too.
+// needs the channel, the other side's part in the same operation makes it need it too. A connection that is refused, or
+// ends before both sides have proved themselves, is tried again until the mesh closes: a rank that is gone is missed by
+// rank 0, and the time-outs of what waits for the connection go on.
 //
 // Over a transport with a second way, all channels between two ranks are of the first until one of them breaks or
 // cannot be made, and all of the second from then on. The higher rank makes those, too; the lower one tells it, by way
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "client/bootstrap/directory.h"
+#include "client/bootstrap/retry.h"
 #include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/peer_link.h"
 
@@ -30,6 +33,8 @@ struct PeerHello {
   bool second = false;      // it has come the second way
   std::uint64_t taken = 0;  // then: so many frames were taken on the first
 };
+/// Of a proof's detail.
+[[nodiscard]] Result<PeerHello> peer_hello_of(const std::string& detail);
 
 class PeerMesh final : private FirstWayWatch {
  public:
@@ -56,6 +61,8 @@ class PeerMesh final : private FirstWayWatch {
   void close();
   /// Channels that are open, and how many of them go through shared memory.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const noexcept;
+  /// Connections that could not be made so far, for people; empty where there are none.
+  [[nodiscard]] std::string troubles() const;
   /// Calls `visit(peer, header)` for each frame of this class that waits for its receive.
   void visit_held_back(PeerClass peer_class, const std::function<void(std::uint32_t, const FrameHeader&)>& visit) const;
 
@@ -63,7 +70,8 @@ class PeerMesh final : private FirstWayWatch {
   /// nullptr: there is none yet.
   [[nodiscard]] PeerLink* existing(PeerClass peer_class, std::uint32_t peer) const;
   void connect(PeerClass peer_class, std::uint32_t peer);
-  [[nodiscard]] std::string introduction(PeerClass peer_class, std::uint32_t peer, std::string_view nonce);
+  [[nodiscard]] PeerLink::Attempt attempt(PeerClass peer_class, std::uint32_t peer);
+  void connect_again(transport::TimePoint now);
   void first_way_broken(std::uint32_t peer, const std::string& reason) override;
 
   const PeerWays ways_;
@@ -74,6 +82,11 @@ class PeerMesh final : private FirstWayWatch {
   std::array<PeerLinkUser*, kPeerClasses> users_{};
   std::array<std::map<std::uint32_t, std::unique_ptr<PeerLink>>, kPeerClasses> links_;  // by rank, those in use
   std::set<std::uint32_t> left_;  // ranks with which the first way was left
+  struct Again {
+    Retry retry;
+    std::string reason;
+  };
+  std::map<std::pair<PeerClass, std::uint32_t>, Again> again_;  // connections of which an attempt has failed
   bool closed_ = false;
 };
 

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "client/bootstrap/frame_seal.h"
+#include "client/bootstrap/mutual_proof.h"
 #include "client/core/communicator.h"
 #include "tributary/transport/sim_network.h"
 
@@ -22,25 +24,45 @@ class Root final : public transport::Acceptor, public transport::ChannelHandler 
   explicit Root(SimNetwork& network) : listener_(std::move(*network.transport("rank0").listen(kRoot, *this))) {}
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
     channel_ = std::move(channel);
+    challenge(proof_.nonce());
     return this;
   }
   transport::Placement on_header(transport::Channel&, const FrameHeader& header) override {
     body_.resize(header.payload_bytes);
     return transport::Accept{body_};
   }
-  void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte>) override {}
+  /// It knows the secret: it lies only once it has proved itself.
+  void on_frame(transport::Channel&, const FrameHeader& frame, std::span<std::byte> payload) override {
+    if (proof_.proved()) return;
+    const json hello = json::parse(std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size()));
+    const auto answer = proof_.check({.purpose = "control", .connecting = 1, .accepting = 0},
+                                     {.nonce = hello.at("nonce"), .proof = hello.at("proof")});
+    ASSERT_TRUE(answer && frame.type == FrameType::hello);
+    seal_.emplace(proof_.keys().from_accepting);
+    challenge(*answer);
+  }
   void on_closed(transport::Channel&, const Error&) override {}
-  [[nodiscard]] bool met() const { return channel_ != nullptr; }
+  [[nodiscard]] bool met() const { return proof_.proved(); }
   void say(const ControlMessage& message) {
     FrameHeader header;
     header.type = message.type;
     header.epoch = message.epoch;
     header.operation = message.operation;
     header.count = message.value;
-    channel_->send_copy(header, std::as_bytes(std::span(message.body)));
+    std::string body = message.body;
+    seal_->seal(header, std::as_writable_bytes(std::span(body)));
+    channel_->send_copy(header, std::as_bytes(std::span(body)));
   }
 
  private:
+  void challenge(const std::string& text) {
+    FrameHeader header;
+    header.type = FrameType::challenge;
+    channel_->send_copy(header, std::as_bytes(std::span(text)));
+  }
+
+  AcceptingProof proof_{Secret{}, make_nonce().value()};
+  std::optional<FrameSeal> seal_;
   std::vector<std::byte> body_;
   std::unique_ptr<transport::Channel> channel_;
   std::unique_ptr<transport::Listener> listener_;
