@@ -168,11 +168,9 @@ transport::VerbsSettings Daemon::verbs_settings() const {
 transport::UdpSettings Daemon::udp_settings() const {
   transport::UdpSettings udp;
   udp.connections_max = settings_.connections_max;
-  // Its own way of asking is quicker than TCP's, so that these bound it from above.
+  // Its own way of asking is quicker than TCP's, so that this bounds it from above.
   udp.keepalive = std::min<transport::Duration>(udp.keepalive, settings_.keepalive);
-  if (settings_.user_timeout > Settings::Duration::zero()) {
-    udp.peer_timeout = std::min<transport::Duration>(udp.peer_timeout, settings_.user_timeout);
-  }
+  udp.peer_timeout = settings_.packet_peer_timeout;
   udp.delay_target = settings_.packet_delay_target;
   udp.window_initial = settings_.packet_window_initial;
   udp.window_max = settings_.packet_window_max;
@@ -190,6 +188,7 @@ Status Daemon::start_workers() {
                               .form_limit = settings_.form_limit,
                               .flush_limit = settings_.flush_limit,
                               .sessions_unjoined_max = settings_.unjoined_max,
+                              .pulse = {.limit = settings_.hang_after},
                               .link_keys = link_keys_};
   if (settings_.transport == "verbs") return start_rdma_workers(worker);
   if (settings_.transport == "udp") return start_udp_workers(worker);

@@ -63,11 +63,9 @@ transport::DpdkSettings Daemon::dpdk_settings(std::uint32_t queue) const {
   dpdk.queue = static_cast<std::uint16_t>(queue);
   dpdk.core = core_of(split(settings_.dpdk_cores, ','), queue);
   dpdk.connections_max = settings_.connections_max;
-  // Its own way of asking is quicker than TCP's, so that these bound it from above.
+  // Its own way of asking is quicker than TCP's, so that this bounds it from above.
   dpdk.keepalive = std::min<transport::Duration>(dpdk.keepalive, settings_.keepalive);
-  if (settings_.user_timeout > Settings::Duration::zero()) {
-    dpdk.peer_timeout = std::min<transport::Duration>(dpdk.peer_timeout, settings_.user_timeout);
-  }
+  dpdk.peer_timeout = settings_.packet_peer_timeout;
   dpdk.delay_target = settings_.packet_delay_target;
   dpdk.window_initial = settings_.packet_window_initial;
   dpdk.window_max = settings_.packet_window_max;

@@ -19,7 +19,6 @@ using transport::Reject;
 namespace {
 
 constexpr auto kTickPeriod = std::chrono::milliseconds(50);
-constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax;
 // Some 2 ms between two looks at the network: whatever the number of forged joins, connections are taken and read.
 constexpr int kChecksPerTurn = 16;
 

@@ -75,6 +75,10 @@ constexpr std::array kWorkerCounters = {
                   &WorkerMetrics::frames_dropped},
     WorkerCounter{"frames_refused_total", "Frames that broke the protocol and ended their connection.",
                   &WorkerMetrics::frames_refused},
+    WorkerCounter{"asked_total", "Questions of children for which nothing came, whether this aggregator lives.",
+                  &WorkerMetrics::asked},
+    WorkerCounter{"parents_silent_total", "Lanes that broke because the parent did not answer such a question.",
+                  &WorkerMetrics::parents_silent},
     WorkerCounter{"faults_total", "Operations that ranks disagreed on.", &WorkerMetrics::faults},
 };
 

@@ -46,6 +46,8 @@ struct Settings {
   Duration drain_limit = std::chrono::seconds(10);
   Duration drain_grace = std::chrono::seconds(30);
   Duration user_timeout = std::chrono::seconds(20);
+  Duration packet_peer_timeout = std::chrono::minutes(5);  // ranks' own time-out by default
+  Duration hang_after = std::chrono::milliseconds(500);
   Duration keepalive = std::chrono::seconds(10);
   Duration busy_poll{};
   std::string packet_security = "off";  // the least that connections have

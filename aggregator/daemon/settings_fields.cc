@@ -339,6 +339,12 @@ std::vector<Field> make_fields() {
                "are ended."),
       duration("user_timeout", &S::user_timeout, 0s, 60min,
                "Unacknowledged bytes for so long: the peer is gone. 0s: the kernel's minutes."),
+      duration("packet_peer_timeout", &S::packet_peer_timeout, 1s, 60min,
+               "With transport udp or dpdk: a child or parent that is silent for so long is gone. Ranks that stand "
+               "still for less cost no error: not below their time-out (TRIBUTARY_TIMEOUT)."),
+      duration("hang_after", &S::hang_after, 0s, 1min,
+               "A parent that is asked whether it lives, because nothing comes, and does not answer for so long is "
+               "given up; longer where answers were seen to take longer. 0s: nothing is asked."),
       duration("keepalive", &S::keepalive, 0s, 60min, "A silent connection is probed after so long. 0s: never."),
       duration("busy_poll", &S::busy_poll, 0s, 1s,
                "A worker spins for so long before it sleeps: lower latency for a core. 0s: never."),

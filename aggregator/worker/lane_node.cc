@@ -36,6 +36,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       kept_lane_(worker.transport_.keep_registered(lane_.memory())),
       children_(join.claims.children, nullptr),
       form_deadline_(now + worker.settings_.form_limit),
+      pulse_(worker.settings_.pulse),
       parent_ready_(join.claims.root) {
   ++worker_.metrics_.lanes_active;
   lend_lane();
@@ -81,10 +82,12 @@ FrameHeader LaneNode::header(FrameType type) const {
 
 void LaneNode::connect_parent(const TokenChain& tokens) {
   parent_ = worker_.transport_.connect({claims_.parent_host, claims_.parent_port}, *this, worker_.settings_.join_limit);
-  parent_->send_copy(header(FrameType::join), encode(tokens));
+  parent_->send_copy(header(FrameType::join), encode_join(tokens, worker_.settings_.name));
+  if (const auto claims = read_claims(tokens.front())) parent_name_ = claims->aggregator;
 }
 
-Status LaneNode::add(Session& session, const TokenClaims& claims) {
+Status LaneNode::add(Session& session, const VerifiedJoin& join) {
+  const TokenClaims& claims = join.claims;
   if (over_ || report_) return tributary::fail(Errc::denied, name() + " has ended");
   const bool same_lane = claims.job == claims_.job && claims.children == claims_.children &&
                          claims.window == claims_.window && claims.segment_bytes == claims_.segment_bytes &&
@@ -101,7 +104,7 @@ Status LaneNode::add(Session& session, const TokenClaims& claims) {
   joined_ever_ |= bit;
   children_[claims.child] = &session;
   ++joined_;
-  session.joined(shared_from_this(), claims.child, claims.rank);
+  session.joined(shared_from_this(), claims.child, claims.rank, join.child_name);
   make_room(session);
   become_ready_when_complete();
   return {};
@@ -152,6 +155,7 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
 void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
   if (h.wants_result() && !h.bare()) expect_result(h, payload.size());
   // At most a window of contributions is outstanding, and the channel's queue is longer than any window.
+  ++sent_up_;
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
 
@@ -209,6 +213,12 @@ void LaneNode::spread_report() {
   parent_->send_copy(header(FrameType::fault), *report_);
 }
 
+// A child that asks and does not read fills its own queue, and gets no more.
+void LaneNode::child_asks(Session& session) {
+  ++worker_.metrics_.asked;
+  static_cast<void>(session.channel().send(header(FrameType::alive), {}, 0));
+}
+
 void LaneNode::child_left(Session& session) {
   if (lane_.segments_in_flight() > 0) return fail("rank " + std::to_string(session.rank()) + " left in mid-operation");
   if (!ready_) return fail("rank " + std::to_string(session.rank()) + " left before the lane was ready");
@@ -223,30 +233,49 @@ void LaneNode::child_left(Session& session) {
   close_parent(FrameType::leave, {});
 }
 
-void LaneNode::child_gone(Session& session, const std::string& why) {
-  if (over_) return;
-  children_[session.child()] = nullptr;
-  session.leave_node();
-  if (session.has_left() && lane_.segments_in_flight() == 0) return;  // an orderly leaver need not wait for the others
-  fail("rank " + std::to_string(session.rank()) + " is gone from " + name() + ": " + why);
+std::string LaneNode::name_of(const Session& child) const {
+  return child.name().empty() ? "rank " + std::to_string(child.rank()) : "aggregator " + child.name();
 }
 
-void LaneNode::fail(const std::string& reason) {
+/// An orderly leaver need not wait for the others.
+bool LaneNode::leaves_in_order(Session& child) {
+  children_[child.child()] = nullptr;
+  child.leave_node();
+  return child.has_left() && lane_.segments_in_flight() == 0;
+}
+
+// A rank that gives its lanes up closes them as one that dies does: rank 0, not this lane, knows which ranks live.
+void LaneNode::child_gone(Session& session, const std::string& why) {
+  if (over_ || leaves_in_order(session)) return;
+  const bool aggregator = !session.name().empty();
+  fail(LaneLoss{.who = aggregator ? LaneLoss::Who::aggregator : LaneLoss::Who::rank,
+                .rank = aggregator ? 0 : session.rank(),
+                .aggregator = session.name(),
+                .reason = name_of(session) + " is gone from " + name() + ": " + why});
+}
+
+void LaneNode::child_failed(Session& session, const LaneLoss& loss) {
+  if (over_ || leaves_in_order(session)) return;
+  fail(loss);
+}
+
+void LaneNode::fail(const LaneLoss& loss) {
   if (over_) return;
   over_ = true;
+  const std::vector<std::byte> last_words = encode(loss);
   if (!report_) ++worker_.metrics_.lanes_failed;
   for (Session*& child : children_) {
     if (child == nullptr) continue;
     if (report_) child->channel().send_copy(header(FrameType::fault), *report_);
-    child->end(FrameType::failed, reason);
+    child->end(FrameType::failed, last_words);
     child = nullptr;
   }
-  close_parent(FrameType::failed, reason);
+  close_parent(FrameType::failed, last_words);
 }
 
-void LaneNode::close_parent(FrameType type, std::string_view reason) {
+void LaneNode::close_parent(FrameType type, std::span<const std::byte> payload) {
   if (!parent_ || parent_->closed()) return;
-  parent_->send_copy(header(type), std::as_bytes(std::span(reason.substr(0, payload_bytes_max(type)))));
+  parent_->send_copy(header(type), payload);
   parent_->close_after_flush(worker_.settings_.flush_limit);
   clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
 }
@@ -264,6 +293,7 @@ transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader&
       return Reject{{Errc::corrupt, "from the parent: " + std::string(to_string(place.error()))}};
     }
     case FrameType::ready:
+    case FrameType::alive:
       return Accept{};
     case FrameType::fault:
     case FrameType::failed:
@@ -277,9 +307,13 @@ transport::Placement LaneNode::on_header(transport::Channel&, const FrameHeader&
 
 void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std::byte> payload) {
   if (over_) return;
+  pulse_.heard();
   switch (h.type) {
+    case FrameType::alive:
+      return;
     case FrameType::result: {
       if (report_) return;
+      ++came_down_;
       const std::uint64_t before = lane_.segments_completed();
       if (auto ok = lane_.result_landed(h, *this); !ok)
         return fail("from the parent: " + std::string(to_string(ok.error())));
@@ -293,16 +327,42 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
       report_.reset();  // the root's report goes before one of our own, so that all ranks read the same
       return keep_report(payload) ? fail("ranks called different operations")
                                   : fail("a malformed fault report from the parent");
+    case FrameType::failed:
+      return fail(decode_lane_loss(payload));
     default:
       return fail(std::string(text_of(payload)));
   }
 }
 
 void LaneNode::on_closed(transport::Channel&, const Error& error) {
-  fail("the parent of " + name() + " is gone: " + error.message);
+  parent_lost("the parent of " + name() + ", aggregator " + parent_name_ + ", is gone: " + error.message);
+}
+
+void LaneNode::parent_lost(std::string reason) {
+  const bool named = is_name(parent_name_);  // by the token, which its reader has not verified: it is the parent's to
+  fail(LaneLoss{.who = named ? LaneLoss::Who::aggregator : LaneLoss::Who::nobody,
+                .aggregator = named ? parent_name_ : std::string(),
+                .reason = std::move(reason)});
+}
+
+// Nothing is asked before the lane is ready: form_deadline_ is for that.
+void LaneNode::check_parent(transport::TimePoint now) {
+  if (over_ || !ready_ || claims_.root) return;
+  const std::uint64_t under_way = sent_up_ - came_down_;
+  switch (pulse_.look(now, under_way > 0 || report_.has_value(), under_way * claims_.segment_bytes)) {
+    case LanePulse::Verdict::wait:
+      return;
+    case LanePulse::Verdict::ask:
+      return parent_->send_copy(header(FrameType::ask), {});
+    case LanePulse::Verdict::dead:
+      ++worker_.metrics_.parents_silent;
+      return parent_lost("aggregator " + parent_name_ + ", the parent of " + name() +
+                         ", does not answer: it hangs, or the way to it is dead");
+  }
 }
 
 void LaneNode::tick(transport::TimePoint now) {
+  check_parent(now);
   if (ready_ || over_ || now < form_deadline_) return;
   fail(name() + " did not form in time: " + std::to_string(joined_) + " of " + std::to_string(claims_.children) +
        " children joined" + (parent_ready_ ? "" : ", the parent is not ready"));

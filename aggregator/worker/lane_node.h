@@ -9,6 +9,7 @@
 
 #include "aggregator/engine/lane.h"
 #include "aggregator/worker/worker.h"
+#include "tributary/protocol/lane_loss.h"
 #include "tributary/transport/shared_memory.h"
 
 namespace tributary::aggregator {
@@ -23,7 +24,7 @@ class LaneNode final : public engine::LaneOutput,
   ~LaneNode() override;
 
   /// Errc::denied with a sentence when this child may not, or cannot, be that one.
-  [[nodiscard]] Status add(Session& session, const TokenClaims& claims);
+  [[nodiscard]] Status add(Session& session, const VerifiedJoin& join);
 
   // from the children's sessions
   [[nodiscard]] std::expected<std::span<std::byte>, engine::Refusal> contribution_begins(Session& session,
@@ -32,8 +33,12 @@ class LaneNode final : public engine::LaneOutput,
   /// `in_place`: empty if the payload has landed where contribution_begins() said.
   void contribution_landed(Session& session, const FrameHeader& header, std::span<const std::byte> in_place);
   void child_fault(Session& session, std::span<const std::byte> payload);
+  void child_asks(Session& session);
   void child_left(Session& session);
+  /// Its connection has ended, and it said nothing.
   void child_gone(Session& session, const std::string& why);
+  /// It lives, and says that the lane is broken.
+  void child_failed(Session& session, const LaneLoss& loss);
 
   // engine::LaneOutput
   void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override;
@@ -47,7 +52,8 @@ class LaneNode final : public engine::LaneOutput,
   void on_closed(transport::Channel& channel, const Error& error) override;
 
   /// Tells children and parent, and gives the lane up. The group goes on by its fallback.
-  void fail(const std::string& reason);
+  void fail(const std::string& reason) { fail(LaneLoss{.reason = reason}); }
+  void fail(const LaneLoss& loss);
   void tick(transport::TimePoint now);
   /// Over, and its last words to the parent are out: the worker may forget it.
   [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
@@ -61,8 +67,12 @@ class LaneNode final : public engine::LaneOutput,
   void lend_lane();
   void make_room(Session& session);
   void expect_result(const FrameHeader& contribution, std::size_t bytes);
+  void parent_lost(std::string reason);
+  void check_parent(transport::TimePoint now);
   void become_ready_when_complete();
-  void close_parent(FrameType type, std::string_view reason);
+  void close_parent(FrameType type, std::span<const std::byte> payload);
+  [[nodiscard]] std::string name_of(const Session& child) const;
+  [[nodiscard]] bool leaves_in_order(Session& child);
   /// Keeps the first report; false: it is malformed, or not the first.
   bool keep_report(std::span<const std::byte> payload);
   void spread_report();
@@ -77,6 +87,7 @@ class LaneNode final : public engine::LaneOutput,
   engine::Lane lane_;
   std::unique_ptr<transport::KeptMemory> kept_lane_, lent_lane_;
   std::vector<Session*> children_;
+  std::string parent_name_;                                            // empty: a root
   std::vector<std::byte> text_;                                        // receives the parent's fault and failed frames
   std::optional<std::array<std::byte, kMismatchReportBytes>> report_;  // ranks disagree: every child is told
   transport::TimePoint form_deadline_;
@@ -84,7 +95,9 @@ class LaneNode final : public engine::LaneOutput,
   std::uint32_t joined_ = 0;
   std::uint64_t joined_ever_ = 0;  // children, one bit each: a credential is good for one join
   std::uint32_t left_ = 0;
-  std::optional<LinkName> parent_link_;  // in the link keys until this ends
+  std::optional<LinkName> parent_link_;        // in the link keys until this ends
+  std::uint64_t sent_up_ = 0, came_down_ = 0;  // contributions, and their results
+  LanePulse pulse_;                            // the parent's
   bool parent_ready_;
   bool ready_ = false;
   bool over_ = false;

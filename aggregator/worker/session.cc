@@ -41,6 +41,7 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
       join_payload_.resize(header.payload_bytes);
       return Accept{join_payload_};
     case FrameType::leave:
+    case FrameType::ask:
       return Accept{};
     default:
       return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame, which no child sends"}};
@@ -57,8 +58,10 @@ void Session::on_frame(transport::Channel&, const FrameHeader& header, std::span
     case FrameType::fault:
       return node_->child_fault(*this, payload);
     case FrameType::failed:
-      node_->child_gone(*this, std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
+      node_->child_failed(*this, decode_lane_loss(payload));
       return close();
+    case FrameType::ask:
+      return node_->child_asks(*this);
     case FrameType::leave:
       left_ = true;
       return node_->child_left(*this);
@@ -75,15 +78,20 @@ void Session::on_closed(transport::Channel&, const Error& error) {
   if (serving_) node_->child_gone(*this, error.message);
 }
 
-void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank) noexcept {
+void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank, std::string name) {
   wait_no_more();
   node_ = std::move(node);
   serving_ = true;
   child_ = child;
   rank_ = rank;
+  name_ = std::move(name);
 }
 
-void Session::end(FrameType type, std::string_view reason) {
+void Session::refuse(std::string_view reason) {
+  end(FrameType::refuse, std::as_bytes(std::span(reason.substr(0, payload_bytes_max(FrameType::refuse)))));
+}
+
+void Session::end(FrameType type, std::span<const std::byte> payload) {
   if (over_) return;
   over_ = true;
   wait_no_more();
@@ -91,7 +99,7 @@ void Session::end(FrameType type, std::string_view reason) {
   clear_at_ = worker_.transport_.now() + worker_.settings_.flush_limit;
   FrameHeader header;
   header.type = type;
-  channel_->send_copy(header, std::as_bytes(std::span(reason.substr(0, payload_bytes_max(type)))));
+  channel_->send_copy(header, payload);
   channel_->close_after_flush(worker_.settings_.flush_limit);
 }
 

@@ -32,9 +32,10 @@ class Session final : public transport::ChannelHandler {
   void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
   void on_closed(transport::Channel& channel, const Error& error) override;
 
-  void joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank) noexcept;
+  void joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank, std::string name);
   /// Sends last words and closes; the worker clears the session up when they are out.
-  void end(FrameType type, std::string_view reason);
+  void end(FrameType type, std::span<const std::byte> payload);
+  void refuse(std::string_view reason);
   void close();
   /// The lane has ended in good order: nothing more is said or heard.
   void finish();
@@ -47,6 +48,8 @@ class Session final : public transport::ChannelHandler {
   [[nodiscard]] bool has_left() const noexcept { return left_; }
   [[nodiscard]] std::uint32_t child() const noexcept { return child_; }
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
+  /// The aggregator's; empty: a rank's session.
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] transport::TimePoint join_deadline() const noexcept { return join_deadline_; }
   /// May be destroyed: closed and flushed, or the flush has had its time.
   [[nodiscard]] bool clearable(transport::TimePoint now) const noexcept {
@@ -69,6 +72,7 @@ class Session final : public transport::ChannelHandler {
   transport::TimePoint clear_at_{};
   std::uint32_t child_ = 0;
   std::uint32_t rank_ = 0;
+  std::string name_;
   bool in_place_ = false;  // the frame being read lies where it was written
   bool dropping_ = false;  // the frame being read changes nothing
   bool serving_ = false;   // a child of node_

@@ -53,13 +53,17 @@ Status check_join(std::string_view aggregator_name, std::span<const std::byte> p
 
 Result<VerifiedJoin> verify_join(const TokenVerifier& verifier, std::string_view aggregator_name,
                                  std::span<const std::byte> payload, std::int64_t now_s) {
-  auto chain = decode_token_chain(payload);
-  if (!chain) return std::unexpected(chain.error());
+  auto join = decode_join(payload);
+  if (!join) return std::unexpected(join.error());
+  TokenChain* const chain = &join->tokens;
   auto claims = verifier.verify(chain->front(), now_s);
   if (!claims) return std::unexpected(claims.error());
   if (auto ok = check_claims(*claims, aggregator_name, chain->size()); !ok) return std::unexpected(ok.error());
   chain->erase(chain->begin());
-  return VerifiedJoin{std::move(*claims), std::move(*chain)};
+  const bool named = claims->kind == ChildKind::aggregator;
+  return VerifiedJoin{.claims = std::move(*claims),
+                      .parent_tokens = std::move(*chain),
+                      .child_name = named ? std::move(join->name) : std::string()};
 }
 
 Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared) {
@@ -138,7 +142,7 @@ void Worker::join(Session& session, const VerifiedJoin& verified) {
   if (auto ok = check_seal(session, verified.claims); !ok) return refuse(session, ok.error());
   auto node = node_for(verified, session.channel().shares_memory());
   if (!node) return refuse(session, node.error());
-  if (auto ok = (*node)->add(session, verified.claims); !ok) return refuse(session, ok.error());
+  if (auto ok = (*node)->add(session, verified); !ok) return refuse(session, ok.error());
   ++metrics_.joins_accepted;
 }
 
@@ -161,7 +165,7 @@ void Worker::refuse(Session& session, const Error& error) {
   ++metrics_.joins_refused;
   // Last words are a courtesy: under a flood of refusals nobody waits for them to be read.
   if (++leaving_ > settings_.sessions_unjoined_max) return session.close();
-  session.end(FrameType::refuse, error.message);
+  session.refuse(error.message);
 }
 
 Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified, bool shared) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/lane_pulse.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::aggregator {
@@ -29,6 +30,7 @@ struct WorkerSettings {
   transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
   std::uint32_t sessions_unjoined_max = 1024;                 // connections without a credential; one more, and
                                                               // the oldest is closed
+  LanePulseSettings pulse{};                                  // of its parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets
 };
 
@@ -70,6 +72,8 @@ struct WorkerMetrics {
   std::uint64_t frames_dropped = 0;  // duplicates and stale epochs
   std::uint64_t frames_refused = 0;  // broke the protocol: their channel was closed
   std::uint64_t faults = 0;          // ranks that disagreed
+  std::uint64_t asked = 0;           // by children for which nothing came
+  std::uint64_t parents_silent = 0;  // did not answer
 };
 
 /// One lane's present state, for the status pages.
@@ -90,6 +94,7 @@ struct LaneStatus {
 struct VerifiedJoin {
   TokenClaims claims;
   TokenChain parent_tokens;                                // to join our own parent; empty for a root
+  std::string child_name{};                                // of an aggregator, as it says itself; else empty
   std::optional<transport::LinkKeys::Link> parent_link{};  // what the connection to the parent is sealed with
 };
 /// Fills in parent_link from the first of the parent's tokens: `shared` is this aggregator's and the manager's.

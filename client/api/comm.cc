@@ -109,6 +109,8 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.attach = settings.attach;
   s.manager_configured = !settings.manager.empty();
   s.timeout = settings.timeout;
+  s.pulse.limit = settings.hang_after;
+  s.begin_within = settings.begin_within;
   s.tuning = settings.tuning;
   if (rank == 0 && settings.tuning == TuningMode::table) {
     auto table = tuning::read_table(settings.tuning_file);

@@ -125,6 +125,20 @@ bool set_timeout(ClientSettings& s, std::string_view value) {
   return true;
 }
 
+bool set_hang_after(ClientSettings& s, std::string_view value) {
+  const auto ms = to_number<std::uint32_t>(value);
+  if (!ms || (*ms != 0 && *ms < 50) || *ms > 60'000) return false;
+  s.hang_after = std::chrono::milliseconds(*ms);
+  return true;
+}
+
+bool set_begin_within(ClientSettings& s, std::string_view value) {
+  const auto ms = to_number<std::uint32_t>(value);
+  if (!ms || *ms > 60'000) return false;
+  s.begin_within = std::chrono::milliseconds(*ms);
+  return true;
+}
+
 bool is_interface_name(std::string_view name) {
   return !name.empty() && name.size() < IFNAMSIZ && is_printable(name);
 }
@@ -266,6 +280,14 @@ std::vector<Setting> make_settings() {
       {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
         "Independent trees that share a group's traffic, each with its own connections."},
        set_lanes},
+      {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
+        "An aggregator that is asked whether it lives, because nothing comes, and does not answer for so long is given "
+        "up; longer where answers were seen to take longer. 0: nothing is asked."},
+       set_hang_after},
+      {{"begin_within", "TRIBUTARY_BEGIN_WITHIN", "500", "a number of milliseconds, without a unit, up to 60000",
+        "A communicator that has no trees by then begins between the ranks, and moves to trees when they are there. "
+        "Where path is in-network it waits. Rank 0's counts."},
+       set_begin_within},
       {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
         "A rank that is lost or hangs becomes an error on every other rank within this."},
        set_timeout},
@@ -410,6 +432,7 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
   if (config != nullptr) {
     if (auto ok = apply_config(settings, *config); !ok) return std::unexpected(ok.error());
   }
+  settings.udp.peer_timeout = settings.timeout;  // who is lost is the communicator's to say
   return settings;
 }
 

@@ -34,6 +34,8 @@ struct ClientSettings {
   DpdkRank dpdk;                                           // the device of transport dpdk
   std::uint32_t lanes = 1;                                 // wanted, 1 to kLanesMax
   std::chrono::milliseconds timeout{300'000};              // 1 ms to ten years
+  std::chrono::milliseconds hang_after{500};               // 50 ms to a minute; 0: aggregators are asked nothing
+  std::chrono::milliseconds begin_within{500};             // up to a minute
   std::string interface_name;                              // empty: the library chooses
   std::vector<std::string> rdma_devices;                   // over verbs, lane by lane; empty: the library chooses
   std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8

@@ -36,6 +36,7 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
   if (name == "udp") {
     return std::make_unique<transport::UdpTransport>(
         transport::UdpSettings{.datagram_bytes_max = udp.datagram_bytes_max,
+                               .peer_timeout = udp.peer_timeout,
                                .delay_target = udp.delay_target,
                                .ecn = udp.ecn,
                                .dscp = udp.dscp,

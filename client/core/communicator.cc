@@ -350,6 +350,7 @@ void Communicator::tick(TimePoint now) {
     }
     return begin_failing({Errc::timed_out, text});
   }
+  look_at_lanes();
   check_stall();
   check_unwanted_frames();
 }

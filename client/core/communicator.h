@@ -71,7 +71,9 @@ struct CommunicatorSettings {
   std::shared_ptr<transport::LinkKeys> link_keys{};  // the transport's, where it seals packets
   transport::Duration timeout = std::chrono::seconds(300);
   transport::Duration
-      suspect_after{};  // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
+      suspect_after{};        // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
+  LanePulseSettings pulse{};  // of the lanes: an aggregator that does not answer at all
+  transport::Duration begin_within = std::chrono::milliseconds(500);  // without trees, unless they are there by then
   transport::Duration drain_grace =
       std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
   std::vector<std::uint32_t> known_as{};  // by rank: what people know it as, if not by that number
@@ -261,6 +263,7 @@ class Communicator final : public transport::Acceptor,
   std::uint64_t first_operation_kept() const override { return first_number_; }
   void lane_ready(std::uint32_t lane) override;
   void lane_failed(std::uint32_t lane, const std::string& reason) override;
+  void look_at_lanes();
   void lane_progress() override { progress_at_ = transport_.now(); }
   void lane_fault(const MismatchReport& report) override;
   void segments_finished(Operation& operation) override;

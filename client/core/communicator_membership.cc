@@ -163,6 +163,7 @@ void Communicator::start_coordinator() {
   c.finalize_limit = settings_.timeout * 9 / 10;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
   c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings_.timeout / 3);
+  c.begin_within = settings_.path == PathMode::in_network ? transport::Duration::max() : settings_.begin_within;
   GroupService* const service = host_level_ ? nullptr : service_;  // else it is the leaders' to use
   coordinator_ = std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service, std::move(c));
   coordinator_->start(now_);

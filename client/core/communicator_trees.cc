@@ -53,7 +53,8 @@ void Communicator::on_descriptor(const ControlMessage& message) {
                             .rank = settings_.rank,
                             .nranks = settings_.nranks,
                             .group = d.group,
-                            .epoch = d.epoch};
+                            .epoch = d.epoch,
+                            .pulse = settings_.pulse};
     forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
     forming_->lanes.back()->connect(transport_, kJoinLimit);
   }
@@ -94,10 +95,10 @@ void Communicator::lane_ready(std::uint32_t) {
 void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
   now_ = transport_.now();
   Trees* const trees = forming_ ? forming_.get() : trees_.get();
-  if (trees == nullptr || trees->failed || (trees == trees_.get() && frozen_)) return;
-  trees->failed = true;
+  if (trees == nullptr || (trees == trees_.get() && frozen_)) return;
+  const bool first = !std::exchange(trees->failed, true);  // rank 0 hears of all: others may say who else was lost
   const bool ready = trees->ready == trees->lanes.size();
-  if (trees == trees_.get()) lost_at_ = now_;
+  if (trees == trees_.get() && first) lost_at_ = now_;
   const bool had_first_way = !first_way_gone_;
   check_first_way();  // before rank 0 hears of the rest
   // Whose own device goes cannot tell what became of an aggregator.
@@ -105,6 +106,11 @@ void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
   tell_rank_0({.type = ready ? FrameType::lane_failed : FrameType::joined,
                .epoch = trees->generation,
                .body = encode(LaneFailure{blind ? "" : trees->lanes[lane]->failed_aggregator(), reason})});
+}
+
+void Communicator::look_at_lanes() {
+  if (!trees_ || frozen_) return;
+  for (auto& lane : trees_->lanes) lane->look(now_);
 }
 
 void Communicator::lane_fault(const MismatchReport& report) {
@@ -134,7 +140,7 @@ void Communicator::on_commit(const ControlMessage& message) {
     return begin_failing({Errc::corrupt, "rank 0 speaks of hosts, and this rank has no part in any"});
   holding_ = repair_ != nullptr || frozen_;
   if (message.operation == kNever) {
-    discard(std::move(forming_));
+    if (forming_ && forming_->generation == message.epoch) discard(std::move(forming_));  // else they go on forming
     message.value == kCommitHosts ? report_hosts_path(message.body) : report_path(message.body);
   } else if (forming_ && forming_->generation == message.epoch) {
     discard(std::move(trees_));

@@ -34,6 +34,7 @@ std::string Coordinator::rank_name(std::uint32_t rank) const {
 void Coordinator::start(TimePoint now) {
   now_ = now;
   if (!settings_.use_trees || service_ == nullptr) return rest(settings_.why_not);
+  if (settings_.begin_within != transport::Duration::max()) begin_at_ = now + settings_.begin_within;
   ask(now);
 }
 
@@ -45,8 +46,10 @@ void Coordinator::ask(TimePoint now) {
     if (*alive) on_descriptor(std::move(descriptor));
   };
   if (group_ != 0) {
-    service_->rebuild(group_, epoch_, failed_, false, std::move(answer));
+    lost_.ask();
+    service_->rebuild(group_, epoch_, lost_.untold(), false, std::move(answer));
   } else {
+    lost_.ask_without();
     service_->request({.job = settings_.job,
                        .hosts = settings_.hosts,
                        .lanes = settings_.lanes,
@@ -64,10 +67,17 @@ void Coordinator::rest(const std::string& reason) {
     retry_at_ = now_ + retry_delay_;
     retry_delay_ = std::min(2 * retry_delay_, settings_.retry_last);
   }
-  if (!initial_) return;
-  initial_ = false;
-  output_.broadcast(
-      {.type = FrameType::commit, .epoch = 0, .operation = kNever, .value = settings_.first_commit, .body = reason});
+  begin_without(generation_, reason);
+}
+
+/// Lets the ranks begin, if they have not; trees of this generation are given up.
+void Coordinator::begin_without(std::uint32_t generation, const std::string& reason) {
+  if (!std::exchange(initial_, false)) return;
+  output_.broadcast({.type = FrameType::commit,
+                     .epoch = generation,
+                     .operation = kNever,
+                     .value = settings_.first_commit,
+                     .body = reason});
 }
 
 void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
@@ -76,9 +86,9 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
     if (answer.error().code == Errc::bad_argument) group_ = 0;  // forgotten there: ask for a new one
     return rest(answer.error().message);
   }
-  // The manager knows now. Said again, it would count against the same aggregator's next life.
-  failed_.clear();
+  lost_.answered();
   take(*answer);
+  if (lost_.any_untold() && group_ != 0) return ask(now_);  // these trees may hold one that was lost meanwhile
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
   join(*answer);
 }
@@ -95,6 +105,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   if (descriptor.lanes[0].entries.size() != settings_.nranks)
     return rest("the manager answered for another number of ranks");
   ++generation_;
+  lost_.forget_told();
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   expect_answers();
@@ -136,12 +147,6 @@ bool Coordinator::count(std::uint32_t rank) {
   return answers_ == settings_.nranks;
 }
 
-void Coordinator::note_failed(const LaneFailure& failure) {
-  if (failure.aggregator.empty()) return;
-  if (std::find(failed_.begin(), failed_.end(), failure.aggregator) == failed_.end())
-    failed_.push_back(failure.aggregator);
-}
-
 void Coordinator::abandon(const std::string& reason) {
   if (!initial_)
     output_.broadcast({.type = FrameType::commit, .epoch = generation_, .operation = kNever, .body = reason});
@@ -156,14 +161,15 @@ void Coordinator::give_up_trees() {
 }
 
 void Coordinator::on_joined(std::uint32_t rank, const ControlMessage& message) {
-  if (state_ != State::joining || message.epoch != generation_) return;
+  if (message.epoch != generation_ || generation_ == 0) return;
   if (!message.body.empty()) {
     const LaneFailure failure = decode_lane_failure(message.body);
-    note_failed(failure);
+    lost_.note(failure.aggregator);
+    if (state_ != State::joining) return;
     if (message.value == kCannotJoin) give_up_trees();
     return abandon(failure.reason);
   }
-  if (!count(rank)) return;
+  if (state_ != State::joining || !count(rank)) return;
   expect_answers();
   next_operation_ = 0;
   state_ = State::proposing;
@@ -182,16 +188,11 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
 }
 
 void Coordinator::on_lane_failed(const ControlMessage& message) {
-  if (message.epoch != generation_) return;
+  if (message.epoch != generation_ || generation_ == 0) return;
   const LaneFailure failure = decode_lane_failure(message.body);
-  if (state_ == State::joining || state_ == State::proposing) {
-    note_failed(failure);
-    return abandon(failure.reason);
-  }
-  if (state_ == State::freezing) return note_failed(failure);
-  if (state_ != State::in_network) return;
-  note_failed(failure);
-  lose_tree(failure.reason);
+  lost_.note(failure.aggregator);  // in every state: what comes too late for one request goes with the next
+  if (state_ == State::joining || state_ == State::proposing) return abandon(failure.reason);
+  if (state_ == State::in_network) lose_tree(failure.reason);
 }
 
 void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
@@ -211,8 +212,9 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
   for (std::uint32_t r = 0; r < settings_.nranks; ++r)
     output_.send(r, {.type = FrameType::recover, .epoch = generation_, .body = encode(plan->for_rank(r))});
   const auto better = std::exchange(better_, std::nullopt);
-  if (!better || !failed_.empty()) return rest("");  // who failed meanwhile may be in the other trees, too
-  join(*better);
+  if (better && !lost_.any_untold()) return join(*better);
+  rest("");  // who failed meanwhile may be in the other trees, too
+  if (retry_at_ != TimePoint::max()) retry_at_ = std::min(retry_at_, now_ + settings_.ask_after_loss);
 }
 
 void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, TimePoint now) {
@@ -381,7 +383,7 @@ void Coordinator::renew(TimePoint now) {
 }
 
 void Coordinator::excuse(transport::Duration absence) {
-  for (TimePoint* limit : {&deadline_, &finalize_deadline_, &decide_at_}) {
+  for (TimePoint* limit : {&deadline_, &begin_at_, &finalize_deadline_, &decide_at_}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
 }
@@ -395,6 +397,10 @@ void Coordinator::tick(TimePoint now) {
   if (service_ == nullptr) return;
   if (group_ != 0 && now >= renew_at_) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
+  // Trees that all have joined are there in a moment.
+  if (initial_ && now >= begin_at_ && state_ != State::proposing) {
+    begin_without(0, state_ == State::asking ? "the manager has not answered yet" : "the trees are still forming");
+  }
   if (now < deadline_) return;
   if (state_ == State::asking) return rest("the manager did not answer in time");
   if (state_ == State::joining) {

@@ -21,6 +21,7 @@
 
 #include "client/recovery/control.h"
 #include "client/recovery/group_service.h"
+#include "client/recovery/lost_aggregators.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -37,9 +38,12 @@ struct CoordinatorSettings {
   std::uint64_t first_commit = 0;         // kCommit...: what says that the ranks need no tree of these
   std::vector<std::uint32_t> known_as{};  // CommunicatorSettings'
   transport::Duration join_limit = std::chrono::seconds(10);
-  transport::Duration answer_limit = std::chrono::seconds(10);  // of the manager
+  transport::Duration answer_limit = std::chrono::seconds(10);         // of the manager
+  transport::Duration ask_after_loss = std::chrono::milliseconds(20);  // more ranks may tell who was lost meanwhile
   transport::Duration retry_first = std::chrono::milliseconds(200);
   transport::Duration retry_last = std::chrono::seconds(5);
+  /// The ranks begin without trees if they have none by then; Duration::max(): they wait for the limits above.
+  transport::Duration begin_within = std::chrono::milliseconds(500);
   bool may_move = true;  // to better trees
   // Twice as long after each time, so that an aggregator that comes and goes does not take the group along for ever.
   transport::Duration move_pause_first = std::chrono::seconds(10);
@@ -83,6 +87,7 @@ class Coordinator {
   void ask_for_better(const std::string& why);
   void on_better(std::uint32_t generation, const std::string& why, Result<GroupDescriptor> answer);
   void rest(const std::string& reason);
+  void begin_without(std::uint32_t generation, const std::string& reason);
   void abandon(const std::string& reason);
   void give_up_trees();
   void on_joined(std::uint32_t rank, const ControlMessage& message);
@@ -98,7 +103,6 @@ class Coordinator {
   [[nodiscard]] bool tree_hangs() const;
   void lose_tree(const std::string& reason, std::uint64_t how = 0);
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
-  void note_failed(const LaneFailure& failure);
   void renew(transport::TimePoint now);
   /// Counts one answer per rank; true when all are in.
   bool count(std::uint32_t rank);
@@ -113,6 +117,7 @@ class Coordinator {
   bool hopeless_ = false;  // a rank cannot join trees any more: none are asked for
   transport::TimePoint now_{};
   transport::TimePoint deadline_ = transport::TimePoint::max();
+  transport::TimePoint begin_at_ = transport::TimePoint::max();  // while initial_
   transport::TimePoint retry_at_ = transport::TimePoint::max();
   transport::TimePoint renew_at_ = transport::TimePoint::max();
   transport::Duration retry_delay_;
@@ -124,7 +129,7 @@ class Coordinator {
   std::uint32_t generation_ =
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;
-  std::vector<std::string> failed_;
+  LostAggregators lost_;
   std::vector<bool> answered_;
   std::uint32_t answers_ = 0;
   std::uint64_t next_operation_ = 0;

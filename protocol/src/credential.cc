@@ -2,6 +2,7 @@
 
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace tributary {
@@ -263,6 +264,29 @@ Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes) {
   TokenChain chain(tokens);
   for (std::size_t i = 0; i < tokens; ++i) std::memcpy(chain[i].data(), bytes.data() + i * kTokenBytes, kTokenBytes);
   return chain;
+}
+
+bool is_name(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= kNameBytesMax &&
+         std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) > ' ' && c != 0x7f; });
+}
+
+std::vector<std::byte> encode_join(const TokenChain& chain, std::string_view name) {
+  std::vector<std::byte> bytes = encode(chain);
+  const auto more = std::as_bytes(std::span(name));
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  return bytes;
+}
+
+Result<JoinPayload> decode_join(std::span<const std::byte> bytes) {
+  const std::size_t name_bytes = bytes.size() % kTokenBytes;
+  auto tokens = decode_token_chain(bytes.first(bytes.size() - std::min(name_bytes, kNameBytesMax)));
+  if (!tokens) return std::unexpected(tokens.error());
+  const auto tail = bytes.subspan(tokens->size() * kTokenBytes);
+  JoinPayload join{std::move(*tokens), std::string(reinterpret_cast<const char*>(tail.data()), tail.size())};
+  if (!join.name.empty() && !is_name(join.name))
+    return fail(Errc::corrupt, "a join whose sender has no name: it is 1 to 63 printable characters");
+  return join;
 }
 
 std::string to_base64(std::span<const std::byte> bytes) {

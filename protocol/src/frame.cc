@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tributary/protocol/credential.h"
+
 namespace tributary {
 namespace {
 
@@ -17,9 +19,8 @@ constexpr std::uint32_t kQuestionBytesMax = 1U << 14;    // 1,024 numbers
 constexpr std::uint32_t kMembersBytesMax = 1U << 20;     // as many ranks, with an address and a place each
 constexpr std::uint32_t kRepairPlanBytesMax = 1U << 18;  // of 16 lanes a window of numbers, and 32 ranks, each
 static_assert(kRepairPlanBytesMax >= kLanesMax * (100 + 21 * kWindowMax + 32 * 36));
-constexpr std::uint32_t kJoinBytesMax = 320 * kTreeLevelsMax;
 constexpr TypeRule kRules[] = {
-    {FrameType::join, "join", kJoinBytesMax},
+    {FrameType::join, "join", static_cast<std::uint32_t>(kJoinBytesMax)},
     {FrameType::ready, "ready", 0},
     {FrameType::refuse, "refuse", kTextBytesMax},
     {FrameType::contribution, "contribution", kSegmentBytesMax},
@@ -27,6 +28,8 @@ constexpr TypeRule kRules[] = {
     {FrameType::fault, "fault", static_cast<std::uint32_t>(kMismatchReportBytes)},
     {FrameType::failed, "failed", kTextBytesMax},
     {FrameType::leave, "leave", 0},
+    {FrameType::ask, "ask", 0},
+    {FrameType::alive, "alive", 0},
     {FrameType::hello, "hello", kTextBytesMax},
     {FrameType::challenge, "challenge", kTextBytesMax},
     {FrameType::welcome, "welcome", kControlBytesMax},

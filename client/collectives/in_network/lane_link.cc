@@ -18,18 +18,37 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
       entries_(std::size_t{2} * descriptor.window),
       retained_(std::size_t{descriptor.window} * descriptor.segment_bytes),
       staging_(std::size_t{descriptor.window} * descriptor.segment_bytes),
-      cursor_operation_(settings.first_operation) {}
+      cursor_operation_(settings.first_operation),
+      pulse_(settings.pulse) {}
 
 void LaneLink::connect(transport::Transport& transport, transport::Duration limit) {
   const LaneEntry& entry = descriptor_.entries[0];
   kept_staging_ = transport.keep_registered(staging_.bytes());
   channel_ = transport.connect(entry.aggregator, *this, limit);
+  channel_->send_copy(header_of(FrameType::join), encode_join(entry.tokens, {}));
+}
+
+FrameHeader LaneLink::header_of(FrameType type) const {
   FrameHeader header;
-  header.type = FrameType::join;
+  header.type = type;
   header.group = settings_.group;
   header.epoch = settings_.epoch;
   header.lane = static_cast<std::uint8_t>(settings_.lane);
-  channel_->send_copy(header, encode(entry.tokens));
+  return header;
+}
+
+void LaneLink::look(transport::TimePoint now) {
+  if (!ready_ || over_) return;
+  const std::uint64_t under_way = contributed_ - prefix_;
+  switch (pulse_.look(now, under_way > 0, under_way * descriptor_.segment_bytes)) {
+    case LanePulse::Verdict::wait:
+      return;
+    case LanePulse::Verdict::ask:
+      return channel_->send_copy(header_of(FrameType::ask), {});
+    case LanePulse::Verdict::dead:
+      return fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) +
+                  ") does not answer: it hangs, or the way to it is dead");
+  }
 }
 
 Status LaneLink::prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
@@ -82,11 +101,7 @@ bool LaneLink::wants_result(const SequenceEntry& e) const noexcept {
 }
 
 FrameHeader LaneLink::header_for(const SequenceEntry& e) const {
-  FrameHeader header;
-  header.type = FrameType::contribution;
-  header.group = settings_.group;
-  header.epoch = settings_.epoch;
-  header.lane = static_cast<std::uint8_t>(settings_.lane);
+  FrameHeader header = header_of(FrameType::contribution);
   header.sequence = e.sequence;
   header.operation = e.number;
   header.segment = e.segment_index;
@@ -190,6 +205,7 @@ Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
     case FrameType::result:
       return place_result(header);
     case FrameType::ready:
+    case FrameType::alive:
       return Accept{};
     case FrameType::fault:
     case FrameType::failed:
@@ -235,10 +251,13 @@ void LaneLink::expect_result(const SequenceEntry& e, const FrameHeader& contribu
 
 void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::span<std::byte> payload) {
   if (over_) return;
+  pulse_.heard();
   const auto text = [&] { return std::string(reinterpret_cast<const char*>(payload.data()), payload.size()); };
   switch (header.type) {
     case FrameType::result:
       return take_result(payload);
+    case FrameType::alive:
+      return;
     case FrameType::ready:
       ready_ = true;
       return user_.lane_ready(settings_.lane);
@@ -249,8 +268,8 @@ void LaneLink::on_frame(transport::Channel&, const FrameHeader& header, std::spa
       return user_.lane_fault(*report);
     }
     case FrameType::failed:
-      told_ = true;
-      return fail(text());
+      told_ = decode_lane_loss(payload);
+      return fail(told_->reason);
     default:
       return fail(text());
   }
@@ -341,12 +360,7 @@ void LaneLink::on_closed(transport::Channel&, const Error& error) {
 void LaneLink::leave(transport::Duration limit) {
   if (over_ || !channel_ || channel_->closed()) return;
   over_ = true;
-  FrameHeader header;
-  header.type = FrameType::leave;
-  header.group = settings_.group;
-  header.epoch = settings_.epoch;
-  header.lane = static_cast<std::uint8_t>(settings_.lane);
-  channel_->send_copy(header, {});
+  channel_->send_copy(header_of(FrameType::leave), {});
   channel_->close_after_flush(limit);
 }
 

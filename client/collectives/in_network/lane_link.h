@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@
 #include "client/core/operation.h"
 #include "tributary/kernels/pages.h"
 #include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/lane_loss.h"
+#include "tributary/protocol/lane_pulse.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -67,6 +70,7 @@ struct LaneSettings {
   std::uint64_t group = 0;
   std::uint32_t epoch = 0;
   std::uint64_t first_operation = 0;
+  LanePulseSettings pulse{};
 };
 
 class LaneLink final : public transport::ChannelHandler {
@@ -80,6 +84,8 @@ class LaneLink final : public transport::ChannelHandler {
   /// why it cannot.
   [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                                const std::vector<std::span<const std::byte>>& memory);
+  /// Many times a second: whether the aggregator still answers, if something is to come.
+  void look(transport::TimePoint now);
   /// Contributes what the window and the channel take.
   void pump();
   /// Copies what recovery could ask for after the caller has got `operation`'s buffers back.
@@ -96,9 +102,9 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }
   [[nodiscard]] const LaneDescriptor& descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] const std::string& aggregator() const { return descriptor_.entries[0].aggregator_name; }
-  /// After lane_failed: the aggregator to avoid from now on. Empty when ours said itself that the lane is broken: it
-  /// lives, and what died is elsewhere in the tree, so that another rank, or the manager, has seen it.
-  [[nodiscard]] std::string failed_aggregator() const { return told_ ? std::string() : aggregator(); }
+  /// After lane_failed: the aggregator to avoid from now on. Where ours said itself that the lane is broken it lives,
+  /// and has said who was lost; empty: no aggregator.
+  [[nodiscard]] const std::string& failed_aggregator() const { return told_ ? told_->aggregator : aggregator(); }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   // for recovery, after freeze()
@@ -136,6 +142,7 @@ class LaneLink final : public transport::ChannelHandler {
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
   void take_result(std::span<std::byte> payload);
   void fail(const std::string& reason);
+  [[nodiscard]] FrameHeader header_of(FrameType type) const;
   [[nodiscard]] FrameHeader header_for(const SequenceEntry& entry) const;
   [[nodiscard]] SequenceEntry& entry_slot(std::uint64_t sequence) noexcept {
     return entries_[sequence % entries_.size()];
@@ -175,9 +182,10 @@ class LaneLink final : public transport::ChannelHandler {
   std::uint64_t cursor_segment_ = 0;
   bool cursor_open_ = false;  // cursor_segment_ is set for cursor_operation_
   std::uint64_t bytes_sent_ = 0;
+  LanePulse pulse_;
   bool ready_ = false;
   bool over_ = false;
-  bool told_ = false;                            // a failed frame came
+  std::optional<LaneLoss> told_;                 // by a failed frame
   std::unique_ptr<transport::Channel> channel_;  // last: gone before the buffers it uses
 };
 

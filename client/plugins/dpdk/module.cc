@@ -54,7 +54,8 @@ Result<std::unique_ptr<transport::Transport>> make(const DpdkRank& rank, const U
     return fail(Errc::bad_config, "this process has DPDK's device " + one.name + " already, and can have one");
   }
   return std::make_unique<transport::DpdkTransport>(one.device,
-                                                    transport::DpdkSettings{.delay_target = packets.delay_target,
+                                                    transport::DpdkSettings{.peer_timeout = packets.peer_timeout,
+                                                                            .delay_target = packets.delay_target,
                                                                             .ecn = packets.ecn,
                                                                             .dscp = packets.dscp,
                                                                             .sleep_max = kSleep,

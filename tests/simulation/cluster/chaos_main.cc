@@ -27,10 +27,10 @@ class Attacker final : public transport::ChannelHandler {
     const std::uint64_t frames = 1 + cluster_.below(6);
     for (std::uint64_t i = 0; i < frames; ++i) {
       FrameHeader h;
-      constexpr FrameType kTypes[] = {FrameType::join,       FrameType::contribution, FrameType::result,
-                                      FrameType::fault,      FrameType::leave,        FrameType::hello,
-                                      FrameType::peer_hello, FrameType::abort,        FrameType::peer_data,
-                                      FrameType::recover,    FrameType::finalize};
+      constexpr FrameType kTypes[] = {
+          FrameType::join,     FrameType::contribution, FrameType::result, FrameType::fault,     FrameType::leave,
+          FrameType::hello,    FrameType::peer_hello,   FrameType::abort,  FrameType::peer_data, FrameType::recover,
+          FrameType::finalize, FrameType::ask,          FrameType::alive,  FrameType::failed};
       h.type = kTypes[cluster_.below(std::size(kTypes))];
       h.group = cluster_.below(4);
       h.epoch = static_cast<std::uint32_t>(cluster_.below(4));

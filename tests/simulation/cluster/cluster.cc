@@ -136,11 +136,13 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
 }
 
 Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks,
-                                         std::uint32_t lanes, const std::vector<std::string>&) {
+                                         std::uint32_t lanes, const std::vector<std::string>& failed) {
   ++plans;
+  told_failed.push_back(failed);
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
     // Like the real one it learns of a death late: now and then it plans with a dead aggregator.
+    if (std::ranges::find(failed, cluster_.aggregators()[i]->name()) != failed.end()) continue;
     if (cluster_.aggregators()[i]->alive() || (!fan_out && random_() % 8 == 0)) usable.push_back(i);
   }
   GroupDescriptor d;
@@ -227,6 +229,7 @@ class SimRank::Service final : public client::GroupService {
   }
   void respond(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
                const DescriptorAnswer& answer) {
+    if (cluster_.manager().silent) return;
     if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
     answer(cluster_.manager().plan(group, epoch, nranks_, lanes_, failed));
   }

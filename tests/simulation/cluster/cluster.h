@@ -47,7 +47,9 @@ class SimManager {
                                              std::uint32_t lanes, const std::vector<std::string>& failed);
   [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
   bool reachable = true;
-  std::optional<std::uint32_t> levels;  // else drawn
+  bool silent = false;                                  // takes requests, and answers none
+  std::vector<std::vector<std::string>> told_failed{};  // by plan
+  std::optional<std::uint32_t> levels;                  // else drawn
   /// Whole trees, in which each aggregator has at most so many children, over the first aggregators that live; else
   /// drawn, as `levels` says.
   std::optional<std::uint32_t> fan_out;

@@ -61,7 +61,8 @@ void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<s
       refused = text;
       return;
     case FrameType::failed:
-      failed = text;
+      lost = decode_lane_loss(payload);
+      failed = lost->reason;
       return;
     case FrameType::fault:
       fault = decode_mismatch(payload);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/lane_loss.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::aggregator::test {
@@ -43,6 +44,7 @@ class Child final : public transport::ChannelHandler {
   bool ready = false;
   std::deque<Result> results;
   std::optional<std::string> refused, failed;
+  std::optional<LaneLoss> lost;
   std::optional<MismatchReport> fault;
   std::optional<Error> closed;
 

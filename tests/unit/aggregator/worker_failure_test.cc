@@ -76,6 +76,8 @@ TEST_F(WorkerFailure, AChildThatDiesFailsTheLaneNamesItAndFreesTheMemory) {
   network_.kill("rank2");
   ASSERT_TRUE(run_until([&] { return ranks[0]->failed && ranks[1]->failed; }));
   EXPECT_THAT(*ranks[0]->failed, HasSubstr("rank 2 is gone from lane 0 of group 4711 at epoch 3 on aggregator root"));
+  EXPECT_EQ(ranks[0]->lost->who, LaneLoss::Who::rank);
+  EXPECT_EQ(ranks[0]->lost->rank, 2U);
   expect_all_given_back(root);
   EXPECT_EQ(root.worker->metrics().lanes_failed, 1U);
 }
@@ -105,7 +107,9 @@ TEST_F(WorkerFailure, ADeadLeafFailsTheLaneForTheRanksOfTheOther) {
   const auto ranks = two_levels(left, right, root, 2);
   network_.kill("left");
   ASSERT_TRUE(run_until([&] { return ranks[2]->failed && ranks[3]->failed && ranks[0]->closed; }));
-  EXPECT_THAT(*ranks[2]->failed, HasSubstr("rank 0 is gone from"));
+  EXPECT_THAT(*ranks[2]->failed, HasSubstr("aggregator left is gone from"));
+  EXPECT_EQ(ranks[2]->lost->who, LaneLoss::Who::aggregator);
+  EXPECT_EQ(ranks[3]->lost->aggregator, "left");
   expect_all_given_back(right);
   expect_all_given_back(root);
 }
@@ -116,6 +120,7 @@ TEST_F(WorkerFailure, ADeadRootFailsTheLaneForEverybody) {
   network_.kill("root");
   ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->failed.has_value(); }); }));
   EXPECT_THAT(*ranks[0]->failed, HasSubstr("the parent of lane 0"));
+  for (const Child* rank : ranks) EXPECT_EQ(rank->lost->aggregator, "root");
   expect_all_given_back(left);
 }
 
@@ -199,11 +204,10 @@ TEST_F(WorkerFailure, AChildThatSaysFailedEndsTheLaneWithItsReason) {
   const auto ranks = lane_of(root, 2);
   FrameHeader header;
   header.type = FrameType::failed;
-  const std::string reason = "my cable was cut";
-  const auto bytes = std::as_bytes(std::span(reason));
-  ranks[0]->send(header, {bytes.begin(), bytes.end()});
+  const LaneLoss loss{.who = LaneLoss::Who::aggregator, .aggregator = "elsewhere", .reason = "my cable was cut"};
+  ranks[0]->send(header, encode(loss));
   ASSERT_TRUE(run_until([&] { return ranks[1]->failed.has_value(); }));
-  EXPECT_THAT(*ranks[1]->failed, HasSubstr("my cable was cut"));
+  EXPECT_EQ(ranks[1]->lost, loss) << "as it came: rank 0 lives";
   expect_all_given_back(root);
 }
 

@@ -103,6 +103,7 @@ CoordinatorSettings Rig::usual() {
   s.use_trees = true;
   s.join_limit = 2s;
   s.answer_limit = 3s;
+  s.begin_within = transport::Duration::max();
   s.retry_first = 200ms;
   s.retry_last = 1s;
   s.inquiry_limit = 1s;

@@ -98,6 +98,21 @@ class TokenVerifier {
 /// What a token says, whoever made it: for its holder, who got it from the manager. Errc::corrupt if it is none.
 [[nodiscard]] Result<TokenClaims> read_claims(const Token& token);
 
+/// One to 63 printable characters without blanks.
+[[nodiscard]] bool is_name(std::string_view text) noexcept;
+
+/// What a join frame carries.
+struct JoinPayload {
+  TokenChain tokens;
+  /// Of an aggregator that joins its parent: its own name, by which the parent tells the others who was lost, if it is.
+  /// Nobody signs it. Empty: a rank's.
+  std::string name;
+};
+inline constexpr std::size_t kJoinBytesMax = kTokenBytes * kTreeLevelsMax + kNameBytesMax;
+[[nodiscard]] std::vector<std::byte> encode_join(const TokenChain& chain, std::string_view name);
+/// Errc::corrupt as decode_token_chain() says, and where the name is none.
+[[nodiscard]] Result<JoinPayload> decode_join(std::span<const std::byte> bytes);
+
 [[nodiscard]] std::vector<std::byte> encode(const TokenChain& chain);
 /// Errc::corrupt unless `bytes` is a whole number of tokens between 1 and kTreeLevelsMax.
 [[nodiscard]] Result<TokenChain> decode_token_chain(std::span<const std::byte> bytes);

@@ -33,14 +33,16 @@ inline constexpr std::uint32_t kPeerBytesMax = 1U << 20;      // one data frame 
 
 enum class FrameType : std::uint8_t {
   // rank or aggregator <-> aggregator: one channel is one child's end of one lane
-  join = 1,          // up: payload is a chain of tokens (credential.h)
+  join = 1,          // up: payload is a JoinPayload (credential.h)
   ready = 2,         // down: every child of every aggregator of this lane has joined
   refuse = 3,        // down, then closed: payload is the reason, UTF-8
   contribution = 4,  // up
   result = 5,        // down
   fault = 6,         // up, then down: ranks disagree on an operation; payload is a MismatchReport
-  failed = 7,        // both ways, then closed: this lane's tree is broken in this epoch; payload is the reason, UTF-8
+  failed = 7,        // both ways, then closed: this lane's tree is broken in this epoch; payload is a LaneLoss
   leave = 8,         // up: this child has no more to say and waits for nothing
+  ask = 9,           // up: nothing comes; do you live?
+  alive = 10,        // down: answers it, from the worker's loop, at once
   // rank <-> rank 0: the control star
   hello = 16,       // up: who I am, with a proof of the group's secret; payload is JSON
   challenge = 17,   // down: nonce

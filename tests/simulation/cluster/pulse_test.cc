@@ -1,0 +1,144 @@
+// Aggregators that hang, ranks that are slow, managers that do not answer: who is found out, how soon, and who is not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cluster.h"
+
+namespace tributary::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Each;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::uint64_t failovers(Cluster& cluster) {
+  std::uint64_t sum = 0;
+  for (const auto& ranks : cluster.groups()) {
+    for (const auto& rank : ranks) sum += rank->communicator().info().failovers;
+  }
+  return sum;
+}
+
+void expect_well(Cluster& cluster) {
+  EXPECT_TRUE(cluster.violations().empty()) << cluster.describe();
+  for (const auto& ranks : cluster.groups()) {
+    for (const auto& rank : ranks) EXPECT_FALSE(rank->failure()) << cluster.describe();
+  }
+}
+
+// Whichever aggregator of a tree of two levels hangs, leaf or root: all go on within a second, the manager is told its
+// name and nobody else's, and the next trees are without it.
+TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
+  std::uint64_t found = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Cluster cluster({.seed = seed});
+    cluster.manager().levels = 2;
+    cluster.add_group(4, 2, {.calls = 200});
+    const std::string hung = cluster.aggregators()[seed % 4]->name();
+    cluster.network().call_at(cluster.network().now() + 8ms, [&] { cluster.network().pause(hung); });
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    expect_well(cluster);
+    for (const auto& failed : cluster.manager().told_failed) {
+      if (failed.empty()) continue;
+      EXPECT_THAT(failed, ElementsAre(hung));
+      ++found;
+    }
+    for (const auto& rank : cluster.groups()[0])
+      EXPECT_LT(rank->communicator().info().longest_pause_us, 1'000'000U) << cluster.describe();
+  }
+  EXPECT_GT(found, 50U) << "the test did not meet what it is about";
+}
+
+// The aggregators answer for themselves while they wait for a rank: nobody is given up for it.
+TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Cluster cluster({.seed = seed});
+    cluster.manager().levels = 1 + seed % 3;
+    cluster.add_group(5, 2, {.calls = 200, .direct = false});
+    auto& network = cluster.network();
+    const std::string slow = cluster.groups()[0][seed % 5]->host();
+    network.call_at(network.now() + 8ms, [&] { network.pause(slow); });
+    std::uint64_t asked = 0;
+    network.call_at(network.now() + 7s, [&] {
+      for (auto& aggregator : cluster.aggregators()) asked += aggregator->worker().metrics().asked;
+      network.resume(slow);
+    });
+    ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
+    expect_well(cluster);
+    EXPECT_EQ(failovers(cluster), 0U) << cluster.describe();
+    EXPECT_GT(asked, 20U) << "the test did not meet what it is about";
+    EXPECT_THAT(cluster.manager().told_failed, Each(IsEmpty()));
+  }
+}
+
+// Killed, not hung: the first trees that are asked for afterwards are without the dead one, in whichever level it was.
+TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
+  std::uint64_t kills = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Cluster cluster({.seed = seed, .aggregators = 5});
+    cluster.manager().levels = 2;
+    cluster.add_group(6, 2, {.calls = 300});
+    const std::string dead = cluster.aggregators()[seed % 5]->name();
+    cluster.network().call_at(cluster.network().now() + 8ms, [&] { cluster.aggregators()[seed % 5]->kill(); });
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    expect_well(cluster);
+    const auto& told = cluster.manager().told_failed;
+    if (failovers(cluster) == 0) continue;  // it was in no tree
+    ++kills;
+    ASSERT_GE(told.size(), 2U);
+    EXPECT_THAT(told[1], ElementsAre(dead));
+  }
+  EXPECT_GT(kills, 40U) << "the test did not meet what it is about";
+}
+
+TEST(Pulse, AManagerThatDoesNotAnswerKeepsNobodyWaitingForLong) {
+  Cluster cluster({.seed = 3});
+  cluster.manager().levels = 2;
+  cluster.manager().silent = true;
+  cluster.add_group(4, 1, {.calls = 20'000, .direct = false});
+  auto& ranks = cluster.groups()[0];
+  const auto begin = cluster.network().now();
+  ASSERT_TRUE(cluster.network().run_until([&] { return ranks[0]->completed() > 0; }, begin + 1s)) << cluster.describe();
+  cluster.manager().silent = false;
+  ASSERT_TRUE(cluster.network().run_until([&] { return ranks[0]->communicator().info().in_network; }, begin + 20s))
+      << cluster.describe();
+  ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
+  expect_well(cluster);
+}
+
+// The ranks begin without the trees, and move to them in their middle as soon as they are there.
+TEST(Pulse, AnAggregatorThatHangsWhileTreesFormKeepsNobodyWaitingForLong) {
+  Cluster cluster({.seed = 4, .aggregators = 2});
+  cluster.manager().levels = 2;
+  cluster.network().pause(cluster.aggregators()[0]->name());
+  cluster.add_group(4, 1, {.calls = 20'000, .direct = false});
+  auto& ranks = cluster.groups()[0];
+  const auto begin = cluster.network().now();
+  ASSERT_TRUE(cluster.network().run_until([&] { return ranks[0]->completed() > 0; }, begin + 1s)) << cluster.describe();
+  EXPECT_FALSE(ranks[0]->communicator().info().in_network);
+  cluster.network().resume(cluster.aggregators()[0]->name());
+  ASSERT_TRUE(cluster.network().run_until([&] { return ranks[0]->communicator().info().in_network; }, begin + 1100ms))
+      << cluster.describe();
+  ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
+  expect_well(cluster);
+  EXPECT_EQ(cluster.manager().plans, 1U) << "the trees that were forming are those that are used";
+}
+
+TEST(Pulse, WhereTheFallbackIsForbiddenTheRanksWaitForTheirTrees) {
+  Cluster cluster({.seed = 5, .path = client::PathMode::in_network});
+  cluster.manager().levels = 2;
+  for (auto& aggregator : cluster.aggregators()) cluster.network().pause(aggregator->name());
+  cluster.add_group(4, 1, {.calls = 50, .direct = false});
+  cluster.network().call_at(cluster.network().now() + 3s, [&] {
+    for (auto& aggregator : cluster.aggregators()) cluster.network().resume(aggregator->name());
+  });
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  expect_well(cluster);
+}
+
+}  // namespace
+}  // namespace tributary::simulation

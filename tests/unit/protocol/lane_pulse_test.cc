@@ -1,0 +1,87 @@
+#include "tributary/protocol/lane_pulse.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace tributary {
+namespace {
+
+using namespace std::chrono_literals;
+using Verdict = LanePulse::Verdict;
+
+class LanePulseTest : public testing::Test {
+ protected:
+  /// Looks every 10 ms for so long; the first verdict that is not wait, and when it came.
+  std::pair<Verdict, LanePulse::Duration> look_for(LanePulse::Duration time, bool waits = true,
+                                                   std::uint64_t bytes = 0) {
+    for (const auto begin = now_; now_ - begin < time;) {
+      now_ += 10ms;
+      if (const Verdict verdict = pulse_.look(now_, waits, bytes); verdict != Verdict::wait)
+        return {verdict, now_ - begin};
+    }
+    return {Verdict::wait, time};
+  }
+  LanePulse pulse_{LanePulseSettings{}};
+  LanePulse::Clock::time_point now_{1h};
+};
+
+TEST_F(LanePulseTest, AsksWhenNothingComesAndGivesUpWithoutAnAnswer) {
+  static_cast<void>(pulse_.look(now_, false, 0));
+  EXPECT_EQ(look_for(1s), (std::pair<Verdict, LanePulse::Duration>(Verdict::ask, 150ms)));
+  EXPECT_EQ(look_for(1s), (std::pair<Verdict, LanePulse::Duration>(Verdict::dead, 500ms)));
+}
+
+TEST_F(LanePulseTest, AsksNothingWhileNothingIsToCome) {
+  EXPECT_EQ(look_for(1h, false).first, Verdict::wait);
+}
+
+TEST_F(LanePulseTest, AsksNothingWhileResultsCome) {
+  for (int i = 0; i < 100; ++i) {
+    pulse_.heard();
+    EXPECT_EQ(look_for(140ms).first, Verdict::wait);
+  }
+}
+
+TEST_F(LanePulseTest, AnAggregatorThatAnswersIsAskedAgainAndNeverGivenUp) {
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(look_for(200ms).first, Verdict::ask);
+    ASSERT_EQ(look_for(400ms).first, Verdict::wait);
+    pulse_.heard();
+  }
+}
+
+TEST_F(LanePulseTest, WhoStoodStillDoesNotJudge) {
+  ASSERT_EQ(look_for(200ms).first, Verdict::ask);
+  ASSERT_EQ(look_for(480ms).first, Verdict::wait);
+  for (int i = 0; i < 100; ++i) {
+    now_ += 20s;  // as a stopped process, or one that gets a core now and then
+    ASSERT_EQ(pulse_.look(now_, true, 0), Verdict::wait);
+  }
+  EXPECT_EQ(look_for(1s).first, Verdict::dead);
+}
+
+TEST_F(LanePulseTest, SlowAnswersMakeTheLimitLonger) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(look_for(200ms).first, Verdict::ask);
+    ASSERT_EQ(look_for(450ms - 150ms * (i % 2)).first, Verdict::wait);
+    pulse_.heard();
+  }
+  EXPECT_GT(pulse_.limit(0), 500ms);
+  EXPECT_LT(pulse_.limit(0), 1s);
+}
+
+TEST_F(LanePulseTest, WhatIsOnTheWayBeforeTheQuestionMayTakeItsTime) {
+  EXPECT_EQ(pulse_.limit(125'000'000), 1500ms);
+  ASSERT_EQ(look_for(200ms, true, 125'000'000).first, Verdict::ask);
+  EXPECT_EQ(look_for(1400ms, true, 125'000'000).first, Verdict::wait);
+  EXPECT_EQ(look_for(200ms, true, 125'000'000).first, Verdict::dead);
+}
+
+TEST(LanePulse, CanBeSwitchedOff) {
+  LanePulse pulse({.limit = 0ns});
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(pulse.look(LanePulse::Clock::time_point(i * 10ms), true, 0), Verdict::wait);
+}
+
+}  // namespace
+}  // namespace tributary
