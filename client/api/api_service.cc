@@ -14,7 +14,7 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 namespace {
 
 constexpr std::chrono::milliseconds kConnectLimit{2000};
-constexpr std::chrono::milliseconds kAnswerLimit{5000};
+constexpr std::chrono::milliseconds kAnswerLimit{2000};  // in all
 
 Status ask_manager(const ClientSettings& settings) {
   if (settings.path == PathMode::fallback) {

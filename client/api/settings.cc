@@ -432,7 +432,7 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
   if (config != nullptr) {
     if (auto ok = apply_config(settings, *config); !ok) return std::unexpected(ok.error());
   }
-  settings.udp.peer_timeout = settings.timeout;  // who is lost is the communicator's to say
+  settings.udp.peer_timeout = settings.timeout + std::chrono::seconds(5);  // the communicator says who is lost
   return settings;
 }
 

@@ -13,7 +13,7 @@ struct UdpRank {
   bool ecn = true;
   std::uint8_t dscp = 0;
   std::chrono::microseconds delay_target{500};
-  std::chrono::milliseconds peer_timeout{300'000};  // the communicator's
+  std::chrono::milliseconds peer_timeout{305'000};  // longer than the communicator's
 };
 
 }  // namespace tributary::client

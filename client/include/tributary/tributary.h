@@ -166,7 +166,7 @@ TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_i
 /* Gives an id of this process back that no communicator has taken: its listener is closed. Nothing happens where one
  * has taken it, or where it is another process's. */
 TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_unique_id* id);
-/* Asks the manager whether it is there, within five seconds. TRIBUTARY_ERROR_UNREACHABLE where none is configured or
+/* Asks the manager whether it is there, within two seconds. TRIBUTARY_ERROR_UNREACHABLE where none is configured or
  * none answers, TRIBUTARY_ERROR_UNSUPPORTED where the settings forbid trees (path: fallback);
  * tributary_last_error(NULL) has the reason. No communicator needs this: it is for callers who would rather do without
  * one than run on the fallback. */

@@ -1,6 +1,8 @@
 // How communicators begin and end, well and badly.
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -353,6 +355,22 @@ TEST(Lifecycle, AnIdThatWasGivenBackClosesItsListenerAndIsGoodForNothing) {
   tributary_comm* comm = nullptr;
   EXPECT_EQ(init(&comm, 1, id, 0, Milliseconds(1000)), TRIBUTARY_ERROR_BAD_ARGUMENT);
   EXPECT_EQ(tributary_release_unique_id(nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
+}
+
+TEST(Lifecycle, AServiceThatTakesTheCallAndDoesNotAnswerCostsTwoSeconds) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in at{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  socklen_t bytes = sizeof at;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&at), bytes), 0);
+  ASSERT_EQ(::listen(listener, 8), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&at), &bytes), 0);
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.manager = url.c_str();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(tributary_service_check(&config), TRIBUTARY_ERROR_UNREACHABLE);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2000) + patience(Milliseconds(1500)));
+  ::close(listener);
 }
 
 TEST(Lifecycle, AServiceThatIsNotThereIsUnreachable) {

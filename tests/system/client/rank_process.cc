@@ -4,9 +4,11 @@
 // what the scenario ends with: "end STATUS SENTENCE".
 //   reduce  all_reduces of 4 MiB until one fails
 //   barrier one barrier
+//   late    one barrier, once it was stopped and goes on (SIGCONT)
 //   absent  nothing: waits to be killed
 //   other   as "reduce", but of another count than everybody else's
 //   mixed   collectives and messages by several threads on two communicators; prints "path PATH PATH" of both before
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -111,8 +113,20 @@ tributary_status play_mixed(tributary_comm* comm, int rank, int nranks, const tr
   return tributary_comm_destroy(second);
 }
 
+sigset_t only_sigcont() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGCONT);
+  return set;
+}
+
 tributary_status play(const std::string& scenario, tributary_comm* comm) {
-  if (scenario == "barrier") return tributary_barrier(comm, nullptr);
+  if (scenario == "late") {
+    const sigset_t continued = only_sigcont();
+    int number = 0;
+    sigwait(&continued, &number);
+  }
+  if (scenario == "barrier" || scenario == "late") return tributary_barrier(comm, nullptr);
   if (scenario == "absent") {
     while (true) pause();
   }
@@ -128,6 +142,8 @@ tributary_status play(const std::string& scenario, tributary_comm* comm) {
 
 int main(int argc, char** argv) {
   if (argc < 5) return 64;
+  const sigset_t continued = only_sigcont();
+  pthread_sigmask(SIG_BLOCK, &continued, nullptr);  // of all threads: it waits for whoever waits for it
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   const int rank = std::atoi(argv[1]), nranks = std::atoi(argv[2]);
   tributary_unique_id id{};

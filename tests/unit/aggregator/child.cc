@@ -54,6 +54,9 @@ void Child::on_frame(transport::Channel&, const FrameHeader& header, std::span<s
     case FrameType::ready:
       ready = true;
       return;
+    case FrameType::alive:
+      ++alive;
+      return;
     case FrameType::result:
       results.push_back({header, {payload.begin(), payload.end()}});
       return;

@@ -42,6 +42,7 @@ class Child final : public transport::ChannelHandler {
   [[nodiscard]] const Result* result_of(std::uint64_t sequence) const;
 
   bool ready = false;
+  std::uint64_t alive = 0;  // answers to its questions
   std::deque<Result> results;
   std::optional<std::string> refused, failed;
   std::optional<LaneLoss> lost;

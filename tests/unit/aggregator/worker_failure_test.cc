@@ -124,6 +124,43 @@ TEST_F(WorkerFailure, ADeadRootFailsTheLaneForEverybody) {
   expect_all_given_back(left);
 }
 
+TEST_F(WorkerFailure, ARootThatHangsIsNamedToTheRanksWithinASecond) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 2);
+  network_.pause("root");
+  for (Child* rank : ranks) rank->contribute(0, kSum, bytes_of(floats(1, 16)));
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->failed.has_value(); }); },
+                        std::chrono::seconds(1)));
+  for (const Child* rank : ranks) {
+    EXPECT_EQ(rank->lost->aggregator, "root");
+    EXPECT_THAT(*rank->failed, HasSubstr("does not answer"));
+  }
+  EXPECT_EQ(left.worker->metrics().parents_silent, 1U);
+  expect_all_given_back(left);
+}
+
+TEST_F(WorkerFailure, AParentThatWaitsForAnotherChildIsNeverGivenUp) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 1);
+  ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
+  EXPECT_FALSE(run_until([&] { return ranks[0]->failed.has_value(); }, std::chrono::seconds(60)));
+  EXPECT_GT(root.worker->metrics().asked, 100U);
+  ranks[1]->contribute(0, kSum, bytes_of(floats(1, 16)));
+  EXPECT_TRUE(run_until([&] { return ranks[0]->result_of(0) != nullptr; }));
+}
+
+TEST_F(WorkerFailure, AChildsQuestionsAreAnsweredWhileItsLaneWaitsForAnotherChild) {
+  Host& root = aggregator("root");
+  const auto ranks = lane_of(root, 2);
+  ranks[0]->contribute(0, kSum, bytes_of(floats(0, 16)));
+  for (int i = 0; i < 5000; ++i) ranks[0]->channel().send_copy({.type = FrameType::ask}, {});
+  EXPECT_TRUE(run_until([&] { return ranks[0]->alive > 0; }));
+  settle();
+  EXPECT_LE(ranks[0]->alive, 5000U);
+  ranks[1]->contribute(0, kSum, bytes_of(floats(1, 16)));
+  EXPECT_TRUE(run_until([&] { return ranks[0]->result_of(0) != nullptr; })) << "the others are served as ever";
+}
+
 TEST_F(WorkerFailure, AParentThatRefusesIsQuotedToTheRanks) {
   Host &left = aggregator("left"), &right = aggregator("right");
   Host& root = aggregator("root", 100);

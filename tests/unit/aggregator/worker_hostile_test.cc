@@ -76,8 +76,8 @@ TEST_F(WorkerHostile, EveryTypeOfFrameBeforeAJoinClosesTheConnection) {
 }
 
 TEST_F(WorkerHostile, FramesThatNoChildSendsEndTheLane) {
-  for (const FrameType type : {FrameType::join, FrameType::ready, FrameType::refuse, FrameType::result,
-                               FrameType::hello, FrameType::peer_data}) {
+  for (const FrameType type : {FrameType::join, FrameType::ready, FrameType::alive, FrameType::refuse,
+                               FrameType::result, FrameType::hello, FrameType::peer_data}) {
     const auto told = lane_ends_after([&](Child& hostile) {
       FrameHeader header;
       header.type = type;

@@ -287,6 +287,50 @@ TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
   EXPECT_EQ(rig.said(), "descriptor to each; commit never; asks for trees of 77 after epoch 2 without aggregator3");
 }
 
+// Who is heard of while the manager is asked may be in its answer.
+TEST(Coordinator, WhoIsLostAfterTheManagerWasAskedIsToldBeforeItsTreesAreTaken) {
+  Rig rig;
+  rig.bring_to(At::resting);
+  rig.from(2, rig.lane_failed(0, "aggregator1"));
+  rig.wait(kSoon);
+  EXPECT_EQ(rig.said(), kAsksAgain);
+  rig.from(0, rig.lane_failed(0, "aggregator1"));
+  rig.from(2, rig.lane_failed(0, "aggregator2"));
+  EXPECT_EQ(rig.said(), "");
+  rig.answer(descriptor_of(2));
+  EXPECT_EQ(rig.said(), "asks for trees of 77 after epoch 2 without aggregator2");
+  rig.answer(descriptor_of(3));
+  EXPECT_EQ(rig.said(), "descriptor to each");
+}
+
+TEST(Coordinator, LostTreesAreAskedForAgainAfterAMomentAndRefusedOnesLater) {
+  Rig rig;
+  rig.bring_to(At::resting);
+  rig.wait(20ms);
+  EXPECT_EQ(rig.said(), kAsksAgain);
+  rig.answer(GroupDescriptor{.group = kGroup, .epoch = 2, .job = "", .reason = "all are full", .lanes = {}});
+  rig.wait(150ms);
+  EXPECT_EQ(rig.said(), "");
+}
+
+TEST(Coordinator, LetsTheRanksBeginWithoutTreesThatTakeLongAndMovesThemLater) {
+  for (const bool manager_is_slow : {true, false}) {
+    auto settings = Rig::usual();
+    settings.begin_within = 100ms;
+    Rig rig(settings);
+    rig.bring_to(manager_is_slow ? At::asking : At::joining);
+    rig.wait(90ms);
+    EXPECT_EQ(rig.said(), "");
+    rig.wait(500ms);
+    EXPECT_EQ(rig.said(), "commit never") << "once";
+    EXPECT_EQ(rig.output.last.epoch, 0U) << "no trees are given up by it";
+    if (manager_is_slow) rig.answer(descriptor_of(1));
+    rig.from_all(rig.joined());
+    rig.from_all(rig.next_operation(12));
+    EXPECT_EQ(rig.said(), manager_is_slow ? "descriptor to each; propose; commit 12" : "propose; commit 12");
+  }
+}
+
 TEST(Coordinator, ARankThatCanJoinNoTreeEndsTheSearchForGood) {
   Rig rig;
   rig.bring_to(At::joining);
