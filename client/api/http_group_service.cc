@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -35,6 +36,12 @@ ManagerClient make_client(const HttpGroupServiceSettings& settings, std::chrono:
 Error translate(Error error) {
   if (error.code == Errc::peer_gone || error.code == Errc::mismatch) error.code = Errc::bad_argument;
   return error;
+}
+
+/// Nobody else's: with the number of the attempt it names a request.
+std::string make_request_name() {
+  std::array<std::byte, 16> bytes{};
+  return random_bytes(bytes) ? to_hex(bytes) : "";
 }
 
 bool may_be_forgotten(Errc code) {
@@ -94,7 +101,10 @@ struct HttpGroupService::Impl {
   using Task = std::move_only_function<void(ManagerClient&)>;
 
   Impl(HttpGroupServiceSettings with, transport::Transport& answers_on)
-      : settings(std::move(with)), transport(answers_on), client(make_client(settings, kRequestLimit)) {
+      : settings(std::move(with)),
+        request_name(make_request_name()),
+        transport(answers_on),
+        client(make_client(settings, kRequestLimit)) {
     const transport::BlockedSignals blocked;
     thread = std::thread([this] { run(); });
   }
@@ -142,6 +152,7 @@ struct HttpGroupService::Impl {
   }
 
   const HttpGroupServiceSettings settings;
+  const std::string request_name;  // empty: the system gives no random bytes, and requests have no names
   transport::Transport& transport;
   ManagerClient client;
   KeptRecord kept;  // the thread's
@@ -166,18 +177,27 @@ HttpGroupService::HttpGroupService(std::unique_ptr<Impl> impl) : impl_(std::move
 HttpGroupService::~HttpGroupService() = default;
 
 void HttpGroupService::request(const GroupRequest& request, DescriptorAnswer answer) {
-  impl_->add([request, answer = std::move(answer), &transport = impl_->transport,
-              &kept = impl_->kept](ManagerClient& client) mutable {
+  impl_->add([request, answer = std::move(answer), &transport = impl_->transport, &kept = impl_->kept,
+              &name = impl_->request_name](ManagerClient& client) mutable {
     manager_client::GroupRequest wanted;
     wanted.job = request.job;
     wanted.hosts = request.hosts;
     wanted.lanes = request.lanes;
     wanted.packet_security = request.packet_security;
     wanted.exchange_key = request.exchange_key;
+    if (!name.empty()) wanted.request_id = name + "-" + std::to_string(request.attempt);
     kept.note_hosts(request.hosts);
     transport.post([answer = std::move(answer), result = kept.take(client.request_group(wanted))]() mutable {
       answer(std::move(result));
     });
+  });
+}
+
+void HttpGroupService::places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+                              PageAnswer answer) {
+  impl_->add([=, answer = std::move(answer), &transport = impl_->transport](ManagerClient& client) mutable {
+    auto page = client.group_places(group, epoch, first, count);
+    transport.post([answer = std::move(answer), page = std::move(page)]() mutable { answer(std::move(page)); });
   });
 }
 

@@ -24,6 +24,8 @@ class HttpGroupService final : public GroupService {
   ~HttpGroupService() override;
 
   void request(const GroupRequest& request, DescriptorAnswer answer) override;
+  void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+              PageAnswer answer) override;
   void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override;
   void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) override;

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "client/recovery/places.h"
+
 #include "client/recovery/repair_plan.h"
 
 namespace tributary::client {
@@ -54,7 +56,8 @@ void Coordinator::ask(TimePoint now) {
                        .hosts = settings_.hosts,
                        .lanes = settings_.lanes,
                        .packet_security = settings_.packet_security,
-                       .exchange_key = settings_.exchange_key},
+                       .exchange_key = settings_.exchange_key,
+                       .attempt = attempt_},
                       std::move(answer));
   }
 }
@@ -83,10 +86,14 @@ void Coordinator::begin_without(std::uint32_t generation, const std::string& rea
 void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
   if (state_ != State::asking) return;
   if (!answer) {
-    if (answer.error().code == Errc::bad_argument) group_ = 0;  // forgotten there: ask for a new one
+    if (answer.error().code == Errc::bad_argument) {  // forgotten there: ask for a new one
+      group_ = 0;
+      ++attempt_;
+    }
     return rest(answer.error().message);
   }
   lost_.answered();
+  ++attempt_;
   take(*answer);
   if (lost_.any_untold() && group_ != 0) return ask(now_);  // these trees may hold one that was lost meanwhile
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
@@ -102,17 +109,30 @@ void Coordinator::take(const GroupDescriptor& descriptor) {
 }
 
 void Coordinator::join(const GroupDescriptor& descriptor) {
-  if (descriptor.lanes[0].entries.size() != settings_.nranks)
+  const bool by_pages = comes_by_pages(descriptor);
+  if (!by_pages && descriptor.lanes[0].entries.size() != settings_.nranks)
     return rest("the manager answered for another number of ranks");
   ++generation_;
   lost_.forget_told();
   state_ = State::joining;
   deadline_ = now_ + settings_.join_limit;
   expect_answers();
-  for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) {
-    output_.send(
-        rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(descriptor.for_rank(rank)).dump()});
+  if (!by_pages) {
+    for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) give_place(rank, descriptor.for_rank(rank));
+    return;
   }
+  // Who has its place joins, and waits for those whose page is still to come: each page begins the limit anew.
+  fetch_places(
+      *service_, std::make_shared<const GroupDescriptor>(descriptor), settings_.nranks,
+      {.wanted = [this, alive = alive_,
+                  generation = generation_] { return *alive && state_ == State::joining && generation == generation_; },
+       .give = [this](std::uint32_t rank, const GroupDescriptor& part) { give_place(rank, part); },
+       .page_came = [this] { deadline_ = now_ + settings_.join_limit; },
+       .failed = [this](const std::string& why) { abandon(why); }});
+}
+
+void Coordinator::give_place(std::uint32_t rank, const GroupDescriptor& part) {
+  output_.send(rank, {.type = FrameType::descriptor, .epoch = generation_, .body = to_json(part).dump()});
 }
 
 void Coordinator::ask_for_better(const std::string& why) {

@@ -84,6 +84,7 @@ class Coordinator {
   void on_descriptor(Result<GroupDescriptor> answer);
   void take(const GroupDescriptor& descriptor);
   void join(const GroupDescriptor& descriptor);
+  void give_place(std::uint32_t rank, const GroupDescriptor& part);
   void ask_for_better(const std::string& why);
   void on_better(std::uint32_t generation, const std::string& why, Result<GroupDescriptor> answer);
   void rest(const std::string& reason);
@@ -126,6 +127,7 @@ class Coordinator {
   std::optional<GroupDescriptor> better_;  // the trees that the present ones are frozen for
   std::uint64_t group_ = 0;                // 0: none
   std::uint32_t epoch_ = 0;                // the manager's, of the last descriptor
+  std::uint64_t attempt_ = 0;              // GroupRequest's
   std::uint32_t generation_ =
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;

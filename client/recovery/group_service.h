@@ -7,6 +7,7 @@
 
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/token_page.h"
 
 namespace tributary::client {
 
@@ -16,6 +17,7 @@ struct GroupRequest {
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
+  std::uint64_t attempt = 0;         // the same number again: the same request, whose answer did not come
 };
 
 struct GroupLease {
@@ -27,8 +29,13 @@ struct GroupLease {
 class GroupService {
  public:
   using DescriptorAnswer = std::function<void(Result<GroupDescriptor>)>;
+  using PageAnswer = std::function<void(Result<TokenPage>)>;
   virtual ~GroupService() = default;
+  /// A descriptor that has lanes without entries is of a group whose places come by places().
   virtual void request(const GroupRequest& request, DescriptorAnswer answer) = 0;
+  /// Where `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
+  virtual void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+                      PageAnswer answer) = 0;
   /// Trees at an epoch after `epoch`, without the aggregators that failed. `in_use`: the present ones work and are used
   /// until the group has moved; an empty descriptor means that there are no better ones.
   virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,

@@ -4,85 +4,21 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "json_members.h"
+
 namespace tributary {
 namespace {
 
 using nlohmann::json;
 
-/// Reads members of one JSON object; remembers the first that is missing or out of bounds.
-class Members {
- public:
-  Members(const json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) complain("is no object");
-  }
-  template <class T>
-  T number(const char* name, T low, T high) {
-    const json* member = find(name);
-    if (member == nullptr) return low;
-    if (!member->is_number_integer()) return complain(std::string(name) + " is no integer"), low;
-    const bool negative =
-        member->is_number_integer() && !member->is_number_unsigned() && member->get<std::int64_t>() < 0;
-    if (negative) {
-      if (std::is_signed_v<T> && member->get<std::int64_t>() >= static_cast<std::int64_t>(low))
-        return static_cast<T>(member->get<std::int64_t>());
-      return complain(std::string(name) + " is negative"), low;
-    }
-    const auto value = member->get<std::uint64_t>();
-    if (value < static_cast<std::uint64_t>(low < T{} ? T{} : low) || value > static_cast<std::uint64_t>(high)) {
-      return complain(std::string(name) + " is " + std::to_string(value) + ", not " + std::to_string(low) + " to " +
-                      std::to_string(high)),
-             low;
-    }
-    return static_cast<T>(value);
-  }
-  std::string text(const char* name, std::size_t bytes_max) {
-    const json* member = find(name);
-    if (member == nullptr) return {};
-    if (!member->is_string()) return complain(std::string(name) + " is no string"), std::string{};
-    auto value = member->get<std::string>();
-    if (value.size() > bytes_max)
-      return complain(std::string(name) + " is longer than " + std::to_string(bytes_max) + " bytes"), std::string{};
-    return value;
-  }
-  const json& array(const char* name, std::size_t size_max) {
-    static const json kEmpty = json::array();
-    const json* member = find(name);
-    if (member == nullptr) return kEmpty;
-    if (!member->is_array()) return complain(std::string(name) + " is no array"), kEmpty;
-    if (member->size() > size_max)
-      return complain(std::string(name) + " has more than " + std::to_string(size_max) + " members"), kEmpty;
-    return *member;
-  }
-  void complain(std::string what) {
-    if (error_.empty()) error_ = "group descriptor: " + where_ + what;
-  }
-  [[nodiscard]] const std::string& error() const { return error_; }
-
- private:
-  const json* find(const char* name) {
-    if (!error_.empty()) return nullptr;
-    const auto it = object_.find(name);
-    if (it == object_.end()) return complain(std::string(name) + " is missing"), nullptr;
-    return &*it;
-  }
-  const json& object_;
-  std::string where_;
-  std::string error_;
-};
-
 Result<LaneEntry> entry_from_json(const json& object, const std::string& where) {
-  Members members(object, where);
+  JsonMembers members("group descriptor", object, where);
   LaneEntry entry;
   entry.aggregator.host = members.text("host", 255);
   entry.aggregator.port = members.number<std::uint16_t>("port", 1, 65535);
   entry.aggregator_name = members.text("aggregator", kNameBytesMax);
   for (const json& token : members.array("tokens", kTreeLevelsMax)) {
-    const auto bytes = token.is_string() ? from_base64(token.get<std::string>()) : fail(Errc::corrupt, "");
-    if (!bytes || bytes->size() != kTokenBytes) {
-      members.complain("a token is not base64 of " + std::to_string(kTokenBytes) + " bytes");
-      break;
-    }
-    std::memcpy(entry.tokens.emplace_back().data(), bytes->data(), kTokenBytes);
+    if (!members.token(token, entry.tokens.emplace_back())) break;
   }
   if (members.error().empty() && entry.tokens.empty()) members.complain("tokens is empty");
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
@@ -90,7 +26,7 @@ Result<LaneEntry> entry_from_json(const json& object, const std::string& where) 
 }
 
 Result<LaneDescriptor> lane_from_json(const json& object, const std::string& where) {
-  Members members(object, where);
+  JsonMembers members("group descriptor", object, where);
   LaneDescriptor lane;
   lane.window = members.number<std::uint32_t>("window", 1, kWindowMax);
   lane.segment_bytes = members.number<std::uint32_t>("segment_bytes", kSegmentBytesMin, kSegmentBytesMax);
@@ -172,7 +108,7 @@ nlohmann::json to_json(const GroupDescriptor& d) {
 }
 
 Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object) {
-  Members members(object, "");
+  JsonMembers members("group descriptor", object, "");
   GroupDescriptor d;
   d.group = members.number<std::uint64_t>("group", 0, UINT64_MAX);
   d.epoch = members.number<std::uint32_t>("epoch", 0, UINT32_MAX);

@@ -69,6 +69,7 @@ void Api::add_routes() {
   add("GET", "/v1/groups/{id}", Access::read, 0, &Api::get_group);
   add("DELETE", "/v1/groups/{id}", Access::job, kSmallBody, &Api::delete_group);
   add("PUT", "/v1/groups/{id}/lease", Access::job, kGroupBody, &Api::renew_group);
+  add("GET", "/v1/groups/{id}/tokens", Access::job, 0, &Api::get_tokens);
   add("POST", "/v1/groups/{id}/rebuild", Access::job, kGroupBody, &Api::rebuild_group);
   add("GET", "/v1/trees", Access::read, 0, &Api::list_trees);
   add("POST", "/v1/plan", Access::any_token, kGroupBody, &Api::plan);

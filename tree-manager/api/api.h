@@ -98,6 +98,7 @@ class Api final : public HttpHandler {
   HttpReply delete_group(const Call& call);
   HttpReply renew_group(const Call& call);
   HttpReply rebuild_group(const Call& call);
+  HttpReply get_tokens(const Call& call);
   HttpReply list_trees(const Call& call);
   HttpReply plan(const Call& call);
   HttpReply get_topology(const Call&);

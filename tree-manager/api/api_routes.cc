@@ -28,6 +28,25 @@ Result<std::uint64_t> group_id(const std::string& text) {
   return id;
 }
 
+/// "a=1&b=2": the numbers of exactly these names, in their order.
+Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string_view name : names) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), part.size() + 1));
+    const std::size_t value = name.size() + 1;
+    const bool named = part.size() > value && part.starts_with(name) && part[name.size()] == '=';
+    const auto [end, error] =
+        named ? std::from_chars(part.data() + value, part.data() + part.size(), numbers.emplace_back())
+              : std::from_chars_result{part.data(), std::errc::invalid_argument};
+    if (error != std::errc{} || end != part.data() + part.size()) query = "?";
+  }
+  if (query.empty()) return numbers;
+  std::string wanted;
+  for (const std::string_view name : names) wanted += (wanted.empty() ? "" : "&") + std::string(name) + "=N";
+  return fail(Errc::bad_argument, "the query is " + wanted);
+}
+
 HttpReply done(const Status& status) {
   return status ? json_reply({{"done", true}}) : error_reply(status.error());
 }
@@ -51,6 +70,7 @@ Result<GroupSpec> group_spec(const std::string& body) {
   spec.lanes = static_cast<std::uint32_t>(in.number("lanes", 1, kLanesMax, 1));
   spec.window = static_cast<std::uint32_t>(in.number("window", 1, kWindowMax, 0));
   spec.segment_bytes = static_cast<std::uint32_t>(in.number("segment_bytes", kSegmentBytesMin, kSegmentBytesMax, 0));
+  spec.request_id = in.text("request_id", "");
   spec.levels = static_cast<std::uint32_t>(in.number("levels", 1, kTreeLevelsMax, 0));
   const auto security = parse_packet_security(in.text("packet_security", "off"));
   spec.exchange_key = in.text("exchange_key", "");
@@ -207,6 +227,15 @@ HttpReply Api::rebuild_group(const Call& call) {
   if (auto ok = in.finish(); !ok) return error_reply(ok.error());
   const auto grant = cluster_.rebuild_group(*id, epoch, failed, in_use);
   return grant ? json_reply(to_json(*grant)) : error_reply(grant.error());
+}
+
+HttpReply Api::get_tokens(const Call& call) {
+  const auto id = group_id(call.parameters[0]);
+  if (!id) return error_reply(id.error());
+  const auto numbers = query_numbers(call.head.query, {"epoch", "from", "count"});
+  if (!numbers) return error_reply(numbers.error());
+  const auto page = cluster_.places(*id, (*numbers)[0], (*numbers)[1], (*numbers)[2]);
+  return page ? json_reply(to_json(*page)) : error_reply(page.error());
 }
 
 HttpReply Api::list_trees(const Call& call) {

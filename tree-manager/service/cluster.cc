@@ -71,6 +71,7 @@ Status Cluster::take_over(Snapshot snapshot, std::optional<Topology> topology_fi
   for (GroupRecord& record : snapshot.groups) {
     group_numbers_.note_used(record.id);
     const std::uint64_t id = record.id;
+    if (!record.request_id.empty()) requests_[record.request_id] = id;
     groups_[id] = {.record = std::make_shared<const GroupRecord>(std::move(record)),
                    .lease_end = now + settings_.group_lease};
   }

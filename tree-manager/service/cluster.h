@@ -22,10 +22,12 @@
 #include "tree-manager/service/suspicions.h"
 #include "tree-manager/store/store.h"
 #include "tree-manager/topology/topology.h"
+#include "tributary/protocol/token_page.h"
 
 namespace tributary::manager {
 
 struct IssueTerms;
+struct RankRange;
 
 struct ClusterSettings {
   std::chrono::seconds aggregator_lease{10};
@@ -92,10 +94,11 @@ struct GroupSpec {
   std::uint32_t levels = 0;         // 0: any
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};  // the ranks', base64; empty: places get no secrets
+  std::string request_id{};    // the same again: the same group; empty: always a new one
 };
 
 struct GroupGrant {
-  GroupDescriptor descriptor;
+  GroupDescriptor descriptor;  // with places for at most kPlacesInDescriptorMax ranks; else see places()
   std::uint32_t retry_after_seconds = 0;
   std::string record{};  // for adopt_group()
 };
@@ -173,6 +176,9 @@ class Cluster {
   [[nodiscard]] std::vector<AggregatorView> aggregators() const;
 
   [[nodiscard]] Result<GroupGrant> create_group(const GroupSpec& spec);
+  /// Of `count` ranks from `first` on, at most kTokenPageRanksMax. Errors besides: mismatch, the group has other trees.
+  [[nodiscard]] Result<TokenPage> places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
+                                         std::uint32_t count) const;
   /// `in_use`: the caller goes on using its trees until it has moved, so they keep what they hold, and stay as they are
   /// when no others can be had. Not for callers that name a failed aggregator: those trees are broken.
   [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
@@ -247,7 +253,10 @@ class Cluster {
                                                                    bool in_use);
   [[nodiscard]] std::string why_rebuild(const Group& group) const;
   [[nodiscard]] std::string why_other_addresses(const GroupRecord& record) const;
-  [[nodiscard]] Status add_secrets(IssueTerms& terms, const GroupRecord& group) const;
+  [[nodiscard]] Result<IssueTerms> terms_for(const GroupRecord& group, const RankRange& ranks) const;
+  [[nodiscard]] Status add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const;
+  [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> granted_before(const GroupSpec& spec);
+  [[nodiscard]] Result<std::shared_ptr<const GroupRecord>> create(const GroupSpec& spec);
   [[nodiscard]] Result<GroupGrant> grant(const std::shared_ptr<const GroupRecord>& group) const;
   [[nodiscard]] Status check(const OpenedRecord& opened, std::uint64_t id) const;
   [[nodiscard]] Status take_in(GroupRecord group);
@@ -273,6 +282,7 @@ class Cluster {
   std::unique_ptr<const Fabric> fabric_;
   std::map<std::string, Aggregator> aggregators_;
   std::map<std::uint64_t, Group> groups_;
+  std::map<std::string, std::uint64_t> requests_;  // the groups' numbers by the requests that made them
   Allotments allotments_;
   Suspicions suspicions_;
   std::vector<std::uint64_t> unsaved_removals_;  // groups that ended while the store could not be written

@@ -69,6 +69,7 @@ Status Cluster::catch_up(Group& known, GroupRecord group) {
   }
   if (group.epoch <= known.record->epoch) return {};
   group.failed = known.record->failed;
+  group.request_id = known.record->request_id;
   group.adopted_at = clock_.unix_seconds();
   if (auto ok = save([&] { return store_.put(group); }); !ok) return ok;
   allotments_.remove(*fabric_, *known.record);

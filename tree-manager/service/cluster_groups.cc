@@ -75,6 +75,9 @@ Status Cluster::check(const GroupSpec& spec) const {
     if (auto ok = check_name(spec.hosts[rank]); !ok)
       return bad("ranks[" + std::to_string(rank) + "]: " + ok.error().message);
   }
+  if (!spec.request_id.empty()) {
+    if (auto ok = check_name(spec.request_id); !ok) return bad("request_id: " + ok.error().message);
+  }
   if (spec.lanes == 0 || spec.lanes > kLanesMax)
     return bad("lanes is " + std::to_string(spec.lanes) + ", not 1 to " + std::to_string(kLanesMax));
   if (spec.window > kWindowMax)
@@ -117,7 +120,8 @@ GroupRecord Cluster::record_of(const GroupSpec& spec) const {
           .failed = {},
           .created_at = clock_.unix_seconds(),
           .packet_security = spec.packet_security,
-          .exchange_key = spec.exchange_key};
+          .exchange_key = spec.exchange_key,
+          .request_id = spec.request_id};
 }
 
 std::string Cluster::why_unusable(const Aggregator& aggregator, const GroupRecord& group) const {
@@ -176,16 +180,16 @@ Result<PlanView> Cluster::plan(const GroupSpec& spec) {
 }
 
 /// Takes the lock for the aggregators' keys alone: agreeing on secrets takes some 50 us each.
-Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group) const {
+Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group, const RankRange& ranks) const {
   if (group.exchange_key.empty()) return {};
   std::map<std::string, std::string> keys;
   {
+    const auto names = aggregators_above(group, ranks);
     const std::lock_guard lock(mutex_);
-    (void)uses(group, [&](const TreeNode& node) {
-      const auto known = aggregators_.find(node.aggregator);
-      if (known != aggregators_.end()) keys[node.aggregator] = known->second.record.exchange_key;
-      return false;
-    });
+    for (const std::string& name : names) {
+      const auto known = aggregators_.find(name);
+      if (known != aggregators_.end()) keys[name] = known->second.record.exchange_key;
+    }
   }
   const auto of_ranks = agree_with(exchange_, group.exchange_key);
   if (!of_ranks) return std::unexpected(of_ranks.error());
@@ -197,15 +201,58 @@ Status Cluster::add_secrets(IssueTerms& terms, const GroupRecord& group) const {
   return {};
 }
 
-Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& group) const {
+Result<IssueTerms> Cluster::terms_for(const GroupRecord& group, const RankRange& ranks) const {
   IssueTerms terms{.expires_at = clock_.unix_seconds() + settings_.token_life.count(),
                    .lease_seconds = static_cast<std::uint32_t>(settings_.group_lease.count())};
-  if (auto ok = add_secrets(terms, *group); !ok) return std::unexpected(ok.error());
-  auto descriptor = issue_descriptor(key_, *group, terms);
-  if (!descriptor) return std::unexpected(descriptor.error());
-  const bool empty = descriptor->empty();
-  return GroupGrant{std::move(*descriptor), empty ? static_cast<std::uint32_t>(settings_.retry_after.count()) : 0U,
-                    seal_.seal(*group, clock_.unix_seconds())};
+  if (auto ok = add_secrets(terms, group, ranks); !ok) return std::unexpected(ok.error());
+  return terms;
+}
+
+Result<GroupGrant> Cluster::grant(const std::shared_ptr<const GroupRecord>& group) const {
+  const auto ranks = static_cast<std::uint32_t>(group->hosts.size());
+  const RankRange told{0, ranks <= kPlacesInDescriptorMax && !group->lanes.empty() ? ranks : 0};
+  const auto terms = terms_for(*group, told);
+  if (!terms) return std::unexpected(terms.error());
+  GroupGrant grant{.descriptor = describe(*group, *terms), .record = seal_.seal(*group, clock_.unix_seconds())};
+  if (grant.descriptor.empty()) grant.retry_after_seconds = static_cast<std::uint32_t>(settings_.retry_after.count());
+  auto page = issue_places(key_, *group, *terms, told);
+  if (!page) return std::unexpected(page.error());
+  for (std::size_t lane = 0; lane < page->lanes.size(); ++lane) {
+    grant.descriptor.lanes[lane].entries = std::move(page->lanes[lane]);
+  }
+  return grant;
+}
+
+Result<TokenPage> Cluster::places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
+                                  std::uint32_t count) const {
+  const auto view = group(id);
+  if (!view) return std::unexpected(view.error());
+  const GroupRecord& record = *view->record;
+  if (record.epoch != epoch || record.lanes.empty()) {
+    return fail(Errc::mismatch, epoch_text(id, record.epoch) + (record.lanes.empty() ? ", without trees" : "") +
+                                    "; there are no places of epoch " + std::to_string(epoch));
+  }
+  if (count == 0 || count > kTokenPageRanksMax || first >= record.hosts.size() || count > record.hosts.size() - first) {
+    return fail(Errc::bad_argument, "group " + std::to_string(id) + " has " + std::to_string(record.hosts.size()) +
+                                        " ranks: 'from' and 'count' name 1 to " + std::to_string(kTokenPageRanksMax) +
+                                        " of them");
+  }
+  const RankRange ranks{first, count};
+  const auto terms = terms_for(record, ranks);
+  if (!terms) return std::unexpected(terms.error());
+  return issue_places(key_, record, *terms, ranks);
+}
+
+/// The answer to the first request may have been lost: nothing is reserved twice.
+Result<std::shared_ptr<const GroupRecord>> Cluster::granted_before(const GroupSpec& spec) {
+  const auto found = spec.request_id.empty() ? requests_.end() : requests_.find(spec.request_id);
+  if (found == requests_.end()) return nullptr;
+  Group& group = groups_.at(found->second);
+  if (group.record->hosts != spec.hosts || group.record->exchange_key != spec.exchange_key) {
+    return fail(Errc::mismatch, "request_id '" + spec.request_id + "' was used for another group; make a new one");
+  }
+  group.lease_end = clock_.now() + settings_.group_lease;
+  return group.record;
 }
 
 Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
@@ -214,29 +261,42 @@ Result<GroupGrant> Cluster::create_group(const GroupSpec& spec) {
     const std::lock_guard lock(mutex_);
     look();
     if (auto ok = check(spec); !ok) return std::unexpected(ok.error());
-    if (groups_.size() >= settings_.groups_max) {
-      return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
+    const auto before = granted_before(spec);
+    if (!before) return std::unexpected(before.error());
+    if (*before != nullptr) {
+      made = *before;
+    } else {
+      auto created = create(spec);
+      if (!created) return std::unexpected(created.error());
+      made = std::move(*created);
     }
-    GroupRecord record = record_of(spec);
-    const auto number =
-        group_numbers_.next(static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
-    if (!number) return std::unexpected(number.error());
-    record.id = *number;
-    if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
-    Plan plan = plan_for(record);
-    record.reason = std::move(plan.reason);
-    record.lanes = std::move(plan.lanes);
-    record.epoch = record.lanes.empty() ? 0 : 1;
-    if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
-    made = std::make_shared<const GroupRecord>(std::move(record));
-    allotments_.add(*fabric_, *made);
-    groups_[made->id] = {
-        .record = made, .lease_end = clock_.now() + settings_.group_lease, .planned_at_generation = generation_};
-    ++stats_.groups_created;
-    spdlog::info("group {} of job {}: {} ranks, {} lanes{}{}", made->id, made->job, made->hosts.size(),
-                 made->lanes.size(), made->reason.empty() ? "" : "; ", made->reason);
   }
   return grant(made);
+}
+
+Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec) {
+  if (groups_.size() >= settings_.groups_max) {
+    return fail(Errc::retry, "the manager has " + std::to_string(groups_.size()) + " groups already, its limit");
+  }
+  GroupRecord record = record_of(spec);
+  const auto number = group_numbers_.next(static_cast<std::uint64_t>(clock_.unix_milliseconds()) * kIdsPerMillisecond);
+  if (!number) return std::unexpected(number.error());
+  record.id = *number;
+  if (record.id > kGroupIdMax) return fail(Errc::io, "the manager's clock is wrong: it shows a year after 2200");
+  Plan plan = plan_for(record);
+  record.reason = std::move(plan.reason);
+  record.lanes = std::move(plan.lanes);
+  record.epoch = record.lanes.empty() ? 0 : 1;
+  if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
+  const auto made = std::make_shared<const GroupRecord>(std::move(record));
+  allotments_.add(*fabric_, *made);
+  if (!made->request_id.empty()) requests_[made->request_id] = made->id;
+  groups_[made->id] = {
+      .record = made, .lease_end = clock_.now() + settings_.group_lease, .planned_at_generation = generation_};
+  ++stats_.groups_created;
+  spdlog::info("group {} of job {}: {} ranks, {} lanes{}{}", made->id, made->job, made->hosts.size(),
+               made->lanes.size(), made->reason.empty() ? "" : "; ", made->reason);
+  return made;
 }
 
 Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
@@ -422,6 +482,7 @@ void Cluster::drop_group(std::uint64_t id) {
   const auto found = groups_.find(id);
   allotments_.remove(*fabric_, *found->second.record);
   allotments_.end_lingering(id);
+  requests_.erase(found->second.record->request_id);
   groups_.erase(found);
   ++generation_;
 }

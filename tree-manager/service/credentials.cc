@@ -1,6 +1,7 @@
 #include "tree-manager/service/credentials.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace tributary::manager {
 namespace {
@@ -10,17 +11,16 @@ class LaneIssuer {
   LaneIssuer(const SigningKey& key, const GroupRecord& group, std::uint8_t lane, const IssueTerms& terms)
       : key_(key), group_(group), lane_(lane), tree_(group.lanes[lane]), terms_(terms) {}
 
-  Result<LaneDescriptor> issue() {
-    if (auto ok = sign_nodes(); !ok) return std::unexpected(ok.error());
-    LaneDescriptor descriptor{
-        .window = group_.window, .segment_bytes = group_.segment_bytes, .levels = tree_.levels, .entries = {}};
-    descriptor.entries.reserve(tree_.leaf_of_rank.size());
-    for (std::uint32_t rank = 0; rank < tree_.leaf_of_rank.size(); ++rank) {
+  Result<std::vector<LaneEntry>> issue(RankRange ranks) {
+    node_tokens_.resize(tree_.nodes.size());
+    std::vector<LaneEntry> entries;
+    entries.reserve(ranks.count);
+    for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
       auto entry = entry_of(rank);
       if (!entry) return std::unexpected(entry.error());
-      descriptor.entries.push_back(std::move(*entry));
+      entries.push_back(std::move(*entry));
     }
-    return descriptor;
+    return entries;
   }
 
  private:
@@ -65,25 +65,21 @@ class LaneIssuer {
     return found == terms_.of_aggregators.end() ? nullptr : &found->second;
   }
 
-  /// The token by which each aggregator joins its parent: the same for all ranks below it.
-  Status sign_nodes() {
-    node_tokens_.resize(tree_.nodes.size());
-    for (std::size_t n = 0; n < tree_.nodes.size(); ++n) {
-      const TreeNode& node = tree_.nodes[n];
-      if (node.parent == kNoParent) continue;
-      TokenClaims claims = claims_at(tree_.nodes[node.parent]);
-      claims.kind = ChildKind::aggregator;
-      claims.child = static_cast<std::uint16_t>(node.child);
-      claims.rank = node.children.front().lowest_rank;
-      if (auto ok = seal(claims, secret_of(node.aggregator)); !ok) return ok;
-      auto token = key_.sign(claims);
-      if (!token) return std::unexpected(token.error());
-      node_tokens_[n] = *token;
-    }
-    return {};
+  /// The token by which this aggregator joins its parent: the same for all ranks below it, signed once.
+  Result<Token> token_of(std::uint32_t index) {
+    if (node_tokens_[index]) return *node_tokens_[index];
+    const TreeNode& node = tree_.nodes[index];
+    TokenClaims claims = claims_at(tree_.nodes[node.parent]);
+    claims.kind = ChildKind::aggregator;
+    claims.child = static_cast<std::uint16_t>(node.child);
+    claims.rank = node.children.front().lowest_rank;
+    if (auto ok = seal(claims, secret_of(node.aggregator)); !ok) return std::unexpected(ok.error());
+    auto token = key_.sign(claims);
+    if (token) node_tokens_[index] = *token;
+    return token;
   }
 
-  [[nodiscard]] Result<LaneEntry> entry_of(std::uint32_t rank) const {
+  Result<LaneEntry> entry_of(std::uint32_t rank) {
     const TreeNode& leaf = tree_.nodes[tree_.leaf_of_rank[rank]];
     TokenClaims claims = claims_at(leaf);
     claims.kind = ChildKind::rank;
@@ -94,7 +90,9 @@ class LaneIssuer {
     if (!token) return std::unexpected(token.error());
     LaneEntry entry{.aggregator = leaf.data, .aggregator_name = leaf.aggregator, .tokens = {*token}};
     for (std::uint32_t n = tree_.leaf_of_rank[rank]; tree_.nodes[n].parent != kNoParent; n = tree_.nodes[n].parent) {
-      entry.tokens.push_back(node_tokens_[n]);
+      auto up = token_of(n);
+      if (!up) return std::unexpected(up.error());
+      entry.tokens.push_back(*up);
     }
     return entry;
   }
@@ -104,7 +102,7 @@ class LaneIssuer {
   const std::uint8_t lane_;
   const LaneTree& tree_;
   const IssueTerms& terms_;
-  std::vector<Token> node_tokens_;
+  std::vector<std::optional<Token>> node_tokens_;
 };
 
 }  // namespace
@@ -127,7 +125,23 @@ Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool 
   return secret ? Status{} : std::unexpected(secret.error());
 }
 
-Result<GroupDescriptor> issue_descriptor(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms) {
+std::set<std::string> aggregators_above(const GroupRecord& group, RankRange ranks) {
+  std::set<std::string> all;
+  for (const LaneTree& lane : group.lanes) {
+    std::set<std::string> names;  // of this lane: in another the same aggregator has other parents
+    for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
+      // Above an aggregator that is in the set already all are.
+      std::uint32_t n = lane.leaf_of_rank[rank];
+      while (names.insert(lane.nodes[n].aggregator).second && lane.nodes[n].parent != kNoParent) {
+        n = lane.nodes[n].parent;
+      }
+    }
+    all.merge(names);
+  }
+  return all;
+}
+
+GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms) {
   GroupDescriptor descriptor{.group = group.id,
                              .epoch = group.epoch,
                              .job = group.job,
@@ -137,12 +151,23 @@ Result<GroupDescriptor> issue_descriptor(const SigningKey& key, const GroupRecor
                              .lanes = {},
                              .security = group.packet_security,
                              .exchange_key = terms.exchange_key};
-  for (std::uint8_t lane = 0; lane < group.lanes.size(); ++lane) {
-    auto issued = LaneIssuer(key, group, lane, terms).issue();
-    if (!issued) return std::unexpected(issued.error());
-    descriptor.lanes.push_back(std::move(*issued));
+  for (const LaneTree& lane : group.lanes) {
+    descriptor.lanes.push_back(
+        {.window = group.window, .segment_bytes = group.segment_bytes, .levels = lane.levels, .entries = {}});
   }
   return descriptor;
+}
+
+Result<TokenPage> issue_places(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms,
+                               RankRange ranks) {
+  TokenPage page{
+      .group = group.id, .epoch = group.epoch, .first_rank = ranks.first, .expires_at = terms.expires_at, .lanes = {}};
+  for (std::uint8_t lane = 0; lane < group.lanes.size(); ++lane) {
+    auto entries = LaneIssuer(key, group, lane, terms).issue(ranks);
+    if (!entries) return std::unexpected(entries.error());
+    page.lanes.push_back(std::move(*entries));
+  }
+  return page;
 }
 
 }  // namespace tributary::manager

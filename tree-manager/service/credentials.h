@@ -1,11 +1,13 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "tree-manager/store/store.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/token_page.h"
 
 namespace tributary::manager {
 
@@ -23,10 +25,20 @@ struct IssueTerms {
 /// Errc::bad_argument, unless agree_with() will find a secret. An empty text is none, and may be allowed.
 [[nodiscard]] Status check_exchange_key(const ExchangeKey& own, const std::string& text, bool may_be_empty);
 
-/// The group's descriptor with a token chain for every rank and lane: the rank's token for its leaf, then each
-/// aggregator's token for its own parent, up to the root. Costs one signature per rank and lane (about 30 us); changes
-/// nothing, and is meant to run outside of any lock.
-[[nodiscard]] Result<GroupDescriptor> issue_descriptor(const SigningKey& key, const GroupRecord& group,
-                                                       const IssueTerms& terms);
+struct RankRange {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
+
+/// The aggregators whose tokens the places of these ranks need.
+[[nodiscard]] std::set<std::string> aggregators_above(const GroupRecord& group, RankRange ranks);
+
+/// The group's descriptor without places.
+[[nodiscard]] GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms);
+/// The places of these ranks, which the group has: for each lane the rank's token for its leaf, then each aggregator's
+/// token for its own parent, up to the root. Costs one signature per rank and lane (about 30 us), and one per
+/// aggregator above them; changes nothing, and is meant to run outside of any lock.
+[[nodiscard]] Result<TokenPage> issue_places(const SigningKey& key, const GroupRecord& group, const IssueTerms& terms,
+                                             RankRange ranks);
 
 }  // namespace tributary::manager

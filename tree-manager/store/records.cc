@@ -139,6 +139,7 @@ std::string to_text(const GroupRecord& r) {
               {"created_at", r.created_at},
               {"packet_security", static_cast<unsigned>(r.packet_security)},
               {"exchange_key", r.exchange_key},
+              {"request_id", r.request_id},
               {"adopted_at", r.adopted_at},
               {"before", std::move(before)}}
       .dump();
@@ -160,6 +161,7 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .created_at = from.at("created_at"),
                   .packet_security = static_cast<PacketSecurity>(from.value("packet_security", 0U)),
                   .exchange_key = from.value("exchange_key", ""),
+                  .request_id = from.value("request_id", ""),
                   .adopted_at = from.value("adopted_at", std::int64_t{0}),
                   .before = {}};
     for (const json& it : from.at("failed")) {

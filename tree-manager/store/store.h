@@ -65,6 +65,7 @@ struct GroupRecord {
   std::int64_t created_at = 0;  // seconds since 1970-01-01 UTC
   PacketSecurity packet_security = PacketSecurity::off;
   std::string exchange_key{};            // the ranks', base64; empty: places have no secrets
+  std::string request_id{};              // of the request that made it; empty: none was given
   std::int64_t adopted_at = 0;           // seconds since 1970-01-01 UTC, from its own record; 0: never
   std::vector<UsedAggregator> before{};  // what the trees of the epoch before these used, each once
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;

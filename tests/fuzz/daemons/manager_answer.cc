@@ -132,6 +132,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 2:
       check(ends.client.request_group({.job = "job", .hosts = {"h1", "h2"}}));
+      if (const auto page = ends.client.group_places(1, 1, 0, 1); page && page->lanes.at(0).size() != 1) std::abort();
       break;
     case 3:
       check(ends.client.rebuild_group(1, 1, {"a"}));

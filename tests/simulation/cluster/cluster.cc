@@ -212,6 +212,19 @@ class SimRank::Service final : public client::GroupService {
     if (in_use) ++cluster_.manager().moves;
     later([this, group, epoch, failed, answer = std::move(answer)] { respond(group, epoch + 1, failed, answer); });
   }
+  void places(std::uint64_t, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+              PageAnswer answer) override {
+    later([this, epoch, first, count, answer = std::move(answer)] {
+      if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
+      if (whole_.epoch != epoch) return answer(fail(Errc::bad_argument, "the group has other trees"));
+      TokenPage page{.group = whole_.group, .epoch = epoch, .first_rank = first, .lanes = {}};
+      for (const LaneDescriptor& lane : whole_.lanes) {
+        const auto begin = lane.entries.begin() + first;
+        page.lanes.emplace_back(begin, begin + count);
+      }
+      answer(token_page_from_json(to_json(page)));
+    });
+  }
   void renew(std::uint64_t, std::function<void(Result<client::GroupLease>)> answer) override {
     later([this, answer = std::move(answer)] {
       if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
@@ -231,11 +244,18 @@ class SimRank::Service final : public client::GroupService {
                const DescriptorAnswer& answer) {
     if (cluster_.manager().silent) return;
     if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
-    answer(cluster_.manager().plan(group, epoch, nranks_, lanes_, failed));
+    auto planned = cluster_.manager().plan(group, epoch, nranks_, lanes_, failed);
+    // Every other group gets its places by pages, however few ranks it has.
+    if (planned && group % 2 == 0) {
+      whole_ = *planned;
+      for (LaneDescriptor& lane : planned->lanes) lane.entries.clear();
+    }
+    answer(std::move(planned));
   }
   Cluster& cluster_;
   const std::uint32_t nranks_;
   std::uint32_t lanes_ = 1;
+  GroupDescriptor whole_;  // of a group that gets its places by pages
   std::shared_ptr<bool> alive_;
 };
 

@@ -39,9 +39,17 @@ void RecordingOutput::send(std::uint32_t rank, const ControlMessage& message) {
   sent.emplace_back(rank, message);
 }
 
-void ManagerOnDemand::request(const GroupRequest&, DescriptorAnswer answer) {
+void ManagerOnDemand::request(const GroupRequest& request, DescriptorAnswer answer) {
   record_.add("asks for a group");
+  attempts.push_back(request.attempt);
   trees.push_back(std::move(answer));
+}
+
+void ManagerOnDemand::places(std::uint64_t, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+                             PageAnswer answer) {
+  record_.add("asks for places " + std::to_string(first) + " to " + std::to_string(first + count - 1) + " of epoch " +
+              std::to_string(epoch));
+  pages.push_back(std::move(answer));
 }
 
 void ManagerOnDemand::rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,

@@ -41,6 +41,8 @@ class ManagerOnDemand final : public GroupService {
  public:
   explicit ManagerOnDemand(Record& record) : record_(record) {}
   void request(const GroupRequest& request, DescriptorAnswer answer) override;
+  void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+              PageAnswer answer) override;
   void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override;
   void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) override;
@@ -48,6 +50,8 @@ class ManagerOnDemand final : public GroupService {
 
   std::deque<DescriptorAnswer> trees;  // requests and rebuilds without an answer
   std::deque<std::function<void(Result<GroupLease>)>> leases;
+  std::deque<PageAnswer> pages;
+  std::vector<std::uint64_t> attempts;  // of the requests
 
  private:
   Record& record_;

@@ -137,6 +137,14 @@ TEST_F(ApiTest, AnswersEveryRouteAsItsDocumentSays) {
   EXPECT_THAT(descriptor->lanes, SizeIs(2));
   const std::string group = "/v1/groups/" + std::to_string(descriptor->group);
   EXPECT_EQ(job("PUT", group + "/lease")["rebuild_advised"], false);
+  const json page = job("GET", group + "/tokens?epoch=1&from=1&count=2");
+  EXPECT_THAT(page["lanes"][0]["ranks"], SizeIs(2));
+  for (const char* query :
+       {"", "?epoch=1", "?epoch=1&from=0&count=x", "?epoch=1&count=1&from=0", "?epoch=1&from=0&count=1&",
+        "?epoch=1&from=0&count=5", "?epoch=&from=0&count=1", "?epoch=1&from=0&count=99999999999"}) {
+    EXPECT_EQ(call("GET", group + "/tokens" + query, "", kJobToken).status, 400U) << query;
+  }
+  EXPECT_EQ(call("GET", group + "/tokens?epoch=2&from=0&count=1", "", kJobToken).status, 409U);
   json proof{{"record", granted["record"]}, {"ranks", four_ranks()["ranks"]}};
   EXPECT_EQ(job("PUT", group + "/lease", proof)["epoch"], 1);
   EXPECT_GT(job("PUT", group + "/lease", {{"want_record", true}})["record"].get<std::string>().size(), 100U);

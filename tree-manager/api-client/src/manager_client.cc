@@ -124,6 +124,7 @@ json to_json(const GroupRequest& r) {
   if (r.window != 0) body["window"] = r.window;
   if (r.segment_bytes != 0) body["segment_bytes"] = r.segment_bytes;
   if (r.levels != 0) body["levels"] = r.levels;
+  if (!r.request_id.empty()) body["request_id"] = r.request_id;
   if (r.packet_security != PacketSecurity::off) {
     body["packet_security"] = std::string(to_string(r.packet_security));
   }
@@ -281,6 +282,21 @@ Status ManagerClient::unregister_aggregator(std::string_view name) {
 
 Result<GroupAnswer> ManagerClient::request_group(const GroupRequest& group) {
   return group_answer(request("POST", "/v1/groups", to_json(group)));
+}
+
+Result<TokenPage> ManagerClient::group_places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first,
+                                              std::uint32_t count) {
+  const auto answer = request("GET",
+                              "/v1/groups/" + std::to_string(group) + "/tokens?epoch=" + std::to_string(epoch) +
+                                  "&from=" + std::to_string(first) + "&count=" + std::to_string(count),
+                              nullptr);
+  if (!answer) return std::unexpected(answer.error());
+  auto page = token_page_from_json(*answer);
+  if (!page) return page;
+  const bool asked_for = page->group == group && page->epoch == epoch && page->first_rank == first &&
+                         !page->lanes.empty() && page->lanes[0].size() == count;
+  if (!asked_for) return fail(Errc::corrupt, "the manager gave tokens of other ranks than were asked for");
+  return page;
 }
 
 Result<GroupAnswer> ManagerClient::rebuild_group(std::uint64_t group, std::uint32_t epoch,

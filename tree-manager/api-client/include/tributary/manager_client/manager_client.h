@@ -12,6 +12,7 @@
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
+#include "tributary/protocol/token_page.h"
 
 namespace tributary::manager_client {
 
@@ -70,10 +71,12 @@ struct GroupRequest {
   std::uint32_t segment_bytes = 0;  // 0: the manager's default
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the ranks'; with packet_security, or for proofs alone; else zeros
+  std::string request_id{};          // at most 63 bytes; the same again gives the same group; empty: always a new one
   std::uint32_t levels = 0;  // exactly so many aggregators between a rank and the result; 0: the planner chooses
 };
 
 struct GroupAnswer {
+  // With places for at most kPlacesInDescriptorMax ranks, else see group_places().
   GroupDescriptor descriptor;  // empty: use the fallback; its `group` and `epoch` are good for rebuild all the same
   std::string record{};        // for adopt_group(); to be kept as it is
   std::uint32_t retry_after_seconds = 0;  // empty descriptor: ask for a rebuild after this
@@ -112,6 +115,9 @@ class ManagerClient {
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);
+  /// Where `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
+  [[nodiscard]] Result<TokenPage> group_places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first,
+                                               std::uint32_t count);
   /// Trees at epoch + 1, without the `failed` aggregators. The same request again gives the same epoch again.
   /// `in_use`: the present trees work and are used until the group has moved, as after GroupLease::rebuild_advised.
   /// Their memory stays reserved meanwhile, and an empty answer means that they stay good.

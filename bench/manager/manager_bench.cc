@@ -1,0 +1,136 @@
+// What a group of many ranks costs the manager and rank 0: bytes and time of each answer, over the manager's handlers
+// and its real store, without the network. Usage: manager_bench [RANKS...]
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <spdlog/spdlog.h>
+
+#include "fabrics.h"
+#include "temporary_folder.h"
+#include "tree-manager/api/api.h"
+#include "tributary/protocol/token_page.h"
+
+namespace {
+
+using namespace tributary;
+using namespace tributary::manager;
+using nlohmann::json;
+
+constexpr int kRanksPerHost = 8;
+constexpr int kHostsPerLeaf = 8;
+constexpr int kSpines = 16;
+constexpr int kLanes = 4;
+constexpr const char* kToken = "token";
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// One answer: its body, and what it took.
+struct Answer {
+  std::string body;
+  double milliseconds = 0;
+};
+
+Answer ask(Api& api, const std::string& method, const std::string& path, const std::string& query,
+           const std::string& body) {
+  const auto start = std::chrono::steady_clock::now();
+  HttpReply reply = api.handle({.method = method,
+                                .path = path,
+                                .query = query,
+                                .authorization = std::string("Bearer ") + kToken,
+                                .remote_address = ""},
+                               body);
+  const Answer answer{std::move(reply.body), milliseconds_since(start)};
+  if (reply.status == 200) return answer;
+  std::fprintf(stderr, "%s %s: %u %s\n", method.c_str(), path.c_str(), reply.status, answer.body.c_str());
+  std::exit(1);
+}
+
+void enlist(Cluster& cluster, const std::string& host, std::uint16_t port) {
+  if (cluster.register_aggregator({.name = "on-" + host,
+                                   .host = host,
+                                   .data = {"10.0.0.1", port},
+                                   .http = {"10.0.0.1", 7472},
+                                   .memory_bytes = 1ULL << 38})) {
+    return;
+  }
+  std::exit(1);
+}
+
+void measure(int ranks) {
+  const int leaves = (ranks + kRanksPerHost * kHostsPerLeaf - 1) / (kRanksPerHost * kHostsPerLeaf);
+  const TemporaryFolder folder;
+  const auto store = open_sqlite({.path = folder.file("manager.db")}).value();
+  const SigningKey key = SigningKey::generate().value();
+  const SystemClock clock;
+  ClusterSettings settings;
+  settings.group_lease = std::chrono::seconds(3600);
+  auto cluster = Cluster::open(settings, *store, key, clock,
+                               *parse_topology(leaf_spine_yaml(leaves, kHostsPerLeaf, kSpines), "bench"))
+                     .value();
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    enlist(*cluster, "agg-leaf-" + std::to_string(leaf), static_cast<std::uint16_t>(1000 + leaf));
+  }
+  for (int spine = 0; spine < kSpines; ++spine) {
+    enlist(*cluster, "agg-spine-" + std::to_string(spine), static_cast<std::uint16_t>(9000 + spine));
+  }
+  Api api(*cluster, {.aggregator_token = "other", .job_token = kToken});
+  json request{{"job", "bench"}, {"lanes", kLanes}, {"request_id", "bench-0"}, {"ranks", json::array()}};
+  for (int rank = 0; rank < ranks; ++rank) request["ranks"].push_back("node-" + std::to_string(rank / kRanksPerHost));
+
+  const Answer granted = ask(api, "POST", "/v1/groups", "", request.dump());
+  const json grant = json::parse(granted.body);
+  if (grant["lanes"].size() != kLanes) {
+    std::fprintf(stderr, "%d ranks: %s\n", ranks, grant["reason"].dump().c_str());
+    std::exit(1);
+  }
+  const std::string path = "/v1/groups/" + grant["group"].dump();
+  std::size_t page_bytes = 0, page_bytes_max = 0, chains = 0;
+  double page_milliseconds = 0, page_milliseconds_max = 0, read_milliseconds = 0;
+  for (int first = 0; first < ranks; first += static_cast<int>(kTokenPageRanksMax)) {
+    const int count = std::min(static_cast<int>(kTokenPageRanksMax), ranks - first);
+    const Answer page = ask(api, "GET", path + "/tokens",
+                            "epoch=1&from=" + std::to_string(first) + "&count=" + std::to_string(count), "");
+    page_bytes += page.body.size();
+    page_bytes_max = std::max(page_bytes_max, page.body.size());
+    page_milliseconds += page.milliseconds;
+    page_milliseconds_max = std::max(page_milliseconds_max, page.milliseconds);
+    const auto start = std::chrono::steady_clock::now();
+    const auto read = token_page_from_json(json::parse(page.body)).value();
+    read_milliseconds += milliseconds_since(start);
+    for (const auto& entries : read.lanes) {
+      for (const LaneEntry& entry : entries) chains += entry.tokens.size();
+    }
+  }
+  const json proof{{"record", grant["record"]}, {"ranks", request["ranks"]}};
+  const Answer adopted = ask(api, "PUT", path + "/lease", "", proof.dump());
+  const Answer again = ask(api, "POST", "/v1/groups", "", request.dump());
+  const Answer renewed = ask(api, "PUT", path + "/lease", "", "");
+  constexpr double kMega = 1e6;
+  std::printf(
+      "%6d | %9zu %9zu %8.1f %8.1f | %3zu pages %8.2f MB %6.2f MB %8.1f ms %7.1f ms %7.1f ms | %8.1f MB | %7.1f "
+      "%7.3f\n",
+      ranks, granted.body.size(), grant["record"].get_ref<const std::string&>().size(), granted.milliseconds,
+      again.milliseconds, (static_cast<std::size_t>(ranks) + kTokenPageRanksMax - 1) / kTokenPageRanksMax,
+      static_cast<double>(page_bytes) / kMega, static_cast<double>(page_bytes_max) / kMega, page_milliseconds,
+      page_milliseconds_max, read_milliseconds, static_cast<double>(chains * (kTokenBytes * 4 / 3 + 5)) / kMega,
+      adopted.milliseconds, renewed.milliseconds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  spdlog::set_level(spdlog::level::off);
+  std::printf(
+      " ranks |  answer B  record B       ms again ms | tokens: all, largest page, all, longest page, rank 0 reads "
+      "| in one answer | adoption ms, renewal ms\n");
+  std::vector<int> sizes;
+  for (int i = 1; i < argc; ++i) sizes.push_back(std::atoi(argv[i]));
+  if (sizes.empty()) sizes = {64, 1024, 4096, 32768};
+  for (const int ranks : sizes) measure(ranks);
+}
