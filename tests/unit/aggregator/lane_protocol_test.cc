@@ -62,7 +62,12 @@ TEST(LaneProtocol, AContributionBeyondTheWindowIsRefusedInEveryStateOfTheSlot) {
 
 TEST(LaneProtocol, LengthsThatDoNotFitAreRefused) {
   LaneDriver driver(shape_of(2));
-  EXPECT_EQ(driver.contribute(0, contribution(0, kSum), Bytes(257)).error(), Refusal::wrong_length) << "over a segment";
+  for (const std::uint32_t bytes : {257U, 260U, 512U, kSegmentBytesMax}) {
+    FrameHeader long_one = contribution(0, kSum);
+    long_one.payload_bytes = bytes;
+    EXPECT_EQ(driver.lane.contribution_begins(0, long_one), std::unexpected(Refusal::wrong_length)) << bytes;
+    EXPECT_FALSE(driver.lane.takes_in_place(0, long_one)) << bytes;
+  }
   FrameHeader bare = contribution(0, kSum, frame_flags::kBare);
   EXPECT_EQ(driver.contribute(0, bare, kData).error(), Refusal::wrong_length) << "bare with data";
   EXPECT_EQ(driver.contribute(0, contribution(0, kSum), Bytes(7)).error(), Refusal::wrong_length) << "half an element";
