@@ -92,6 +92,7 @@ struct SimConnection {
   std::uint32_t generation = 0;
   bool accept_pending = false;  // the listening side's channel does not exist yet but may
   bool in_use = false;
+  bool breaks_at_once = false;  // before the first frame of the accepting side arrives
   Endpoint to;
   TimePoint opened_at;  // when the connecting side learns it
   Duration limit{};

@@ -82,7 +82,7 @@ void SimCore::release_if_unused(std::uint32_t index) {
   }
   c.ends = {};
   c.generation = generation;
-  c.in_use = false;
+  c.in_use = c.breaks_at_once = false;
   free_connections_.push_back(index);
   --statistics.connections;
 }
@@ -146,18 +146,26 @@ void SimCore::knock(const Event& event) {
     return release_if_unused(event.target);
   }
   SimHost& target = host(c.ends[1].host);
-  const TimePoint answer_at = now_ + c.pipes[1].link.latency + jitter(c.pipes[1].link);
   const auto listener = find_port(target, c.to.port);
-  if (!target.alive || listener == target.listeners.end()) {
-    c.accept_pending = false;
-    c.ends[0].broken_by = Error{Errc::unreachable,
-                                "cannot connect to " + to_string(c.to) + ": connection refused, nobody listens there."};
-    return push(answer_at, EventKind::reset, event.target, c.generation, 0);
+  if (!target.alive || listener == target.listeners.end()) return refuse(event, "nobody listens there");
+  if (random.chance(target.refuse_percent)) {
+    ++statistics.refused;
+    c.breaks_at_once = random.chance(50);
+    if (!c.breaks_at_once) return refuse(event, "its queue is full");
   }
+  const TimePoint answer_at = now_ + c.pipes[1].link.latency + jitter(c.pipes[1].link);
   c.listener = listener->id;
   c.pipes[1].last_arrival = answer_at;
   push(answer_at, EventKind::opened, event.target, c.generation);
   make_due(c.ends[1].host, {now_, 0, event.target, c.generation, EventKind::accept, 1});
+}
+
+void SimCore::refuse(const Event& event, const std::string& why) {
+  SimConnection& c = connection(event.target);
+  c.accept_pending = false;
+  c.ends[0].broken_by =
+      Error{Errc::unreachable, "cannot connect to " + to_string(c.to) + ": connection refused, " + why + "."};
+  push(now_ + c.pipes[1].link.latency + jitter(c.pipes[1].link), EventKind::reset, event.target, c.generation, 0);
 }
 
 void SimCore::accept(const Event& event) {

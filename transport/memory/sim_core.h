@@ -33,6 +33,7 @@ struct SimHost {
   bool woken = false;    // a wake-up came while paused
   bool polling = false;  // inside poll(): not to be run from outside
   bool turn_scheduled = false;
+  std::uint32_t refuse_percent = 0;
   Duration per_turn{};
   TimePoint busy_until;
   TimePoint wake_at = TimePoint::max();
@@ -99,6 +100,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
 
   [[nodiscard]] std::uint64_t trace_hash() const noexcept { return trace_hash_; }
   SimStatistics statistics;
+  SimNetwork::Overhear overhear;
   Random random;
 
  private:
@@ -124,6 +126,7 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
   LinkSettings link_between(std::uint32_t host_a, std::uint32_t host_b) const;
   Result<std::uint32_t> resolve(std::uint32_t from, const Endpoint& to);
   void knock(const Event& event);
+  void refuse(const Event& event, const std::string& why);
   void accept(const Event& event);
   void opened(const Event& event);
   void connect_limit(const Event& event);

@@ -236,6 +236,8 @@ void SimCore::deliver(const Event& event) {
     const std::string peer = to_string(c.ends[event.side].name);
     return end_with(event.target, receiver, {Errc::peer_gone, peer + " closed the connection."}, event);
   }
+  if (event.side == 1 && c.breaks_at_once)
+    return break_connection(event.target, "broke before a word of the other side had come.");
   if (!pipe.header_seen && !place(event)) return;
   if (land(event)) schedule(event.target, event.side);
 }
@@ -303,6 +305,8 @@ bool SimCore::land(const Event& event) {
   }
   const FrameHeader header = frame.header;
   if (frame.borrowed && frame.owned) pipe.early_bytes -= header.payload_bytes;
+  if (overhear && event.side == 0 && pipe.frames.delivered == 0)
+    overhear(c.ends[0].name, c.to, header, pipe.destination);
   ++pipe.frames.delivered;
   ++statistics.frames;
   SimTraffic& traffic = statistics.by_type[static_cast<std::size_t>(header.type)];

@@ -103,8 +103,15 @@ void SimNetwork::resume(std::string_view host) {
 void SimNetwork::slow_down(std::string_view host, Duration per_turn) {
   core_->host(core_->host_index(host)).per_turn = per_turn;
 }
+void SimNetwork::refuse_connections(std::string_view host, std::uint32_t percent) {
+  core_->host(core_->host_index(host)).refuse_percent = percent;
+}
 void SimNetwork::set_link(std::string_view a, std::string_view b, const LinkSettings& link) {
   core_->set_link(core_->host_index(a), core_->host_index(b), link);
+}
+
+void SimNetwork::overhear(Overhear listener) {
+  core_->overhear = std::move(listener);
 }
 
 SimStatistics SimNetwork::statistics() const {

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "cluster.h"
+#include "misfortunes.h"
 
 namespace tributary::simulation {
 namespace {
@@ -62,15 +63,18 @@ class Attacker final : public transport::ChannelHandler {
 };
 
 struct Life {
-  explicit Life(std::uint64_t seed_, bool verbose_)
-      : seed(seed_), verbose(verbose_), random(seed_ * 0x9E3779B97F4A7C15ULL) {}
+  Life(std::uint64_t seed_, const MisfortuneKinds& kinds_, bool verbose_)
+      : seed(seed_), kinds(kinds_), verbose(verbose_), random(seed_ * 0x9E3779B97F4A7C15ULL) {}
   const std::uint64_t seed;
+  const MisfortuneKinds kinds;
   const bool verbose;
   std::mt19937_64 random;
   std::unique_ptr<Cluster> cluster;
   std::unique_ptr<Attacker> attacker;
-  std::string lost_rank;  // host of a rank that was killed or cut off
+  std::unique_ptr<Misfortunes> misfortunes;
+  std::string lost_rank;  // that was killed, or stands still for too long
   std::uint32_t lost_group = UINT32_MAX;
+  const SimRank* stood_still = nullptr;  // for longer than the time-out; what it says itself is free
   std::uint64_t failovers = 0, returns = 0, longest_pause_us = 0;
 
   std::uint64_t below(std::uint64_t bound) { return random() % bound; }
@@ -92,6 +96,8 @@ struct Life {
 
   tuning::Table some_table();
   void build();
+  void lose_a_rank(Duration horizon);
+  void pause_a_rank_for_long(Duration horizon);
   void misfortune(Duration horizon);
   std::string run();
   std::string judge();
@@ -147,6 +153,8 @@ void Life::build() {
     }
   }
   attacker = std::make_unique<Attacker>(*cluster, "attacker");
+  // With numbers of their own, too.
+  misfortunes = std::make_unique<Misfortunes>(*cluster, seed, kinds, [this](const std::string& text) { say(text); });
 }
 
 void Life::misfortune(Duration horizon) {
@@ -256,11 +264,13 @@ std::string Life::judge() {
       returns += info.returns;
       longest_pause_us = std::max(longest_pause_us, info.longest_pause_us);
       if (g != lost_group && r->failure()) bad += "failed though every rank lived: " + r->state() + "\n";
-      if (g == lost_group && r->failure() && r->failure()->message.find(lost_rank) == std::string::npos) {
+      if (g == lost_group && r->failure() && r.get() != stood_still &&
+          r->failure()->message.find(lost_rank) == std::string::npos) {
         bad += "the error does not name the lost rank " + lost_rank + ": " + r->failure()->message + "\n";
       }
     }
   }
+  bad += misfortunes->judge();
   // Whatever happened, what the groups held must come back.
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) r->kill();
@@ -278,28 +288,40 @@ std::string Life::run() {
   const auto horizon = 1ms + within(200ms);
   const std::uint64_t count = below(4) == 0 ? 0 : below(10);
   for (std::uint64_t i = 0; i < count; ++i) misfortune(horizon);
-  if (below(10) == 0) {
-    lost_group = static_cast<std::uint32_t>(below(cluster->groups().size()));
-    auto& group = cluster->groups()[lost_group];
-    if (group.size() > 1) {
-      const auto rank = below(group.size());
-      lost_rank = "rank " + std::to_string(rank);
-      const bool hangs = below(3) == 0;
-      cluster->network().call_at(cluster->network().now() + within(horizon), [this, &group, rank, hangs] {
-        say((hangs ? "hang for good " : "kill ") + group[rank]->host());
-        if (hangs)
-          cluster->network().pause(group[rank]->host());
-        else
-          group[rank]->kill();
-      });
-      // A rank that hangs for good is not waited for.
-      if (hangs) cluster->network().call_at(cluster->network().now() + 25s, [&group, rank] { group[rank]->kill(); });
-    } else {
-      lost_group = UINT32_MAX;
-    }
-  }
+  if (below(10) == 0) lose_a_rank(horizon);
+  misfortunes->draw(horizon);
+  if (kinds.pauses && lost_group == UINT32_MAX && seed % 10 == 3) pause_a_rank_for_long(horizon);
   cluster->run(60s);
   return judge();
+}
+
+void Life::pause_a_rank_for_long(Duration horizon) {
+  const auto which = misfortunes->pause_for_long(horizon);
+  if (cluster->groups()[which.group].size() == 1) return;  // nobody waits for it
+  lost_group = which.group;
+  lost_rank = "rank " + std::to_string(which.rank);
+  stood_still = cluster->groups()[which.group][which.rank].get();
+}
+
+void Life::lose_a_rank(Duration horizon) {
+  lost_group = static_cast<std::uint32_t>(below(cluster->groups().size()));
+  auto& group = cluster->groups()[lost_group];
+  if (group.size() > 1) {
+    const auto rank = below(group.size());
+    lost_rank = "rank " + std::to_string(rank);
+    const bool hangs = below(3) == 0;
+    cluster->network().call_at(cluster->network().now() + within(horizon), [this, &group, rank, hangs] {
+      say((hangs ? "hang for good " : "kill ") + group[rank]->host());
+      if (hangs)
+        cluster->network().pause(group[rank]->host());
+      else
+        group[rank]->kill();
+    });
+    // A rank that hangs for good is not waited for.
+    if (hangs) cluster->network().call_at(cluster->network().now() + 25s, [&group, rank] { group[rank]->kill(); });
+  } else {
+    lost_group = UINT32_MAX;
+  }
 }
 
 }  // namespace
@@ -313,10 +335,15 @@ int main(int argc, char** argv) {
   app.add_option("--first", first, "the first seed")->capture_default_str();
   app.add_option("--seeds", seeds, "how many")->capture_default_str();
   app.add_flag("--verbose", verbose, "tell what happens");
+  MisfortuneKinds kinds;
+  app.add_flag("--strangers,!--no-strangers", kinds.strangers, "strangers come to every listener");
+  app.add_flag("--pauses,!--no-pauses", kinds.pauses, "every process may stand still for a while");
+  app.add_flag("--clocks,!--no-clocks", kinds.clocks, "clocks are set, and the manager loses its store");
+  app.add_flag("--refusals,!--no-refusals", kinds.refusals, "connections are refused, or break at once");
   CLI11_PARSE(app, argc, argv);
   std::uint64_t failed = 0, failovers = 0, returns = 0, events = 0, longest = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
-    Life life(seed, verbose);
+    Life life(seed, kinds, verbose);
     const std::string bad = life.run();
     failovers += life.failovers;
     returns += life.returns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <utility>
 
 namespace tributary::simulation {
 
@@ -27,6 +28,35 @@ SimManager::SimManager(Cluster& cluster, std::uint64_t seed)
         return std::move(*SigningKey::from_seed(bytes));
       }()),
       verifier_(std::move(*TokenVerifier::create(key_.public_key()))) {}
+
+void SimManager::when_there(std::function<void()> request) {
+  if (!paused_) return request();
+  waiting_.push_back(std::move(request));
+}
+
+void SimManager::pause() {
+  if (paused_) return;
+  paused_ = true;
+  paused_at_ = cluster_.network().now();
+}
+
+/// Nobody could renew meanwhile.
+void SimManager::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  for (auto& [group, end] : leases_) end += cluster_.network().now() - paused_at_;
+  for (auto& request : std::exchange(waiting_, {})) request();
+}
+
+Status SimManager::check_lease(std::uint64_t group) const {
+  const auto lease = leases_.find(group);
+  if (lease != leases_.end() && lease->second > cluster_.network().now()) return {};
+  return fail(Errc::bad_argument, "there is no group " + std::to_string(group));
+}
+
+void SimManager::renew_lease(std::uint64_t group) {
+  leases_[group] = cluster_.network().now() + std::chrono::seconds(cluster_.settings().lease_seconds);
+}
 
 /// The first is the root; each further one hangs below a node of the level above that it draws.
 SimManager::Shape SimManager::draw(std::uint32_t nranks, const std::vector<std::uint32_t>& usable) {
@@ -115,7 +145,7 @@ Result<LaneDescriptor> SimManager::plan_lane(std::uint64_t group, std::uint32_t 
     c.root = root;
     c.parent_host = root ? "" : host(nodes[n].parent);
     c.parent_port = root ? 0 : kAggregatorPort;
-    c.expires_at = cluster_.unix_seconds() + 120;
+    c.expires_at = cluster_.unix_seconds("manager") + 120;
     return key_.sign(c).value();
   };
   LaneDescriptor d;
@@ -177,7 +207,7 @@ void SimAggregator::start() {
   settings.name = name_;
   settings.form_limit = 2s;
   worker_ = std::make_unique<aggregator::Worker>(transport, cluster_.manager().verifier(), *budget_, settings,
-                                                 [this] { return cluster_.unix_seconds(); });
+                                                 [this] { return cluster_.unix_seconds(name_); });
   listener_ = std::move(*transport.listen({name_, kAggregatorPort}, *worker_));
   network.on_due(name_, [this, &transport] {
     transport.poll(Duration::zero());
@@ -204,18 +234,17 @@ class SimRank::Service final : public client::GroupService {
   ~Service() override { *alive_ = false; }
   void request(const client::GroupRequest& request, DescriptorAnswer answer) override {
     lanes_ = request.lanes;
-    const std::uint64_t group = cluster_.manager().next_group++;
-    later([this, group, answer = std::move(answer)] { respond(group, 1, {}, answer); });
+    later([this, answer = std::move(answer)] { respond(0, 1, {}, answer); });
   }
   void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                DescriptorAnswer answer) override {
     if (in_use) ++cluster_.manager().moves;
     later([this, group, epoch, failed, answer = std::move(answer)] { respond(group, epoch + 1, failed, answer); });
   }
-  void places(std::uint64_t, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
+  void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
               PageAnswer answer) override {
-    later([this, epoch, first, count, answer = std::move(answer)] {
-      if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
+    later([this, group, epoch, first, count, answer = std::move(answer)] {
+      if (const Status known = check(group); !known) return answer(std::unexpected(known.error()));
       if (whole_.epoch != epoch) return answer(fail(Errc::bad_argument, "the group has other trees"));
       TokenPage page{.group = whole_.group, .epoch = epoch, .first_rank = first, .lanes = {}};
       for (const LaneDescriptor& lane : whole_.lanes) {
@@ -225,25 +254,40 @@ class SimRank::Service final : public client::GroupService {
       answer(token_page_from_json(to_json(page)));
     });
   }
-  void renew(std::uint64_t, std::function<void(Result<client::GroupLease>)> answer) override {
-    later([this, answer = std::move(answer)] {
-      if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
+  void renew(std::uint64_t group, std::function<void(Result<client::GroupLease>)> answer) override {
+    later([this, group, answer = std::move(answer)] {
+      if (const Status known = check(group); !known) return answer(std::unexpected(known.error()));
+      cluster_.manager().renew_lease(group);
       answer(client::GroupLease{.better_trees = cluster_.below(100) < cluster_.settings().advice_percent,
                                 .why = "others would do better"});
     });
   }
-  void release(std::uint64_t) override {}
+  void release(std::uint64_t group) override { cluster_.manager().release(group); }
 
  private:
   void later(std::function<void()> call) {
-    cluster_.network().call_at(cluster_.network().now() + 1ms, [alive = alive_, call = std::move(call)] {
-      if (*alive) call();
+    cluster_.network().call_at(cluster_.network().now() + 1ms, [this, alive = alive_, call = std::move(call)] {
+      if (!*alive) return;
+      cluster_.manager().when_there([alive, call] {
+        if (*alive) call();
+      });
     });
+  }
+  /// That it can be asked, and knows the group.
+  [[nodiscard]] Status check(std::uint64_t group) {
+    SimManager& manager = cluster_.manager();
+    if (!manager.reachable || (manager.refuse_percent > 0 && cluster_.below(100) < manager.refuse_percent))
+      return fail(Errc::unreachable, "the manager does not answer");
+    const Status known = group == 0 ? Status{} : manager.check_lease(group);
+    manager.forgotten += known ? 0U : 1U;
+    return known;
   }
   void respond(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed,
                const DescriptorAnswer& answer) {
     if (cluster_.manager().silent) return;
-    if (!cluster_.manager().reachable) return answer(fail(Errc::unreachable, "the manager does not answer"));
+    if (const Status known = check(group); !known) return answer(std::unexpected(known.error()));
+    if (group == 0) group = cluster_.manager().next_group++;
+    cluster_.manager().renew_lease(group);
     auto planned = cluster_.manager().plan(group, epoch, nranks_, lanes_, failed);
     // Every other group gets its places by pages, however few ranks it has.
     if (planned && group % 2 == 0) {
@@ -546,6 +590,12 @@ void Cluster::check_invariants() {
     if (a->alive() && a->budget().in_use() > a->budget().bytes_max())
       violation(a->name() + " promised more memory than it has");
   }
+}
+
+std::int64_t Cluster::unix_seconds(const std::string& process) const {
+  const auto since_start = std::chrono::duration_cast<std::chrono::seconds>(network_->now().time_since_epoch());
+  const auto step = clock_steps_.find(process);
+  return 1'700'000'000 + since_start.count() + (step == clock_steps_.end() ? 0 : step->second.count());
 }
 
 void Cluster::violation(const std::string& what) {

@@ -39,24 +39,35 @@ struct ClusterSettings {
 
 class Cluster;
 
-/// Plans trees of 1 to 3 levels over the aggregators that are alive, and signs their tokens.
+/// Plans trees of 1 to 3 levels over the aggregators that are alive, signs their tokens, and forgets groups that do not
+/// renew their lease. A process as all others: it may stand still, and what is asked meanwhile is answered afterwards.
 class SimManager {
  public:
   SimManager(Cluster& cluster, std::uint64_t seed);
+  /// Runs what a request asks for: now, or when the process goes on.
+  void when_there(std::function<void()> request);
+  void pause();
+  void resume();
+  /// As one that comes back without its store.
+  void forget_groups() { leases_.clear(); }
+  [[nodiscard]] Status check_lease(std::uint64_t group) const;
+  void renew_lease(std::uint64_t group);
+  void release(std::uint64_t group) { leases_.erase(group); }
   [[nodiscard]] Result<GroupDescriptor> plan(std::uint64_t group, std::uint32_t epoch, std::uint32_t nranks,
                                              std::uint32_t lanes, const std::vector<std::string>& failed);
   [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
   bool reachable = true;
   bool silent = false;                                  // takes requests, and answers none
   std::vector<std::vector<std::string>> told_failed{};  // by plan
+  std::uint32_t refuse_percent = 0;                     // of the requests
   std::optional<std::uint32_t> levels;                  // else drawn
   /// Whole trees, in which each aggregator has at most so many children, over the first aggregators that live; else
   /// drawn, as `levels` says.
   std::optional<std::uint32_t> fan_out;
   std::uint64_t next_group = 1;
-  std::uint64_t plans = 0;  // that were asked for
-  std::uint64_t moves = 0;  // of them, by groups that had trees
-  std::map<std::uint64_t, std::uint32_t> epochs;
+  std::uint64_t plans = 0;      // that were asked for
+  std::uint64_t moves = 0;      // of them, by groups that had trees
+  std::uint64_t forgotten = 0;  // requests for groups that it did not know
 
  private:
   [[nodiscard]] Result<LaneDescriptor> plan_lane(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane,
@@ -79,6 +90,10 @@ class SimManager {
   std::mt19937_64 random_;
   SigningKey key_;
   TokenVerifier verifier_;
+  std::map<std::uint64_t, transport::TimePoint> leases_;  // by group: its end
+  bool paused_ = false;
+  transport::TimePoint paused_at_{};
+  std::vector<std::function<void()>> waiting_;
 };
 
 /// One aggregator process: may be killed and come back.
@@ -188,7 +203,10 @@ class Cluster {
     transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
     return instead != nullptr ? *instead : network;
   }
-  [[nodiscard]] std::int64_t unix_seconds() const { return 1'700'000'000; }
+  /// What this process's wall clock shows. Steady time, which everything but credentials goes by, is the network's.
+  [[nodiscard]] std::int64_t unix_seconds(const std::string& process) const;
+  /// Sets it forward, or back.
+  void step_clock(const std::string& process, std::chrono::seconds by) { clock_steps_[process] += by; }
 
  private:
   const ClusterSettings settings_;
@@ -198,6 +216,7 @@ class Cluster {
   std::vector<std::unique_ptr<SimAggregator>> aggregators_;
   std::vector<std::vector<std::unique_ptr<SimRank>>> groups_;
   std::vector<std::string> violations_;
+  std::map<std::string, std::chrono::seconds> clock_steps_;
 };
 
 }  // namespace tributary::simulation

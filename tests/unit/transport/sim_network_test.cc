@@ -317,6 +317,54 @@ TEST_F(SimNetworkTest, ForgetsConnectionsWhoseChannelsAreGone) {
   EXPECT_TRUE(network.idle());
 }
 
+TEST_F(SimNetworkTest, RefusesOrBreaksSoManyConnectionsBeforeAWordHasComeAndLeavesTheOthers) {
+  SimNetwork network({.seed = 5});
+  acceptor_.prepare = [](Peer& peer) {
+    peer.when_frame = [](Channel& channel, const Received& frame) { channel.send_copy(frame.header, {}); };
+  };
+  listener_ = network.transport("b").listen({"b", 1}, acceptor_).value();
+  const auto connect_all = [&](std::uint32_t percent) {
+    network.refuse_connections("b", percent);
+    std::vector<std::unique_ptr<Peer>> clients;
+    for (int i = 0; i < 200; ++i) {
+      auto& client = *clients.emplace_back(std::make_unique<Peer>());
+      client.channel = network.transport("a").connect({"b", 1}, client, 1s);
+      client.channel->send_copy(header_of(0), pattern(10, 0));
+    }
+    network.run_for(500ms);
+    return clients;
+  };
+  std::size_t answered = 0, refused = 0, broken = 0;
+  for (const auto& client : connect_all(50)) {
+    EXPECT_NE(!client->frames.empty(), client->closed.has_value()) << "either a word comes, or the end";
+    answered += client->frames.size();
+    if (!client->closed) continue;
+    ++(client->closed->code == Errc::unreachable ? refused : broken);
+  }
+  EXPECT_GT(answered, 60U);
+  EXPECT_GT(refused, 25U);
+  EXPECT_GT(broken, 25U);
+  EXPECT_EQ(network.statistics().refused, refused + broken);
+  for (const auto& client : connect_all(100)) EXPECT_TRUE(client->frames.empty());
+  for (const auto& client : connect_all(0)) EXPECT_EQ(client->frames.size(), 1U);
+}
+
+TEST_F(SimNetworkTest, LetsTheFirstFrameOfEachConnectionBeOverheard) {
+  SimNetwork network;
+  std::vector<std::pair<std::string, std::vector<std::byte>>> heard;
+  network.overhear([&](const Endpoint&, const Endpoint& to, const FrameHeader&, std::span<const std::byte> payload) {
+    heard.emplace_back(to_string(to), std::vector(payload.begin(), payload.end()));
+  });
+  connect(network);
+  client_.channel->send_copy(header_of(0), pattern(10, 1));
+  client_.channel->send_copy(header_of(1), pattern(10, 2));
+  server().channel->send_copy(header_of(0), pattern(10, 3));
+  ASSERT_TRUE(
+      network.run_until([&] { return server().frames.size() == 2 && client_.frames.size() == 1; }, network.now() + 1s));
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(heard[0], std::pair(std::string("b:1"), pattern(10, 1)));
+}
+
 TEST_F(SimNetworkTest, StopsAProgramThatStepsFromInsideACallback) {
   SimNetwork network;
   network.call_at(network.now(), [&] { EXPECT_THROW(network.step(), std::logic_error); });

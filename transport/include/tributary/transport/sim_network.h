@@ -61,6 +61,7 @@ struct SimStatistics {
   std::uint64_t frames = 0;               // delivered whole
   std::uint64_t bytes = 0;                // of payload, delivered
   std::uint64_t half_written = 0;         // payloads that a break left with some but not all of their bytes
+  std::uint64_t refused = 0;              // connections, by refuse_connections()
   std::uint64_t lost_after_sent = 0;      // frames whose on_sent came, or was due, and that a break then lost
   std::size_t connections = 0;            // whose channels are not all destroyed
   std::array<SimTraffic, 256> by_type{};  // by FrameType: delivered
@@ -126,8 +127,17 @@ class SimNetwork {
   /// Every turn of the host takes this long (half to one and a half, from the seed), and what comes meanwhile waits. 0:
   /// as fast as events.
   void slow_down(std::string_view host, Duration per_turn);
+  /// Of the connections that come to this host from now on so many percent do not live until a word of its process has
+  /// reached the other side: refused, as by a kernel whose queue is full, or broken.
+  void refuse_connections(std::string_view host, std::uint32_t percent);
   /// Both directions, also of connections that are open.
   void set_link(std::string_view host_a, std::string_view host_b, const LinkSettings& link);
+
+  /// Is told the first frame that the connecting side of each connection sends, when it has arrived: as somebody on the
+  /// way would hear it. May not call back into the network; takes the place of the one before.
+  using Overhear = std::function<void(const Endpoint& from, const Endpoint& to, const FrameHeader&,
+                                      std::span<const std::byte> payload)>;
+  void overhear(Overhear listener);
 
   [[nodiscard]] SimStatistics statistics() const;
   /// Digest of every callback so far: when, where, which frame. Equal for equal runs.
