@@ -1,11 +1,12 @@
 #include "aggregator/engine/lane.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
 #include <utility>
 
-#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/reduce_step.h"
 
 namespace tributary::engine {
 namespace {
@@ -66,6 +67,8 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
       place_bits_(std::has_single_bit(shape.window) ? shape.window - 1 : 0),
       memory_(memory),
       in_place_(std::size_t{shape.window} * shape.children),
+      ranks_(shape.children, 1),
+      ranks_in_all_(std::max(shape.root ? shape.ranks : shape.ranks_below, shape.children)),
       slots_(shape.window) {
   const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
   if (memory_.empty()) memory_ = own_memory_.emplace(bytes).bytes();
@@ -73,6 +76,11 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = slots_[i].place = i;
+}
+
+void Lane::set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept {
+  assert(child < shape_.children && ranks > 0 && in_flight_ == 0);
+  ranks_[child] = ranks;
 }
 
 std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
@@ -175,34 +183,47 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   return {};
 }
 
+/// Children [0, to) in their order, of which those below `reduced` are summed already.
+void Lane::reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept {
+  std::array<const void*, kChildrenMax> inputs;
+  std::array<std::uint32_t, kChildrenMax> ranks;
+  std::uint32_t count = 0;
+  if (slot.reduced > 0) {
+    ranks[count] = 1;
+    inputs[count++] = receive_buffer(slot, 0);
+  }
+  for (std::uint32_t child = slot.reduced; child < to; ++child) {
+    ranks[count] = ranks_[child];
+    inputs[count++] = input(slot, child);
+  }
+  const bool whole = to == shape_.children;
+  kernels::reduce_step(slot.first.dtype, slot.first.op, {inputs.data(), count}, into,
+                       elements(slot.payload_bytes, slot.first.dtype),
+                       {.divisor = whole && shape_.root ? shape_.ranks : 1,
+                        .ranks = {ranks.data(), count},
+                        .ranks_in_all = ranks_in_all_,
+                        .begun = slot.reduced > 0,
+                        .unfinished = !whole});
+}
+
 // Adds the children that have arrived in unbroken order, so that less is left to do when the last one comes. The sum
 // stays in child 0's receive buffer: `out` may still be on its way to a slow child. Types that accumulate wider wait
 // for all: see accumulates_wider().
 void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   const auto prefix = static_cast<std::uint32_t>(std::countr_one(slot.arrived));
   if (prefix < slot.reduced + kEagerInputs) return;
-  std::array<const void*, kChildrenMax> inputs;
-  std::uint32_t count = 0;
-  if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
-  for (std::uint32_t child = slot.reduced; child < prefix; ++child) inputs[count++] = input(slot, child);
-  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, receive_buffer(slot, 0),
-                  elements(slot.payload_bytes, slot.first.dtype));
+  reduce(slot, prefix, receive_buffer(slot, 0));
   give_back(slot, slot.reduced, prefix, output);
   slot.reduced = prefix;
 }
 
 void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
-  std::array<const void*, kChildrenMax> inputs;
-  std::uint32_t count = 0;
-  if (slot.reduced > 0) inputs[count++] = receive_buffer(slot, 0);
-  for (std::uint32_t child = slot.reduced; child < shape_.children; ++child) inputs[count++] = input(slot, child);
   const bool divides = shape_.root && slot.first.op == ReduceOp::avg;
-  if (count == 1 && !divides) {
+  if (shape_.children == 1 && !divides) {
     std::swap(out_buffer(slot), receive_buffer(slot, 0));
     return;
   }
-  kernels::reduce(slot.first.dtype, slot.first.op, {inputs.data(), count}, out_buffer(slot),
-                  elements(slot.payload_bytes, slot.first.dtype), divides ? shape_.ranks : 1);
+  reduce(slot, shape_.children, out_buffer(slot));
   give_back(slot, slot.reduced, shape_.children, output);
 }
 

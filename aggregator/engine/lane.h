@@ -37,6 +37,7 @@ struct LaneShape {
   std::uint32_t segment_bytes = 0;  // a multiple of 64, kSegmentBytesMin to kSegmentBytesMax
   std::uint32_t ranks = 0;          // of the group: avg divides by it, at the root
   bool root = false;
+  std::uint32_t ranks_below = 0;  // no root: below this aggregator, or a power of two above; 0: one for each child
 };
 
 /// What a lane of this shape allocates: every receive buffer and every result that can be in flight.
@@ -78,6 +79,10 @@ class Lane {
   Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory = {});
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
+
+  /// How many ranks contribute through this child, or a power of two above: averages travel scaled by it. One each, if
+  /// it is not told. Not while segments are in flight.
+  void set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept;
 
   /// All that it receives into and sends from, as long as it lives.
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
@@ -134,6 +139,7 @@ class Lane {
   void open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept;
   [[nodiscard]] std::expected<void, Refusal> check_data(Slot& slot, std::uint32_t child,
                                                         const FrameHeader& header) noexcept;
+  void reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept;
   void reduce_prefix(Slot& slot, LaneOutput& output) noexcept;
   void reduce_all(Slot& slot, LaneOutput& output) noexcept;
   void finish_collecting(Slot& slot, LaneOutput& output) noexcept;
@@ -149,6 +155,8 @@ class Lane {
   std::vector<std::byte*>
       buffers_;  // per slot: one per child, then `out`; data moves between them by swapping pointers
   std::vector<const std::byte*> in_place_;  // per slot and child: a contribution elsewhere, not yet summed; or nullptr
+  std::vector<std::uint32_t> ranks_;        // by child
+  std::uint32_t ranks_in_all_;              // that all children stand for
   std::vector<Slot> slots_;
   std::uint64_t completed_ = 0;
   std::uint32_t in_flight_ = 0;

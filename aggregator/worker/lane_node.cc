@@ -12,12 +12,18 @@ using transport::Reject;
 
 namespace {
 
-engine::LaneShape shape_of(const TokenClaims& claims) {
+/// `parent_tokens`: by which this aggregator joins its parent; none at the root. They say how many ranks are below it.
+engine::LaneShape shape_of(const TokenClaims& claims, const TokenChain& parent_tokens) {
+  std::uint32_t below = 0;
+  if (!parent_tokens.empty()) {
+    if (const auto own = read_claims(parent_tokens.front())) below = 1U << own->scale;
+  }
   return {.children = claims.children,
           .window = claims.window,
           .segment_bytes = claims.segment_bytes,
           .ranks = claims.ranks,
-          .root = claims.root};
+          .root = claims.root,
+          .ranks_below = below};
 }
 
 std::string_view text_of(std::span<const std::byte> payload) {
@@ -32,7 +38,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       claims_(join.claims),
       memory_bytes_(memory_bytes),
       readable_(shared ? readable_memory(memory_bytes) : transport::ReadableMemory()),
-      lane_(shape_of(join.claims), join.claims.epoch, readable_.bytes()),
+      lane_(shape_of(join.claims, join.parent_tokens), join.claims.epoch, readable_.bytes()),
       kept_lane_(worker.transport_.keep_registered(lane_.memory())),
       children_(join.claims.children, nullptr),
       form_deadline_(now + worker.settings_.form_limit),
@@ -103,6 +109,7 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   }
   joined_ever_ |= bit;
   children_[claims.child] = &session;
+  lane_.set_ranks(claims.child, 1U << claims.scale);
   ++joined_;
   session.joined(shared_from_this(), claims.child, claims.rank, join.child_name);
   make_room(session);

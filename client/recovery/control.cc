@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "client/bootstrap/json_number.h"
+#include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client {
 
@@ -134,7 +135,7 @@ Result<Progress> decode_progress(const std::string& body) {
     if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
       const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
                  op = json_number<std::uint8_t>(it->at(2));
-      if (collective >= kCollectiveCount || dtype >= kDTypeCount || op >= kReduceOpCount)
+      if (collective >= kCollectiveCount || dtype >= kDTypeCount || !is_wire_op(ReduceOp{op}))
         return fail(Errc::corrupt, "a malformed progress report");
       p.signature_known = true;
       p.signature = {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),

@@ -5,7 +5,7 @@
 #include <cassert>
 
 #include "client/recovery/repair_plan.h"
-#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/reduce_step.h"
 
 namespace tributary::client {
 
@@ -126,6 +126,7 @@ void Repair::make_again(std::uint32_t lane, const SequenceEntry& entry) {
   Item& item = items_.emplace_back(Item{.lane = lane, .entry = &entry, .again = true, .from = tree.children(rank_)});
   item.missing = static_cast<std::uint32_t>(item.from.size());
   item.inputs.resize(item.from.size());
+  for (const std::uint32_t child : item.from) item.ranks.push_back(tree.subtree(child));
   for (std::size_t i = 0; i < item.from.size(); ++i) {
     item.inputs[i].resize(bytes_of(entry));
     receive(item.from[i], number, item.inputs[i].data());
@@ -196,16 +197,23 @@ void Repair::reduce(Item& item) {
     return;
   }
   std::array<const void*, kernels::kReduceInputsMax> inputs;
+  std::array<std::uint32_t, kernels::kReduceInputsMax> ranks;
   std::size_t count = 0;
   const auto before = static_cast<std::size_t>(std::ranges::lower_bound(item.from, rank_) - item.from.begin());
   for (std::size_t i = 0; i <= item.from.size(); ++i) {
-    if (i == before) inputs[count++] = own;
-    if (i < item.from.size()) inputs[count++] = item.inputs[i].data();
+    if (i == before) {
+      ranks[count] = 1;
+      inputs[count++] = own;
+    }
+    if (i < item.from.size()) {
+      ranks[count] = item.ranks[i];
+      inputs[count++] = item.inputs[i].data();
+    }
   }
   if (!last) item.sum.resize(bytes_of(e));
   std::byte* const out = last ? e.operation->result_of(e.segment) : item.sum.data();
-  kernels::reduce(e.signature.dtype, e.signature.op, {inputs.data(), count}, out, e.segment.count,
-                  last && e.signature.op == ReduceOp::avg ? nranks_ : 1);
+  kernels::reduce_step(e.signature.dtype, e.signature.op, {inputs.data(), count}, out, e.segment.count,
+                       {.divisor = last ? nranks_ : 1, .ranks = {ranks.data(), count}});
   item.inputs.clear();
   item.bytes = out;
 }

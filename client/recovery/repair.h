@@ -44,6 +44,7 @@ class Repair {
     std::uint32_t missing = 0;         // receives that it needs
     bool again = false;                // a result that is made again: the receives are inputs
     std::vector<std::uint32_t> from;   // whose, ascending; where it is made again
+    std::vector<std::uint32_t> ranks;  // by `from`: how many ranks hand on by way of it
     std::vector<std::vector<std::byte>> inputs;
     std::vector<std::byte> sum;
   };

@@ -19,6 +19,16 @@ std::vector<std::uint32_t> FanIn::children(std::uint32_t rank) const {
   return ranks;
 }
 
+std::uint32_t FanIn::subtree(std::uint32_t rank) const noexcept {
+  std::uint64_t number = 0;
+  // The places of each level below are contiguous.
+  for (std::uint64_t first = place(rank), last = first; first < ranks_;
+       first = first * width_ + 1, last = (last + 1) * width_) {
+    number += std::min(last, ranks_ - 1) - first + 1;
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
 Result<RepairPlan> RepairPlan::make(const std::vector<Holdings>& by_rank) {
   RepairPlan plan;
   plan.lanes_.resize(by_rank.at(0).size());

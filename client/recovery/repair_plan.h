@@ -32,6 +32,8 @@ class FanIn {
   [[nodiscard]] std::optional<std::uint32_t> parent(std::uint32_t rank) const noexcept;
   /// Ascending.
   [[nodiscard]] std::vector<std::uint32_t> children(std::uint32_t rank) const;
+  /// How many ranks hand on by way of `rank`, itself included.
+  [[nodiscard]] std::uint32_t subtree(std::uint32_t rank) const noexcept;
 
  private:
   [[nodiscard]] std::uint64_t place(std::uint32_t rank) const noexcept { return (rank + ranks_ - root_) % ranks_; }

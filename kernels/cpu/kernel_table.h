@@ -19,11 +19,19 @@ struct ReduceArgs {
   std::uint32_t divisor;  // 1 for every op but avg
   bool stream;            // write the result past the caches; then out is none of the inputs
   bool ahead = false;     // the arrays do not fit in the second cache
+  // For ReduceTable::weighted alone:
+  const double* weights = nullptr;  // one for each input
+  double quotient = 1;              // positive
+  double largest = 0;               // of the dtype
 };
 using ReduceFunction = void (*)(const ReduceArgs&) noexcept;
 
 struct ReduceTable {
   ReduceFunction functions[kDTypeCount][kReduceOpCount];
+  /// The sum of the weighted inputs, in input order, divided by the quotient; from a finite sum comes nothing above
+  /// the largest. Weights, products, sums and quotients are rounded to the type that the dtype accumulates in. Null for
+  /// integers.
+  ReduceFunction weighted[kDTypeCount];
 };
 
 struct ConvertArgs {

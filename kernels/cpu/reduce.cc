@@ -5,6 +5,8 @@
 
 #include "cpu/cache.h"
 #include "cpu/kernel_table.h"
+#include "cpu/weighted_sum.h"
+#include "reference/reduce.h"
 
 namespace tributary::kernels {
 namespace {
@@ -22,6 +24,21 @@ const Choice& choice() noexcept {
   return made;
 }
 
+ReduceArgs args_of(DType dtype, std::span<const void* const> inputs, void* out, std::size_t count) noexcept {
+  const Choice& chosen = choice();
+  const std::size_t bytes = count * size_of(dtype) * (inputs.size() + 1);
+  ReduceArgs args{.inputs = inputs.data(),
+                  .inputs_count = inputs.size(),
+                  .out = out,
+                  .count = count,
+                  .divisor = 1,
+                  .stream = false,
+                  .ahead = bytes > chosen.ahead_bytes};
+  // In place it is never streamed: the result's lines have just been read.
+  if (bytes > chosen.stream_bytes) args.stream = std::ranges::find(inputs, out) == inputs.end();
+  return args;
+}
+
 }  // namespace
 
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
@@ -29,18 +46,20 @@ void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void*
   assert(!inputs.empty() && inputs.size() <= kReduceInputsMax && divisor != 0);
   if (count == 0) return;
   if (divisor == 1 && op == ReduceOp::avg) op = ReduceOp::sum;  // the same bits, without the division
-  const Choice& chosen = choice();
-  const std::size_t bytes = count * size_of(dtype) * (inputs.size() + 1);
-  ReduceArgs args{.inputs = inputs.data(),
-                  .inputs_count = inputs.size(),
-                  .out = out,
-                  .count = count,
-                  .divisor = op == ReduceOp::avg ? divisor : 1,
-                  .stream = false,
-                  .ahead = bytes > chosen.ahead_bytes};
-  // In place it is never streamed: the result's lines have just been read.
-  if (bytes > chosen.stream_bytes) args.stream = std::ranges::find(inputs, out) == inputs.end();
-  chosen.table.functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](args);
+  ReduceArgs args = args_of(dtype, inputs, out, count);
+  if (op == ReduceOp::avg) args.divisor = divisor;
+  choice().table.functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](args);
+}
+
+void weighted_sum(DType dtype, std::span<const void* const> inputs, std::span<const double> weights, double quotient,
+                  void* out, std::size_t count) noexcept {
+  assert(!inputs.empty() && inputs.size() <= kReduceInputsMax && weights.size() == inputs.size() && quotient > 0);
+  if (count == 0) return;
+  ReduceArgs args = args_of(dtype, inputs, out, count);
+  args.weights = weights.data();
+  args.quotient = quotient;
+  args.largest = reference::largest_of(dtype);
+  choice().table.weighted[static_cast<std::size_t>(dtype)](args);
 }
 
 }  // namespace tributary::kernels

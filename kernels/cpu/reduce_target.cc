@@ -6,6 +6,7 @@
 //
 #include "cpu/kernel_table.h"
 #include "tributary/kernels/convert.h"
+#include "tributary/kernels/reduce.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tributary::kernels::TRIBUTARY_TARGET {
@@ -35,6 +36,28 @@ struct Average {
   HWY_INLINE Vec<T> finish(Vec<T> v) const { return divide(v); }
   Divider<T> divide;
 };
+
+/// A weighted sum, for a step of an average. Products are rounded on their own, on every target.
+template <class T>
+struct Weighted {
+  static constexpr bool kWeighs = true;
+  explicit HWY_INLINE Weighted(const ReduceArgs& args)
+      : quotient(static_cast<T>(args.quotient)), largest(static_cast<T>(args.largest)) {
+    for (std::size_t i = 0; i < args.inputs_count; ++i) weights[i] = static_cast<T>(args.weights[i]);
+  }
+  static HWY_INLINE Vec<T> combine(Vec<T> a, Vec<T> b) { return hn::Add(a, b); }
+  HWY_INLINE Vec<T> weigh(Vec<T> v, std::size_t input) const { return hn::Mul(v, set<T>(weights[input])); }
+  HWY_INLINE Vec<T> finish(Vec<T> v) const {
+    const auto divided = hn::Div(v, set<T>(quotient));
+    const auto bounded = hn::Min(hn::Max(divided, set<T>(-largest)), set<T>(largest));
+    return hn::IfThenElse(hn::IsFinite(v), bounded, divided);
+  }
+  T weights[kReduceInputsMax];
+  T quotient;
+  T largest;
+};
+template <class Op>
+concept Weighs = Op::kWeighs;
 
 template <class T>
 struct Product {
@@ -139,11 +162,21 @@ concept NansApart = Op::kNansApart;
 template <class Element, bool kStream, class Op, class Locate>
 HWY_INLINE void reduce_group(std::size_t inputs_count, const Op& op, Locate locate, std::uint8_t* out) {
   using V = Vec<typename Element::Lane>;
+  const auto weigh = [&](std::size_t input, V& p, V& q, V& r, V& s) HWY_ATTR {
+    if constexpr (Weighs<Op>) {
+      p = op.weigh(p, input);
+      q = op.weigh(q, input);
+      r = op.weigh(r, input);
+      s = op.weigh(s, input);
+    }
+  };
   V a, b, c, d;
   Element::load(locate(0), a, b, c, d);
+  weigh(0, a, b, c, d);
   for (std::size_t input = 1; input < inputs_count; ++input) {
     V x, y, z, w;
     Element::load(locate(input), x, y, z, w);
+    weigh(input, x, y, z, w);
     a = Op::combine(a, x);
     b = Op::combine(b, y);
     c = Op::combine(c, z);
@@ -288,16 +321,25 @@ HWY_INLINE void reduce_streamed(const ReduceArgs& args, const Op& op, std::size_
   hwy::FlushStream();  // pairs with whatever hands the result to another core
 }
 
+template <class Op>
+HWY_INLINE Op operation_of(const ReduceArgs& args) {
+  if constexpr (Weighs<Op>) {
+    return Op(args);
+  } else {
+    return Op(args.divisor);
+  }
+}
+
 template <class Element, class Streamed, template <class> class Op>
 void run(const ReduceArgs& args) noexcept {
-  const Op<typename Element::Lane> op(args.divisor);
+  const auto op = operation_of<Op<typename Element::Lane>>(args);
   const std::size_t bytes = args.count * Element::kElementBytes;
   if (args.stream) return reduce_streamed<Streamed>(args, op, bytes);
   if (args.ahead) return reduce_range<Element, Walk::ahead, 0>(args, op, {0, bytes});
   // Sums are what nearly every call asks for. Of the others only those that do little for each element gain from it.
   constexpr bool kWidens = sizeof(typename Element::Lane) != Element::kElementBytes;
   constexpr bool kSums = std::is_same_v<Op<float>, Sum<float>>;
-  constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>>;
+  constexpr bool kDivides = std::is_same_v<Op<float>, Average<float>> || Weighs<Op<float>>;
   if constexpr (kSums || (!kWidens && !kDivides)) {
     switch (args.inputs_count) {
       case 2:
@@ -392,20 +434,26 @@ using E5M2Native = Float8<E5M2, Order::native>;
 extern const ReduceTable kReduceTable;
 
 // In the order of DType and ReduceOp.
-const ReduceTable kReduceTable = {{
-    TRIBUTARY_INTEGER(std::int8_t),
-    TRIBUTARY_INTEGER(std::uint8_t),
-    TRIBUTARY_INTEGER(std::int32_t),
-    TRIBUTARY_INTEGER(std::uint32_t),
-    TRIBUTARY_INTEGER(std::int64_t),
-    TRIBUTARY_INTEGER(std::uint64_t),
-    TRIBUTARY_FLOAT16(std::int16_t, 0x7C00, 0x0200),
-    TRIBUTARY_SMALL(BFloat16<Order::native>, std::int16_t, 0x7F80, 0x0040),
-    TRIBUTARY_FLOAT(float, std::int32_t, 0x7F800000, 0x00400000),
-    TRIBUTARY_FLOAT(double, std::int64_t, 0x7FF0000000000000, 0x0008000000000000),
-    TRIBUTARY_SMALL(E4M3Native, std::int8_t, 0x7E, 0),
-    TRIBUTARY_SMALL(E5M2Native, std::int8_t, 0x7C, 0x02),
-}};
+const ReduceTable kReduceTable = {
+    .functions =
+        {
+            TRIBUTARY_INTEGER(std::int8_t),
+            TRIBUTARY_INTEGER(std::uint8_t),
+            TRIBUTARY_INTEGER(std::int32_t),
+            TRIBUTARY_INTEGER(std::uint32_t),
+            TRIBUTARY_INTEGER(std::int64_t),
+            TRIBUTARY_INTEGER(std::uint64_t),
+            TRIBUTARY_FLOAT16(std::int16_t, 0x7C00, 0x0200),
+            TRIBUTARY_SMALL(BFloat16<Order::native>, std::int16_t, 0x7F80, 0x0040),
+            TRIBUTARY_FLOAT(float, std::int32_t, 0x7F800000, 0x00400000),
+            TRIBUTARY_FLOAT(double, std::int64_t, 0x7FF0000000000000, 0x0008000000000000),
+            TRIBUTARY_SMALL(E4M3Native, std::int8_t, 0x7E, 0),
+            TRIBUTARY_SMALL(E5M2Native, std::int8_t, 0x7C, 0x02),
+        },
+    .weighted = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, widened<Float16<Order::native>, Weighted>,
+                 widened<BFloat16<Order::native>, Weighted>, plain<float, Weighted>, plain<double, Weighted>,
+                 widened<E4M3Native, Weighted>, widened<E5M2Native, Weighted>},
+};
 
 }  // namespace tributary::kernels::TRIBUTARY_TARGET
 HWY_AFTER_NAMESPACE();

@@ -4,6 +4,7 @@
 
 #include "reference/convert.h"
 #include "reference/reduce.h"
+#include "tributary/kernels/reduce_step.h"
 
 namespace tributary::kernels::scalar {
 namespace {
@@ -13,11 +14,17 @@ void run(const ReduceArgs& args) noexcept {
   reference::reduce(kDType, kOp, {args.inputs, args.inputs_count}, args.out, args.count, args.divisor);
 }
 
+template <DType kDType>
+void run_weighted(const ReduceArgs& args) noexcept {
+  reference::weighted_sum(kDType, {args.inputs, args.inputs_count}, args.weights, args.quotient, args.out, args.count);
+}
+
 template <std::size_t... kIndex>
 constexpr ReduceTable make_table(std::index_sequence<kIndex...>) noexcept {
   return {{{run<static_cast<DType>(kIndex), ReduceOp::sum>, run<static_cast<DType>(kIndex), ReduceOp::prod>,
             run<static_cast<DType>(kIndex), ReduceOp::min>, run<static_cast<DType>(kIndex), ReduceOp::max>,
-            run<static_cast<DType>(kIndex), ReduceOp::avg>}...}};
+            run<static_cast<DType>(kIndex), ReduceOp::avg>}...},
+          {averages_in_steps(static_cast<DType>(kIndex)) ? run_weighted<static_cast<DType>(kIndex)> : nullptr...}};
 }
 
 template <DType kDType, Overflow kOverflow>

@@ -1,5 +1,6 @@
 #include "reference/reduce.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -123,7 +124,49 @@ void reduce_format(ReduceOp op, std::span<const void* const> inputs, void* out, 
   }
 }
 
+template <class Format>
+void weighted_format(DType dtype, std::span<const void* const> inputs, const double* weights, double quotient,
+                     void* out, std::size_t count) noexcept {
+  using T = typename Format::Accumulator;
+  const auto largest = static_cast<T>(largest_of(dtype));
+  for (std::size_t i = 0; i < count; ++i) {
+    T value = load<Format>(inputs[0], i) * static_cast<T>(weights[0]);
+    for (std::size_t k = 1; k < inputs.size(); ++k) value += load<Format>(inputs[k], i) * static_cast<T>(weights[k]);
+    const bool finite = std::isfinite(value);
+    value /= static_cast<T>(quotient);
+    if (finite) value = std::clamp(value, -largest, largest);
+    const typename Format::Stored stored = Format::encode(value);
+    std::memcpy(static_cast<std::byte*>(out) + i * sizeof(stored), &stored, sizeof(stored));
+  }
+}
+
 }  // namespace
+
+double largest_of(DType dtype) noexcept {
+  if (dtype == DType::float64) return std::numeric_limits<double>::max();
+  if (dtype == DType::float32) return std::numeric_limits<float>::max();
+  return decode(format_of(dtype), format_of(dtype).largest_finite());
+}
+
+void weighted_sum(DType dtype, std::span<const void* const> inputs, const double* weights, double quotient, void* out,
+                  std::size_t count) noexcept {
+  switch (dtype) {
+    case DType::float16:
+      return weighted_format<Small<DType::float16>>(dtype, inputs, weights, quotient, out, count);
+    case DType::bfloat16:
+      return weighted_format<Small<DType::bfloat16>>(dtype, inputs, weights, quotient, out, count);
+    case DType::float32:
+      return weighted_format<Plain<float>>(dtype, inputs, weights, quotient, out, count);
+    case DType::float64:
+      return weighted_format<Plain<double>>(dtype, inputs, weights, quotient, out, count);
+    case DType::float8_e4m3:
+      return weighted_format<Small<DType::float8_e4m3>>(dtype, inputs, weights, quotient, out, count);
+    case DType::float8_e5m2:
+      return weighted_format<Small<DType::float8_e5m2>>(dtype, inputs, weights, quotient, out, count);
+    default:
+      return;  // integers have no weights
+  }
+}
 
 void reduce(DType dtype, ReduceOp op, std::span<const void* const> inputs, void* out, std::size_t count,
             std::uint32_t divisor) noexcept {

@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace tributary {
@@ -12,13 +13,15 @@ constexpr std::uint32_t kTokenMagic = 0x544b5254;  // "TRKT"
 constexpr std::size_t kClaimsBytes = kTokenBytes - kSignatureBytes;
 constexpr std::size_t kNameBytes = kNameBytesMax + 1;
 
+constexpr int kScaleMax = std::bit_width(kRanksMax - 1);
+
 /// The claims as they are signed. Names are padded with zeros to 64 bytes, the last of which is always zero.
 struct ClaimsWire {
   std::uint32_t magic;
   std::uint8_t version;
   std::uint8_t lane;
   std::uint8_t kind;  // lower half; upper half: the security of packets
-  std::uint8_t root;
+  std::uint8_t root;  // lowest bit; the others: scale
   std::uint64_t group;
   std::int64_t expires_at;
   std::uint32_t epoch;
@@ -80,6 +83,10 @@ Status check_bounds(const TokenClaims& c) {
     return bad("ranks is " + std::to_string(c.ranks) + ", not 1 to " + std::to_string(kRanksMax));
   if (c.rank >= c.ranks)
     return bad("rank " + std::to_string(c.rank) + " is not below ranks " + std::to_string(c.ranks));
+  if (c.scale > kScaleMax || (c.kind == ChildKind::rank && c.scale != 0))
+    return bad("scale " + std::to_string(c.scale) + " is not that of " +
+               (c.kind == ChildKind::rank ? "a rank" : "an aggregator") + ", 0 to " +
+               std::to_string(c.kind == ChildKind::rank ? 0 : kScaleMax));
   if (c.root != c.parent_host.empty())
     return bad(c.root ? "a root has a parent" : "no parent is named for an aggregator that is no root");
   return {};
@@ -102,7 +109,7 @@ ClaimsWire to_wire(const TokenClaims& c) noexcept {
   w.version = kProtocolVersion;
   w.lane = c.lane;
   w.kind = static_cast<std::uint8_t>(static_cast<unsigned>(c.kind) | static_cast<unsigned>(c.security) << 4U);
-  w.root = c.root ? 1 : 0;
+  w.root = static_cast<std::uint8_t>((c.root ? 1U : 0U) | static_cast<unsigned>(c.scale) << 1U);
   w.group = c.group;
   w.expires_at = c.expires_at;
   w.epoch = c.epoch;
@@ -125,7 +132,8 @@ TokenClaims from_wire(const ClaimsWire& w) {
   c.lane = w.lane;
   c.kind = static_cast<ChildKind>(w.kind & 15U);
   c.security = static_cast<PacketSecurity>(w.kind >> 4U);
-  c.root = w.root != 0;
+  c.root = (w.root & 1U) != 0;
+  c.scale = w.root >> 1U;
   c.group = w.group;
   c.expires_at = w.expires_at;
   c.epoch = w.epoch;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/scaled_sum.h"
 
 namespace tributary {
 namespace {
@@ -86,7 +87,7 @@ T take(const std::byte*& at) noexcept {
 
 bool valid(const Signature& s) noexcept {
   return static_cast<std::uint8_t>(s.collective) < kCollectiveCount &&
-         static_cast<std::uint8_t>(s.dtype) < kDTypeCount && static_cast<std::uint8_t>(s.op) < kReduceOpCount;
+         static_cast<std::uint8_t>(s.dtype) < kDTypeCount && is_wire_op(s.op);
 }
 
 void put(std::byte*& at, const Signature& s) noexcept {
@@ -123,7 +124,7 @@ std::expected<FrameHeader, FrameReject> decode(std::span<const std::byte, kFrame
   if (rule == nullptr) return std::unexpected(FrameReject::type);
   if (h.payload_bytes > rule->payload_bytes_max) return std::unexpected(FrameReject::payload_too_long);
   if (static_cast<std::uint8_t>(h.dtype) >= kDTypeCount) return std::unexpected(FrameReject::dtype);
-  if (static_cast<std::uint8_t>(h.op) >= kReduceOpCount) return std::unexpected(FrameReject::op);
+  if (!is_wire_op(h.op)) return std::unexpected(FrameReject::op);
   if (static_cast<std::uint8_t>(h.collective) >= kCollectiveCount) return std::unexpected(FrameReject::collective);
   if (h.lane >= kLanesMax) return std::unexpected(FrameReject::lane);
   if ((h.flags & ~frame_flags::kAll) != 0) return std::unexpected(FrameReject::flags);
@@ -170,7 +171,7 @@ std::string to_string(const Signature& s) {
   text += " of " + std::to_string(s.count) + " " + std::string(to_string(s.dtype));
   const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
                        s.collective == Collective::reduce_scatter;
-  if (reduces) text += " (" + std::string(to_string(s.op)) + ")";
+  if (reduces) text += " (" + std::string(s.op == kScaledSum ? "avg between hosts" : to_string(s.op)) + ")";
   if (s.collective == Collective::broadcast || s.collective == Collective::scatter)
     text += " from rank " + std::to_string(s.root);
   if (s.collective == Collective::reduce || s.collective == Collective::gather)

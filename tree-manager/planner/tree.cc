@@ -44,12 +44,14 @@ Status LaneTree::finish() {
     if (node.parent != kNoParent && node.up.host.empty()) node.up = nodes[node.parent].data;
     node.children.clear();
     node.level = 1;
+    node.ranks_below = 0;
   }
   for (std::uint32_t rank = 0; rank < leaf_of_rank.size(); ++rank) {
     const std::uint32_t leaf = leaf_of_rank[rank];
     if (leaf >= nodes.size()) return bad("rank " + std::to_string(rank) + " has no leaf");
     nodes[leaf].children.push_back({ChildKind::rank, rank, rank});
     lowest[leaf] = std::min(lowest[leaf], rank);
+    ++nodes[leaf].ranks_below;
   }
   const auto order = bottom_up(nodes);
   if (order.size() != nodes.size() || nodes.empty()) return bad("it has a cycle, or no aggregator");
@@ -64,6 +66,7 @@ Status LaneTree::finish() {
     }
     nodes[parent].children.push_back({ChildKind::aggregator, i, lowest[i]});
     nodes[parent].level = std::max(nodes[parent].level, nodes[i].level + 1);
+    nodes[parent].ranks_below += nodes[i].ranks_below;
     lowest[parent] = std::min(lowest[parent], lowest[i]);
   }
   if (roots != 1) return bad("it has " + std::to_string(roots) + " roots");

@@ -39,8 +39,9 @@ struct TreeNode {
   Endpoint up{};                     // where it connects to its parent; empty: where that one's ranks do
   std::uint32_t data_changes = 0;    // the aggregator's count when this was planned
   // What follows is worked out by finish().
-  std::uint32_t child = 0;          // this node's place among its parent's children
-  std::uint32_t level = 0;          // 1: all its children are ranks
+  std::uint32_t child = 0;  // this node's place among its parent's children
+  std::uint32_t level = 0;  // 1: all its children are ranks
+  std::uint32_t ranks_below = 0;
   std::vector<TreeChild> children;  // by lowest rank below: the order in which contributions are added
   friend bool operator==(const TreeNode&, const TreeNode&) = default;
 };

@@ -1,6 +1,7 @@
 #include "tree-manager/service/credentials.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 namespace tributary::manager {
@@ -73,6 +74,7 @@ class LaneIssuer {
     claims.kind = ChildKind::aggregator;
     claims.child = static_cast<std::uint16_t>(node.child);
     claims.rank = node.children.front().lowest_rank;
+    claims.scale = static_cast<std::uint8_t>(std::bit_width(node.ranks_below - 1));
     if (auto ok = seal(claims, secret_of(node.aggregator)); !ok) return std::unexpected(ok.error());
     auto token = key_.sign(claims);
     if (token) node_tokens_[index] = *token;

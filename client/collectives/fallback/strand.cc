@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/reduce_step.h"
 
 namespace tributary::client {
 
@@ -61,8 +61,11 @@ void Strand::do_local(const schedule::Action& action) {
     std::array<const void*, kernels::kReduceInputsMax> inputs;
     const std::byte* input = at(reduce->first);
     for (std::uint32_t i = 0; i < reduce->operands; ++i, input += bytes(reduce->first)) inputs[i] = input;
-    kernels::reduce(s.dtype, s.op, {inputs.data(), reduce->operands}, at(reduce->into), reduce->first.count,
-                    reduce->divisor);
+    std::array<std::uint32_t, kernels::kReduceInputsMax> ranks;
+    ranks.fill(1);
+    ranks[0] = reduce->first_ranks;
+    kernels::reduce_step(s.dtype, s.op, {inputs.data(), reduce->operands}, at(reduce->into), reduce->first.count,
+                         {.divisor = reduce->divisor, .ranks = {ranks.data(), reduce->operands}});
   }
 }
 
@@ -98,8 +101,13 @@ void Strand::land(const schedule::Receive& action, std::span<std::byte> payload)
   if (action.landing == schedule::Landing::copy) return;
   const Signature& s = operation_->signature;
   std::array<const void*, 2> inputs{payload.data(), at(action.operand)};
-  if (action.landing == schedule::Landing::received_second) std::swap(inputs[0], inputs[1]);
-  kernels::reduce(s.dtype, s.op, inputs, at(action.into), action.into.count, action.divisor);
+  std::array<std::uint32_t, 2> ranks{action.received_ranks, action.operand_ranks};
+  if (action.landing == schedule::Landing::received_second) {
+    std::swap(inputs[0], inputs[1]);
+    std::swap(ranks[0], ranks[1]);
+  }
+  kernels::reduce_step(s.dtype, s.op, inputs, at(action.into), action.into.count,
+                       {.divisor = action.divisor, .ranks = ranks});
 }
 
 void Strand::received(std::uint32_t index, std::span<std::byte> payload) {

@@ -15,6 +15,7 @@ HostMap::HostMap(std::vector<std::uint32_t> host_of_rank) : host_of_(std::move(h
     auto& members = members_[host_of_[rank]];
     place_of_.push_back(static_cast<std::uint32_t>(members.size()));
     members.push_back(rank);
+    largest_ = std::max(largest_, static_cast<std::uint32_t>(members.size()));
   }
 }
 

@@ -28,12 +28,16 @@ class HostMap {
   [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const noexcept { return place_of_[rank]; }
   [[nodiscard]] const std::vector<std::uint32_t>& by_rank() const noexcept { return host_of_; }
 
+  /// Ranks of the largest host.
+  [[nodiscard]] std::uint32_t largest() const noexcept { return largest_; }
+
   /// There are several hosts, and a host with several ranks: whose sum then travels once instead of several times.
   [[nodiscard]] bool worth_while() const noexcept;
 
  private:
   std::vector<std::uint32_t> host_of_, place_of_;    // by rank
   std::vector<std::vector<std::uint32_t>> members_;  // by host
+  std::uint32_t largest_ = 0;
 };
 
 /// Ranks are of one host if they can share memory, which equal tokens tell (an empty one: with nobody), and have one

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "client/tuning/cost_model.h"
-#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client::hosts {
 
@@ -11,9 +12,15 @@ namespace {
 
 constexpr std::uint32_t kRoundsMax = 64;
 
+/// Such an average travels as a scaled sum, which is never larger than its inputs.
+bool travels_scaled(const Signature& s) noexcept {
+  return s.op == ReduceOp::avg && kernels::averages_in_steps(s.dtype);
+}
+
 /// An average is a sum until its end: hosts with different numbers of ranks have no common average.
-ReduceOp sums(ReduceOp op) noexcept {
-  return op == ReduceOp::avg ? ReduceOp::sum : op;
+ReduceOp op_of_pieces(const Signature& s) noexcept {
+  if (s.op != ReduceOp::avg) return s.op;
+  return travels_scaled(s) ? kScaledSum : ReduceOp::sum;
 }
 
 }  // namespace
@@ -69,7 +76,7 @@ bool HostRunner::step_down() {
     Flight& flight = line_.front();
     if (leads()) {
       if (!flight.returned) return false;
-      divide(flight, first_);
+      finish_average(flight, first_);
     }
     const auto call = call_down(flight, first_);
     if (call) {
@@ -97,7 +104,7 @@ local::Call HostRunner::call(const Flight& flight, Collective collective, std::u
   call.signature.root = root;
   if (collective != Collective::barrier) {
     call.signature.dtype = whole.dtype;
-    call.signature.op = sums(whole.op);
+    call.signature.op = op_of_pieces(whole);
     call.signature.count = flight.piece.segment.count;
   }
   call.number = flight.task->operation->number;
@@ -169,6 +176,19 @@ std::optional<local::Call> HostRunner::call_down(const Flight& flight, std::uint
   return down;
 }
 
+/// What this host sends. Scaled sums of hosts of different size are scaled as the largest host's is.
+const std::byte* HostRunner::sum_between(const Flight& flight, std::uint64_t number) {
+  const Operation& o = *flight.task->operation;
+  const Segment& segment = flight.piece.segment;
+  const std::byte* const own = alone() ? o.input_of(segment) : sum_of(flight, number);
+  const int lacks =
+      kernels::scale_of_ranks(parts_.map.largest()) - kernels::scale_of_ranks(parts_.map.members(host()).size());
+  if (!travels_scaled(o.signature) || lacks == 0) return own;
+  std::byte* const scaled = sum_of(flight, number);
+  kernels::rescale(o.signature.dtype, own, scaled, segment.count, 1, 1U << lacks);
+  return scaled;
+}
+
 void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;
@@ -185,12 +205,12 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   switch (piece.kind) {
     case Collective::all_reduce:
       between->recv = sum_of(flight, number);
-      between->send = alone() ? o.input_of(segment) : between->recv;
+      between->send = sum_between(flight, number);
       break;
     case Collective::reduce:
       between->signature.root = parts_.map.host_of(segment.owner);
       between->recv = is_here(segment.owner) ? sum_of(flight, number) : nullptr;
-      between->send = alone() ? o.input_of(segment) : sum_of(flight, number);
+      between->send = sum_between(flight, number);
       break;
     case Collective::broadcast:
       between->signature.root = parts_.map.host_of(segment.owner);
@@ -222,7 +242,7 @@ void HostRunner::returned(std::uint64_t number, const Status& status) {
 }
 
 // Every leader does it to the same bits, with the same outcome.
-void HostRunner::divide(const Flight& flight, std::uint64_t number) {
+void HostRunner::finish_average(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;
   if (o.signature.op != ReduceOp::avg || piece.announces) return;
@@ -230,8 +250,14 @@ void HostRunner::divide(const Flight& flight, std::uint64_t number) {
       piece.kind == Collective::all_reduce || (piece.kind == Collective::reduce && is_here(piece.segment.owner));
   if (!wanted) return;
   std::byte* const sum = sum_of(flight, number);
-  const std::array<const void*, 1> input{sum};
-  kernels::reduce(o.signature.dtype, ReduceOp::avg, input, sum, piece.segment.count, parts_.map.ranks());
+  const HostMap& map = parts_.map;
+  if (travels_scaled(o.signature)) {
+    const int scale = kernels::scale_of_ranks(map.largest()) + kernels::scale_of_ranks(map.hosts());
+    kernels::rescale(o.signature.dtype, sum, sum, piece.segment.count, 1U << scale, map.ranks());
+  } else {
+    const std::array<const void*, 1> input{sum};
+    kernels::reduce(o.signature.dtype, ReduceOp::avg, input, sum, piece.segment.count, map.ranks());
+  }
 }
 
 void HostRunner::inspect() {

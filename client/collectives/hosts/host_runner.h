@@ -99,7 +99,8 @@ class HostRunner {
   [[nodiscard]] std::optional<local::Call> call_up(const Flight& flight, std::uint64_t number);
   [[nodiscard]] std::optional<local::Call> call_down(const Flight& flight, std::uint64_t number);
   void send_between(Flight& flight, std::uint64_t number);
-  void divide(const Flight& flight, std::uint64_t number);
+  [[nodiscard]] const std::byte* sum_between(const Flight& flight, std::uint64_t number);
+  void finish_average(const Flight& flight, std::uint64_t number);
   [[nodiscard]] bool passes_leader(const Flight& flight) const noexcept;
   [[nodiscard]] std::byte* sum_of(const Flight& flight, std::uint64_t number);
   [[nodiscard]] Flight& at(std::uint64_t number) { return line_[number - first_]; }

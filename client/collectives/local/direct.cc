@@ -6,7 +6,7 @@
 
 #include "client/collectives/local/copy.h"
 #include "client/tuning/local_ways.h"
-#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/reduce_step.h"
 
 namespace tributary::client::local {
 namespace {
@@ -316,7 +316,8 @@ Status Direct::move_piece(const Piece& piece) noexcept {
     const void* combined = parts[0];
     std::byte* const into = result != nullptr ? result + at : tile.data();
     if (reduces_) {
-      kernels::reduce(call_.signature.dtype, call_.signature.op, {parts.data(), n}, into, length / element_, ranks_);
+      kernels::reduce_step(call_.signature.dtype, call_.signature.op, {parts.data(), n}, into, length / element_,
+                           {.divisor = ranks_});
       combined = into;
     }
     each_output(piece, [&](std::uint32_t r, std::uint64_t element) {

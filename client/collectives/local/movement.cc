@@ -4,7 +4,7 @@
 #include <array>
 
 #include "client/collectives/local/copy.h"
-#include "tributary/kernels/reduce.h"
+#include "tributary/kernels/reduce_step.h"
 
 namespace tributary::client::local {
 namespace {
@@ -87,12 +87,17 @@ void Movement::write_note(std::byte* into) const noexcept {
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
   std::array<const void*, kernels::kReduceInputsMax> inputs;
+  std::array<std::uint32_t, kernels::kReduceInputsMax> ranks;
+  ranks.fill(1);
   for (std::uint32_t next = 0; next < ranks_;) {
     std::size_t n = 0;
-    if (next > 0) inputs[n++] = out;
+    if (next > 0) {
+      ranks[0] = next;
+      inputs[n++] = out;
+    }
     while (n < inputs.size() && next < ranks_) inputs[n++] = input(next++);
-    kernels::reduce(call_.signature.dtype, call_.signature.op, {inputs.data(), n}, out, count,
-                    next == ranks_ ? ranks_ : 1);
+    kernels::reduce_step(call_.signature.dtype, call_.signature.op, {inputs.data(), n}, out, count,
+                         {.divisor = next == ranks_ ? ranks_ : 1, .ranks = {ranks.data(), n}});
   }
 }
 

@@ -65,7 +65,8 @@ void reduce_parts(const Parameters& p, std::uint64_t step, Emitter& emit) noexce
   emit.reduce({.first = contribution(p, first),
                .operands = operands,
                .into = last ? Slice{Buffer::recv, 0, p.count} : contribution(p, first + operands - 1),
-               .divisor = last ? p.ranks : 1});
+               .divisor = last ? p.ranks : 1,
+               .first_ranks = static_cast<std::uint32_t>(first + 1)});
 }
 
 void to_root(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {

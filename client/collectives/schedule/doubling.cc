@@ -26,6 +26,12 @@ struct Core {
   [[nodiscard]] std::uint32_t rank_of(std::uint32_t core) const noexcept {
     return core < folded ? 2 * core + 1 : core + folded;
   }
+  /// How many ranks' inputs a core has combined before `step`: those of its aligned block of 2^step cores.
+  [[nodiscard]] std::uint32_t ranks_below(std::uint32_t core, std::uint64_t step) const noexcept {
+    const std::uint32_t size = 1U << step;
+    const std::uint32_t begin = core & ~(size - 1);
+    return size + std::min(size, folded - std::min(folded, begin));
+  }
 };
 
 Core core_of(const Parameters& p) noexcept {
@@ -86,7 +92,7 @@ void fold(const Parameters& p, std::uint64_t /*step*/, Emitter& emit) noexcept {
     emit.send(p.rank + 1, input);
   } else if (core.has_fold) {
     const Buffer into = p.algorithm == Algorithm::recursive_doubling ? turn(core, 0) : Buffer::recv;
-    emit.receive_reduce(p.rank - 1, all_of(p, into), Landing::received_first, input, 1);
+    emit.receive_reduce({.peer = p.rank - 1, .landing = Landing::received_first}, all_of(p, into), input);
   }
 }
 
@@ -122,8 +128,12 @@ void exchange(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const std::uint32_t peer = core.rank_of(partner);
   const bool last = step + 1 == core.steps;
   emit.send(peer, all_of(p, from));
-  emit.receive_reduce(peer, all_of(p, turn(core, step + 1)), order(*core.index, partner), all_of(p, from),
-                      last ? p.ranks : 1);
+  emit.receive_reduce({.peer = peer,
+                       .landing = order(*core.index, partner),
+                       .divisor = last ? p.ranks : 1,
+                       .received_ranks = core.ranks_below(partner, step),
+                       .operand_ranks = core.ranks_below(*core.index, step)},
+                      all_of(p, turn(core, step + 1)), all_of(p, from));
 }
 
 void halve(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
@@ -134,8 +144,13 @@ void halve(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Buffer from = step == 0 && !core.has_fold ? Buffer::send : Buffer::recv;
   const bool last = step + 1 == core.steps;
   emit.send(peer, kept_slice(p, from, partner, core.cores, step + 1));
-  emit.receive_reduce(peer, kept_slice(p, Buffer::recv, *core.index, core.cores, step + 1), order(*core.index, partner),
-                      kept_slice(p, from, *core.index, core.cores, step + 1), last ? p.ranks : 1);
+  emit.receive_reduce({.peer = peer,
+                       .landing = order(*core.index, partner),
+                       .divisor = last ? p.ranks : 1,
+                       .received_ranks = core.ranks_below(partner, step),
+                       .operand_ranks = core.ranks_below(*core.index, step)},
+                      kept_slice(p, Buffer::recv, *core.index, core.cores, step + 1),
+                      kept_slice(p, from, *core.index, core.cores, step + 1));
 }
 
 void regrow(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {

@@ -23,10 +23,13 @@ class Emitter {
       out_.push(Receive{.peer = peer, .into = cut(into, at, count)});
     });
   }
-  void receive_reduce(std::uint32_t peer, const Slice& into, Landing landing, const Slice& operand,
-                      std::uint32_t divisor) noexcept {
+  /// `how`: all of the receive but its slices.
+  void receive_reduce(const Receive& how, const Slice& into, const Slice& operand) noexcept {
     for_each_piece(into.count, [&](std::uint64_t at, std::uint64_t count) {
-      out_.push(Receive{peer, cut(into, at, count), landing, cut(operand, at, count), divisor});
+      Receive piece = how;
+      piece.into = cut(into, at, count);
+      piece.operand = cut(operand, at, count);
+      out_.push(piece);
     });
   }
   /// A copy that goes along with a message of the same size, piece by piece.

@@ -37,8 +37,12 @@ void ring_reduce_scatter(const Parameters& p, std::uint64_t step, Emitter& emit)
   const std::uint32_t arriving = behind(p, step + 2);
   const bool last = step == p.ranks - 2;
   emit.send(ahead(p, 1), step == 0 ? parts.part(Buffer::send, leaving) : partial_result(p, step - 1, leaving));
-  emit.receive_reduce(behind(p, 1), last ? ring_reduce_scatter_result(p) : partial_result(p, step, arriving),
-                      Landing::received_first, parts.part(Buffer::send, arriving), last ? p.ranks : 1);
+  emit.receive_reduce({.peer = behind(p, 1),
+                       .landing = Landing::received_first,
+                       .divisor = last ? p.ranks : 1,
+                       .received_ranks = static_cast<std::uint32_t>(step + 1)},
+                      last ? ring_reduce_scatter_result(p) : partial_result(p, step, arriving),
+                      parts.part(Buffer::send, arriving));
 }
 
 void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {

@@ -22,7 +22,8 @@
 //   - Operand orders are fixed, and an element of an all_reduce is finished either by one rank and copied, or by all
 //     with the same operands in the same order: all ranks end with the same bits, and the next run has them again.
 //   - The last reduction of an element, and no other, carries divisor == ranks: an average is divided once, before that
-//     reduction's only rounding.
+//     reduction's only rounding. Each reduction says how many ranks' inputs are in each of its operands, so that an
+//     average can travel scaled (kernels/include/tributary/kernels/reduce_step.h).
 //
 // Rounding. Let u be the unit roundoff of what a partial result is stored in (2^-24 for float32, 2^-11 for float16,
 // 2^-8 for bfloat16) and d the number of reductions that an element passes through. A sum has |error| <= (d u + O(u^2))
@@ -73,7 +74,8 @@ struct LocalReduce {
   Slice first;
   std::uint32_t operands = 2;
   Slice into;
-  std::uint32_t divisor = 1;  // as in kernels::reduce: for ReduceOp::avg alone
+  std::uint32_t divisor = 1;      // as in kernels::Step
+  std::uint32_t first_ranks = 1;  // whose inputs are in the first operand; in each of the others one rank's
 };
 
 struct Send {
@@ -88,8 +90,10 @@ struct Receive {
   std::uint32_t peer = 0;
   Slice into;
   Landing landing = Landing::copy;
-  Slice operand;              // not for copy; the same memory as `into` or disjoint from it
-  std::uint32_t divisor = 1;  // as in kernels::reduce: for ReduceOp::avg alone
+  Slice operand;                     // not for copy; the same memory as `into` or disjoint from it
+  std::uint32_t divisor = 1;         // as in kernels::Step
+  std::uint32_t received_ranks = 1;  // whose inputs are in what is received; not for copy
+  std::uint32_t operand_ranks = 1;   // and in the operand
 };
 
 using Action = std::variant<LocalCopy, LocalReduce, Send, Receive>;

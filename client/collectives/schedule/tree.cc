@@ -75,7 +75,12 @@ void binomial_reduce(const Parameters& p, std::uint64_t step, Emitter& emit) noe
   // Who has a child has one in step 0.
   const Slice before = step == 0 || subtree(p, place) == 1 ? all_of(p, Buffer::send) : sum;
   if (role == Role::parent) {
-    emit.receive_reduce(rank_at(p, place + bit), sum, Landing::received_second, before, last ? p.ranks : 1);
+    emit.receive_reduce({.peer = rank_at(p, place + bit),
+                         .landing = Landing::received_second,
+                         .divisor = last ? p.ranks : 1,
+                         .received_ranks = subtree(p, place + bit),
+                         .operand_ranks = bit},
+                        sum, before);
   }
   if (role == Role::child) emit.send(rank_at(p, place - bit), before);
 }

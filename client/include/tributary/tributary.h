@@ -84,8 +84,23 @@ typedef enum tributary_dtype {
   TRIBUTARY_FLOAT8_E5M2 = 11
 } tributary_dtype;
 
-/* Integer sums wrap; integer averages truncate toward zero. min and max propagate NaN. 8- and 16-bit floats accumulate
- * in float32 and are rounded once, to nearest even, at each point of the tree. */
+/* The results of each operation, on every path the same: in the network, between the ranks, on one host, after a
+ * failure.
+ *
+ * op     too large for the type                     a NaN among the inputs   zeros
+ * SUM    integers wrap; floats become infinite (1)  NaN                      -0 only if all are -0
+ * PROD   integers wrap; floats become infinite (1)  NaN                      the product's sign
+ * MIN    cannot be                                  NaN                      -0 is below +0
+ * MAX    cannot be                                  NaN                      +0 is above -0
+ * AVG    integers (2); floats never (3)             NaN                      -0 only if all are -0
+ *
+ * (1) float8 e4m3 has no infinity: NaN. Sums and products of 8- and 16-bit floats accumulate in float32 and are rounded
+ *     to their type, to nearest even, at each point of the tree, ring or host. Where the result fits and a partial sum
+ *     does not, it depends on the order of ranks in the tree whether it is infinite.
+ * (2) The integer sum wraps, and is then divided, truncated toward zero.
+ * (3) The average of finite values is finite, and not above the largest value of the type: partial averages travel
+ *     scaled by a power of two. The average of values that include an infinity is that infinity; of both, NaN. Values
+ *     below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
 typedef enum tributary_op {
   TRIBUTARY_SUM = 0,
   TRIBUTARY_PROD = 1,

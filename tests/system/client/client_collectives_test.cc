@@ -198,6 +198,34 @@ TEST_P(Collectives, TakeAnyCount) {
   });
 }
 
+// No sum of two fits into its type.
+TEST_P(Collectives, AverageOfTheLargestValuesIsFinite) {
+  const int nranks = GetParam();
+  run_ranks(nranks, [&](tributary_comm* comm, int rank) {
+    for (const DType dtype :
+         {DType::float16, DType::bfloat16, DType::float32, DType::float64, DType::float8_e4m3, DType::float8_e5m2}) {
+      for (const std::size_t count : {1UL, 5'000UL, 300'007UL}) {
+        const Bytes input = largest_values(dtype, count);
+        Bytes all(input.size()), one(input.size());
+        const auto type = static_cast<tributary_dtype>(dtype);
+        ASSERT_EQ(tributary_all_reduce(input.data(), all.data(), count, type, TRIBUTARY_AVG, comm, nullptr),
+                  TRIBUTARY_OK)
+            << last_error();
+        ASSERT_EQ(tributary_reduce(input.data(), one.data(), count, type, TRIBUTARY_AVG, nranks - 1, comm, nullptr),
+                  TRIBUTARY_OK)
+            << last_error();
+        // float8 is rounded at each step, by up to an eighth.
+        const double largest = least(dtype, input);
+        EXPECT_GE(least(dtype, all), 0.7 * largest) << to_string(dtype);
+        EXPECT_LE(least(dtype, all), largest) << to_string(dtype);
+        if (rank != nranks - 1) continue;
+        EXPECT_GE(least(dtype, one), 0.7 * largest) << to_string(dtype);
+        EXPECT_LE(least(dtype, one), largest) << to_string(dtype);
+      }
+    }
+  });
+}
+
 TEST_P(Collectives, TakeNullBuffersWhereThereIsNoElement) {
   const int nranks = GetParam();
   run_ranks(nranks, [&](tributary_comm* comm, int rank) {

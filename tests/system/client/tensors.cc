@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "reference/float_format.h"
 #include "reference/reduce.h"
@@ -80,6 +82,45 @@ Bytes reducible(DType dtype, ReduceOp op, std::size_t count, int rank) {
   for (std::size_t i = 0; i < count; ++i)
     store_element(dtype, &bytes[i * size_of(dtype)], value_at(dtype, op, i, rank));
   return bytes;
+}
+
+Bytes largest_values(DType dtype, std::size_t count) {
+  const double value = kernels::reference::largest_of(dtype);
+  Bytes bytes(count * size_of(dtype));
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* const at = &bytes[i * size_of(dtype)];
+    if (dtype == DType::float64) {
+      store(at, value);
+    } else if (dtype == DType::float32) {
+      store(at, static_cast<float>(value));
+    } else {
+      const std::uint32_t bits =
+          kernels::reference::encode(kernels::reference::format_of(dtype), static_cast<float>(value));
+      std::memcpy(at, &bits, size_of(dtype));
+    }
+  }
+  return bytes;
+}
+
+double least(DType dtype, const Bytes& array) {
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < array.size(); i += size_of(dtype)) {
+    double value = 0;
+    float narrow = 0;
+    std::uint32_t bits = 0;
+    if (dtype == DType::float64) {
+      std::memcpy(&value, &array[i], sizeof value);
+    } else if (dtype == DType::float32) {
+      std::memcpy(&narrow, &array[i], sizeof narrow);
+      value = narrow;
+    } else {
+      std::memcpy(&bits, &array[i], size_of(dtype));
+      value = kernels::reference::decode(kernels::reference::format_of(dtype), bits);
+    }
+    if (std::isnan(value)) return -std::numeric_limits<double>::infinity();
+    least = std::min(least, value);
+  }
+  return least;
 }
 
 Bytes any_bytes(std::size_t bytes, int rank, int salt) {

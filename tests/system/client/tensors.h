@@ -16,6 +16,10 @@ using Bytes = std::vector<std::byte>;
 /// such that sums, averages' sums and products of up to five ranks are exact in any order.
 [[nodiscard]] Bytes reducible(DType dtype, ReduceOp op, std::size_t count, int rank);
 
+/// `count` times the largest value of a float type, and the least element of an array of floats; NaN is below all.
+[[nodiscard]] Bytes largest_values(DType dtype, std::size_t count);
+[[nodiscard]] double least(DType dtype, const Bytes& array);
+
 /// Any bytes at all, for what is only moved.
 [[nodiscard]] Bytes any_bytes(std::size_t bytes, int rank, int salt = 0);
 

@@ -86,6 +86,17 @@ TEST_F(WorkerReduces, ATreeOfTwoLevelsAddsTheLeavesSumsInOrderAndAveragesAtTheRo
   EXPECT_EQ(root.worker->metrics().contributions, 4U) << "the root sees its leaves alone";
 }
 
+// The sum of two ranks is more than float16 holds, and each leaf has three.
+TEST_F(WorkerReduces, AnAverageThatFloat16HoldsIsFiniteThoughTheLeavesSumsAreNot) {
+  Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
+  const auto ranks = two_levels(left, right, root, 3);
+  const Signature average{Collective::all_reduce, DType::float16, ReduceOp::avg, 0, 16};
+  const Bytes largest = bytes_of(std::vector<std::uint16_t>(16, 0x7BFF));
+  for (Child* rank : ranks) rank->contribute(0, average, largest);
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(ranks, [](Child* c) { return c->results.size() == 1; }); }));
+  for (const Child* rank : ranks) EXPECT_EQ(rank->result_of(0)->payload, largest);
+}
+
 TEST_F(WorkerReduces, ABroadcastFromBelowOneLeafReachesTheRanksOfBoth) {
   Host &left = aggregator("left"), &right = aggregator("right"), &root = aggregator("root");
   const auto ranks = two_levels(left, right, root, 2);

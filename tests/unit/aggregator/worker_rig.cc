@@ -1,5 +1,7 @@
 #include "worker_rig.h"
 
+#include <bit>
+
 namespace tributary::aggregator::test {
 
 Host::Host(transport::SimNetwork& network, const TokenVerifier& verifier, const std::int64_t& now_s,
@@ -86,6 +88,7 @@ std::vector<Child*> WorkerTest::two_levels(Host& left, Host& right, Host& root, 
     above.kind = ChildKind::aggregator;
     above.rank = static_cast<std::uint32_t>(side) * width;
     above.ranks = ranks;
+    above.scale = static_cast<std::uint8_t>(std::bit_width(width - 1U));
     all.push_back(&child("rank" + std::to_string(rank), leaf.endpoint(), join_of({own, above})));
   }
   EXPECT_TRUE(run_until([&] { return std::ranges::all_of(all, &Child::ready); }));

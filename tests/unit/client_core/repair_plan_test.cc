@@ -107,6 +107,20 @@ TEST(RepairPlan, RefusesWhatCannotBe) {
   EXPECT_FALSE(RepairPlan::make({Holdings{{5, {6}}}, Holdings{8}, Holdings{{6, {6}}}})) << "two owners";
 }
 
+TEST(FanIn, CountsTheRanksBelowEachOne) {
+  for (const std::uint32_t ranks : {1U, 2U, 5U, 64U, 70U, 300U}) {
+    for (const std::uint32_t width : {2U, 63U}) {
+      const FanIn tree(ranks, ranks / 3, width);
+      EXPECT_EQ(tree.subtree(ranks / 3), ranks);
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        std::uint32_t below = 1;
+        for (const std::uint32_t child : tree.children(rank)) below += tree.subtree(child);
+        EXPECT_EQ(tree.subtree(rank), below) << "rank " << rank << " of " << ranks;
+      }
+    }
+  }
+}
+
 TEST(FanIn, ReachesTheRootFromEveryRank) {
   for (const std::uint32_t ranks : {1U, 2U, 5U, 64U, 65U, 300U, 5000U}) {
     for (const std::uint32_t root : {0U, ranks / 2, ranks - 1}) {

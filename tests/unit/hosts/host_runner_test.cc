@@ -8,13 +8,15 @@
 #include <numeric>
 
 #include "client/collectives/local/waiting.h"
+#include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client::hosts {
 namespace {
 
 using testing::HasSubstr;
 
-/// All hosts' leaders, and all that they have between them: sums of int32, and broadcasts.
+/// All hosts' leaders, and all that they have between them: sums of int32, scaled sums, and broadcasts.
 class Between {
  public:
   explicit Between(std::uint32_t hosts) : waiting_(hosts) {}
@@ -43,8 +45,13 @@ class Between {
     const Signature& s = all.front()->signature;
     if (s.collective == Collective::barrier || s.count == 0) return;
     std::vector<std::int32_t> result(s.count), one(s.count);
-    const std::size_t bytes = s.count * sizeof(std::int32_t);
-    if (s.collective == Collective::broadcast) {
+    const std::size_t bytes = s.count * size_of(s.dtype);
+    if (s.op == kScaledSum) {
+      std::vector<const void*> inputs;
+      for (const auto& operation : all) inputs.push_back(operation->send);
+      kernels::reduce_step(s.dtype, s.op, inputs, result.data(), s.count,
+                           {.divisor = static_cast<std::uint32_t>(all.size())});
+    } else if (s.collective == Collective::broadcast) {
       std::memcpy(result.data(), all[s.root]->send, bytes);
       sent_bytes += bytes;
     } else {
@@ -185,6 +192,32 @@ TEST(HostRunner, EveryCollectiveGivesWhatItDoesWithoutHosts) {
             }
           }
         }
+      }
+    }
+  }
+}
+
+// 60,000 of every rank: the sum of two is more than float16 holds.
+TEST(HostRunner, AverageOfLargeFloat16IsFiniteWhateverTheSizesOfTheHosts) {
+  constexpr std::uint16_t k60000 = 0x7B53;
+  constexpr std::size_t kCount = 3'000;
+  for (const auto& hosts : kMaps) {
+    World world(hosts);
+    const std::uint32_t ranks = world.map_.ranks();
+    for (const auto collective : {Collective::all_reduce, Collective::reduce}) {
+      std::vector<std::vector<std::uint16_t>> send(ranks, std::vector<std::uint16_t>(kCount, k60000)), recv = send;
+      std::vector<Operation> operations(ranks);
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        operations[rank].signature = {collective, DType::float16, ReduceOp::avg, ranks - 1, kCount};
+        operations[rank].send = reinterpret_cast<const std::byte*>(send[rank].data());
+        operations[rank].recv = reinterpret_cast<std::byte*>(recv[rank].data());
+        std::fill(recv[rank].begin(), recv[rank].end(), std::uint16_t{0});
+        world.runners[rank]->submit(operations[rank]);
+      }
+      world.settle_all();
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        if (collective == Collective::reduce && rank != ranks - 1) continue;
+        for (const std::uint16_t got : recv[rank]) ASSERT_NEAR(got, k60000, 1) << "rank " << rank << " of " << ranks;
       }
     }
   }

@@ -101,11 +101,23 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
+/// How many ranks' inputs are in an element.
+struct Counted {
+  std::uint64_t ranks = 0;
+  Counted() = default;
+  explicit Counted(std::uint64_t number) : ranks(number) {}
+  friend Counted operator+(const Counted& a, const Counted& b) { return Counted{a.ranks + b.ranks}; }
+  friend Counted operator/(const Counted& value, const Counted& /*divisor*/) { return value; }
+  friend bool operator==(const Counted&, const Counted&) = default;
+};
+
 /// Every element of every rank differs.
 template <class T>
 [[nodiscard]] T input(const Call& call, std::uint32_t rank, std::uint64_t index) {
   const std::uint64_t bits = mixed((call.seed + 1) * 0x9e3779b97f4a7c15U + (std::uint64_t{rank} << 32U) + index);
-  if constexpr (std::is_same_v<T, Affine>) {
+  if constexpr (std::is_same_v<T, Counted>) {
+    return Counted{1};
+  } else if constexpr (std::is_same_v<T, Affine>) {
     return {bits | 1U, mixed(bits)};
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63);

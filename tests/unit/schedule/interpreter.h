@@ -140,6 +140,14 @@ class Interpreter {
     return call_.op == ReduceOp::avg ? static_cast<T>(sum / static_cast<T>(divisor)) : sum;
   }
 
+  /// What a reduction says of its operand is so.
+  static void check_ranks(const std::vector<T>& operand, std::uint32_t ranks) {
+    if constexpr (std::is_same_v<T, Counted>) {
+      for (const Counted& element : operand)
+        if (element.ranks != ranks) throw Broken("an operand of another number of ranks than the action says");
+    }
+  }
+
   void start_round(Rank& rank) {
     rank.schedule.actions(rank.round, rank.actions);
     check_hazards(rank);
@@ -164,9 +172,11 @@ class Interpreter {
     if (action.operands < 2 || action.operands > 64) throw Broken("a reduction of too few or too many operands");
     Slice operand = action.first;
     std::vector<T> sum = rank.memory.read(operand);
+    check_ranks(sum, action.first_ranks);
     for (std::uint32_t i = 1; i < action.operands; ++i) {
       operand.offset += operand.count;
       const std::vector<T> next = rank.memory.read(operand);
+      check_ranks(next, 1);
       const std::uint32_t divisor = i + 1 == action.operands ? action.divisor : 1;
       for (std::size_t at = 0; at < sum.size(); ++at) sum[at] = combine(sum[at], next[at], divisor);
     }
@@ -278,6 +288,8 @@ class Interpreter {
     if (receive.landing != Landing::copy) {
       const std::vector<T> operand = memory.read(receive.operand);
       if (operand.size() != values.size()) throw Broken("an operand of another size");
+      check_ranks(values, receive.received_ranks);
+      check_ranks(operand, receive.operand_ranks);
       const bool received_first = receive.landing == Landing::received_first;
       for (std::size_t i = 0; i < values.size(); ++i) {
         values[i] = received_first ? combine(values[i], operand[i], receive.divisor)

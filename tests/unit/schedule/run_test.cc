@@ -145,6 +145,13 @@ TEST_P(ScheduleReduction, DividesAnAverageOnceAtTheEnd) {
                 [](const Call& call) { expect_exact(call, Channels::rendezvous); });
 }
 
+TEST_P(ScheduleReduction, SaysHowManyRanksAreInEachOperand) {
+  for_each_call(GetParam(), ReduceOp::avg, {Places::out}, [](const Call& call) {
+    Interpreter<Counted> interpreter(call, Channels::unbounded, call.seed);
+    ASSERT_NO_FATAL_FAILURE(run(interpreter, call));
+  });
+}
+
 /// Bits of every rank's output.
 std::vector<std::vector<std::uint32_t>> float_bits(const Interpreter<float>& interpreter, const Call& call) {
   std::vector<std::vector<std::uint32_t>> bits(call.ranks);

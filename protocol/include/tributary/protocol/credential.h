@@ -40,6 +40,7 @@ struct TokenClaims {
   std::uint32_t rank = 0;   // the rank, or the lowest rank below this child
   std::uint32_t ranks = 0;  // of the group
   bool root = false;        // this aggregator has no parent
+  std::uint8_t scale = 0;  // of an average that comes from this child: 2^scale is at least the number of ranks below it
   std::string parent_host;  // root: empty. Where this aggregator's parent listens; at most 63 bytes
   std::uint16_t parent_port = 0;
   std::int64_t expires_at = 0;                    // seconds since 1970-01-01 UTC
