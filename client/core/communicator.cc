@@ -310,6 +310,17 @@ void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string&
   directory_.want(peer);  // people will ask which host that is
 }
 
+std::string Communicator::missing_ranks() const {
+  constexpr std::uint32_t kNamedMax = 32;
+  std::string who = "these ranks did not come: ";
+  std::uint32_t missing = 0;
+  for (std::uint32_t r = 1; r < settings_.nranks; ++r) {
+    if (control_[r] || ++missing > kNamedMax) continue;
+    who += (missing == 1 ? "rank " : ", rank ") + std::to_string(r);
+  }
+  return missing <= kNamedMax ? who : who + " and " + std::to_string(missing - kNamedMax) + " more";
+}
+
 void Communicator::tick(TimePoint now) {
   now_ = now;
   if (const auto absence = absences_.look(now); absence > transport::Duration::zero()) excuse(absence);
@@ -331,13 +342,7 @@ void Communicator::tick(TimePoint now) {
   if (now >= ready_deadline_) {
     std::string who = "rank 0 did not answer at " + to_string(settings_.id.root);
     if (settings_.rank == 0) {
-      who = "these ranks did not come: ";
-      bool first = true;
-      for (std::uint32_t r = 1; r < settings_.nranks; ++r) {
-        if (control_[r]) continue;
-        who += (first ? "rank " : ", rank ") + std::to_string(r);
-        first = false;
-      }
+      who = missing_ranks();
     } else if (mesh_) {
       who = "rank 0 did not say how to begin";
     }

@@ -198,6 +198,7 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] tuning::Policy make_policy() const;
   void start_coordinator();
   void on_welcome(const std::string& body);
+  [[nodiscard]] std::string missing_ranks() const;
   void have_members();
   void ask_for_members();
   void answer_whereabouts(std::uint32_t from, const std::string& body);

@@ -72,8 +72,22 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
 }
 
 GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
-  GroupDescriptor part = *this;
-  for (std::size_t i = 0; i < lanes.size(); ++i) part.lanes[i].entries = {lanes[i].entries.at(rank)};
+  // Not a copy that is cut down: rank 0 makes one for each rank.
+  GroupDescriptor part{.group = group,
+                       .epoch = epoch,
+                       .job = job,
+                       .expires_at = expires_at,
+                       .lease_seconds = lease_seconds,
+                       .reason = reason,
+                       .lanes = {},
+                       .security = security,
+                       .exchange_key = exchange_key};
+  for (const LaneDescriptor& lane : lanes) {
+    part.lanes.push_back({.window = lane.window,
+                          .segment_bytes = lane.segment_bytes,
+                          .levels = lane.levels,
+                          .entries = {lane.entries.at(rank)}});
+  }
   return part;
 }
 
