@@ -13,6 +13,8 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
+constexpr std::size_t kReasonBytesMax = 400;
+
 std::unexpected<Error> null_argument(const char* name) {
   return fail(Errc::bad_argument, std::string(name) + " is NULL");
 }
@@ -61,7 +63,7 @@ Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int
   if (!comm) return std::unexpected(comm.error());
   tributary_comm* handle = comms().insert(*comm);
   if (handle != nullptr) return handle;
-  (*comm)->abort();
+  (*comm)->abort("there are too many communicators");
   return fail(Errc::exhausted, "there are too many communicators");
 }
 
@@ -260,7 +262,18 @@ tributary_status tributary_comm_destroy(tributary_comm* comm) {
 
 tributary_status tributary_comm_abort(tributary_comm* comm) {
   return end_comm("tributary_comm_abort", comm, [](Comm& c) {
-    c.abort();
+    c.abort("tributary_comm_abort was called");
+    return Status{};
+  });
+}
+
+tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason) {
+  constexpr const char* function = "tributary_comm_abort_because";
+  if (reason == nullptr) {
+    return guarded(function, [&] { return report(with_function(function, null_argument("reason").error())); });
+  }
+  return end_comm(function, comm, [reason](Comm& c) {
+    c.abort(std::string(reason, strnlen(reason, kReasonBytesMax)));
     return Status{};
   });
 }

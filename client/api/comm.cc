@@ -7,6 +7,7 @@
 #include "client/api/interfaces.h"
 #include "client/api/log.h"
 #include "client/api/transports.h"
+#include "client/bootstrap/time_out.h"
 #include "client/gpu/path_choice.h"
 #include "tributary/transport/descriptors.h"
 
@@ -17,6 +18,7 @@ using namespace std::chrono_literals;
 
 // Beyond the communicator's own time-out, which names whom it waits for; this one only makes sure.
 constexpr auto kSlack = 5s;
+constexpr auto kLook = 100ms;
 constexpr std::size_t kTokenBytesMax = 4096;
 
 Result<std::string> read_token(const std::string& file) {
@@ -130,6 +132,19 @@ local::Call local_call(const CheckedCall& call) {
           .plain_memory = call.plain_memory};
 }
 
+/// Of the call that makes a communicator: until all have met, nobody wants it any more, or it takes too long.
+Status wait_until_met(Request& met, const ClientSettings& settings) {
+  const auto deadline = std::chrono::steady_clock::now() + settings.timeout * 21 / 20 + kSlack;
+  while (true) {
+    const auto slice = settings.still_wanted ? std::chrono::steady_clock::now() + kLook : deadline;
+    if (met.wait(std::min(slice, deadline))) return {};
+    if (std::chrono::steady_clock::now() >= deadline)
+      return fail(Errc::timed_out, timed_out_after(settings.timeout) + "the ranks did not meet");
+    if (settings.still_wanted && !settings.still_wanted())
+      return fail(Errc::aborted, "the wait for the other ranks was given up: still_wanted of tributary_config said so");
+  }
+}
+
 void end_requests(std::uint64_t comm_id, const Error& why) {
   requests().remove_if([comm_id](const Request& r) { return r.comm_id() == comm_id; },
                        [&](Request& r) { r.complete(std::unexpected(why)); });
@@ -198,9 +213,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
     end_requests(id, why);
   };
   comm->thread_ = std::make_unique<ProgressThread>(std::move(*parts), std::move(events));
-  if (!met->wait(std::chrono::steady_clock::now() + settings.timeout + kSlack)) {
-    met->complete(fail(Errc::timed_out, "the ranks did not meet within the time-out"));
-  }
+  if (const Status outcome = wait_until_met(*met, settings); !outcome) met->complete(outcome);
   if (!met->outcome()) {
     comm->stop();
     return std::unexpected(met->outcome().error());
@@ -483,12 +496,12 @@ Status Comm::destroy() {
   return status;
 }
 
-void Comm::abort() {
+void Comm::abort(const std::string& reason) {
   phase_.store(Phase::finalized);
   if (local_) {
-    local_->group->fail({Errc::aborted, "rank " + std::to_string(rank_) + " aborted: tributary_comm_abort was called"});
+    local_->group->fail({Errc::aborted, "rank " + std::to_string(rank_) + " aborted: " + reason});
   }
-  static_cast<void>(thread_->submit([](Communicator& c) { c.abort("tributary_comm_abort was called"); }));
+  static_cast<void>(thread_->submit([reason](Communicator& c) { c.abort(reason); }));
   stop();
 }
 

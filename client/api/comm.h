@@ -78,7 +78,7 @@ class Comm {
   /// Finalizes unless that was done or the communicator has failed, then stops. The error is that of finalizing.
   [[nodiscard]] Status destroy();
   /// Ends every operation here and on the other ranks, then stops.
-  void abort();
+  void abort(const std::string& reason);
 
  private:
   enum class Phase : std::uint8_t { open, finalizing, finalized };

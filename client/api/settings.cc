@@ -392,6 +392,11 @@ Status apply_config(ClientSettings& settings, const tributary_config& config) {
     }
     settings.timeout = std::chrono::milliseconds(ours->timeout_ms);
   }
+  if (ours->still_wanted != nullptr) {
+    settings.still_wanted = [ask = ours->still_wanted, context = ours->still_wanted_context] {
+      return ask(context) != 0;
+    };
+  }
   return {};
 }
 

@@ -44,8 +44,9 @@ struct ClientSettings {
   std::chrono::microseconds rdma_busy_poll{};              // over verbs: who waits spins for so long, up to 1 s
   std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;
-  std::string token_file;       // empty: requests carry no token
-  std::string job = "default";  // at most kNameBytesMax
+  std::string token_file;                // empty: requests carry no token
+  std::string job = "default";           // at most kNameBytesMax
+  std::function<bool()> still_wanted{};  // tributary_config's alone: asked while the ranks meet; empty: nobody is asked
 };
 
 /// One setting in words.

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "client/bootstrap/control_link.h"
+#include "client/bootstrap/time_out.h"
 #include "client/collectives/payload.h"
 #include "client/core/host_level.h"
 #include "client/core/local_meeting.h"
@@ -340,15 +341,13 @@ void Communicator::tick(TimePoint now) {
     tell_rank_0(report_of(*peer_lost_));
   }
   if (now >= ready_deadline_) {
-    std::string who = "rank 0 did not answer at " + to_string(settings_.id.root);
+    std::string who = timed_out_after(settings_.timeout) + "rank 0 did not answer at " + to_string(settings_.id.root);
     if (settings_.rank == 0) {
-      who = missing_ranks();
+      who = timed_out_after(settings_.timeout) + missing_ranks();
     } else if (mesh_) {
-      who = "rank 0 did not say how to begin";
+      who = timed_out_after(settings_.timeout) + "rank 0 did not say how to begin";
     }
-    const std::string text =
-        who + " within the time-out of " +
-        std::to_string(std::chrono::duration_cast<std::chrono::seconds>(settings_.timeout).count()) + " s";
+    const std::string& text = who;
     for (auto& link : control_) {
       if (settings_.rank == 0 && link)
         link->send({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out), .body = text});

@@ -297,6 +297,7 @@ class Communicator final : public transport::Acceptor,
 
   // who waits too long, and who called something else (communicator_stalls.cc)
   [[nodiscard]] transport::Duration suspect_after() const;
+  [[nodiscard]] bool rank_0_hangs(const Operation& o) const noexcept;
   void check_stall();
   /// Since then this process has been there, and has waited, for so long.
   [[nodiscard]] bool waited(transport::TimePoint since, transport::Duration time) const noexcept;

@@ -35,7 +35,7 @@ local::GroupSettings Communicator::local_settings() const {
   local::GroupSettings group;
   group.rank = settings_.rank;
   group.ranks = settings_.nranks;
-  group.timeout = settings_.timeout * 9 / 10;  // before anybody else on this communicator loses patience
+  group.timeout = settings_.timeout;
   group.host = settings_.host_id;
   group.attach = settings_.attach;
   group.crowded = settings_.nranks > local::usable_cores();

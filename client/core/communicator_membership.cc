@@ -26,7 +26,7 @@ void Communicator::start(std::function<void(const Status&)> on_ready) {
   now_ = transport_.now();
   on_ready_ = std::move(on_ready);
   // Rank 0 gives up first, so that the others hear from it who is missing.
-  ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout * 9 / 10 : settings_.timeout);
+  ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout : settings_.timeout * 21 / 20);
   host_tokens_.resize(settings_.rank == 0 ? settings_.nranks : 0);
   control_.resize(settings_.rank == 0 ? settings_.nranks : 1);
   if (auto ok = open_listeners(); !ok) return begin_failing(ok.error());
@@ -160,7 +160,7 @@ void Communicator::start_coordinator() {
                                                      : "no manager is configured (TRIBUTARY_MANAGER)";
   c.may_move = settings_.path != PathMode::in_network;  // moving takes the fallback for a moment
   c.inquiry_limit = settings_.timeout / 5;
-  c.finalize_limit = settings_.timeout * 9 / 10;
+  c.timeout = c.finalize_limit = settings_.timeout;
   c.join_limit = std::min<transport::Duration>(c.join_limit, settings_.timeout / 3);
   c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings_.timeout / 3);
   c.begin_within = settings_.path == PathMode::in_network ? transport::Duration::max() : settings_.begin_within;

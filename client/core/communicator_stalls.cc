@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "client/bootstrap/control_link.h"
+#include "client/bootstrap/time_out.h"
 #include "client/core/communicator.h"
 #include "client/core/host_level.h"
 
@@ -80,7 +81,8 @@ std::string Communicator::waits_for(const Operation& o) const {
 void Communicator::on_inquiry(const ControlMessage& message) {
   Progress p;
   p.called = message.operation < next_number_;
-  const Operation* o = operation(message.operation);
+  Operation* o = operation(message.operation);
+  if (!operations_.empty()) operations_.front()->asked_at = now_;
   p.ended = p.called && o == nullptr;
   p.signature_known = p.called && next_number_ - message.operation <= recent_.size();
   if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
@@ -117,37 +119,49 @@ void Communicator::excuse(transport::Duration absence) {
   if (mesh_) mesh_->excuse(absence);
 }
 
-// Sums of the limits: stalled after 0.7 of the time-out, an answer about everyone within 0.2 more; on our own, if rank
-// 0 is the one that hangs, at 1.
+/// Rank 0 asks soon after each suspicion that it is told of, unless an inquiry is under way: for 0.2 of the time-out at
+/// most.
+bool Communicator::rank_0_hangs(const Operation& o) const noexcept {
+  return waited(o.asked_at, settings_.timeout * 7 / 20);
+}
+
+// Sums of the limits: a suspicion at 0.7 of the time-out at the latest, so that rank 0 knows who answers; in earnest at
+// 1, when those who answer do so at once. On our own, if rank 0 is the one that hangs, at 1, or at 1.25 if it began to
+// hang after it was told of the suspicion.
 void Communicator::check_stall() {
   const auto first = std::find_if(operations_.begin(), operations_.end(),
                                   [](const auto& o) { return o->state != Operation::State::done; });
   if (first != operations_.end()) {
     Operation& o = **first;
     const TimePoint since = std::max(o.called_at, progress_at_);
-    if (waited(since, settings_.timeout)) {
-      return begin_failing({Errc::timed_out, "rank 0" + directory_.on_host(0) +
-                                                 ": no answer within the time-out; missing in " + waits_for(o)});
+    const transport::Duration patience = settings_.timeout * 7 / 10;
+    if (waited(since, rank_0_hangs(o) ? settings_.timeout : settings_.timeout * 5 / 4)) {
+      return begin_failing({Errc::timed_out, timed_out_after(settings_.timeout) + "rank 0" + directory_.on_host(0) +
+                                                 ": no answer; missing in " + waits_for(o)});
     }
-    if (o.state == Operation::State::in_network && waited(std::max(since, o.suspected_at), suspect_after())) {
+    if (waited(std::max(since, o.suspected_at),
+               o.state == Operation::State::in_network ? std::min(suspect_after(), patience) : patience)) {
       o.suspected_at = now_;
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .value = kSuspicion, .body = waits_for(o)});
     }
-    if (!o.stall_reported && waited(since, settings_.timeout * 7 / 10)) {
-      o.stall_reported = true;
+    if (waited(since, settings_.timeout) && waited(o.overdue_at, settings_.timeout / 5)) {
+      o.overdue_at = now_;
       tell_rank_0({.type = FrameType::stalled, .operation = o.number, .body = waits_for(o)});
     }
   }
   // Rank 0 names those that do not come, a little earlier.
-  if (finalize_sent_ && !finalized_ && waited(finalize_sent_at_, settings_.timeout)) {
-    return begin_failing(
-        {Errc::timed_out, "rank 0" + directory_.on_host(0) + ": no answer to finalize within the time-out"});
+  if (finalize_sent_ && !finalized_ && waited(finalize_sent_at_, settings_.timeout * 21 / 20)) {
+    return begin_failing({Errc::timed_out, timed_out_after(settings_.timeout) + "rank 0" + directory_.on_host(0) +
+                                               ": no answer to finalize"});
   }
-  if (const std::string message = messages_.overdue(std::max(absences_.ago(settings_.timeout, now_), TimePoint{}));
-      !message.empty() && waited(messages_progress_at_, settings_.timeout)) {
+  // A little later than collectives: of those rank 0 knows better which rank everybody waits for.
+  const transport::Duration patience = settings_.timeout * 21 / 20;
+  if (const std::string message = messages_.overdue(std::max(absences_.ago(patience, now_), TimePoint{}));
+      !message.empty() && waited(messages_progress_at_, patience)) {
     tell_rank_0({.type = FrameType::abort,
                  .value = static_cast<std::uint64_t>(Errc::timed_out),
-                 .body = "rank " + std::to_string(settings_.rank) + ": no partner within the time-out for " + message});
+                 .body = timed_out_after(settings_.timeout) + "rank " + std::to_string(settings_.rank) +
+                         ": no partner for " + message});
   }
 }
 

@@ -36,8 +36,8 @@ struct Operation {
   std::uint64_t segments = 0;  // in-network: how many, and how many have their result
   std::uint64_t segments_done = 0;
   std::uint64_t segments_in_network = 0;  // of those, by a tree
-  bool stall_reported = false;
-  transport::TimePoint suspected_at{};  // last time
+  // Last time: this rank suspected the tree or another rank, told rank 0 that the time-out is over, and rank 0 asked.
+  transport::TimePoint suspected_at{}, overdue_at{}, asked_at{};
 
   // Of large buffers: registered once and not for each segment. Ends before on_done, as then the buffers may go.
   std::unique_ptr<transport::KeptMemory> kept_send, kept_recv;

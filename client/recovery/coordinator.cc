@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "client/bootstrap/time_out.h"
 #include "client/recovery/places.h"
-
 #include "client/recovery/repair_plan.h"
 
 namespace tributary::client {
@@ -22,6 +22,7 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
       holdings_(settings_.nranks),
       finalized_(settings_.nranks),
       progress_(settings_.nranks),
+      silent_(settings_.nranks),
       alive_(std::make_shared<bool>(true)) {}
 
 Coordinator::~Coordinator() {
@@ -254,6 +255,9 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
     case FrameType::progress:
       return on_progress(rank, message);
     case FrameType::abort:
+      // An inquiry in earnest will name the rank that everybody waits for; who waits for a message says so again.
+      if (static_cast<Errc>(message.value) == Errc::timed_out && stalled_operation_ && !suspicion_ && !disagreement_)
+        return;
       return abort(static_cast<Errc>(message.value), message.body, message.operation);
     case FrameType::finalize:
       return on_finalize(rank);
@@ -310,6 +314,7 @@ void Coordinator::inquire(std::uint64_t operation, std::uint32_t rank, const std
 }
 
 void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message) {
+  silent_[rank] = false;
   if (!stalled_operation_ || message.operation != *stalled_operation_) return;
   auto progress = decode_progress(message.body);
   if (!progress) return abort(Errc::corrupt, rank_name(rank) + " sent " + progress.error().message);
@@ -324,6 +329,14 @@ bool Coordinator::tree_hangs() const {
          std::all_of(progress_.begin(), progress_.end(),
                      [](const auto& p) { return p && p->called && (p->ended || p->waits_for_tree); }) &&
          std::any_of(progress_.begin(), progress_.end(), [](const auto& p) { return p->waits_for_tree; });
+}
+
+/// Ranks that did not answer the last inquiry either are waited for a tenth of the time that others have.
+bool Coordinator::heard_enough() const {
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
+    if (!progress_[r] && !silent_[r]) return now_ >= decide_at_;
+  }
+  return now_ >= decide_at_ - settings_.inquiry_limit * 9 / 10;
 }
 
 // Whom to name: first who does not answer at all, then who called something else, then who has not called, then who is
@@ -360,9 +373,10 @@ void Coordinator::decide() {
     }
     return more == 0 ? names : names + " and " + std::to_string(more) + " more";
   };
+  for (std::uint32_t r = 0; r < settings_.nranks; ++r) silent_[r] = !progress_[r];
   if (suspicion_ && !all_answered) return;
   if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
-    return abort(Errc::timed_out, silent + ": no answer within the time-out; missing in " + where);
+    return abort(Errc::timed_out, timed_out_after(settings_.timeout) + silent + ": no answer; missing in " + where);
   }
   const auto first = std::find_if(progress_.begin(), progress_.end(), [](const auto& p) { return p->signature_known; });
   for (auto it = first; it != progress_.end(); ++it) {
@@ -376,13 +390,14 @@ void Coordinator::decide() {
   if (disagreement_) return;  // whoever saw it says so
   if (suspicion_) return;     // someone is merely late
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
-    return abort(Errc::timed_out, absent + ": did not call " + where);
+    return abort(Errc::timed_out, timed_out_after(settings_.timeout) + absent + ": did not call " + where);
   }
   const auto behind = std::min_element(progress_.begin(), progress_.end(), [](const auto& a, const auto& b) {
     return std::pair(a->ended, a->steps) < std::pair(b->ended, b->steps);
   });
-  abort(Errc::timed_out, rank_name(static_cast<std::uint32_t>(behind - progress_.begin())) + ": furthest behind, at " +
-                             (*behind)->waits_for + ", in " + where);
+  abort(Errc::timed_out, timed_out_after(settings_.timeout) +
+                             rank_name(static_cast<std::uint32_t>(behind - progress_.begin())) +
+                             ": furthest behind, at " + (*behind)->waits_for + ", in " + where);
 }
 
 void Coordinator::renew(TimePoint now) {
@@ -412,8 +427,9 @@ void Coordinator::tick(TimePoint now) {
   now_ = now;
   if (state_ == State::stopped) return;
   if (now >= finalize_deadline_)
-    return abort(Errc::timed_out, not_finalized() + ": did not finalize within the time-out, as other ranks did");
-  if (stalled_operation_ && now >= decide_at_) return decide();
+    return abort(Errc::timed_out,
+                 timed_out_after(settings_.timeout) + not_finalized() + ": did not finalize, as other ranks did");
+  if (stalled_operation_ && heard_enough()) return decide();
   if (service_ == nullptr) return;
   if (group_ != 0 && now >= renew_at_) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);

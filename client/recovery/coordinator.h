@@ -50,6 +50,7 @@ struct CoordinatorSettings {
   transport::Duration move_pause_last = std::chrono::minutes(10);
   transport::Duration inquiry_limit = std::chrono::seconds(1);
   transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first rank that finalizes to the last
+  transport::Duration timeout = std::chrono::seconds(300);         // of operations, for people
 };
 
 class CoordinatorOutput {
@@ -101,6 +102,7 @@ class Coordinator {
   [[nodiscard]] std::string not_finalized() const;
   void inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for);
   void decide();
+  [[nodiscard]] bool heard_enough() const;
   [[nodiscard]] bool tree_hangs() const;
   void lose_tree(const std::string& reason, std::uint64_t how = 0);
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
@@ -147,6 +149,7 @@ class Coordinator {
   std::string stalled_text_;
   transport::TimePoint decide_at_{};
   std::vector<std::optional<Progress>> progress_;
+  std::vector<bool> silent_;     // did not answer an earlier inquiry, and has not answered since
   std::shared_ptr<bool> alive_;  // answers of the service that come too late find it false
 };
 

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <thread>
 
+#include "client/bootstrap/time_out.h"
+
 namespace tributary::client::local {
 
 namespace {
@@ -312,7 +314,7 @@ void LocalGroup::inspect() {
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
     if (lacks(r)) who += (who.empty() ? "" : ", ") + name_of(r);
   }
-  fail({Errc::timed_out, who + ": not there within the time-out; missing in " + name_of_call()});
+  fail({Errc::timed_out, timed_out_after(settings_.timeout) + who + ": not there; missing in " + name_of_call()});
 }
 
 void LocalGroup::fail(const Error& error) noexcept {

@@ -131,8 +131,14 @@ typedef struct tributary_config {
   int lanes;                  /* TRIBUTARY_LANES: 1 to 16 */
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
   const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's counts */
+  /* Called with still_wanted_context about ten times a second by tributary_comm_init_rank_config, on its caller's
+   * thread, while it waits for the other ranks. An answer of 0 ends the wait: the call returns TRIBUTARY_ERROR_ABORTED,
+   * and nothing is left of the communicator. NULL: it waits until the time-out. */
+  int (*still_wanted)(void* still_wanted_context);
+  void* still_wanted_context;
 } tributary_config;
-#define TRIBUTARY_CONFIG_INITIALIZER {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL}
+#define TRIBUTARY_CONFIG_INITIALIZER \
+  {sizeof(tributary_config), NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL}
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
@@ -208,6 +214,8 @@ TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
 /* Ends every outstanding operation with TRIBUTARY_ERROR_ABORTED, here and on the other ranks, and frees the
  * communicator. */
 TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
+/* The same; the other ranks read `reason`, a sentence of at most 400 bytes, behind "rank R aborted: ". */
+TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
 /* Memory for buffers that ranks of the same host can reach, once it is registered, without copies: shared memory of its
  * own, of huge pages where there are any, zeroed, there as a whole from the start, aligned to a page. After fork() the

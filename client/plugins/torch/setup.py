@@ -21,7 +21,9 @@ from setuptools.command.build_py import build_py
 HERE = Path(__file__).resolve().parent
 VERSION = "0.1.0"
 SOURCES = [
+    "process.cc",
     "error.cc",
+    "meeting.cc",
     "element.cc",
     "work.cc",
     "serial_thread.cc",

@@ -1,5 +1,7 @@
 #include "backend.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 
 #include "error.h"
@@ -9,8 +11,19 @@ namespace {
 
 constexpr const char* kClosed = "tributary: the process group was shut down or aborted";
 
+constexpr const char* kForked =
+    "tributary: this process was forked after the process group was made; a child can use groups of its own alone";
+constexpr auto kGrace = std::chrono::milliseconds(500);
+
 std::mutex registry_mutex;
 std::vector<Backend*> registry;  // in the order in which the groups were made, so the same on every rank
+
+// A child of fork() finds the lock free.
+void keep_registry_over_forks() {
+  static const int registered =
+      pthread_atfork([] { registry_mutex.lock(); }, [] { registry_mutex.unlock(); }, [] { registry_mutex.unlock(); });
+  static_cast<void>(registered);
+}
 
 at::Device device_of(const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second, const char* what) {
   std::optional<at::Device> device;
@@ -28,8 +41,8 @@ at::Device device_of(const std::vector<at::Tensor>& first, const std::vector<at:
 
 }  // namespace
 
-Backend::Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout)
-    : c10d::Backend(rank, size), communicator_(*store, rank, size, timeout) {
+Backend::Backend(tributary_comm* comm, int rank, int size) : c10d::Backend(rank, size), communicator_(comm) {
+  keep_registry_over_forks();
   std::lock_guard lock(registry_mutex);
   registry.push_back(this);
 }
@@ -43,6 +56,7 @@ Backend::~Backend() {
 }
 
 std::uint64_t Backend::getSequenceNumberForGroup() {
+  if (!made_here_) C10_THROW_ERROR(DistBackendError, kForked);
   std::lock_guard lock(order_);
   return sequence_;
 }
@@ -110,6 +124,7 @@ SerialThread& Backend::waiter(Line line) {
 }
 
 void Backend::drain() {
+  if (!made_here_) return;
   starter_.drain();
   std::vector<SerialThread*> threads;
   {
@@ -126,7 +141,16 @@ void Backend::shutdown() {
 }
 
 void Backend::abort() {
-  communicator_.abort();
+  abort_because("torch.distributed aborted the process group");
+}
+
+void Backend::abort_because(const char* reason) {
+  communicator_.abort(reason);
+  drain();
+}
+
+void Backend::end(std::chrono::steady_clock::time_point deadline) {
+  communicator_.end(deadline, "its process ended without destroy_process_group()");
   drain();
 }
 
@@ -146,7 +170,10 @@ void Backend::close_all(bool failed) {
     std::lock_guard lock(registry_mutex);
     backends.assign(registry.rbegin(), registry.rend());
   }
-  for (Backend* backend : backends) failed ? backend->abort() : backend->shutdown();
+  const auto deadline = std::chrono::steady_clock::now() + kGrace;
+  for (Backend* backend : backends) {
+    failed ? backend->abort_because("an uncaught exception ended its process") : backend->end(deadline);
+  }
 }
 
 }  // namespace tributary_torch

@@ -46,8 +46,8 @@ struct Line {
 /// None of them takes the interpreter lock.
 class Backend : public c10d::Backend {
  public:
-  /// Collective: all `size` ranks meet through `store`.
-  Backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, std::chrono::milliseconds timeout);
+  /// Of a meeting of all `size` ranks.
+  Backend(tributary_comm* comm, int rank, int size);
   ~Backend() override;
 
   const std::string getBackendName() const override { return "tributary"; }
@@ -99,11 +99,13 @@ class Backend : public c10d::Backend {
   /// Fails if the group is shut down.
   tributary_info info();
 
-  /// What is left of the groups when the interpreter ends: an orderly end, or an abort so that the other ranks hear of
-  /// it at once.
+  /// What is left of the groups when the interpreter ends. No destroy_process_group() was there, so the other ranks
+  /// hear of it: at once after an uncaught exception, else unless they end, too, within a moment.
   static void close_all(bool failed);
 
  private:
+  void end(std::chrono::steady_clock::time_point deadline);
+  void abort_because(const char* reason);
   Operation operation(c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
                       std::vector<at::Tensor> outputs);
   WorkPtr submit(Operation operation, Line line = {});
@@ -115,6 +117,7 @@ class Backend : public c10d::Backend {
   void check_peer(int peer, int tag, const char* what) const;
   void drain();
 
+  const MadeHere made_here_;
   Communicator communicator_;
   std::mutex order_;  // the order of calls is the order in which this is taken; guards the rest
   std::uint64_t sequence_ = 0;

@@ -3,8 +3,9 @@
 #include <chrono>
 #include <functional>
 #include <mutex>
-#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <string>
 
+#include "process.h"
 #include "tributary/tributary.h"
 
 namespace tributary_torch {
@@ -14,9 +15,8 @@ namespace tributary_torch {
 /// Calls are handed to the library one at a time, in the order of use(). abort() may come from any thread at any time.
 class Communicator {
  public:
-  /// Collective. Rank 0 makes the unique id and leaves it, or the reason why there is none, in `store`, which belongs
-  /// to this group alone.
-  Communicator(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout);
+  /// Of a meeting of all ranks.
+  explicit Communicator(tributary_comm* comm) : comm_(comm) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator() { close(); }
@@ -26,13 +26,17 @@ class Communicator {
   /// Collective: waits for every rank, within the time-out, then frees. Once is enough. The outcome is for a warning at
   /// most.
   tributary_status close();
-  void abort();
+  /// The process ends. Where the other ranks end too there is time until `deadline` to do so in order; else they read
+  /// that this one aborted, and `reason`.
+  void end(std::chrono::steady_clock::time_point deadline, const std::string& reason);
+  void abort(const std::string& reason);
 
  private:
   tributary_comm* take();
 
+  const MadeHere made_here_;
   std::mutex mutex_;
-  tributary_comm* comm_ = nullptr;
+  tributary_comm* comm_;
 };
 
 }  // namespace tributary_torch

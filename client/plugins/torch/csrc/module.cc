@@ -4,6 +4,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "backend.h"
+#include "meeting.h"
 
 namespace py = pybind11;
 
@@ -22,9 +23,20 @@ class PythonBackend final : public Backend {
   }
 };
 
+// Without the interpreter's lock outside. Signals are the main thread's; others see none.
+void check_signals() {
+  const py::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 c10::intrusive_ptr<c10d::Backend> create(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout) {
-  return c10::make_intrusive<PythonBackend>(store, rank, size, timeout);
+  tributary_comm* comm = nullptr;
+  {
+    const py::gil_scoped_release release;
+    comm = Meeting(*store, rank, size, timeout, &check_signals).meet();
+  }
+  return c10::make_intrusive<PythonBackend>(comm, rank, size);
 }
 
 py::object info(const c10::intrusive_ptr<c10d::Backend>& backend) {
@@ -70,8 +82,7 @@ std::string library_version() {
 PYBIND11_MODULE(_C, module) {
   using namespace tributary_torch;
   module.doc() = "The backend of torch.distributed over libtributary; see tributary.torch.";
-  module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"),
-             py::call_guard<py::gil_scoped_release>());
+  module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"));
   module.def("info", &info, py::arg("backend"));
   module.def("close_all", &Backend::close_all, py::arg("failed"), py::call_guard<py::gil_scoped_release>());
   module.def("library_version", &library_version);

@@ -1,49 +1,75 @@
 #include "serial_thread.h"
 
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
 namespace tributary_torch {
 
+struct SerialThread::State {
+  void run();
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::condition_variable drained;
+  std::deque<std::function<void()>> tasks;
+  bool running = false;  // a task has left the queue and has not returned
+  bool stop = false;
+  std::thread thread;
+};
+
+SerialThread::SerialThread() : state_(std::make_unique<State>()) {}
+
 SerialThread::~SerialThread() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_ = true;
+  if (!made_here_) {
+    static_cast<void>(state_.release());  // its lock may be held, and its thread cannot be joined
+    return;
   }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->stop = true;
+  }
+  state_->wake.notify_one();
+  if (state_->thread.joinable()) state_->thread.join();
 }
 
 void SerialThread::post(std::function<void()> task) {
+  if (!made_here_) return;
   {
-    std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    std::lock_guard lock(state_->mutex);
+    state_->tasks.push_back(std::move(task));
+    if (!state_->thread.joinable()) state_->thread = std::thread([state = state_.get()] { state->run(); });
   }
-  wake_.notify_one();
+  state_->wake.notify_one();
 }
 
 bool SerialThread::idle() {
-  std::lock_guard lock(mutex_);
-  return tasks_.empty() && !running_;
+  if (!made_here_) return true;
+  std::lock_guard lock(state_->mutex);
+  return state_->tasks.empty() && !state_->running;
 }
 
 void SerialThread::drain() {
-  std::unique_lock lock(mutex_);
-  drained_.wait(lock, [this] { return tasks_.empty() && !running_; });
+  if (!made_here_) return;
+  std::unique_lock lock(state_->mutex);
+  state_->drained.wait(lock, [this] { return state_->tasks.empty() && !state_->running; });
 }
 
-void SerialThread::run() {
-  std::unique_lock lock(mutex_);
+void SerialThread::State::run() {
+  std::unique_lock lock(mutex);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-    if (tasks_.empty()) return;
-    auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    running_ = true;
+    wake.wait(lock, [this] { return stop || !tasks.empty(); });
+    if (tasks.empty()) return;
+    auto task = std::move(tasks.front());
+    tasks.pop_front();
+    running = true;
     lock.unlock();
     task();
     task = nullptr;  // what it holds, tensors perhaps, must not outlive drain()
     lock.lock();
-    running_ = false;
-    if (tasks_.empty()) drained_.notify_all();
+    running = false;
+    if (tasks.empty()) drained.notify_all();
   }
 }
 

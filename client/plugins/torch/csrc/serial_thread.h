@@ -1,18 +1,18 @@
 #pragma once
 
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <mutex>
-#include <thread>
+#include <memory>
+
+#include "process.h"
 
 namespace tributary_torch {
 
 /// Runs tasks one after the other on a thread of its own, which starts with the first of them.
-/// post() and drain() may be called from any other thread. Tasks must not throw.
+/// post() and drain() may be called from any other thread. Tasks must not throw. A forked child has no such thread:
+/// there nothing runs, and nothing is waited for.
 class SerialThread {
  public:
-  SerialThread() = default;
+  SerialThread();
   SerialThread(const SerialThread&) = delete;
   SerialThread& operator=(const SerialThread&) = delete;
   ~SerialThread();  ///< runs what was posted, then ends
@@ -24,15 +24,10 @@ class SerialThread {
   void drain();
 
  private:
-  void run();
+  struct State;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable drained_;
-  std::deque<std::function<void()>> tasks_;
-  bool running_ = false;  // a task has left the queue and has not returned
-  bool stop_ = false;
-  std::thread thread_;
+  const MadeHere made_here_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace tributary_torch

@@ -2,6 +2,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
@@ -93,14 +94,16 @@ void Staging::wait_until_read() {
   if (read_done_) read_done_->synchronize();
 }
 
+// Inference tensors may be written in inference mode alone; other tensors are written in it as ever.
 void Staging::deliver(const std::function<void()>& then) {
-  const at::NoGradGuard no_grad;
+  const c10::InferenceMode inference;
   const c10::OptionalStreamGuard guard =
       side_stream_ ? c10::OptionalStreamGuard(*side_stream_) : c10::OptionalStreamGuard();
   for (const auto& [to, from] : deliveries_) {
     to.copy_(from, /*non_blocking=*/true);
     if (!to.is_cpu()) to.record_stream(*side_stream_);
   }
+  const c10::InferenceMode none(false);
   then();
 }
 

@@ -29,6 +29,11 @@ Work::Work(int rank, c10d::OpType type, const char* title, std::uint64_t sequenc
                                                        accelerators(results_))) {}
 
 bool Work::wait(std::chrono::milliseconds timeout) {
+  if (!made_here_) {
+    C10_THROW_ERROR(DistBackendError, c10::str(title_, " number ", sequence_,
+                                               " was called before this process was forked; it ends in the "
+                                               "parent alone"));
+  }
   {
     std::unique_lock lock(mutex_);
     const auto done = [this] { return completed_; };

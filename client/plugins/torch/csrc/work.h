@@ -4,6 +4,8 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 #include <vector>
 
+#include "process.h"
+
 namespace tributary_torch {
 
 /// What a caller of torch.distributed holds while an operation runs.
@@ -32,6 +34,7 @@ class Work final : public c10d::Work {
  private:
   const char* title_;
   std::uint64_t sequence_;
+  const MadeHere made_here_;
   std::vector<at::Tensor> results_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };

@@ -1,0 +1,20 @@
+#pragma once
+// How every error begins that comes because a time-out is over.
+#include <chrono>
+#include <string>
+
+namespace tributary::client {
+
+/// "timed out after 4 s: ", "timed out after 0.25 s: ".
+[[nodiscard]] inline std::string timed_out_after(std::chrono::nanoseconds time) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  std::string text = std::to_string(milliseconds / 1000);
+  if (milliseconds % 1000 != 0) {
+    std::string fraction = std::to_string(1000 + milliseconds % 1000).substr(1);
+    fraction.erase(fraction.find_last_not_of('0') + 1);
+    text += "." + fraction;
+  }
+  return "timed out after " + text + " s: ";
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,162 @@
+#include "meeting.h"
+
+#include <c10/util/Logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "error.h"
+
+namespace tributary_torch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kTitle = "tributary:init_process_group";
+constexpr const char* kUniqueIdKey = "tributary/unique_id";
+constexpr std::uint8_t kIdFollows = 1;
+constexpr std::uint8_t kErrorFollows = 0;
+// Of a wait for the Store: short at first, then so that many ranks do not keep its server busy.
+constexpr auto kPauseFirst = 5ms;
+constexpr auto kPauseLast = 500ms;
+constexpr auto kStoreLook = 1s;  // while a meeting is under way
+constexpr auto kLogFirst = 5s;
+constexpr auto kErrorStays = 10s;  // what a rank 0 that failed left behind, until it is believed
+
+bool is_id(const std::vector<std::uint8_t>& value) {
+  return value.size() == 1 + sizeof(tributary_unique_id::bytes) && value[0] == kIdFollows;
+}
+
+}  // namespace
+
+Meeting::Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout,
+                 std::function<void()> check_signals)
+    : store_(store),
+      rank_(rank),
+      size_(size),
+      timeout_(std::max(timeout, 1ms)),
+      check_signals_(std::move(check_signals)),
+      give_up_at_(began_ + timeout_),
+      log_at_(began_ + kLogFirst),
+      log_pause_(kLogFirst) {}
+
+tributary_comm* Meeting::meet() {
+  return rank_ == 0 ? meet_as_rank_0() : meet_rank_0();
+}
+
+double Meeting::waited_seconds() const {
+  return std::round(std::chrono::duration<double>(Clock::now() - began_).count() * 10) / 10;
+}
+
+void Meeting::look() {
+  check_signals_();
+  const auto now = Clock::now();
+  if (now < log_at_) return;
+  log_pause_ *= 2;
+  log_at_ = now + log_pause_;
+  LOG(WARNING) << kTitle << ": rank " << rank_ << " of " << size_ << " waits for " << waits_for_ << ": "
+               << waited_seconds() << " s so far, of " << static_cast<double>(timeout_.count()) / 1000 << " s";
+}
+
+void Meeting::publish(const tributary_unique_id& id, tributary_status status, const std::string& error) {
+  std::vector<std::uint8_t> value{status == TRIBUTARY_OK ? kIdFollows : kErrorFollows};
+  if (status == TRIBUTARY_OK) {
+    value.insert(value.end(), id.bytes, id.bytes + sizeof id.bytes);
+  } else {
+    value.insert(value.end(), error.begin(), error.end());
+  }
+  store_.set(kUniqueIdKey, value);
+}
+
+tributary_comm* Meeting::meet_as_rank_0() {
+  tributary_unique_id id{};
+  tributary_status status = tributary_get_unique_id(&id);
+  const std::string error = status == TRIBUTARY_OK ? std::string() : sentence(kTitle, status);
+  publish(id, status, error);
+  if (status != TRIBUTARY_OK) C10_THROW_ERROR(DistBackendError, error);
+  waits_for_ = "the other ranks to come";
+  tributary_comm* comm = try_to_meet(id, status);
+  if (status != TRIBUTARY_OK) C10_THROW_ERROR(DistBackendError, sentence(kTitle, status));
+  return comm;
+}
+
+tributary_comm* Meeting::meet_rank_0() {
+  std::string refusal;
+  while (true) {
+    waits_for_ = refusal.empty()
+                     ? "rank 0 to leave the group's unique id in the store"
+                     : "rank 0 to leave another unique id in the store than the one that failed (" + refusal + ")";
+    found_ = fetch_another_id(found_);
+    if (!is_id(found_)) {
+      // Left by this rank 0, or by an earlier one: then the right one comes soon.
+      refusal = "on rank 0, " + std::string(found_.begin() + (found_.empty() ? 0 : 1), found_.end());
+      give_up_at_ = std::min(began_ + timeout_, Clock::now() + kErrorStays);
+      continue;
+    }
+    give_up_at_ = began_ + timeout_;
+    tributary_unique_id id{};
+    std::copy(found_.begin() + 1, found_.end(), id.bytes);
+    waits_for_ = "all ranks to meet at rank 0";
+    tributary_status status = TRIBUTARY_OK;
+    tributary_comm* comm = try_to_meet(id, status);
+    if (status == TRIBUTARY_OK) return comm;
+    refusal = sentence(kTitle, status);
+    // Somebody else lives at that address by now, or there is another id. Other errors would come again.
+    if (status != TRIBUTARY_ERROR_DENIED && status != TRIBUTARY_ERROR_UNREACHABLE && status != TRIBUTARY_ERROR_ABORTED)
+      C10_THROW_ERROR(DistBackendError, refusal);
+  }
+}
+
+std::vector<std::uint8_t> Meeting::fetch_another_id(const std::vector<std::uint8_t>& than) {
+  auto pause = std::chrono::duration_cast<Clock::duration>(kPauseFirst);
+  while (true) {
+    if (store_.check({kUniqueIdKey})) {
+      auto value = store_.get(kUniqueIdKey);
+      if (value != than) return value;
+    }
+    if (Clock::now() >= give_up_at_) give_up();
+    look();
+    std::this_thread::sleep_for(std::min(pause, std::chrono::duration_cast<Clock::duration>(100ms)));
+    pause = std::min<Clock::duration>(2 * pause, kPauseLast);
+  }
+}
+
+void Meeting::give_up() const {
+  C10_THROW_ERROR(DistBackendError, c10::str(kTitle, ": timed out after ", waited_seconds(), " s: rank ", rank_,
+                                             " waits for ", waits_for_));
+}
+
+// Exceptions must not pass through the library.
+bool Meeting::still_wanted() noexcept {
+  try {
+    look();
+    if (rank_ == 0) return true;
+    // The library's own time-out began later, if this is not the first id.
+    if (Clock::now() >= began_ + timeout_ * 6 / 5) give_up();
+    if (Clock::now() < look_at_store_at_) return true;
+    look_at_store_at_ = Clock::now() + kStoreLook;
+    return store_.get(kUniqueIdKey) == found_;
+  } catch (...) {
+    stop_ = std::current_exception();
+    return false;
+  }
+}
+
+tributary_comm* Meeting::try_to_meet(const tributary_unique_id& id, tributary_status& status) {
+  tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
+  config.timeout_ms = timeout_.count();
+  config.still_wanted = [](void* self) { return static_cast<Meeting*>(self)->still_wanted() ? 1 : 0; };
+  config.still_wanted_context = this;
+  tributary_comm* comm = nullptr;
+  status = tributary_comm_init_rank_config(&comm, size_, &id, rank_, &config);
+  if (stop_) {
+    if (status == TRIBUTARY_OK) tributary_comm_abort(comm);
+    std::rethrow_exception(stop_);
+  }
+  return comm;
+}
+
+}  // namespace tributary_torch

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
+
+#include "tributary/tributary.h"
+
+namespace tributary_torch {
+
+/// How the ranks of a process group find each other: rank 0 leaves its unique id in the Store, the others fetch it.
+///
+/// The Store may outlive the processes: torchrun keeps it when it starts the ranks again. What an earlier rank 0 left
+/// there is then the first that the others find. So nobody trusts what is found: rank 0 overwrites it, and whoever
+/// waits at an address looks again and again whether another one stands in the Store by now, and goes there. All end at
+/// the last rank 0's, whatever they found first, and none has to know how often the job was started.
+///
+/// Each wait is short enough for signals, says in the log what is waited for, and ends with the group's time-out.
+class Meeting {
+ public:
+  /// `check_signals` throws to end the wait. `store` belongs to this group alone.
+  Meeting(c10d::Store& store, int rank, int size, std::chrono::milliseconds timeout,
+          std::function<void()> check_signals);
+
+  /// Blocks until all ranks have met.
+  [[nodiscard]] tributary_comm* meet();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void publish(const tributary_unique_id& id, tributary_status status, const std::string& error);
+  [[nodiscard]] tributary_comm* meet_as_rank_0();
+  [[nodiscard]] tributary_comm* meet_rank_0();
+  [[nodiscard]] std::vector<std::uint8_t> fetch_another_id(const std::vector<std::uint8_t>& than);
+  [[nodiscard]] tributary_comm* try_to_meet(const tributary_unique_id& id, tributary_status& status);
+  [[nodiscard]] bool still_wanted() noexcept;
+  /// One look at the clock and the signals; logs now and then.
+  void look();
+  [[noreturn]] void give_up() const;
+  [[nodiscard]] double waited_seconds() const;
+
+  c10d::Store& store_;
+  const int rank_;
+  const int size_;
+  const std::chrono::milliseconds timeout_;
+  const std::function<void()> check_signals_;
+  const Clock::time_point began_ = Clock::now();
+  Clock::time_point give_up_at_;
+  Clock::time_point log_at_;
+  Clock::duration log_pause_;
+  Clock::time_point look_at_store_at_ = began_;
+  std::string waits_for_;
+  std::vector<std::uint8_t> found_;  // the value of the Store that is being tried; empty: none
+  std::exception_ptr stop_;          // why still_wanted() said no; nullptr: another id is in the Store
+};
+
+}  // namespace tributary_torch
