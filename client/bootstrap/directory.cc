@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "client/bootstrap/json_number.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
 
@@ -115,7 +116,7 @@ std::vector<std::uint32_t> learn_members(Directory& directory, const json& membe
 }
 
 Result<std::vector<std::uint32_t>> decode_ranks(const std::string& body, std::uint32_t nranks) {
-  const json array = json::parse(body, nullptr, false);
+  const json array = json_or_discarded(body);
   const auto malformed = [] { return fail(Errc::corrupt, "a malformed question for members"); };
   if (!array.is_array() || array.size() > kMembersAskedMax) return malformed();
   std::vector<std::uint32_t> ranks;

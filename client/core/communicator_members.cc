@@ -3,6 +3,7 @@
 
 #include "client/bootstrap/control_link.h"
 #include "client/core/communicator.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
 
@@ -24,7 +25,7 @@ void Communicator::answer_whereabouts(std::uint32_t from, const std::string& bod
 void Communicator::on_members(const std::string& body) {
   if (!mesh_ || error_ || failing_) return;
   try {
-    for (const std::uint32_t rank : learn_members(directory_, json::parse(body, nullptr, false))) mesh_->found(rank);
+    for (const std::uint32_t rank : learn_members(directory_, json_or_discarded(body))) mesh_->found(rank);
   } catch (const std::exception&) {
     begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members"});
   }

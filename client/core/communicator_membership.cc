@@ -6,6 +6,7 @@
 #include "client/bootstrap/json_number.h"
 #include "client/core/communicator.h"
 #include "client/core/host_level.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
 
@@ -61,7 +62,7 @@ std::string Communicator::introduction() const {
 }
 
 void Communicator::on_hello(Arrival& arrival, const std::string& body) {
-  const json hello = json::parse(body, nullptr, false);
+  const json hello = json_or_discarded(body);
   if (settings_.rank != 0 || !hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
   const std::uint32_t rank = arrival.scope().connecting;
   try {
@@ -171,7 +172,7 @@ void Communicator::start_coordinator() {
 
 void Communicator::on_welcome(const std::string& body) {
   if (error_ || failing_) return;
-  const json object = json::parse(body, nullptr, false);
+  const json object = json_or_discarded(body);
   std::optional<Endpoint> leaders;
   try {
     if (mesh_) throw std::invalid_argument("a second welcome");

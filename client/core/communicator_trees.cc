@@ -6,6 +6,7 @@
 #include "client/bootstrap/control_link.h"
 #include "client/core/communicator.h"
 #include "client/core/host_level.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
 
@@ -30,7 +31,7 @@ void Communicator::on_descriptor(const ControlMessage& message) {
                         .value = kCannotJoin,
                         .body = encode(LaneFailure{"", way.error().message})});
   }
-  auto descriptor = group_descriptor_from_json(nlohmann::json::parse(message.body, nullptr, false));
+  auto descriptor = group_descriptor_from_json(json_or_discarded(message.body));
   const auto refuse = [&](const std::string& reason) {
     tell_rank_0({.type = FrameType::joined, .epoch = message.epoch, .body = encode(LaneFailure{"", reason})});
   };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/core/local_meeting.h"
+#include "tributary/protocol/json_reader.h"
 #include "tributary/transport/second_way.h"
 
 namespace tributary::client {
@@ -48,7 +49,7 @@ std::string encode_between(const CommunicatorInfo& i) {
 }
 
 void decode_between(const std::string& body, CommunicatorInfo& info) {
-  const json o = json::parse(body, nullptr, false);
+  const json o = json_or_discarded(body);
   if (!o.is_object()) return;
   const auto take = [&o](const char* name, auto& into) {
     const auto it = o.find(name);

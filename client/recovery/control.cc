@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "client/bootstrap/json_number.h"
+#include "tributary/protocol/json_reader.h"
 #include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::client {
@@ -14,7 +15,7 @@ namespace {
 /// Control messages come from ranks that proved the secret; a body that does not parse is a broken peer, and an error
 /// rather than a crash.
 json parse(const std::string& body) {
-  return json::parse(body, nullptr, false);
+  return json_or_discarded(body);
 }
 }  // namespace
 

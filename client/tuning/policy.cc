@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/tuning/table.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::tuning {
 namespace {
@@ -135,7 +136,7 @@ std::string encode(const Policy& policy) {
 }
 
 Result<Policy> decode_policy(const std::string& text) {
-  const json all = json::parse(text, nullptr, false);
+  const json all = json_or_discarded(text);
   const auto bad = [](const std::string& what) { return fail(Errc::corrupt, "a malformed tuning: " + what); };
   if (!all.is_object()) return bad("no object");
   std::array<Steps, kCollectiveCount> steps;

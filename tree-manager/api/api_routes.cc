@@ -1,6 +1,7 @@
 // What each route does: read the input, ask the cluster, show the answer.
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <charconv>
 
 #include "tree-manager/api/api.h"
@@ -31,6 +32,7 @@ Result<std::uint64_t> group_id(const std::string& text) {
 /// "a=1&b=2": the numbers of exactly these names, in their order.
 Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
   std::vector<std::uint32_t> numbers;
+  if (std::ranges::count(query, '&') != std::ssize(names) - 1) query = "?";
   for (const std::string_view name : names) {
     const std::string_view part = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), part.size() + 1));

@@ -16,7 +16,7 @@ LaneLink::LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneS
       descriptor_(descriptor),
       settings_(settings),
       entries_(std::size_t{2} * descriptor.window),
-      retained_(std::size_t{descriptor.window} * descriptor.segment_bytes),
+      retained_(std::make_shared<kernels::Pages>(std::size_t{descriptor.window} * descriptor.segment_bytes)),
       staging_(std::size_t{descriptor.window} * descriptor.segment_bytes),
       cursor_operation_(settings.first_operation),
       pulse_(settings.pulse) {}
@@ -322,7 +322,8 @@ std::size_t LaneLink::bring_down(const std::function<void()>& done) {
   for (std::uint64_t sequence = first_retained(); sequence < prefix_; ++sequence) {
     SequenceEntry& e = entry_slot(sequence);
     if (e.operation != nullptr || e.retained_in == nullptr) continue;
-    e.retained_in->bring_down(sequence, retained(sequence), e.segment.count * size_of(e.signature.dtype), done);
+    e.retained_in->bring_down(sequence, retained(sequence), e.segment.count * size_of(e.signature.dtype),
+                              [done, memory = retained_] { done(); });
     e.retained_in = nullptr;
     ++copies;
   }

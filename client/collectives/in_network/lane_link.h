@@ -108,7 +108,8 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   // for recovery, after freeze()
-  /// Brings to the host what was retained elsewhere: so many copies, each of which tells its end, on any thread.
+  /// Brings to the host what was retained elsewhere: so many copies, each of which tells its end, on any thread. They
+  /// may outlive this.
   std::size_t bring_down(const std::function<void()>& done);
   /// The entry of a sequence within 2 * window of the prefix; nullptr if this rank never contributed it.
   /// The first segment of `operation` on this lane without a result anywhere, when results below sequence `hi` are
@@ -157,20 +158,20 @@ class LaneLink final : public transport::ChannelHandler {
     return entry.sequence < prefix_ && entry.sequence >= first_retained();
   }
   [[nodiscard]] std::byte* retained(std::uint64_t sequence) noexcept {
-    return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+    return retained_->data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
   [[nodiscard]] std::byte* staging(std::uint64_t sequence) noexcept {
     return staging_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
   [[nodiscard]] const std::byte* retained(std::uint64_t sequence) const noexcept {
-    return retained_.data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
+    return retained_->data() + (sequence % descriptor_.window) * descriptor_.segment_bytes;
   }
 
   LaneUser& user_;
   const LaneDescriptor descriptor_;
   const LaneSettings settings_;
   std::vector<SequenceEntry> entries_;
-  kernels::Pages retained_;
+  std::shared_ptr<kernels::Pages> retained_;  // shared with copies that a device has under way
   kernels::Pages staging_;
   std::unique_ptr<transport::KeptMemory> kept_staging_;
   std::vector<std::unique_ptr<DirectLane>> direct_lanes_;  // one a device
