@@ -5,6 +5,7 @@
 
 #include "client/bootstrap/json_number.h"
 #include "client/core/communicator.h"
+#include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
 
@@ -175,7 +176,7 @@ void Arrival::on_frame(transport::Channel& channel, const FrameHeader& header, s
 
 /// The other side's nonce and proof, and what it says that it is.
 void Arrival::check_answer(const FrameHeader& header, const std::string& body) {
-  const json hello = json::parse(body, nullptr, false);
+  const json hello = json_or_discarded(body);
   ProofScope scope{.purpose = "control", .accepting = communicator_.settings_.rank};
   ProofAnswer answer;
   try {
