@@ -313,6 +313,10 @@ void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string&
 
 std::string Communicator::missing_ranks() const {
   constexpr std::uint32_t kNamedMax = 32;
+  if (coordinator_) {
+    const std::string silent = coordinator_->unanswered();
+    return silent.empty() ? "the ranks did not begin" : "no answer came from " + silent;
+  }
   std::string who = "these ranks did not come: ";
   std::uint32_t missing = 0;
   for (std::uint32_t r = 1; r < settings_.nranks; ++r) {

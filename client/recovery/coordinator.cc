@@ -275,6 +275,15 @@ void Coordinator::on_finalize(std::uint32_t rank) {
   output_.broadcast({.type = FrameType::finalize});
 }
 
+std::string Coordinator::unanswered() const {
+  std::string names;
+  if (state_ != State::joining && state_ != State::proposing && state_ != State::freezing) return names;
+  for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
+    if (!answered_[r]) names += (names.empty() ? "" : ", ") + rank_name(r);
+  }
+  return names;
+}
+
 std::string Coordinator::not_finalized() const {
   std::string names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
@@ -440,11 +449,7 @@ void Coordinator::tick(TimePoint now) {
   if (now < deadline_) return;
   if (state_ == State::asking) return rest("the manager did not answer in time");
   if (state_ == State::joining) {
-    std::string missing;
-    for (std::uint32_t r = 0; r < settings_.nranks && missing.size() < 200; ++r) {
-      if (!answered_[r]) missing += (missing.empty() ? "" : ", ") + rank_name(r);
-    }
-    abandon("the trees of epoch " + std::to_string(epoch_) + " did not form in time: not ready: " + missing);
+    abandon("the trees of epoch " + std::to_string(epoch_) + " did not form in time: not ready: " + unanswered());
   }
 }
 

@@ -75,6 +75,8 @@ class Coordinator {
   void tick(transport::TimePoint now);
   /// So long was this process away just now: what it waits for could not come.
   void excuse(transport::Duration absence);
+  /// For people: the ranks that have not answered rank 0 yet; empty while none is asked.
+  [[nodiscard]] std::string unanswered() const;
   /// The communicator ends: gives the group back.
   void stop();
 

@@ -47,7 +47,7 @@ TEST_F(WorkerJoin, AChainThatDoesNotFitItsFirstTokenIsRefused) {
   inner.root = false;
   inner.parent_host = "above";
   EXPECT_THAT(refusal_of(root, join_of({inner})), HasSubstr("no token for the parent"));
-  EXPECT_THAT(refusal_of(root, Bytes(kTokenBytes - 1)), HasSubstr("token chain of 319 bytes"));
+  EXPECT_THAT(refusal_of(root, Bytes(kTokenBytes - 1)), HasSubstr("a token chain of "));
 }
 
 TEST_F(WorkerJoin, ARankThatJoinsTwiceIsRefusedAndTheFirstGoesOn) {
