@@ -253,12 +253,14 @@ void Life::misfortune(Duration horizon) {
   }
 }
 
-/// A rank 0 that goes on after others have ended still hears from those that have not, of connections to those that
-/// have, and passes it on.
+/// Where a rank stood still for too long, and rank 0 did, too, two things are said that do not name the first one. A
+/// rank 0 that goes on after others have ended still hears of connections to those, and passes it on. And one that
+/// stood still while the ranks met gives them more time than they give it.
 bool Life::names_the_lost(const std::string& message) const {
-  const bool second_hand =
-      stood_still != nullptr && lost_rank == "rank 0" && message.contains("lost its connection to");
-  return message.contains(lost_rank) || second_hand;
+  if (message.contains(lost_rank)) return true;
+  if (stood_still == nullptr) return false;
+  const bool second_hand = lost_rank == "rank 0" && message.contains("lost its connection to");
+  return second_hand || message.contains("rank 0 did not answer at ");
 }
 
 std::string Life::judge() {
