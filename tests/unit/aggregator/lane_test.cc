@@ -95,7 +95,7 @@ TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
   EXPECT_EQ(early.out.result_of(0, 0)->payload, late.out.result_of(0, 0)->payload);
 }
 
-TEST(Lane, AnInnerPointSendsThePartialSumUpUndividedAndTheRootsAnswerDown) {
+TEST(Lane, AnInnerPointSendsTheAverageUpScaledByItsRanksAndTheRootsAnswerDown) {
   LaneDriver driver(inner_of(2));
   const Signature average{Collective::all_reduce, DType::float32, ReduceOp::avg, 0, 3};
   ASSERT_TRUE(driver.contribute(1, contribution(0, average), bytes_of(std::vector<float>{10, 20, 30})));
@@ -105,7 +105,7 @@ TEST(Lane, AnInnerPointSendsThePartialSumUpUndividedAndTheRootsAnswerDown) {
   EXPECT_TRUE(driver.out.up[0].header.wants_result());
   EXPECT_FALSE(driver.out.up[0].header.bare());
   EXPECT_EQ(driver.out.up[0].header.signature(), average);
-  EXPECT_EQ(driver.out.up[0].payload, bytes_of(std::vector<float>{11, 22, 33}));
+  EXPECT_EQ(driver.out.up[0].payload, bytes_of(std::vector<float>{5.5, 11, 16.5}));
   EXPECT_TRUE(driver.out.down.empty());
   EXPECT_EQ(driver.lane.segments_in_flight(), 1U);
 
