@@ -41,11 +41,11 @@ Status check_claims(const TokenClaims& claims, std::string_view aggregator_name,
 }  // namespace
 
 Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload, std::int64_t now_s) {
-  const auto chain = decode_token_chain(payload);
-  if (!chain) return std::unexpected(chain.error());
-  const auto claims = read_claims(chain->front());
+  const auto join = decode_join(payload);
+  if (!join) return std::unexpected(join.error());
+  const auto claims = read_claims(join->tokens.front());
   if (!claims) return std::unexpected(claims.error());
-  if (auto ok = check_claims(*claims, aggregator_name, chain->size()); !ok) return ok;
+  if (auto ok = check_claims(*claims, aggregator_name, join->tokens.size()); !ok) return ok;
   if (now_s < claims->expires_at) return {};
   return fail(Errc::denied, "the credential expired " + std::to_string(now_s - claims->expires_at) +
                                 " s ago; ask the manager for a new one (are the clocks set?)");
