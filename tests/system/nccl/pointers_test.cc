@@ -1,12 +1,17 @@
 // What the tables say of GPU memory, and what they do with it, in a process that has a CUDA driver: a fake one
 // (tests/fakes/cuda/fake_cuda.h).
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <future>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -95,6 +100,47 @@ TEST(Pointers, MessagesRefuseMemoryOfAGpu) {
   EXPECT_EQ(net::close_listen(listening), success);
 }
 
+/// A manager that says of everything that it is there: without one there is no group. Trees it has none.
+class Manager {
+ public:
+  Manager() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof at;
+    EXPECT_EQ(::bind(socket_, reinterpret_cast<sockaddr*>(&at), length), 0);
+    EXPECT_EQ(::listen(socket_, 8), 0);
+    EXPECT_EQ(::getsockname(socket_, reinterpret_cast<sockaddr*>(&at), &length), 0);
+    const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+    ::setenv("TRIBUTARY_MANAGER", url.c_str(), 1);
+    server_ = std::thread([this] { serve(); });
+  }
+  ~Manager() {
+    ::unsetenv("TRIBUTARY_MANAGER");
+    ::shutdown(socket_, SHUT_RDWR);  // accept() ends
+    server_.join();
+    ::close(socket_);
+  }
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+ private:
+  void serve() const {
+    constexpr std::string_view kAnswer =
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+        "Connection: close\r\nContent-Length: 2\r\n\r\n{}";
+    for (int one = ::accept(socket_, nullptr, nullptr); one >= 0; one = ::accept(socket_, nullptr, nullptr)) {
+      std::array<char, 4096> request{};
+      (void)!::read(one, request.data(), request.size());
+      (void)!::write(one, kAnswer.data(), kAnswer.size());
+      ::shutdown(one, SHUT_WR);
+      ::close(one);
+    }
+  }
+  const int socket_;
+  std::thread server_;
+};
+
 /// One of two ranks, each on a thread of its own.
 class Rank {
  public:
@@ -141,6 +187,7 @@ void reduce_on_the_gpu(void* comm, float value) {
 
 /// NCCL would only come with what the properties offer; other callers of the tables get what the library can do.
 TEST(Pointers, CollectivesTakeMemoryOfAGpuAndNoDmaBuf) {
+  const Manager manager;
   fake_cuda::reset();
   std::array<Rank, 2> ranks;
   const std::array<void*, 2> handles{ranks[0].listen(), ranks[1].listen()};
