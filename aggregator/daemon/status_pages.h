@@ -1,5 +1,5 @@
 #pragma once
-// What an aggregator serves over HTTP: pages to read, by path, for everybody.
+// The pages that an aggregator serves over HTTP, by path, for everybody.
 #include <functional>
 #include <string_view>
 

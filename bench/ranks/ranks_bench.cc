@@ -30,7 +30,7 @@ constexpr const char* kNames[kFigures] = {
     "meet, ms", "first all_reduce, ms",      "all_reduce of 1,024 floats, ms", "all_to_all, ms",
     "PSS, KiB", "descriptors after meeting", "descriptors at the end"};
 
-/// What the processes share.
+/// Memory that the processes share.
 struct Shared {
   std::atomic<int> id_made;
   std::atomic<int> failed;

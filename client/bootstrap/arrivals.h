@@ -45,7 +45,7 @@ class Arrivals {
   void closed(WaitingRoom::Id id);
 
   void tick(transport::TimePoint now);
-  /// What some of them waited for is known now.
+  /// Tells those that wait that their answer is known.
   void resume();
   /// So long was this process away: what it waits for could not come.
   void excuse(transport::Duration absence);

@@ -69,7 +69,7 @@ class Arrival final : public transport::ChannelHandler {
   /// It has proved itself. From now on `target` gets the callbacks; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target);
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
-  /// What the other side has proved.
+  /// The scope that the other side has proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
   /// For the one that the connection is handed on to.
   [[nodiscard]] ControlSeals take_seals() { return std::move(*seals_); }

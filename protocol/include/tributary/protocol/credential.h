@@ -102,7 +102,7 @@ class TokenVerifier {
 /// One to 63 printable characters without blanks.
 [[nodiscard]] bool is_name(std::string_view text) noexcept;
 
-/// What a join frame carries.
+/// The payload of a join frame.
 struct JoinPayload {
   TokenChain tokens;
   /// Of an aggregator that joins its parent: its own name, by which the parent tells the others who was lost, if it is.
