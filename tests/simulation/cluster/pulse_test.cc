@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cluster.h"
 
 namespace tributary::simulation {
@@ -20,6 +22,22 @@ std::uint64_t failovers(Cluster& cluster) {
   return sum;
 }
 
+// Runs until the first group uses its trees. Its calls take time, so that it is in their middle then, and still there
+// when it has new trees.
+[[nodiscard]] bool run_until_in_network(Cluster& cluster) {
+  auto& ranks = cluster.groups()[0];
+  for (auto& rank : ranks) rank->think_max = 2ms;
+  auto& network = cluster.network();
+  if (!network.run_until(
+          [&] {
+            return std::ranges::all_of(ranks, [](const auto& rank) { return rank->communicator().info().in_network; });
+          },
+          network.now() + 10s))
+    return false;
+  network.run_until([] { return false; }, network.now() + 10ms);  // what began between the ranks ends
+  return true;
+}
+
 void expect_well(Cluster& cluster) {
   EXPECT_TRUE(cluster.violations().empty()) << cluster.describe();
   for (const auto& ranks : cluster.groups()) {
@@ -31,13 +49,14 @@ void expect_well(Cluster& cluster) {
 // name and nobody else's, and the next trees are without it.
 TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
   std::uint64_t found = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster({.seed = seed});
     cluster.manager().levels = 2;
-    cluster.add_group(4, 2, {.calls = 200});
+    cluster.add_group(4, 2, {.calls = 400});
     const std::string hung = cluster.aggregators()[seed % 4]->name();
-    cluster.network().call_at(cluster.network().now() + 8ms, [&] { cluster.network().pause(hung); });
+    ASSERT_TRUE(run_until_in_network(cluster)) << cluster.describe();
+    cluster.network().pause(hung);
     ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
     expect_well(cluster);
     for (const auto& failed : cluster.manager().told_failed) {
@@ -48,19 +67,20 @@ TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
     for (const auto& rank : cluster.groups()[0])
       EXPECT_LT(rank->communicator().info().longest_pause_us, 1'000'000U) << cluster.describe();
   }
-  EXPECT_GT(found, 50U) << "the test did not meet what it is about";
+  EXPECT_GT(found, 12U) << "the test did not meet what it is about";
 }
 
 // The aggregators answer for themselves while they wait for a rank: nobody is given up for it.
 TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
-  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster({.seed = seed});
     cluster.manager().levels = 1 + seed % 3;
-    cluster.add_group(5, 2, {.calls = 200, .direct = false});
+    cluster.add_group(5, 2, {.calls = 400, .direct = false});
     auto& network = cluster.network();
     const std::string slow = cluster.groups()[0][seed % 5]->host();
-    network.call_at(network.now() + 8ms, [&] { network.pause(slow); });
+    ASSERT_TRUE(run_until_in_network(cluster)) << cluster.describe();
+    network.pause(slow);
     std::uint64_t asked = 0;
     network.call_at(network.now() + 7s, [&] {
       for (auto& aggregator : cluster.aggregators()) asked += aggregator->worker().metrics().asked;
@@ -77,22 +97,24 @@ TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
 // Killed, not hung: the first trees that are asked for afterwards are without the dead one, in whichever level it was.
 TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
   std::uint64_t kills = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Cluster cluster({.seed = seed, .aggregators = 5});
     cluster.manager().levels = 2;
-    cluster.add_group(6, 2, {.calls = 300});
+    cluster.add_group(6, 2, {.calls = 400});
     const std::string dead = cluster.aggregators()[seed % 5]->name();
-    cluster.network().call_at(cluster.network().now() + 8ms, [&] { cluster.aggregators()[seed % 5]->kill(); });
+    ASSERT_TRUE(run_until_in_network(cluster)) << cluster.describe();
+    const auto& told = cluster.manager().told_failed;
+    const std::size_t before = told.size();
+    cluster.aggregators()[seed % 5]->kill();
     ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
     expect_well(cluster);
-    const auto& told = cluster.manager().told_failed;
     if (failovers(cluster) == 0) continue;  // it was in no tree
     ++kills;
-    ASSERT_GE(told.size(), 2U);
-    EXPECT_THAT(told[1], ElementsAre(dead));
+    ASSERT_GT(told.size(), before);
+    EXPECT_THAT(told[before], ElementsAre(dead));
   }
-  EXPECT_GT(kills, 40U) << "the test did not meet what it is about";
+  EXPECT_GT(kills, 10U) << "the test did not meet what it is about";
 }
 
 TEST(Pulse, AManagerThatDoesNotAnswerKeepsNobodyWaitingForLong) {
