@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <thread>
+#include <vector>
 
 #include "client/cli/perf/id_lines.h"
 
@@ -46,6 +47,35 @@ TEST(IdExchange, EveryRankGetsTheId) {
     EXPECT_EQ(*id, some_id());
   }
   root.join();
+}
+
+TEST(IdExchange, StrangersThatSayNothingKeepNobodyWaiting) {
+  const std::uint16_t port = free_port();
+  if (port == 0) GTEST_SKIP() << "this system has no IPv6";
+  const auto meeting = [port](std::uint32_t rank) {
+    return IdMeeting{.rank = rank, .ranks = 2, .host = "localhost", .port = port, .job = "train", .limit = 60s};
+  };
+  std::thread root([&] { EXPECT_TRUE(hand_out_id(some_id(), meeting(0))); });
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  address.sin6_port = htons(port);
+  std::vector<int> strangers;
+  while (strangers.size() < 400) {
+    const int stranger = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_GE(stranger, 0);
+    if (::connect(stranger, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+      strangers.push_back(stranger);
+    } else {
+      ::close(stranger);  // rank 0 does not listen yet
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(fetch_id(meeting(1)));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);  // one by one, two seconds each, would be 800
+  root.join();
+  for (const int stranger : strangers) ::close(stranger);
 }
 
 TEST(IdExchange, ARankOfAnotherJobIsToldSo) {

@@ -1,0 +1,43 @@
+#pragma once
+// Strangers: connections to every TCP port that some processes listen at, which say nothing and are made again as soon
+// as they are closed.
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <thread>
+#include <vector>
+
+namespace tributary::chaos {
+
+/// One thread of its own, for as long as this object lives.
+class SilentFlood {
+ public:
+  /// `connections`: to each port, at the same time. Ports that are opened later are found within 20 ms.
+  SilentFlood(std::vector<pid_t> processes, std::size_t connections);
+  SilentFlood(const SilentFlood&) = delete;
+  SilentFlood& operator=(const SilentFlood&) = delete;
+  ~SilentFlood();
+
+  /// Ports that have had as many connections as were asked for.
+  [[nodiscard]] std::size_t ports_full() const noexcept { return ports_full_.load(); }
+  /// Connections that were closed by the other side, and made again.
+  [[nodiscard]] std::uint64_t displaced() const noexcept { return displaced_.load(); }
+
+ private:
+  void run();
+  void find_ports();
+  void fill(std::uint16_t port, std::vector<int>& connections);
+
+  const std::vector<pid_t> processes_;
+  const std::size_t connections_;
+  std::map<std::uint16_t, std::vector<int>> ports_;
+  std::atomic<std::size_t> ports_full_{0};
+  std::atomic<std::uint64_t> displaced_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace tributary::chaos
