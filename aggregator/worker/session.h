@@ -1,12 +1,12 @@
 #pragma once
 // One child's connection: from nobody, by its join frame, to one child of one lane.
-#include <list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::aggregator {
@@ -21,10 +21,10 @@ class Session final : public transport::ChannelHandler {
   ~Session() override { wait_no_more(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// Is in it, behind all others, until it has joined or is over. The list outlives the session.
-  void wait_in(std::list<Session*>& list) {
-    waits_in_ = &list;
-    place_ = list.insert(list.end(), this);
+  /// Is in it as `id` until it has joined or is over. The room outlives the session.
+  void wait_in(WaitingRoom& room, WaitingRoom::Id id) noexcept {
+    waits_in_ = &room;
+    waits_as_ = id;
   }
 
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
@@ -58,12 +58,12 @@ class Session final : public transport::ChannelHandler {
 
  private:
   void wait_no_more() noexcept {
-    if (auto* const list = std::exchange(waits_in_, nullptr)) list->erase(place_);
+    if (auto* const room = std::exchange(waits_in_, nullptr)) room->leave(waits_as_);
   }
 
   Worker& worker_;
-  std::list<Session*>* waits_in_ = nullptr;
-  std::list<Session*>::iterator place_;
+  WaitingRoom* waits_in_ = nullptr;
+  WaitingRoom::Id waits_as_ = 0;
   std::shared_ptr<LaneNode>
       node_;  // kept to the end, and declared before the channel, which may be sending from its buffers
   std::vector<std::byte> join_payload_;

@@ -4,6 +4,7 @@
 
 #include "aggregator/worker/lane_node.h"
 #include "aggregator/worker/session.h"
+#include "tributary/transport/source.h"
 
 namespace tributary::aggregator {
 
@@ -80,6 +81,7 @@ Worker::Worker(transport::Transport& transport, VerifyJoin verify, MemoryBudget&
       verify_(std::move(verify)),
       budget_(budget),
       settings_(std::move(settings)),
+      unjoined_(settings_.sessions_unjoined_max, WaitingRoom::kNoLimit),  // each session has its own deadline
       discard_(kSegmentBytesMax) {}
 
 Worker::Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
@@ -100,17 +102,18 @@ Worker::~Worker() {
 }
 
 transport::ChannelHandler* Worker::on_accept(std::unique_ptr<transport::Channel> channel) {
-  // An honest child sends its join with its first packets, so under a flood of silent connections the oldest is the
-  // least likely to be one.
-  if (unjoined_.size() >= std::max(settings_.sessions_unjoined_max, 1U)) {
+  if (const auto displaced = unjoined_.makes_room()) {
     ++metrics_.sessions_displaced;
-    unjoined_.front()->close();
+    reinterpret_cast<Session*>(static_cast<std::uintptr_t>(*displaced))->close();
   }
+  const Source from = transport::source_of(channel->peer());
   auto session = std::make_unique<Session>(*this, transport_.now() + settings_.join_limit);
   session->attach(std::move(channel));
   Session* handler = session.get();
   sessions_.emplace(handler, std::move(session));
-  handler->wait_in(unjoined_);
+  const auto id = static_cast<WaitingRoom::Id>(reinterpret_cast<std::uintptr_t>(handler));
+  unjoined_.enter(id, from, 0);
+  handler->wait_in(unjoined_, id);
   return handler;
 }
 

@@ -6,7 +6,6 @@
 #include <cassert>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/lane_pulse.h"
+#include "tributary/protocol/waiting_room.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::aggregator {
@@ -28,8 +28,8 @@ struct WorkerSettings {
   transport::Duration join_limit = std::chrono::seconds(5);   // from connecting to a valid join
   transport::Duration form_limit = std::chrono::seconds(30);  // from a lane's first join to its last
   transport::Duration flush_limit = std::chrono::seconds(5);  // for last words to a child
-  std::uint32_t sessions_unjoined_max = 1024;                 // connections without a credential; one more, and
-                                                              // the oldest is closed
+  std::uint32_t sessions_unjoined_max = 1024;                 // connections without a credential; one more, and the
+                                                              // one that waiting_room.h names is closed
   LanePulseSettings pulse{};                                  // of its parents
   std::shared_ptr<transport::LinkKeys> link_keys{};           // the transport's, where it seals packets
 };
@@ -156,8 +156,8 @@ class Worker final : public transport::Acceptor {
   WorkerMetrics metrics_;
   std::map<LaneKey, std::shared_ptr<LaneNode>> nodes_;
   std::map<Session*, std::unique_ptr<Session>> sessions_;
-  std::size_t leaving_ = 0;       // of them, those that were over at the last tick, and were refused since
-  std::list<Session*> unjoined_;  // of them, those that have said nothing yet, in the order in which they came
+  std::size_t leaving_ = 0;  // of them, those that were over at the last tick, and were refused since
+  WaitingRoom unjoined_;     // those of them that have said nothing yet, by their addresses in memory
   std::deque<LaneKey>
       over_;  // the last lanes that ended: their tokens may still be valid, but must not bring them back
   std::vector<std::byte> discard_;  // where the payloads of dropped frames go

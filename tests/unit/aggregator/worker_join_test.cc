@@ -177,6 +177,16 @@ TEST_F(WorkerJoin, AFloodOfSilentConnectionsKeepsNobodyOut) {
   EXPECT_LE(root.worker->sessions(), 3U + 10U);
 }
 
+TEST_F(WorkerJoin, StrangersFromOneAddressMakeRoomForEachOtherNotTheOthers) {
+  Host& root = aggregator("root", 64U << 20, {.sessions_unjoined_max = 16});
+  Child& quiet = child("slow rank", root.endpoint(), {});
+  settle();
+  for (int i = 0; i < 100; ++i) child("stranger", root.endpoint(), {});
+  settle();
+  EXPECT_FALSE(quiet.closed);
+  EXPECT_EQ(root.worker->sessions(), 16U);
+}
+
 TEST_F(WorkerJoin, ALaneThatDoesNotFormInTimeFailsAndSaysWhoWasMissing) {
   Host& root = aggregator("root", 1U << 20, {.form_limit = std::chrono::seconds(1)});
   Child& first = child("rank0", root.endpoint(), join_of({claims_of("root", 0, 3)}));
