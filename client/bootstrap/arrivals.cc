@@ -46,7 +46,8 @@ void Arrivals::proved(WaitingRoom::Id id) {
 }
 
 void Arrivals::refuse(WaitingRoom::Id id, const std::string& reason) {
-  if (!room_.leave(id)) return;
+  if (leaving_.contains(id)) return;
+  room_.leave(id);
   ++counts_.refused;
   transport::Channel& channel = *arrivals_.at(id)->channel();
   leaving_.emplace(id, now_ + kLastWordsLimit);

@@ -38,9 +38,9 @@ class Arrivals {
 
   /// Challenges it. The one that must make room for it is gone at once.
   Arrival& enter(Communicator& communicator, std::unique_ptr<transport::Channel> channel, transport::TimePoint now);
-  /// Its channel has another owner now.
+  /// From now on nothing closes it but its two sides: the other one may already count on it.
   void proved(WaitingRoom::Id id);
-  /// Closes with `reason`, which is said only while few others are being refused.
+  /// Closes with `reason`, which is said only while few others are being refused. Its channel has no other owner yet.
   void refuse(WaitingRoom::Id id, const std::string& reason);
   void closed(WaitingRoom::Id id);
 

@@ -140,7 +140,6 @@ void Arrival::say_refusal(const std::string& reason) {
 
 void Arrival::hand_on(transport::ChannelHandler& target) {
   target_ = &target;
-  arrivals_.proved(id_);
 }
 
 void Arrival::resume() {
@@ -200,6 +199,7 @@ void Arrival::check_answer(const FrameHeader& header, const std::string& body) {
     const SessionKeys keys = proof_.keys();
     seals_.emplace(ControlSeals{.out = FrameSeal(keys.from_accepting), .in = FrameSeal(keys.from_connecting)});
   }
+  arrivals_.proved(id_);
   FrameHeader said;
   said.type = FrameType::challenge;
   channel_->send_copy(said, std::as_bytes(std::span(*proof)));

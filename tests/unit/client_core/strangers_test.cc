@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "client/bootstrap/mutual_proof.h"
 #include "client/core/communicator.h"
 #include "tributary/transport/sim_network.h"
 
@@ -47,6 +48,41 @@ class Stranger final : public transport::ChannelHandler {
   std::vector<std::byte> body_;
   std::unique_ptr<transport::Channel> channel_;
   bool heard_reason_ = false;
+};
+
+/// A rank that proves itself to another and then, on a machine that has no time for it, says nothing more.
+class SlowRank final : public transport::ChannelHandler {
+ public:
+  SlowRank(transport::Transport& from, std::uint32_t rank, std::uint32_t to)
+      : proof_(Secret{}, {.purpose = "message", .connecting = rank, .accepting = to}),
+        channel_(from.connect(listener_of(to), *this, 10s)) {}
+  transport::Placement on_header(transport::Channel&, const FrameHeader& header) override {
+    body_.resize(header.payload_bytes);
+    return transport::Accept{body_};
+  }
+  void on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte> payload) override {
+    const std::string text(reinterpret_cast<const char*>(payload.data()), payload.size());
+    if (proof_.awaits_proof()) {
+      EXPECT_TRUE(proof_.check(text));
+      return;
+    }
+    const auto answer = proof_.answer(text);
+    ASSERT_TRUE(answer);
+    const ProofScope& scope = proof_.scope();
+    FrameHeader header;
+    header.type = FrameType::peer_hello;
+    const std::string hello = R"({"rank": )" + std::to_string(scope.connecting) + R"(, "class": ")" + scope.purpose +
+                              R"(", "nonce": ")" + answer->nonce + R"(", "proof": ")" + answer->proof + "\"}";
+    channel.send_copy(header, std::as_bytes(std::span(hello)));
+  }
+  void on_closed(transport::Channel&, const Error&) override {}
+  [[nodiscard]] bool proved() const { return proof_.proved(); }
+  [[nodiscard]] bool connected() const { return !channel_->closed(); }
+
+ private:
+  ConnectingProof proof_;
+  std::vector<std::byte> body_;
+  std::unique_ptr<transport::Channel> channel_;
 };
 
 /// One rank, which sends a message to every other as soon as it is ready.
@@ -131,6 +167,16 @@ class Strangers : public testing::Test {
   std::deque<Talker> talkers_;
   std::deque<Stranger> strangers_;
 };
+
+TEST_F(Strangers, ARankThatHasProvedItselfIsNoneHoweverLongItTakesToGoOn) {
+  start(0, kRanks);
+  ASSERT_TRUE(network_.run_until([this] { return all(&Talker::ready); }, network_.now() + 1s));
+  const SlowRank slow(network_.transport("rank3"), 3, 0);
+  ASSERT_TRUE(network_.run_until([&] { return slow.proved(); }, network_.now() + 1s));
+  come(2 * kPlaces, "stranger", 0);
+  network_.run_for(2 * Arrivals::kProofLimit);
+  EXPECT_TRUE(slow.connected());
+}
 
 TEST_F(Strangers, ThatAreSilentKeepNoRankOut) {
   start(0, 1);
