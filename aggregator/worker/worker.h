@@ -109,7 +109,7 @@ struct VerifiedJoin {
 
 class Worker final : public transport::Acceptor {
  public:
-  /// What must outlive the worker: all that is passed by reference.
+  /// Everything that is passed by reference must outlive the worker.
   Worker(transport::Transport& transport, const TokenVerifier& verifier, MemoryBudget& budget,
          const WorkerSettings& settings, std::function<std::int64_t()> unix_seconds);
   /// The same, where what verifies may change with time. Any error refuses the join with its sentence.

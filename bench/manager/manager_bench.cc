@@ -1,5 +1,5 @@
-// What a group of many ranks costs the manager and rank 0: bytes and time of each answer, over the manager's handlers
-// and its real store, without the network. Usage: manager_bench [RANKS...]
+// Measures the price of a group of many ranks for the manager and rank 0: bytes and time of each answer, over the
+// manager's handlers and its real store, without the network. Usage: manager_bench [RANKS...]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

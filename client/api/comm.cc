@@ -132,7 +132,7 @@ local::Call local_call(const CheckedCall& call) {
           .plain_memory = call.plain_memory};
 }
 
-/// Of the call that makes a communicator: until all have met, nobody wants it any more, or it takes too long.
+/// Waits in the call that makes a communicator until all have met, nobody wants it any more, or it takes too long.
 Status wait_until_met(Request& met, const ClientSettings& settings) {
   const auto deadline = std::chrono::steady_clock::now() + settings.timeout * 21 / 20 + kSlack;
   while (true) {

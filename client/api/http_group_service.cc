@@ -48,8 +48,8 @@ bool may_be_forgotten(Errc code) {
   return code == Errc::peer_gone || code == Errc::mismatch;
 }
 
-/// What the manager gave with the newest trees, by which it takes the group in where it has lost it: it stood still for
-/// long, or comes without its store, or with an older one. Belongs to the helper thread.
+/// The record that the manager gave with the newest trees: by it the manager takes the group in again where it stood
+/// still for long, or comes without its store, or with an older one. Belongs to the helper thread.
 class KeptRecord {
  public:
   void note_hosts(const std::vector<std::string>& hosts) { hosts_ = hosts; }
