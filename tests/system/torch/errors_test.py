@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 import tributary
 import tributary.torch
-from ranks import Check, finish, run, values, without_service
+from ranks import Check, finish, meet_by_files, run, values, without_service
 
 TIMEOUT = timedelta(seconds=4)
 PATIENCE = 30.0  # a crowded machine adds to the time-out
@@ -75,6 +75,7 @@ def ranks_that_ask_for_different_things_all_hear_of_it(rank: int, size: int) -> 
 def a_killed_rank_is_an_error_on_the_others(rank: int, size: int) -> None:
     group(rank, size)
     dist.barrier()
+    meet_by_files(rank, size)
     if rank == size - 1:
         os.kill(os.getpid(), signal.SIGKILL)
     start = time.monotonic()
@@ -139,6 +140,7 @@ def destroying_a_group_lets_its_callbacks_run_first(rank: int, size: int) -> Non
 def aborting_a_group_ends_its_calls_on_every_rank(rank: int, size: int) -> None:
     group(rank, size)
     dist.barrier()
+    meet_by_files(rank, size)
     if rank == 0:
         work = dist.all_reduce(torch.zeros(10), async_op=True)
         dist.distributed_c10d._abort_process_group()
@@ -163,10 +165,11 @@ from datetime import timedelta
 rank = int(sys.argv[1])
 dist.init_process_group("tributary", init_method="file://" + sys.argv[2], rank=rank, world_size=2,
                         timeout=timedelta(seconds=300))
-dist.barrier()
 if rank == 0:
+    dist.barrier()
     raise SystemError("a bug in the training script")
 try:
+    dist.barrier()  # rank 0's may end first
     dist.all_reduce(torch.zeros(10))
 except dist.DistBackendError as error:
     print("heard:", error)

@@ -39,6 +39,20 @@ def without_service() -> None:
         del os.environ[name]
 
 
+def meet_by_files(rank: int, size: int) -> None:
+    """Returns when every rank of a bare run has called it: a barrier that no rank's end can break.
+
+    dist.barrier() may still be under way on one rank where it has ended on another.
+    """
+    place = os.environ["RENDEZVOUS"]
+    Path(f"{place}.passed.{rank}").touch()
+    deadline = time.monotonic() + GROUP_TIMEOUT.total_seconds()
+    while not all(Path(f"{place}.passed.{other}").exists() for other in range(size)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"rank {rank}: not every rank came")
+        time.sleep(0.005)
+
+
 def _report(pipe: Connection, checks: Iterable[Check], rank: int, size: int) -> None:
     name = "the start of the process group"
     try:
