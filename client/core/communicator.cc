@@ -88,8 +88,8 @@ void Communicator::keep_registered(Operation& o) {
 void Communicator::submit(std::unique_ptr<Operation> owned) {
   now_ = transport_.now();
   Operation& o = *owned;
-  if (error_) return o.on_done(std::unexpected(*error_));
   o.number = next_number_++;
+  if (error_) return o.on_done(fail(error_->code, error_->message + "; here " + to_string(o) + ", called after that"));
   o.called_at = now_;
   if (o.direct) settle_memory(o);
   if (!o.direct) keep_registered(o);
