@@ -24,6 +24,7 @@ SOURCES = [
     "process.cc",
     "error.cc",
     "meeting.cc",
+    "bits.cc",
     "element.cc",
     "work.cc",
     "serial_thread.cc",
@@ -32,6 +33,7 @@ SOURCES = [
     "backend.cc",
     "reductions.cc",
     "movements.cc",
+    "sparse.cc",
 ]
 
 NO_TORCH = """PyTorch is not installed for {python}.

@@ -29,10 +29,9 @@ at::Device device_of(const std::vector<at::Tensor>& first, const std::vector<at:
   std::optional<at::Device> device;
   for (const auto* tensors : {&first, &second}) {
     for (const at::Tensor& tensor : *tensors) {
-      TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, what,
-                        " takes dense tensors; call to_dense() on sparse ones first");
-      TORCH_CHECK_VALUE(!device || *device == tensor.device(), what, " takes tensors of one device; it got ", *device,
-                        " and ", tensor.device());
+      TORCH_CHECK(tensor.layout() == at::kStrided, what, " takes dense tensors; call to_dense() on sparse ones first");
+      TORCH_CHECK(!device || *device == tensor.device(), what, " takes tensors of one device; it got ", *device,
+                  " and ", tensor.device());
       device = tensor.device();
     }
   }
@@ -66,7 +65,9 @@ Operation Backend::operation(c10d::OpType type, const char* title, const std::ve
   const at::Device device = device_of(inputs, outputs, title);
   return {c10::make_intrusive<Work>(rank_, type, title, getSequenceNumberForGroup(), inputs, std::move(outputs)),
           Staging(device),
-          {}};
+          {},
+          nullptr,
+          nullptr};
 }
 
 WorkPtr Backend::submit(Operation operation, Line line) {
@@ -75,7 +76,7 @@ WorkPtr Backend::submit(Operation operation, Line line) {
   std::lock_guard lock(order_);
   ++sequence_;
   waiter(line);
-  if (!shared->staging.waits() && starter_.idle()) {
+  if (!shared->staging.waits() && !shared->first && starter_.idle()) {
     start(shared, line);
   } else {
     starter_.post([this, shared, line] {
@@ -89,8 +90,8 @@ WorkPtr Backend::submit(Operation operation, Line line) {
 // With a step that fails, those before it are on their way: their buffers are the library's until they end.
 void Backend::start(const std::shared_ptr<Operation>& operation, Line line) {
   std::vector<tributary_request*> requests;
-  std::string error;
-  const bool open = communicator_.use([&](tributary_comm* comm) {
+  std::string error = operation->first ? find_out(*operation) : std::string();
+  const bool open = !error.empty() || communicator_.use([&](tributary_comm* comm) {
     for (const auto& step : operation->steps) {
       tributary_request* request = nullptr;
       const tributary_status status = step(comm, &request);
@@ -102,6 +103,23 @@ void Backend::start(const std::shared_ptr<Operation>& operation, Line line) {
   });
   if (!open) error = kClosed;
   waiters_.at(line)->post([this, operation, requests, error] { finish(*operation, requests, error); });
+}
+
+// Why the operation cannot go on; else empty. The communicator is free meanwhile: abort() ends this wait.
+std::string Backend::find_out(Operation& operation) {
+  tributary_request* request = nullptr;
+  tributary_status status = TRIBUTARY_OK;
+  const char* title = operation.work->title();
+  if (!communicator_.use([&](tributary_comm* comm) { status = operation.first(comm, &request); })) return kClosed;
+  if (status != TRIBUTARY_OK) return sentence(title, status);
+  status = tributary_wait(request, -1);
+  if (status != TRIBUTARY_OK) return sentence(title, status);
+  try {
+    operation.add_steps(operation);
+  } catch (const std::exception& error) {
+    return c10::str(title, ": ", error.what());
+  }
+  return {};
 }
 
 void Backend::finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error) {

@@ -28,6 +28,10 @@ struct Operation {
   c10::intrusive_ptr<Work> work;
   Staging staging;
   std::vector<Step> steps;
+  /// Where the steps depend on what other ranks hold: a request that ends before them, and what adds them then. Later
+  /// calls of this rank start after them.
+  Step first;
+  std::function<void(Operation&)> add_steps;
 };
 
 /// Where operations of one kind wait for their end. Collectives end in the order of their calls; messages between two
@@ -110,10 +114,12 @@ class Backend : public c10d::Backend {
                       std::vector<at::Tensor> outputs);
   WorkPtr submit(Operation operation, Line line = {});
   void start(const std::shared_ptr<Operation>& operation, Line line);
+  std::string find_out(Operation& operation);
   void finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error);
   SerialThread& waiter(Line line);
   void add_exchange(Operation& operation, const std::vector<at::Tensor>& outputs,
                     const std::vector<at::Tensor>& inputs);
+  WorkPtr all_gather_lists(const std::vector<std::vector<at::Tensor>>& outputs, const std::vector<at::Tensor>& inputs);
   void check_peer(int peer, int tag, const char* what) const;
   void drain();
 

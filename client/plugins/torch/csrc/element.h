@@ -6,6 +6,7 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
+#include "staging.h"
 #include "tributary/tributary.h"
 
 namespace tributary_torch {
@@ -31,21 +32,29 @@ struct Element {
 /// bool      travels as uint8: SUM and MAX mean "or", PRODUCT and MIN mean "and"; AVG has no meaning and is refused
 /// complex   travels as pairs of reals, for SUM, AVG and PREMUL_SUM alone
 /// PREMUL_SUM  the input is scaled in its own precision, then summed
-/// Others (int16, bitwise operations) raise an error that says what is possible.
+/// BAND, BOR, BXOR  every bit travels as a byte (bits.h): eight times the bytes, whatever the number of ranks
+/// Others (sums of int16) raise an error that says what is possible.
 class Reduction {
  public:
   Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const char* what);
 
   [[nodiscard]] tributary_dtype dtype() const noexcept { return dtype_; }
   [[nodiscard]] tributary_op op() const noexcept { return op_; }
-  [[nodiscard]] bool scales() const noexcept { return factor_.defined(); }
+  /// source() is a copy.
+  [[nodiscard]] bool converts() const noexcept { return bitwise_ || factor_.defined(); }
 
-  /// `tensor` as the library shall see it; shares memory with it.
+  /// `tensor` as the library shall see it; shares memory with it. Not of bitwise operations.
   [[nodiscard]] at::Tensor view(const at::Tensor& tensor) const;
-  /// What has to be sent for `tensor`: its view, or a scaled copy of that.
+  /// What has to be sent for `tensor`: its view, or a converted copy.
   [[nodiscard]] at::Tensor source(const at::Tensor& tensor) const;
+  /// Where the library shall put what becomes `tensor`; with `apart`, not the tensor's own memory.
+  [[nodiscard]] at::Tensor target(Staging& staging, const at::Tensor& tensor, bool apart = false) const;
+  /// Of two tensors of one rank.
+  [[nodiscard]] at::Tensor combine(const at::Tensor& a, const at::Tensor& b) const;
 
  private:
+  at::ScalarType type_;
+  bool bitwise_;
   tributary_dtype dtype_;
   tributary_op op_;
   at::Tensor factor_;  // of PREMUL_SUM, else undefined

@@ -59,9 +59,8 @@ Operation::Step recv_from(const at::Tensor& data, int peer) {
 
 void add_all_gather(Operation& operation, const at::Tensor& output, const at::Tensor& input, int size) {
   check_same_type(output, input, kAllGather);
-  TORCH_CHECK_VALUE(output.numel() == input.numel() * size, "tributary: ", kAllGather, ": the output has ",
-                    output.numel(), " elements; ", size, " ranks with an input of ", input.numel(), " need ",
-                    input.numel() * size);
+  TORCH_CHECK(output.numel() == input.numel() * size, "tributary: ", kAllGather, ": the output has ", output.numel(),
+              " elements; ", size, " ranks with an input of ", input.numel(), " need ", input.numel() * size);
   const at::Tensor send = operation.staging.read(input);
   operation.steps.push_back(all_gather(send, operation.staging.write(output)));
 }
@@ -89,36 +88,66 @@ void add_all_gather_list(Operation& operation, const std::vector<at::Tensor>& ou
 /// The parts of `tensor` along its first dimension: as `splits` says, or equal ones.
 std::vector<at::Tensor> split_rows(const at::Tensor& tensor, const std::vector<std::int64_t>& splits, int size,
                                    const char* name) {
-  TORCH_CHECK_VALUE(tensor.dim() > 0, "tributary: all_to_all_single: the ", name, " has no dimension to split");
+  TORCH_CHECK(tensor.dim() > 0, "tributary: all_to_all_single: the ", name, " has no dimension to split");
   const std::int64_t rows = tensor.size(0);
   if (splits.empty()) {
-    TORCH_CHECK_VALUE(rows % size == 0, "tributary: all_to_all_single: the ", name, "'s ", rows,
-                      " rows cannot be shared evenly by ", size, " ranks");
+    TORCH_CHECK(rows % size == 0, "tributary: all_to_all_single: the ", name, "'s ", rows,
+                " rows cannot be shared evenly by ", size, " ranks");
     return tensor.split(std::max<std::int64_t>(rows / size, 1), 0);
   }
-  TORCH_CHECK_VALUE(splits.size() == static_cast<std::size_t>(size), "tributary: all_to_all_single: ", splits.size(),
-                    " ", name, " splits for ", size, " ranks");
-  TORCH_CHECK_VALUE(std::accumulate(splits.begin(), splits.end(), std::int64_t{0}) == rows,
-                    "tributary: all_to_all_single: the ", name, " splits do not add up to its ", rows, " rows");
+  TORCH_CHECK(splits.size() == static_cast<std::size_t>(size), "tributary: all_to_all_single: ", splits.size(), " ",
+              name, " splits for ", size, " ranks");
+  TORCH_CHECK(std::accumulate(splits.begin(), splits.end(), std::int64_t{0}) == rows,
+              "tributary: all_to_all_single: the ", name, " splits do not add up to its ", rows, " rows");
   return tensor.split_with_sizes(splits, 0);
 }
 
 }  // namespace
 
 WorkPtr Backend::broadcast(std::vector<at::Tensor>& tensors, const c10d::BroadcastOptions& options) {
+  check_alike(tensors, "broadcast");
+  check_root(options.rootRank, size_, "broadcast");
+  TORCH_CHECK(options.rootTensor >= 0 && options.rootTensor < static_cast<std::int64_t>(tensors.size()),
+              "tributary: broadcast: invalid root tensor ", options.rootTensor, " of ", tensors.size());
   Operation call = operation(c10d::OpType::BROADCAST, "tributary:broadcast", tensors, tensors);
-  const at::Tensor& tensor = only(tensors, "broadcast");
+  const at::Tensor& tensor = tensors[static_cast<std::size_t>(options.rootTensor)];
   const bool root = options.rootRank == rank_;
-  call.steps.push_back(broadcast_from(root ? call.staging.read(tensor) : call.staging.write(tensor),
-                                      static_cast<int>(options.rootRank)));
+  const at::Tensor data = root ? call.staging.read(tensor) : call.staging.write(tensor);
+  call.steps.push_back(broadcast_from(data, static_cast<int>(options.rootRank)));
+  for (const at::Tensor& other : tensors)
+    if (!other.is_same(tensor)) call.staging.copy_later(other, data);
   return submit(std::move(call));
 }
 
 WorkPtr Backend::allgather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
                            const c10d::AllgatherOptions& /*options*/) {
+  if (inputs.size() > 1) return all_gather_lists(outputs, inputs);
   const std::vector<at::Tensor>& list = one_per_rank(outputs, size_, "all_gather");
   Operation call = operation(c10d::OpType::ALLGATHER, "tributary:all_gather", inputs, list);
   add_all_gather_list(call, list, only(inputs, "all_gather"), rank_);
+  return submit(std::move(call));
+}
+
+// Every outputs[i] gets all inputs of rank 0, then those of rank 1, and so on.
+WorkPtr Backend::all_gather_lists(const std::vector<std::vector<at::Tensor>>& outputs,
+                                  const std::vector<at::Tensor>& inputs) {
+  check_alike(inputs, "all_gather");
+  TORCH_CHECK(outputs.size() == inputs.size(), "tributary: all_gather needs as many lists as inputs; it got ",
+              outputs.size(), " and ", inputs.size());
+  std::vector<at::Tensor> all;
+  for (const auto& list : outputs) {
+    TORCH_CHECK(list.size() == inputs.size() * static_cast<std::size_t>(size_), "tributary: all_gather of ",
+                inputs.size(), " tensors from ", size_, " ranks needs lists of ", inputs.size() * size_,
+                " tensors; it got ", list.size());
+    for (const at::Tensor& output : list) check_same_type(output, inputs.front(), "all_gather");
+    for (const at::Tensor& output : list) check_same_size(output, inputs.front(), "all_gather");
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  Operation call = operation(c10d::OpType::ALLGATHER, "tributary:all_gather", inputs, all);
+  const at::Tensor send = call.staging.read_packed(inputs);
+  const at::Tensor recv = call.staging.write_packed(outputs.front());
+  for (std::size_t i = 1; i < outputs.size(); ++i) call.staging.deliver_packed(recv, outputs[i]);
+  call.steps.push_back(all_gather(send, recv));
   return submit(std::move(call));
 }
 
@@ -131,9 +160,9 @@ WorkPtr Backend::_allgather_base(at::Tensor& output, at::Tensor& input, const c1
 // outputs[r][i] gets rank r's inputs[i].
 WorkPtr Backend::allgather_coalesced(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
                                      const c10d::AllgatherOptions& /*options*/) {
-  TORCH_CHECK_VALUE(outputs.size() == static_cast<std::size_t>(size_),
-                    "tributary: all_gather_coalesced needs a list for each of the ", size_, " ranks; it got ",
-                    outputs.size());
+  TORCH_CHECK(outputs.size() == static_cast<std::size_t>(size_),
+              "tributary: all_gather_coalesced needs a list for each of the ", size_, " ranks; it got ",
+              outputs.size());
   std::vector<at::Tensor> all;
   for (const auto& list : outputs) {
     check_pairs(list, inputs, "all_gather_coalesced");
@@ -159,6 +188,7 @@ WorkPtr Backend::allgather_into_tensor_coalesced(std::vector<at::Tensor>& output
 WorkPtr Backend::gather(std::vector<std::vector<at::Tensor>>& outputs, std::vector<at::Tensor>& inputs,
                         const c10d::GatherOptions& options) {
   const at::Tensor& input = only(inputs, "gather");
+  check_root(options.rootRank, size_, "gather");
   const bool root = options.rootRank == rank_;
   const std::vector<at::Tensor> list = root ? one_per_rank(outputs, size_, "gather") : std::vector<at::Tensor>{};
   for (const at::Tensor& output : list) {
@@ -175,6 +205,7 @@ WorkPtr Backend::gather(std::vector<std::vector<at::Tensor>>& outputs, std::vect
 WorkPtr Backend::scatter(std::vector<at::Tensor>& outputs, std::vector<std::vector<at::Tensor>>& inputs,
                          const c10d::ScatterOptions& options) {
   const at::Tensor& output = only(outputs, "scatter");
+  check_root(options.rootRank, size_, "scatter");
   const bool root = options.rootRank == rank_;
   const std::vector<at::Tensor> list = root ? one_per_rank(inputs, size_, "scatter") : std::vector<at::Tensor>{};
   for (const at::Tensor& input : list) {
@@ -230,11 +261,10 @@ WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vecto
 }
 
 void Backend::check_peer(int peer, int tag, const char* what) const {
-  TORCH_CHECK_VALUE(peer >= 0 && peer < size_ && peer != rank_, "tributary: ", what, ": rank ", peer,
-                    " is not another rank of this group of ", size_);
-  TORCH_CHECK_VALUE(tag == 0, "tributary: ", what,
-                    " has no tags: messages between two ranks arrive in the order in which they were sent; it got tag ",
-                    tag);
+  TORCH_CHECK(peer >= 0 && peer < size_ && peer != rank_, "tributary: ", what, ": rank ", peer,
+              " is not another rank of this group of ", size_);
+  TORCH_CHECK(tag == 0, "tributary: ", what,
+              " has no tags: messages between two ranks arrive in the order in which they were sent; it got tag ", tag);
 }
 
 WorkPtr Backend::send(std::vector<at::Tensor>& tensors, int peer, int tag) {

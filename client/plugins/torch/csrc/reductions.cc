@@ -27,52 +27,81 @@ Operation::Step reduce_scatter_to(const at::Tensor& send, const at::Tensor& recv
   };
 }
 
-void add_all_reduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op, const char* what) {
+// With `apart` another part of the operation uses the tensor's memory.
+void add_all_reduce(Operation& operation, const at::Tensor& tensor, const c10d::ReduceOp& op, const char* what,
+                    bool apart = false) {
   const Reduction reduction(tensor, op, what);
-  if (reduction.scales()) {
+  if (reduction.converts()) {
     const at::Tensor send = operation.staging.read(reduction.source(tensor));
-    operation.steps.push_back(all_reduce(send, operation.staging.write(reduction.view(tensor)), reduction));
+    operation.steps.push_back(all_reduce(send, reduction.target(operation.staging, tensor, apart), reduction));
   } else {
-    const at::Tensor data = operation.staging.update(reduction.view(tensor));
+    const at::Tensor view = reduction.view(tensor);
+    const at::Tensor data = apart ? operation.staging.update_apart(view) : operation.staging.update(view);
     operation.steps.push_back(all_reduce(data, data, reduction));
   }
+}
+
+// Of several tensors the operation's outcome over all of them, of all ranks, ends up in each.
+void add_all_reduce_list(Operation& operation, const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& op) {
+  check_alike(tensors, "all_reduce");
+  const at::NoGradGuard no_grad;
+  const Reduction reduction(tensors.front(), op, "all_reduce");
+  at::Tensor own = tensors.front().clone();
+  for (std::size_t i = 1; i < tensors.size(); ++i) own = reduction.combine(own, tensors[i]);
+  const at::Tensor result = own.clone();
+  operation.steps.push_back(all_reduce(operation.staging.read(reduction.source(own)),
+                                       reduction.target(operation.staging, result), reduction));
+  for (const at::Tensor& tensor : tensors) operation.staging.copy_later(tensor, result);
+}
+
+// With another tensor of the list; the same one may be there twice.
+bool shares_memory(const std::vector<at::Tensor>& tensors, std::size_t index) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (i != index && tensors[i].is_alias_of(tensors[index])) return true;
+  }
+  return false;
 }
 
 void add_reduce_scatter(Operation& operation, const at::Tensor& output, const at::Tensor& input,
                         const c10d::ReduceOp& op, int size) {
   constexpr const char* kWhat = "reduce_scatter_tensor";
   check_same_type(output, input, kWhat);
-  TORCH_CHECK_VALUE(input.numel() == output.numel() * size, "tributary: ", kWhat, ": the input has ", input.numel(),
-                    " elements; ", size, " ranks with an output of ", output.numel(), " need ", output.numel() * size);
+  TORCH_CHECK(input.numel() == output.numel() * size, "tributary: ", kWhat, ": the input has ", input.numel(),
+              " elements; ", size, " ranks with an output of ", output.numel(), " need ", output.numel() * size);
   const Reduction reduction(input, op, kWhat);
   const at::Tensor send = operation.staging.read(reduction.source(input));
-  operation.steps.push_back(reduce_scatter_to(send, operation.staging.write(reduction.view(output)), reduction));
+  operation.steps.push_back(reduce_scatter_to(send, reduction.target(operation.staging, output), reduction));
 }
 
 }  // namespace
 
 WorkPtr Backend::allreduce(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) {
+  if (!tensors.empty() && tensors.front().is_sparse()) return allreduce_sparse(tensors, options);
   Operation call = operation(c10d::OpType::ALLREDUCE, "tributary:all_reduce", tensors, tensors);
-  add_all_reduce(call, only(tensors, "all_reduce"), options.reduceOp, "all_reduce");
+  if (tensors.size() == 1) {
+    add_all_reduce(call, tensors.front(), options.reduceOp, "all_reduce");
+  } else {
+    add_all_reduce_list(call, tensors, options.reduceOp);
+  }
   return submit(std::move(call));
 }
 
 WorkPtr Backend::allreduce_coalesced(std::vector<at::Tensor>& tensors, const c10d::AllreduceCoalescedOptions& options) {
   Operation call = operation(c10d::OpType::ALLREDUCE_COALESCED, "tributary:all_reduce_coalesced", tensors, tensors);
-  for (const at::Tensor& tensor : tensors) add_all_reduce(call, tensor, options.reduceOp, "all_reduce_coalesced");
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool seen = shares_memory(tensors, i);
+    add_all_reduce(call, tensors[i], options.reduceOp, "all_reduce_coalesced", seen);
+  }
   return submit(std::move(call));
-}
-
-WorkPtr Backend::allreduce_sparse(std::vector<at::Tensor>& /*tensors*/, const c10d::AllreduceOptions& /*options*/) {
-  TORCH_CHECK_VALUE(false, "tributary:all_reduce takes dense tensors; call to_dense() on sparse ones first");
 }
 
 WorkPtr Backend::reduce(std::vector<at::Tensor>& tensors, const c10d::ReduceOptions& options) {
   Operation call = operation(c10d::OpType::REDUCE, "tributary:reduce", tensors, tensors);
   const at::Tensor& tensor = only(tensors, "reduce");
+  check_root(options.rootRank, size_, "reduce");
   const Reduction reduction(tensor, options.reduceOp, "reduce");
   const at::Tensor send = call.staging.read(reduction.source(tensor));
-  const at::Tensor recv = options.rootRank == rank_ ? call.staging.write(reduction.view(tensor)) : at::Tensor();
+  const at::Tensor recv = options.rootRank == rank_ ? reduction.target(call.staging, tensor) : at::Tensor();
   call.steps.push_back(reduce_to(send, recv, reduction, static_cast<int>(options.rootRank)));
   return submit(std::move(call));
 }
@@ -89,7 +118,7 @@ WorkPtr Backend::reduce_scatter(std::vector<at::Tensor>& outputs, std::vector<st
   const Reduction reduction(output, options.reduceOp, "reduce_scatter");
   std::vector<at::Tensor> sources;
   for (const at::Tensor& part : parts) sources.push_back(reduction.source(part));
-  const at::Tensor recv = call.staging.write(reduction.view(output));
+  const at::Tensor recv = reduction.target(call.staging, output);
   if (equal_sizes(parts)) {
     call.steps.push_back(reduce_scatter_to(call.staging.read_packed(sources), recv, reduction));
   } else {

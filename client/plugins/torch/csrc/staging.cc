@@ -58,9 +58,25 @@ at::Tensor Staging::read(const at::Tensor& tensor) {
 }
 
 at::Tensor Staging::write(const at::Tensor& tensor) {
-  if (tensor.is_cpu() && plain(tensor)) return tensor;
+  return tensor.is_cpu() && plain(tensor) ? tensor : write_apart(tensor);
+}
+
+at::Tensor Staging::write_apart(const at::Tensor& tensor) {
   at::Tensor host = host_memory(tensor.sizes(), tensor);
   copy_later(tensor, host);
+  return host;
+}
+
+at::Tensor Staging::write_bytes(const at::Tensor& tensor, std::int64_t bytes, Convert convert) {
+  const auto options = at::TensorOptions(at::kCPU).dtype(at::kByte).pinned_memory(side_stream_.has_value());
+  at::Tensor host = at::empty({bytes}, options);
+  copy_later(tensor, host, std::move(convert));
+  return host;
+}
+
+at::Tensor Staging::update_apart(const at::Tensor& tensor) {
+  at::Tensor host = write_apart(tensor);
+  copy_in(host, tensor);
   return host;
 }
 
@@ -82,12 +98,16 @@ at::Tensor Staging::read_packed(const std::vector<at::Tensor>& tensors) {
 
 at::Tensor Staging::write_packed(const std::vector<at::Tensor>& tensors) {
   at::Tensor host = host_memory({total(tensors)}, tensors.front());
+  deliver_packed(host, tensors);
+  return host;
+}
+
+void Staging::deliver_packed(const at::Tensor& host, const std::vector<at::Tensor>& tensors) {
   std::int64_t offset = 0;
   for (const at::Tensor& tensor : tensors) {
     copy_later(tensor, host.narrow(0, offset, tensor.numel()).view(tensor.sizes()));
     offset += tensor.numel();
   }
-  return host;
 }
 
 void Staging::wait_until_read() {
@@ -99,8 +119,8 @@ void Staging::deliver(const std::function<void()>& then) {
   const c10::InferenceMode inference;
   const c10::OptionalStreamGuard guard =
       side_stream_ ? c10::OptionalStreamGuard(*side_stream_) : c10::OptionalStreamGuard();
-  for (const auto& [to, from] : deliveries_) {
-    to.copy_(from, /*non_blocking=*/true);
+  for (const auto& [to, from, convert] : deliveries_) {
+    to.copy_(convert ? convert(from) : from, /*non_blocking=*/true);
     if (!to.is_cpu()) to.record_stream(*side_stream_);
   }
   const c10::InferenceMode none(false);

@@ -25,6 +25,9 @@ namespace tributary_torch {
 /// a GPU. One thread at a time; the threads above hand it on.
 class Staging {
  public:
+  /// Of host memory, on the finisher's thread: what is to be delivered.
+  using Convert = std::function<at::Tensor(const at::Tensor&)>;
+
   /// `device` is that of every tensor that follows.
   explicit Staging(at::Device device);
 
@@ -32,14 +35,23 @@ class Staging {
   at::Tensor read(const at::Tensor& tensor);
   /// Dense host memory of the shape of `tensor`, whose contents deliver() puts into it.
   at::Tensor write(const at::Tensor& tensor);
-  /// Both at once, for what is changed in place.
+  /// The same, but never the tensor's own memory: another part of the operation uses that.
+  at::Tensor write_apart(const at::Tensor& tensor);
+  /// Dense host memory of `bytes` bytes; deliver() puts into `tensor` what `convert` makes of it.
+  at::Tensor write_bytes(const at::Tensor& tensor, std::int64_t bytes, Convert convert);
+  /// Read and write at once, for what is changed in place.
   at::Tensor update(const at::Tensor& tensor);
+  at::Tensor update_apart(const at::Tensor& tensor);
   /// The contents of the tensors, one behind the other. All have one element type.
   at::Tensor read_packed(const std::vector<at::Tensor>& tensors);
   /// Host memory whose parts deliver() puts into the tensors, one behind the other.
   at::Tensor write_packed(const std::vector<at::Tensor>& tensors);
+  /// deliver() puts the parts of `host` into the tensors, too.
+  void deliver_packed(const at::Tensor& host, const std::vector<at::Tensor>& tensors);
   /// deliver() copies `from`, device or host memory, to `to`.
-  void copy_later(const at::Tensor& to, const at::Tensor& from) { deliveries_.emplace_back(to, from); }
+  void copy_later(const at::Tensor& to, const at::Tensor& from, Convert convert = nullptr) {
+    deliveries_.push_back({to, from, std::move(convert)});
+  }
 
   /// Whether wait_until_read() can block.
   [[nodiscard]] bool waits() const noexcept { return read_done_.has_value(); }
@@ -51,9 +63,14 @@ class Staging {
   at::Tensor host_memory(at::IntArrayRef sizes, const at::Tensor& like) const;
   void copy_in(const at::Tensor& host, const at::Tensor& tensor);
 
-  std::optional<c10::Stream> side_stream_;                     // accelerators only
-  std::optional<c10::Event> read_done_;                        // set by the first copy from an accelerator
-  std::vector<std::pair<at::Tensor, at::Tensor>> deliveries_;  // to, from
+  struct Delivery {
+    at::Tensor to, from;
+    Convert convert;  // may be empty
+  };
+
+  std::optional<c10::Stream> side_stream_;  // accelerators only
+  std::optional<c10::Event> read_done_;     // set by the first copy from an accelerator
+  std::vector<Delivery> deliveries_;
 };
 
 }  // namespace tributary_torch

@@ -10,8 +10,11 @@ Every call of torch.distributed that gloo knows works, with these differences:
 
 - recv() needs its source rank, and messages have no tags: between two ranks they arrive in the order in which they
   were sent. all_to_all with unequal parts is made of such messages and takes its turn among them.
-- The operations are SUM, AVG, PRODUCT, MIN, MAX and PREMUL_SUM; bitwise ones are not there. Tensors of int16 and
-  uint16 can be moved, not reduced. Sparse tensors are refused.
+- The operations are SUM, AVG, PRODUCT, MIN, MAX, PREMUL_SUM, BAND, BOR and BXOR. For the last three each bit travels
+  as a byte: eight times the bytes, whatever the number of ranks. Tensors of int16 and uint16 can be moved, and reduced
+  with these three alone.
+- all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
+  with the number of ranks times the longest rank's entries. Later calls of a rank start when all ranks have called it.
 - The group's time-out is the communicator's: a rank that is lost or hangs becomes a
   torch.distributed.DistBackendError on every other rank within it, and its text names the rank. An aggregator that is
   lost is no error.
