@@ -1,12 +1,12 @@
 #pragma once
-// How every error begins that comes because a time-out is over.
+// How times are written in errors, and how every error begins that comes because a time-out is over.
 #include <chrono>
 #include <string>
 
 namespace tributary::client {
 
-/// "timed out after 4 s: ", "timed out after 0.25 s: ".
-[[nodiscard]] inline std::string timed_out_after(std::chrono::nanoseconds time) {
+/// "4 s", "0.25 s".
+[[nodiscard]] inline std::string in_seconds(std::chrono::nanoseconds time) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   std::string text = std::to_string(milliseconds / 1000);
   if (milliseconds % 1000 != 0) {
@@ -14,7 +14,12 @@ namespace tributary::client {
     fraction.erase(fraction.find_last_not_of('0') + 1);
     text += "." + fraction;
   }
-  return "timed out after " + text + " s: ";
+  return text + " s";
+}
+
+/// "timed out after 4 s: ".
+[[nodiscard]] inline std::string timed_out_after(std::chrono::nanoseconds time) {
+  return "timed out after " + in_seconds(time) + ": ";
 }
 
 }  // namespace tributary::client

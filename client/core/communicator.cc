@@ -86,7 +86,7 @@ void Communicator::keep_registered(Operation& o) {
 }
 
 void Communicator::submit(std::unique_ptr<Operation> owned) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   Operation& o = *owned;
   o.number = next_number_++;
   if (error_) return o.on_done(fail(error_->code, error_->message + "; here " + to_string(o) + ", called after that"));
@@ -159,7 +159,8 @@ void Communicator::leave_direct(Operation& o, const Status& why) {
 
 void Communicator::staged_input_arrived() {
   if (error_) return;
-  now_ = progress_at_ = transport_.now();
+  look_at_clock(transport_.now());
+  progress_at_ = now_;
   if (waiting_recover_ && brought_down()) {
     const ControlMessage recover = *std::exchange(waiting_recover_, std::nullopt);
     on_recover(recover);
@@ -262,19 +263,21 @@ void Communicator::forget_finished() {
 
 void Communicator::send_message(std::uint32_t peer, Message message) {
   if (error_) return message.on_done(std::unexpected(*error_));
-  message.called_at = now_ = transport_.now();
+  look_at_clock(transport_.now());
+  message.called_at = now_;
   messages_.send(peer, std::move(message));
 }
 
 void Communicator::receive_message(std::uint32_t peer, Message message) {
   if (error_) return message.on_done(std::unexpected(*error_));
-  message.called_at = now_ = transport_.now();
+  look_at_clock(transport_.now());
+  message.called_at = now_;
   messages_.receive(peer, std::move(message));
 }
 
 void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                                  std::span<std::byte> payload) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   (peer_class == PeerClass::message ? messages_progress_at_ : progress_at_) = now_;
   switch (peer_class) {
     case PeerClass::collective:
@@ -327,8 +330,7 @@ std::string Communicator::missing_ranks() const {
 }
 
 void Communicator::tick(TimePoint now) {
-  now_ = now;
-  if (const auto absence = absences_.look(now); absence > transport::Duration::zero()) excuse(absence);
+  look_at_clock(now);
   discarded_.clear();
   discarded_repairs_.clear();
   discarded_control_.clear();
@@ -345,13 +347,10 @@ void Communicator::tick(TimePoint now) {
     tell_rank_0(report_of(*peer_lost_));
   }
   if (now >= ready_deadline_) {
-    std::string who = timed_out_after(settings_.timeout) + "rank 0 did not answer at " + to_string(settings_.id.root);
-    if (settings_.rank == 0) {
-      who = timed_out_after(settings_.timeout) + missing_ranks();
-    } else if (mesh_) {
-      who = timed_out_after(settings_.timeout) + "rank 0 did not say how to begin";
-    }
-    const std::string& text = who;
+    const std::string text = timed_out_after(settings_.timeout) + stood_still() +
+                             (settings_.rank == 0 ? missing_ranks()
+                              : mesh_             ? "rank 0 did not say how to begin"
+                                                  : "rank 0 did not answer at " + to_string(settings_.id.root));
     for (auto& link : control_) {
       if (settings_.rank == 0 && link)
         link->send({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out), .body = text});
@@ -364,7 +363,7 @@ void Communicator::tick(TimePoint now) {
 }
 
 void Communicator::finalize(std::function<void(const Status&)> on_done) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   check_local();
   if (error_) return on_done(std::unexpected(*error_));
   if (finalized_) return on_done({});

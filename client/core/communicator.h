@@ -301,6 +301,8 @@ class Communicator final : public transport::Acceptor,
   void check_stall();
   /// Since then this process has been there, and has waited, for so long.
   [[nodiscard]] bool waited(transport::TimePoint since, transport::Duration time) const noexcept;
+  void look_at_clock(transport::TimePoint now);
+  [[nodiscard]] std::string stood_still() const;
   void excuse(transport::Duration absence);
   void check_unwanted_frames();
   void report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer, const Signature& theirs);

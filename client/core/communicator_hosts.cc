@@ -41,7 +41,7 @@ void Communicator::meet_by_hosts(const Endpoint& place) {
 
 // It may be the host level that calls: it stays until the next tick.
 void Communicator::on_met_by_hosts(const Status& status) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   if (error_ || failing_) return;
   if (settings_.rank == 0) {
     if (coordinator_) return;
@@ -115,7 +115,7 @@ bool Communicator::goes_by_hosts(const Operation& o) const {
 
 transport::Duration Communicator::attend(TimePoint now, transport::Duration limit) {
   if (!host_level_ || !ready_ || error_) return limit;
-  now_ = now;
+  look_at_clock(now);
   const bool quiet = messages_idle() && !on_finalized_ && !failing_;
   const auto until = host_level_->attend(now, limit, quiet);
   progress_at_ = std::max(progress_at_, host_level_->progress_at());
@@ -147,7 +147,7 @@ void Communicator::check_hosts() {
   const auto grace = disagree ? settings_.timeout * 2 / 5
                      : spread ? settings_.drain_grace
                               : transport::Duration::zero();
-  if (now_ - hosts_failed_at_ < grace) return;
+  if (!waited(hosts_failed_at_, grace)) return;
   tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(error->code), .body = error->message});
   begin_failing(*error);
 }

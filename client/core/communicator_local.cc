@@ -79,7 +79,7 @@ void Communicator::meet_locally(std::optional<local::MeetingPlace> place) {
 }
 
 void Communicator::on_local_meeting(Result<std::unique_ptr<local::LocalGroup>> outcome) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   local_meeting_.reset();
   if (error_) return;
   if (outcome) {

@@ -24,7 +24,7 @@ std::string host_of(const std::string& peer) {
 }  // namespace
 
 void Communicator::start(std::function<void(const Status&)> on_ready) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   on_ready_ = std::move(on_ready);
   // Rank 0 gives up first, so that the others hear from it who is missing.
   ready_deadline_ = now_ + (settings_.rank == 0 ? settings_.timeout : settings_.timeout * 21 / 20);
@@ -47,7 +47,8 @@ void Communicator::meet_rank_0() {
 }
 
 transport::ChannelHandler* Communicator::on_accept(std::unique_ptr<transport::Channel> channel) {
-  return &arrivals_.enter(*this, std::move(channel), transport_.now());
+  look_at_clock(transport_.now());
+  return &arrivals_.enter(*this, std::move(channel), now_);
 }
 
 /// Sent only to the one that has proved to be rank 0.
@@ -64,6 +65,7 @@ std::string Communicator::introduction() const {
 void Communicator::on_hello(Arrival& arrival, const std::string& body) {
   const json hello = json_or_discarded(body);
   if (settings_.rank != 0 || !hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
+  if (error_) return arrival.refuse(error_->message);  // it stood still when this was told
   const std::uint32_t rank = arrival.scope().connecting;
   try {
     const auto nranks = json_number<std::uint32_t>(hello.at("nranks"));
@@ -221,7 +223,9 @@ void Communicator::tell_rank_0(ControlMessage message) {
     return;
   }
   transport_.post([this, alive = alive_, m = std::move(message)] {
-    if (*alive && coordinator_) coordinator_->on_message(0, m, transport_.now());
+    if (!*alive || !coordinator_) return;
+    look_at_clock(transport_.now());
+    coordinator_->on_message(0, m, now_);
   });
 }
 
@@ -240,7 +244,7 @@ void Communicator::broadcast(const ControlMessage& message) {
 }
 
 void Communicator::on_control(std::uint32_t from, const ControlMessage& message) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   if (settings_.rank == 0) {
     if (message.type == FrameType::second_way) {
       if (message.operation == from) spread_second_way(message);
@@ -262,7 +266,7 @@ void Communicator::on_control(std::uint32_t from, const ControlMessage& message)
 }
 
 void Communicator::handle(const ControlMessage& message) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   switch (message.type) {
     case FrameType::descriptor:
       return on_descriptor(message);
@@ -306,7 +310,7 @@ void Communicator::take_leave() {
 }
 
 void Communicator::control_closed(std::uint32_t rank, const std::string& why) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   if (finalized_) return;
   if (settings_.rank == 0) {
     if (coordinator_) {
@@ -330,7 +334,7 @@ void Communicator::control_closed(std::uint32_t rank, const std::string& why) {
 
 /// Somebody answers at rank 0's address, and nothing that he says is believed.
 void Communicator::not_rank_0(const std::string& why) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   begin_failing({Errc::denied, "the process that answers at " + to_string(settings_.id.root) +
                                    " has not proved to be rank 0 of this group: " + why +
                                    ". It was told nothing. Either rank 0 has another unique id than rank " +

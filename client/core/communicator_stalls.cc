@@ -83,6 +83,7 @@ void Communicator::on_inquiry(const ControlMessage& message) {
   p.called = message.operation < next_number_;
   Operation* o = operation(message.operation);
   if (!operations_.empty()) operations_.front()->asked_at = now_;
+  if (finalize_sent_) finalize_sent_at_ = now_;  // rank 0 lives, and finds out who is missing
   p.ended = p.called && o == nullptr;
   p.signature_known = p.called && next_number_ - message.operation <= recent_.size();
   if (p.signature_known) p.signature = recent_[message.operation % recent_.size()];
@@ -109,14 +110,31 @@ bool Communicator::waited(TimePoint since, transport::Duration time) const noexc
   return since <= absences_.ago(time, now_);
 }
 
+// Every way in begins here: nothing is judged to be late before what this process was away for is excused.
+void Communicator::look_at_clock(TimePoint now) {
+  now_ = now;
+  if (const auto absence = absences_.look(now); absence > transport::Duration::zero()) excuse(absence);
+}
+
+/// The others have waited no longer for this rank than it waits for them: where it was away within that time, it says
+/// so first.
+std::string Communicator::stood_still() const {
+  const transport::Duration time = settings_.timeout * 21 / 20;  // and what a tick comes late
+  const auto absence = now_ - absences_.ago(time, now_) - time;
+  if (absence < settings_.timeout / 20) return "";
+  return "rank " + std::to_string(known_as(settings_.rank)) + " stood still for " + in_seconds(absence) +
+         ", and found when it went on: ";
+}
+
 // What was due while this process was away could not come.
 void Communicator::excuse(transport::Duration absence) {
   for (TimePoint* limit : {&ready_deadline_, &fail_at_, &report_lost_at_}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
   arrivals_.excuse(absence);
-  if (coordinator_) coordinator_->excuse(absence);
+  if (coordinator_) coordinator_->excuse(absence, now_);
   if (mesh_) mesh_->excuse(absence);
+  if (host_level_) host_level_->excuse(absence);
 }
 
 /// Rank 0 asks soon after each suspicion that it is told of, unless an inquiry is under way: for 0.2 of the time-out at

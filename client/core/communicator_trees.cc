@@ -94,7 +94,7 @@ void Communicator::lane_ready(std::uint32_t) {
 }
 
 void Communicator::lane_failed(std::uint32_t lane, const std::string& reason) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   Trees* const trees = forming_ ? forming_.get() : trees_.get();
   if (trees == nullptr || (trees == trees_.get() && frozen_)) return;
   const bool first = !std::exchange(trees->failed, true);  // rank 0 hears of all: others may say who else was lost
@@ -240,7 +240,7 @@ bool Communicator::brought_down() const {
 }
 
 void Communicator::continue_by_fallback() {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   for (auto& owned : operations_) {
     Operation& o = *owned;
     if (o.state != Operation::State::in_network) continue;

@@ -41,7 +41,7 @@ void Communicator::tell_second_way(const std::string& whose, const std::string& 
 // It is one pair's connection, or this rank's or the other's device. Of two ranks the higher connects: it may not have
 // noticed.
 void Communicator::peer_goes_second_way(std::uint32_t peer, const std::string& reason) {
-  now_ = transport_.now();
+  look_at_clock(transport_.now());
   if (finalized_ || error_ || failing_) return;
   tell_second_way("rank " + std::to_string(known_as(peer)), reason, false);
   check_first_way();

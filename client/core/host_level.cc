@@ -226,6 +226,12 @@ void HostLevel::tick(TimePoint now) {
   }
 }
 
+void HostLevel::excuse(Duration absence) noexcept {
+  for (TimePoint* limit : {&late_at_, &leaves_until_}) {
+    if (*limit != TimePoint::max()) *limit += absence;
+  }
+}
+
 std::optional<Error> HostLevel::error() const {
   if (meeting()) return std::nullopt;
   if (runner_) {

@@ -56,6 +56,8 @@ class HostLevel {
   /// then, at most `limit`. `quiet`: nothing but this is expected of the transport.
   [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit, bool quiet);
   void tick(transport::TimePoint now);
+  /// So long was this process away: what it waits for could not come.
+  void excuse(transport::Duration absence) noexcept;
   /// Why it cannot go on.
   [[nodiscard]] std::optional<Error> error() const;
   /// If ranks disagree: on which operation of the outer communicator.

@@ -18,6 +18,7 @@ Coordinator::Coordinator(CoordinatorOutput& output, GroupService* service, Coord
       settings_(std::move(settings)),
       retry_delay_(settings_.retry_first),
       move_pause_(settings_.move_pause_first),
+      own_absence_(settings_.timeout),
       answered_(settings_.nranks),
       holdings_(settings_.nranks),
       finalized_(settings_.nranks),
@@ -258,6 +259,7 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
       // An inquiry in earnest will name the rank that everybody waits for; who waits for a message says so again.
       if (static_cast<Errc>(message.value) == Errc::timed_out && stalled_operation_ && !suspicion_ && !disagreement_)
         return;
+      if (static_cast<Errc>(message.value) == Errc::peer_gone) return abort_as_gone(message.body);
       return abort(static_cast<Errc>(message.value), message.body, message.operation);
     case FrameType::finalize:
       return on_finalize(rank);
@@ -284,6 +286,21 @@ std::string Coordinator::unanswered() const {
   return names;
 }
 
+// A rank that has not finalized may wait in an operation for one that is to blame: first at whom they wait, then at
+// that. Asked a little before the time is over, so that those that are silent are known then.
+void Coordinator::check_finalize() {
+  if (state_ == State::stopped) return;
+  const bool in_earnest = now_ >= finalize_deadline_;
+  if (!in_earnest && (finalize_asked_ || now_ < finalize_deadline_ - settings_.inquiry_limit)) return;
+  if (stalled_operation_ && !suspicion_ && !disagreement_) return;  // who is to blame is being found out
+  finalize_asked_ = true;
+  if (!in_earnest && stalled_operation_) return;
+  if (in_earnest) finalize_deadline_ = TimePoint::max();
+  disagreement_ = false;
+  suspicion_ = !in_earnest;
+  inquire(kNever, 0, "");
+}
+
 std::string Coordinator::not_finalized() const {
   std::string names;
   for (std::uint32_t r = 0; r < settings_.nranks && names.size() < 200; ++r) {
@@ -294,7 +311,15 @@ std::string Coordinator::not_finalized() const {
 
 void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   if (finalized_[rank] && finalized_count_ == settings_.nranks) return;
-  abort(Errc::peer_gone, rank_name(rank) + " is gone: " + why);
+  abort_as_gone(rank_name(rank) + " is gone: " + why);
+}
+
+/// Ranks that did not wait for rank 0 are gone by its fault, not by theirs.
+void Coordinator::abort_as_gone(const std::string& text) {
+  const auto absence = own_absence_.of(now_);
+  if (absence == transport::Duration::zero()) return abort(Errc::peer_gone, text);
+  abort(Errc::peer_gone,
+        rank_name(0) + " stood still for " + in_seconds(absence) + ", and found when it went on: " + text);
 }
 
 void Coordinator::abort(Errc code, const std::string& text, std::uint64_t operation) {
@@ -366,9 +391,11 @@ void Coordinator::decide() {
                      std::string((*earliest)->waits_for));
     }
   }
-  if (tree_hangs())
+  if (tree_hangs()) {
+    if (finalize_asked_) finalize_deadline_ = now_ + settings_.finalize_limit;
     return lose_tree("operation " + std::to_string(operation) +
                      " stands still though every rank has contributed: an aggregator hangs");
+  }
   const auto list = [&](auto&& is_one) {
     std::string names;
     std::uint32_t more = 0, listed = 0;
@@ -384,9 +411,15 @@ void Coordinator::decide() {
   };
   for (std::uint32_t r = 0; r < settings_.nranks; ++r) silent_[r] = !progress_[r];
   if (suspicion_ && !all_answered) return;
+  const bool at_the_end = operation == kNever;  // nobody has an operation under way
   if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
-    return abort(Errc::timed_out, timed_out_after(settings_.timeout) + silent + ": no answer; missing in " + where);
+    return abort(Errc::timed_out, timed_out_after(settings_.timeout) + silent + ": no answer; missing in " +
+                                      (at_the_end ? "finalize" : where));
   }
+  if (at_the_end && suspicion_) return;
+  if (at_the_end)
+    return abort(Errc::timed_out,
+                 timed_out_after(settings_.timeout) + not_finalized() + ": did not finalize, as other ranks did");
   const auto first = std::find_if(progress_.begin(), progress_.end(), [](const auto& p) { return p->signature_known; });
   for (auto it = first; it != progress_.end(); ++it) {
     if (!(*it)->signature_known || (*it)->signature == (*first)->signature) continue;
@@ -426,7 +459,9 @@ void Coordinator::renew(TimePoint now) {
   });
 }
 
-void Coordinator::excuse(transport::Duration absence) {
+void Coordinator::excuse(transport::Duration absence, TimePoint now) {
+  now_ = now;
+  own_absence_.add(absence, now);
   for (TimePoint* limit : {&deadline_, &begin_at_, &finalize_deadline_, &decide_at_}) {
     if (*limit != TimePoint::max()) *limit += absence;
   }
@@ -435,11 +470,9 @@ void Coordinator::excuse(transport::Duration absence) {
 void Coordinator::tick(TimePoint now) {
   now_ = now;
   if (state_ == State::stopped) return;
-  if (now >= finalize_deadline_)
-    return abort(Errc::timed_out,
-                 timed_out_after(settings_.timeout) + not_finalized() + ": did not finalize, as other ranks did");
-  if (stalled_operation_ && heard_enough()) return decide();
-  if (service_ == nullptr) return;
+  if (stalled_operation_ && heard_enough()) decide();
+  check_finalize();
+  if (service_ == nullptr || state_ == State::stopped) return;
   if (group_ != 0 && now >= renew_at_) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
   // Trees that all have joined are there in a moment.

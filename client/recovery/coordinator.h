@@ -22,6 +22,7 @@
 #include "client/recovery/control.h"
 #include "client/recovery/group_service.h"
 #include "client/recovery/lost_aggregators.h"
+#include "client/recovery/own_absence.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {
@@ -73,8 +74,8 @@ class Coordinator {
   void on_message(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_rank_gone(std::uint32_t rank, const std::string& why);
   void tick(transport::TimePoint now);
-  /// So long was this process away just now: what it waits for could not come.
-  void excuse(transport::Duration absence);
+  /// So long was this process away until now: what it waits for could not come.
+  void excuse(transport::Duration absence, transport::TimePoint now);
   /// For people: the ranks that have not answered rank 0 yet; empty while none is asked.
   [[nodiscard]] std::string unanswered() const;
   /// The communicator ends: gives the group back.
@@ -101,6 +102,7 @@ class Coordinator {
   void on_stalled(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_progress(std::uint32_t rank, const ControlMessage& message);
   void on_finalize(std::uint32_t rank);
+  void check_finalize();
   [[nodiscard]] std::string not_finalized() const;
   void inquire(std::uint64_t operation, std::uint32_t rank, const std::string& waits_for);
   void decide();
@@ -108,6 +110,7 @@ class Coordinator {
   [[nodiscard]] bool tree_hangs() const;
   void lose_tree(const std::string& reason, std::uint64_t how = 0);
   void abort(Errc code, const std::string& text, std::uint64_t operation = 0);
+  void abort_as_gone(const std::string& text);
   void renew(transport::TimePoint now);
   /// Counts one answer per rank; true when all are in.
   bool count(std::uint32_t rank);
@@ -136,6 +139,7 @@ class Coordinator {
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;
   LostAggregators lost_;
+  OwnAbsence own_absence_;
   std::vector<bool> answered_;
   std::uint32_t answers_ = 0;
   std::uint64_t next_operation_ = 0;
@@ -143,6 +147,7 @@ class Coordinator {
   std::vector<bool> finalized_;
   std::uint32_t finalized_count_ = 0;
   transport::TimePoint finalize_deadline_ = transport::TimePoint::max();
+  bool finalize_asked_ = false;  // who is missing there
   // an inquiry under way
   std::optional<std::uint64_t> stalled_operation_;
   bool suspicion_ = false;     // early: only a hanging tree or a mismatch is acted on

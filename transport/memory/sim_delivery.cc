@@ -227,6 +227,7 @@ void SimCore::deliver(const Event& event) {
   if (pipe.dead) return;
   if (c.ends[receiver].closed || c.ends[receiver].flushing) return swallow(event.target, event.side);
   if (!c.ends[receiver].opened) {  // a healed partition brings the news of the opening in this very moment
+    if (receiver == 1 && !c.accept_pending) return;  // it was refused, and never opens
     pipe.scheduled = true;  // or may never bring it: look again after as long as the news could take, not at once
     return push(now_ + std::max<Duration>(pipe.link.latency, std::chrono::microseconds(10)), EventKind::arrive,
                 event.target, c.generation, event.side);

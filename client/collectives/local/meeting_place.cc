@@ -14,6 +14,8 @@
 #include <fstream>
 #include <tuple>
 
+#include "client/collectives/local/patience.h"
+
 namespace tributary::client::local {
 namespace {
 
@@ -22,6 +24,8 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr std::size_t kProofBytes = 64;              // SHA-256 in hexadecimal digits
 constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux takes 253
 constexpr std::uint32_t kVersion = 2;
+// Shorter than what counts as an absence: the whole meeting's clock is not looked at meanwhile.
+constexpr Milliseconds kHelloLimit{500};
 
 struct Hello {
   std::uint32_t version;
@@ -60,22 +64,15 @@ FileDescriptor make_socket() {
   return FileDescriptor(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 }
 
-/// When to give up: at a time, or when a descriptor (-1: none) can be read.
-struct Patience {
-  TimePoint deadline;
-  int stop;
-};
-
-Status wait_for(int descriptor, const Patience& patience) {
+Status wait_for(int descriptor, Patience& patience) {
   while (true) {
-    const auto left =
-        std::chrono::duration_cast<Milliseconds>(patience.deadline - std::chrono::steady_clock::now()).count();
+    const auto left = std::chrono::ceil<Milliseconds>(patience.left(std::chrono::steady_clock::now()));
     std::array<pollfd, 2> both{
-        {{.fd = descriptor, .events = POLLIN, .revents = 0}, {.fd = patience.stop, .events = POLLIN, .revents = 0}}};
-    const int n = poll(both.data(), both.size(), static_cast<int>(std::clamp<long>(left, 0, 60'000)));
+        {{.fd = descriptor, .events = POLLIN, .revents = 0}, {.fd = patience.stop(), .events = POLLIN, .revents = 0}}};
+    const int n = poll(both.data(), both.size(), static_cast<int>(std::min(left, Patience::kLook).count()));
     if (n > 0 && both[1].revents != 0) return fail(Errc::aborted, "the ranks of this host did not meet: called off");
     if (n > 0) return {};
-    if (n == 0 && left <= 0)
+    if (n == 0 && left == Milliseconds::zero())
       return fail(Errc::timed_out, "the ranks of this host did not meet: one of them did not come in time");
     if (n < 0 && errno != EINTR) return failed("poll");
   }
@@ -105,7 +102,7 @@ Status send(const FileDescriptor& to, const T& message, std::span<const int> des
 /// The message must be one T and bring `expected` descriptors.
 template <class T>
 Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& message, std::size_t expected,
-                                            const Patience& patience) {
+                                            Patience& patience) {
   if (auto ok = wait_for(from.number(), patience); !ok) return std::unexpected(ok.error());
   iovec data{.iov_base = &message, .iov_len = sizeof message};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kDescriptorsPerMessage)> control{};
@@ -152,8 +149,7 @@ Status send_each(const FileDescriptor& to, std::span<const FileDescriptor> descr
   return {};
 }
 
-Result<std::vector<FileDescriptor>> receive_each(const FileDescriptor& from, std::size_t count,
-                                                 const Patience& patience) {
+Result<std::vector<FileDescriptor>> receive_each(const FileDescriptor& from, std::size_t count, Patience& patience) {
   std::vector<FileDescriptor> all;
   while (all.size() < count) {
     std::uint32_t version = 0;
@@ -172,7 +168,7 @@ Status send_all(const FileDescriptor& to, const Offer& offer, const Arena& arena
   return send_each(to, inboxes);
 }
 
-Status hear(const FileDescriptor& from, Word expected, const Patience& patience) {
+Status hear(const FileDescriptor& from, Word expected, Patience& patience) {
   Word word{};
   if (auto got = receive(from, word, 0, patience); !got) return std::unexpected(got.error());
   if (word == expected) return {};
@@ -202,7 +198,7 @@ Result<MeetingPlace> MeetingPlace::open(const Secret& secret) {
 }
 
 Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings, Milliseconds limit, int stop) {
-  const Patience patience{std::chrono::steady_clock::now() + limit, stop};
+  Patience patience(limit, stop);
   auto arena = create_arena(settings);
   if (!arena) return std::unexpected(arena.error());
   std::vector<FileDescriptor> ranks(settings.ranks), processes(settings.ranks);
@@ -218,7 +214,7 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
     // Strangers are turned away, and cost nobody anything but a part of the time.
     if (!socket.open() || !check_user(socket)) continue;
     Hello hello{};
-    const Patience soon{std::min(patience.deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1)), stop};
+    Patience soon(std::min<Patience::Duration>(patience.left(std::chrono::steady_clock::now()), kHelloLimit), stop);
     auto brought = receive(socket, hello, 2, soon);
     if (!brought || hello.version != kVersion || hello.rank == 0 || hello.rank >= settings.ranks ||
         ranks[hello.rank].open() ||
@@ -252,13 +248,14 @@ namespace {
 
 constexpr int kLookEveryMs = 2;
 
-Status go_to(const FileDescriptor& socket, const Secret& secret, Place place, const Patience& patience) {
+Status go_to(const FileDescriptor& socket, const Secret& secret, Place place, Patience& patience) {
   sockaddr_un address;
   const socklen_t bytes = make_address(secret, address);
   while (connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
     const bool later = errno == ECONNREFUSED && place == Place::may_open_later;
-    if (!later || std::chrono::steady_clock::now() >= patience.deadline) return failed("connect");
-    pollfd stop{.fd = patience.stop, .events = POLLIN, .revents = 0};
+    if (!later || patience.left(std::chrono::steady_clock::now()) == Patience::Duration::zero())
+      return failed("connect");
+    pollfd stop{.fd = patience.stop(), .events = POLLIN, .revents = 0};
     if (poll(&stop, 1, kLookEveryMs) != 0) return strange("called off");
   }
   return {};
@@ -268,7 +265,7 @@ Status go_to(const FileDescriptor& socket, const Secret& secret, Place place, co
 
 Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings settings, Milliseconds limit, int stop,
                                          Place place) {
-  const Patience patience{std::chrono::steady_clock::now() + limit, stop};
+  Patience patience(limit, stop);
   const FileDescriptor socket = make_socket();
   if (!socket.open()) return failed("socket");
   if (auto ok = go_to(socket, secret, place, patience); !ok) return std::unexpected(ok.error());

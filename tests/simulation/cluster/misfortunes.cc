@@ -15,12 +15,6 @@ std::string milliseconds(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()) + " ms";
 }
 
-/// Of the time-out: who waits complains after 0.7 of it, and whoever stands still must be there again to answer. So
-/// long may the ranks of one group stand still, all in all, without an error; a second is for all else that takes time.
-Duration harmless_pause(Duration timeout) {
-  return timeout * 6 / 10 - 1s;
-}
-
 }  // namespace
 
 Misfortunes::Misfortunes(Cluster& cluster, std::uint64_t seed, const MisfortuneKinds& kinds,
@@ -40,7 +34,7 @@ void Misfortunes::draw(Duration horizon) {
   std::vector<Kind> kinds;
   if (kinds_.strangers) kinds.insert(kinds.end(), 2, &Misfortunes::strangers_come);
   if (kinds_.pauses) {
-    kinds.push_back(&Misfortunes::pause_a_rank);
+    kinds.insert(kinds.end(), 2, &Misfortunes::pause_a_rank);
     kinds.push_back(&Misfortunes::pause_an_aggregator);
     kinds.push_back(&Misfortunes::pause_the_manager);
   }
@@ -78,6 +72,7 @@ void Misfortunes::stop(const std::string& host, TimePoint at, Duration time) {
   network.call_at(at, [this, host, time] {
     if (!cluster_.network().alive(host)) return;
     say_("stop " + host + " for " + milliseconds(time));
+    stood_[host] += time;
     cluster_.network().pause(host);
   });
   network.call_at(at + time, [this, host] {
@@ -87,24 +82,32 @@ void Misfortunes::stop(const std::string& host, TimePoint at, Duration time) {
   });
 }
 
-void Misfortunes::pause_a_rank(TimePoint at) {
-  const auto group = static_cast<std::uint32_t>(below(cluster_.groups().size()));
-  auto& ranks = cluster_.groups()[group];
-  SimRank& rank = *ranks[below(3) == 0 ? 0 : below(ranks.size())];  // rank 0 in particular
-  const Duration left = harmless_pause(cluster_.settings().timeout) - paused_[group];
-  const Duration time = 1us + within(below(2) == 0 ? std::min<Duration>(left, 2s) : left);
-  if (time >= left) return;
-  paused_[group] += time;
-  stop(rank.host(), at, time);
+Duration Misfortunes::stood(const std::string& host) const {
+  const auto it = stood_.find(host);
+  return it == stood_.end() ? Duration::zero() : it->second;
 }
 
-Misfortunes::LongPause Misfortunes::pause_for_long(Duration horizon) {
-  const auto group = static_cast<std::uint32_t>(below(cluster_.groups().size()));
-  auto& ranks = cluster_.groups()[group];
-  const auto rank = static_cast<std::uint32_t>(below(3) == 0 ? 0 : below(ranks.size()));
+Duration Misfortunes::stood(std::uint32_t group) const {
+  Duration sum{};
+  for (const auto& rank : cluster_.groups()[group]) sum += stood(rank->host());
+  return sum;
+}
+
+Duration Misfortunes::stood() const {
+  Duration sum{};
+  for (std::uint32_t group = 0; group < cluster_.groups().size(); ++group) sum += stood(group);
+  return sum;
+}
+
+/// Mostly at once, so that other misfortunes come with it; else when the group may be at its end, or busy with what an
+/// earlier stop has left.
+void Misfortunes::pause_a_rank(TimePoint at) {
+  auto& ranks = cluster_.groups()[below(cluster_.groups().size())];
+  const SimRank& rank = *ranks[below(3) == 0 ? 0 : below(ranks.size())];  // rank 0 in particular
   const Duration timeout = cluster_.settings().timeout;
-  stop(ranks[rank]->host(), cluster_.network().now() + within(horizon), timeout + within(timeout));
-  return {group, rank};
+  const Duration longest[] = {2s, 2s, timeout, 2 * timeout};
+  const Duration time = 1us + within(longest[below(std::size(longest))]);
+  stop(rank.host(), below(4) == 0 ? at + within(30s) : at, time);
 }
 
 void Misfortunes::pause_an_aggregator(TimePoint at) {

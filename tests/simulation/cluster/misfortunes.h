@@ -1,7 +1,7 @@
 #pragma once
 // What befalls a cluster from outside its protocols: strangers at every listener, processes that stand still for a
-// while, clocks that are set, connections that are refused. None of it may cost a group an error, but one: a rank that
-// stands still for as long as the time-out is lost to the others, who name it.
+// while, clocks that are set, connections that are refused. None of it may cost a group an error, but one: ranks that
+// stand still for about as long as the time-out, all in all, are lost to the others, who name them.
 #include <functional>
 #include <map>
 #include <optional>
@@ -18,7 +18,7 @@ struct MisfortuneKinds {
   bool strangers = true;
   bool pauses = true;
   bool clocks = true;
-  bool refusals = false;  // ranks do not try again yet
+  bool refusals = true;
 };
 
 class Misfortunes {
@@ -29,15 +29,17 @@ class Misfortunes {
 
   /// Draws a few that begin between now and `horizon` later.
   void draw(transport::Duration horizon);
-  /// Stops one rank for longer than the time-out.
-  struct LongPause {
-    std::uint32_t group = 0;
-    std::uint32_t rank = 0;
-  };
-  [[nodiscard]] LongPause pause_for_long(transport::Duration horizon);
-  [[nodiscard]] bool any() const { return kinds_.strangers || kinds_.pauses || kinds_.clocks || kinds_.refusals; }
+  /// Stops a process, if it is there then.
+  void stop(const std::string& host, transport::TimePoint at, transport::Duration time);
+  /// For how long it was stopped so far, while there was something for it to do.
+  [[nodiscard]] transport::Duration stood(const std::string& host) const;
+  /// All ranks of a group together, or of all groups.
+  [[nodiscard]] transport::Duration stood(std::uint32_t group) const;
+  [[nodiscard]] transport::Duration stood() const;
   /// What must not be: a stranger who was served.
   [[nodiscard]] std::string judge() const;
+  /// Strangers that have repeated a credential may hold a place on an aggregator for as long as they stay.
+  void send_strangers_away() { strangers_.leave(); }
 
  private:
   void strangers_come(transport::TimePoint at);
@@ -47,7 +49,6 @@ class Misfortunes {
   void set_a_clock(transport::TimePoint at);
   void refuse_connections(transport::TimePoint at);
   void forget_groups(transport::TimePoint at);
-  void stop(const std::string& host, transport::TimePoint at, transport::Duration time);
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   [[nodiscard]] transport::Duration within(transport::Duration limit);
 
@@ -55,7 +56,7 @@ class Misfortunes {
   std::mt19937_64 random_;
   const MisfortuneKinds kinds_;
   const std::function<void(const std::string&)> say_;
-  std::map<std::uint32_t, transport::Duration> paused_;  // by group: for how long, all ranks of it together
+  std::map<std::string, transport::Duration> stood_;  // by host
   Strangers strangers_;
 };
 

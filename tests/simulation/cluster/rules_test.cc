@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "blame.h"
 #include "cluster.h"
 
 namespace tributary::simulation {
@@ -74,6 +76,104 @@ TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
             << ranks[r]->failure()->message;
       }
     }
+  }
+}
+
+/// It comes back when others have given it up, some of them at other moments than others, and hears of them that they
+/// are gone. Neither they nor it say that of one of those.
+TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
+  std::uint64_t said_itself = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Cluster cluster({.seed = seed});
+    cluster.manager().reachable = seed % 2 == 0;
+    cluster.add_group(5, 1, {.calls = 400, .direct = false});
+    auto& ranks = cluster.groups()[0];
+    for (auto& rank : ranks) rank->think_max = 3ms;
+    auto& network = cluster.network();
+    network.run_for(5ms * seed);
+    network.pause(ranks[0]->host());
+    network.call_at(network.now() + cluster.settings().timeout + 12ms * seed, [&] { network.resume("g0r0"); });
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    for (auto& rank : ranks) {
+      ASSERT_TRUE(rank->failure()) << cluster.describe();
+      EXPECT_EQ(blamed(rank->failure()->message), std::vector<std::uint32_t>{0}) << rank->failure()->message;
+      said_itself += rank->failure()->message.contains("rank 0 on host g0r0 stood still for 20") ? 1U : 0U;
+    }
+  }
+  EXPECT_GT(said_itself, 20U) << "the test did not meet what it is about";
+}
+
+/// Longer than anyone waits for a newcomer's proof. It takes the connection for made when it goes on.
+TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    ClusterSettings settings{.seed = seed};
+    settings.network.link = {.latency = 50us, .jitter = 20us};
+    Cluster cluster(settings);
+    cluster.manager().reachable = false;
+    cluster.add_group(5, 1, {.calls = 10, .direct = false});
+    auto& network = cluster.network();
+    auto& ranks = cluster.groups()[0];
+    ASSERT_TRUE(network.run_until([&] { return ranks[4]->communicator().ready(); }, network.now() + 10s));
+    network.run_for(10us * seed);
+    network.pause(ranks[4]->host());
+    network.run_for(8s);
+    network.resume(ranks[4]->host());
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    for (auto& rank : ranks) EXPECT_FALSE(rank->failure()) << cluster.describe();
+  }
+}
+
+/// Rank 0 has told everybody why it gives up, and a rank that stood still meanwhile has missed it.
+TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
+  Cluster cluster({.seed = 5});
+  cluster.manager().reachable = false;
+  cluster.add_group(4, 1, {.calls = 5});
+  auto& network = cluster.network();
+  cluster.groups()[0][2]->kill();
+  network.call_at(network.now() + 19s, [&] { network.pause("g0r3"); });
+  network.call_at(network.now() + 40s, [&] { network.resume("g0r3"); });
+  ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
+  for (const std::size_t rank : {0U, 1U, 3U}) {
+    const auto& failure = cluster.groups()[0][rank]->failure();
+    ASSERT_TRUE(failure) << cluster.describe();
+    EXPECT_NE(failure->message.find("these ranks did not come: rank 2"), std::string::npos) << failure->message;
+  }
+}
+
+/// A rank 0 that stood still while others came, and gave it up, does not say that they did not come.
+TEST(Rules, WhoStoodStillWhileTheRanksMetSaysSo) {
+  for (const std::uint32_t still : {0U, 2U}) {
+    Cluster cluster({.seed = 5});
+    cluster.add_group(3, 1, {.calls = 5});
+    auto& network = cluster.network();
+    const std::string host = "g0r" + std::to_string(still);
+    network.pause(host);
+    network.call_at(network.now() + 30s, [&] { network.resume(host); });
+    ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
+    const auto& failure = cluster.groups()[0][still]->failure();
+    ASSERT_TRUE(failure) << cluster.describe();
+    EXPECT_EQ(blamed(failure->message), std::vector<std::uint32_t>{still}) << failure->message;
+  }
+}
+
+/// A connection to rank 0 that was refused while all stood still is found out first of all when they go on, when the
+/// time-out has passed by the clock.
+TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    ClusterSettings settings{.seed = seed};
+    settings.network.link.latency = 100ms;
+    Cluster cluster(settings);
+    cluster.add_group(3, 1, {.calls = 5});
+    auto& network = cluster.network();
+    network.refuse_connections("g0r0", 100);
+    network.run_for(9s + 37ms * seed);
+    for (auto& rank : cluster.groups()[0]) network.pause(rank->host());
+    network.run_for(1s);
+    network.refuse_connections("g0r0", 0);
+    network.run_for(29s);
+    for (auto& rank : cluster.groups()[0]) network.resume(rank->host());
+    ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+    for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure()) << cluster.describe();
   }
 }
 

@@ -522,8 +522,11 @@ std::vector<Limit> every_limit() {
        [](Rig& r) {
          r.bring_to(At::in_network);
          r.from(1, {.type = FrameType::finalize});
+         r.wait(9s);
+         r.from_all(Rig::progress(kNever, {}));
+         (void)r.said();
        },
-       10s, "abort: timed out; releases 77", "rank 0 on host alpha, rank 2 on host gamma: did not finalize"},
+       1s, "inquiry never", ""},
       {"an inquiry",
        [](Rig& r) {
          r.bring_to(At::in_network);
@@ -548,18 +551,109 @@ TEST(Coordinator, KeepsEachLimitAndNamesWhoIsLate) {
   }
 }
 
+/// Who finalized last is named, unless it waits for another one.
+TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
+  Rig rig;
+  const auto begin = [&rig] {
+    rig.bring_to(At::in_network);
+    rig.from(1, {.type = FrameType::finalize});
+    rig.wait(9s);
+    EXPECT_EQ(rig.said(), "inquiry never") << "before the time is over";
+  };
+  begin();
+  rig.from_all(Rig::progress(kNever, {}));
+  rig.wait(1s);
+  rig.from_all(Rig::progress(kNever, {}));
+  EXPECT_EQ(rig.said(), "inquiry never; abort: timed out; releases 77");
+  EXPECT_TRUE(rig.output.last.body.ends_with(
+      "rank 0 on host alpha, rank 2 on host gamma: did not finalize, as other ranks did"))
+      << rig.output.last.body;
+}
+
+TEST(Coordinator, NamesTheRankThatIsSilentWhileOthersWaitForItAndDoNotFinalize) {
+  Rig rig;
+  rig.bring_to(At::in_network);
+  rig.from(1, {.type = FrameType::finalize});
+  rig.wait(9s);
+  rig.from(0, Rig::progress(kNever, {.oldest = 7}));
+  rig.from(1, Rig::progress(kNever, {}));
+  rig.wait(1s);
+  (void)rig.said();
+  rig.from(0, Rig::progress(kNever, {.oldest = 7}));
+  rig.from(1, Rig::progress(kNever, {}));
+  rig.wait(200ms);
+  EXPECT_EQ(rig.said(), "abort: timed out; releases 77") << "soon, as it was silent before";
+  EXPECT_NE(rig.output.last.body.find(": rank 2 on host gamma: no answer; missing in finalize"), std::string::npos)
+      << rig.output.last.body;
+}
+
+TEST(Coordinator, NamesTheRankThatHasNotCalledWhatOthersWaitInAndDoNotFinalize) {
+  Rig rig;
+  rig.bring_to(At::in_network);
+  rig.from(1, {.type = FrameType::finalize});
+  rig.wait(10s);
+  (void)rig.said();
+  rig.from(0, Rig::progress(kNever, {.oldest = 7, .waits_for = "rank 2"}));
+  rig.from(1, Rig::progress(kNever, {}));
+  rig.from(2, Rig::progress(kNever, {}));
+  EXPECT_EQ(rig.said(), "inquiry 7");
+  rig.from(0, Rig::progress(7, {.called = true, .oldest = 7}));
+  rig.from(1, Rig::progress(7, {.called = true, .ended = true}));
+  rig.from(2, Rig::progress(7, {}));
+  EXPECT_EQ(rig.said(), "abort: timed out; releases 77");
+  EXPECT_NE(rig.output.last.body.find(": rank 2 on host gamma: did not call operation 7"), std::string::npos)
+      << rig.output.last.body;
+}
+
 TEST(Coordinator, TimeInWhichItsProcessStoodStillCountsForNoLimit) {
   for (const Limit& limit : every_limit()) {
     SCOPED_TRACE(limit.name);
     Rig rig;
     limit.begin(rig);
-    rig.coordinator.excuse(20s);
+    rig.coordinator.excuse(20s, rig.now + 20s);
     rig.jump(20s);
     EXPECT_EQ(rig.said(), "");
     rig.wait(limit.after - 10ms);
     EXPECT_EQ(rig.said(), "");
     rig.wait(10ms);
     EXPECT_EQ(rig.said(), limit.said);
+  }
+}
+
+TEST(Coordinator, ARankZeroThatStoodStillDoesNotBlameThoseThatDidNotWaitForIt) {
+  for (const bool hears_it : {false, true}) {
+    for (const auto absence : {16s, 20s}) {
+      SCOPED_TRACE(absence.count());
+      Rig rig;
+      rig.bring_to(At::in_network);
+      rig.now += absence;
+      rig.coordinator.excuse(absence, rig.now);
+      const auto find_out = [&] {
+        if (!hears_it) return rig.coordinator.on_rank_gone(2, "it closed the connection");
+        rig.from(1, {.type = FrameType::abort,
+                     .value = static_cast<std::uint64_t>(Errc::peer_gone),
+                     .body = "rank 1 lost its connection to rank 2"});
+      };
+      find_out();
+      EXPECT_EQ(rig.said(), "abort: peer gone; releases 77");
+      EXPECT_TRUE(rig.output.last.body.starts_with("rank 0 on host alpha stood still for " +
+                                                   std::to_string(absence.count()) +
+                                                   " s, and found when it went on: rank "))
+          << rig.output.last.body;
+    }
+  }
+}
+
+TEST(Coordinator, ARankThatIsGoneLongAfterRankZeroStoodStillIsNamed) {
+  for (const auto& [absence, then] : {std::pair{20s, 31s}, std::pair{1s, 0s}}) {  // or it was too short to matter
+    Rig rig;
+    rig.bring_to(At::in_network);
+    rig.now += absence;
+    rig.coordinator.excuse(absence, rig.now);
+    rig.wait(then);
+    (void)rig.said();
+    rig.coordinator.on_rank_gone(2, "it closed the connection");
+    EXPECT_EQ(rig.output.last.body, "rank 2 on host gamma is gone: it closed the connection");
   }
 }
 
