@@ -1,5 +1,6 @@
 #include "client/api/comm.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include "client/api/fork_guard.h"
@@ -93,6 +94,14 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
+/// Where the fallback is forbidden a lost tree is the job's end: an aggregator that had no processor for half a second
+/// is not to be given up for it.
+std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
+  if (settings.path != PathMode::in_network || settings.hang_after == std::chrono::milliseconds::zero())
+    return settings.hang_after;
+  return std::max(settings.hang_after, std::chrono::duration_cast<std::chrono::milliseconds>(settings.timeout) / 3);
+}
+
 Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::uint32_t rank,
                                  const ClientSettings& settings) {
   ProgressParts parts;
@@ -111,7 +120,7 @@ Result<ProgressParts> make_parts(std::uint32_t nranks, const UniqueId& id, std::
   s.attach = settings.attach;
   s.manager_configured = !settings.manager.empty();
   s.timeout = settings.timeout;
-  s.pulse.limit = settings.hang_after;
+  s.pulse.limit = pulse_limit(settings);
   s.begin_within = settings.begin_within;
   s.tuning = settings.tuning;
   if (rank == 0 && settings.tuning == TuningMode::table) {

@@ -112,6 +112,13 @@ std::string LocalCluster::packet_security() {
   return "\npacket_security: " + std::string(wanted);
 }
 
+/// The ranks' own limit, so that one variable serves a slow machine.
+std::string LocalCluster::hang_after() {
+  const char* const wanted = std::getenv("TRIBUTARY_HANG_AFTER");
+  if (wanted == nullptr || *wanted == '\0') return "";
+  return "\nhang_after: " + std::string(wanted) + (std::string_view(wanted) == "0" ? "s" : "ms");
+}
+
 /// As the ranks have it: of queue pairs the smaller number of both sides counts, and a partition must be everybody's.
 std::string LocalCluster::rdma_settings() {
   std::string lines;
@@ -181,7 +188,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
                            "\ntoken_file: " + aggregator_token_file() + "\nstate_file: " + file +
                            ".key\ntransport: " + transport() + "\nlisten: \"" + data_addresses() +
                            "\"\nhttp_listen: 127.0.0.1:0\nworkers: " + std::to_string(workers) +
-                           "\nlog_level: " + settings_.log_level + packet_security() + rdma_settings() +
+                           "\nlog_level: " + settings_.log_level + packet_security() + hang_after() + rdma_settings() +
                            dpdk_settings(workers) + "\n" + settings_.aggregator_settings;
   if (auto ok = write_file(file + ".yaml", text); !ok) return ok;
   aggregators_.push_back({placed.name, {*program, "--config", file + ".yaml"}, file + ".log", nullptr, false});

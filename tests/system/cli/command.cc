@@ -27,6 +27,18 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
+/// It has been killed, and waits for the processor only to end.
+bool is_dying(const std::filesystem::path& process) {
+  constexpr unsigned long kKilled = 1UL << (SIGKILL - 1);
+  std::istringstream status(read_file(process / "status"));
+  for (std::string word; status >> word;) {
+    if (word != "SigPnd:" && word != "ShdPnd:") continue;
+    status >> word;
+    if ((std::stoul(word, nullptr, 16) & kKilled) != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Workplace::Workplace() {
@@ -79,7 +91,7 @@ std::string Workplace::left_behind() const {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
     if (!is_number(name) || name == std::to_string(getpid())) continue;
-    if (read_file(entry.path() / "environ").find(mark) == std::string::npos) continue;
+    if (read_file(entry.path() / "environ").find(mark) == std::string::npos || is_dying(entry.path())) continue;
     std::string words = read_file(entry.path() / "cmdline");
     std::replace(words.begin(), words.end(), '\0', ' ');
     found += "process " + name + ": " + words + "\n";
