@@ -75,7 +75,8 @@ std::string Communicator::waits_for(const Operation& o) const {
   const auto ranks = runner_->waits_for();
   for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
     text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
-  return text;
+  const std::string troubles = mesh_->troubles();
+  return troubles.empty() ? text : text + " (" + troubles + ")";
 }
 
 void Communicator::on_inquiry(const ControlMessage& message) {

@@ -157,6 +157,18 @@ TEST(Rules, WhoStoodStillWhileTheRanksMetSaysSo) {
   }
 }
 
+TEST(Rules, WhoCannotReachARankSaysSoAndWhy) {
+  Cluster cluster({.seed = 5});
+  cluster.manager().reachable = false;
+  cluster.add_group(3, 1, {.calls = 5, .only = Collective::all_reduce});
+  auto& ranks = cluster.groups()[0];
+  cluster.network().refuse_connections("g0r1", 100);
+  ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
+  ASSERT_TRUE(ranks[2]->failure()) << cluster.describe();
+  EXPECT_NE(ranks[2]->failure()->message.find("(the connection to rank 1 failed "), std::string::npos)
+      << ranks[2]->failure()->message;
+}
+
 /// A connection to rank 0 that was refused while all stood still is found out first of all when they go on, when the
 /// time-out has passed by the clock.
 TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
