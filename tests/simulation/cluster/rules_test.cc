@@ -126,18 +126,22 @@ TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
 
 /// Rank 0 has told everybody why it gives up, and a rank that stood still meanwhile has missed it.
 TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
-  Cluster cluster({.seed = 5});
-  cluster.manager().reachable = false;
-  cluster.add_group(4, 1, {.calls = 5});
-  auto& network = cluster.network();
-  cluster.groups()[0][2]->kill();
-  network.call_at(network.now() + 19s, [&] { network.pause("g0r3"); });
-  network.call_at(network.now() + 40s, [&] { network.resume("g0r3"); });
-  ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
-  for (const std::size_t rank : {0U, 1U, 3U}) {
-    const auto& failure = cluster.groups()[0][rank]->failure();
-    ASSERT_TRUE(failure) << cluster.describe();
-    EXPECT_NE(failure->message.find("these ranks did not come: rank 2"), std::string::npos) << failure->message;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Cluster cluster({.seed = seed});
+    cluster.manager().reachable = false;
+    cluster.add_group(9, 1, {.calls = 5});
+    auto& network = cluster.network();
+    auto& ranks = cluster.groups()[0];
+    ranks[2]->kill();
+    network.call_at(network.now() + 19s, [&] { network.pause("g0r3"); });
+    network.call_at(network.now() + 40s, [&] { network.resume("g0r3"); });
+    ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
+    for (auto& rank : ranks) {
+      if (!rank->alive()) continue;
+      ASSERT_TRUE(rank->failure()) << cluster.describe();
+      EXPECT_NE(rank->failure()->message.find("these ranks did not come: rank 2"), std::string::npos)
+          << rank->failure()->message;
+    }
   }
 }
 
@@ -172,14 +176,14 @@ TEST(Rules, WhoCannotReachARankSaysSoAndWhy) {
 /// A connection to rank 0 that was refused while all stood still is found out first of all when they go on, when the
 /// time-out has passed by the clock.
 TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
-  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {  // an attempt takes 0.2 s, and the next comes a second later
     ClusterSettings settings{.seed = seed};
     settings.network.link.latency = 100ms;
     Cluster cluster(settings);
     cluster.add_group(3, 1, {.calls = 5});
     auto& network = cluster.network();
     network.refuse_connections("g0r0", 100);
-    network.run_for(9s + 37ms * seed);
+    network.run_for(9s + 90ms * seed);
     for (auto& rank : cluster.groups()[0]) network.pause(rank->host());
     network.run_for(1s);
     network.refuse_connections("g0r0", 0);
