@@ -251,6 +251,29 @@ TEST(Connections, FailWhatIsInFlightWhenTheSenderCloses) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
+// NCCL ends all its requests before it closes; others may not.
+TEST(Connections, BringASendThatWasNotEndedBeforeTheCloseWholeOrNotAtAll) {
+  Listening at;
+  for (const std::size_t size : {1UL, 4096UL, 1'000'000UL, 8'000'000UL}) {
+    const Pair pair(at);
+    const Bytes tested = bytes_of(100, 1), untested = bytes_of(size, 2);
+    Bytes first(100), second(size);
+    ASSERT_EQ(outcome(send(pair.sending, tested, 1)), success);
+    (void)send(pair.sending, untested, 2);
+    EXPECT_EQ(net::close_send(pair.sending), success);
+    ASSERT_EQ(outcome(receive(pair.receiving, first, 1)), success) << "this one was sent";
+    EXPECT_EQ(first, tested);
+    int got = 0;
+    const abi::Result result = outcome(receive(pair.receiving, second, 2), &got);
+    EXPECT_TRUE(result == success || result == remote_error);
+    if (result == success) {
+      EXPECT_EQ(got, static_cast<int>(size));
+      EXPECT_EQ(second, untested);
+    }
+    EXPECT_EQ(net::close_receive(pair.receiving), success);
+  }
+}
+
 TEST(Connections, FailWhatIsInFlightWhenTheReceiverCloses) {
   Listening at;
   const Pair pair(at);
