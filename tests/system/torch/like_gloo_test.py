@@ -132,7 +132,8 @@ def number(rank: int, shape: tuple[int, ...], dtype: torch.dtype, salt: int = 0)
         return torch.randint(0, 2, shape, generator=made).to(dtype)
     if dtype.is_floating_point or dtype.is_complex:
         return torch.randint(-8, 8, shape, generator=made).to(dtype)
-    return torch.randint(torch.iinfo(dtype).min, torch.iinfo(dtype).max, shape, generator=made, dtype=torch.int64).to(dtype)
+    limits = torch.iinfo(dtype)
+    return torch.randint(limits.min, limits.max, shape, generator=made, dtype=torch.int64).to(dtype)
 
 
 @check
@@ -226,7 +227,8 @@ def coalesced_calls_may_hold_a_tensor_twice(rank: int, size: int) -> None:
 def sparse(rank: int, dtype: torch.dtype, entries: int, dense: tuple[int, ...] = ()) -> torch.Tensor:
     made = torch.Generator().manual_seed(rank)
     indices = torch.randint(0, 50, (2, entries), generator=made)  # some of them twice
-    return torch.sparse_coo_tensor(indices, number(rank, (entries, *dense), dtype), (50, 50, *dense), check_invariants=False)
+    entry = number(rank, (entries, *dense), dtype)
+    return torch.sparse_coo_tensor(indices, entry, (50, 50, *dense), check_invariants=False)
 
 
 @check
