@@ -38,6 +38,8 @@ class TcpConnection final : public Connection {
   Result<int> release();
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed; }
   [[nodiscard]] TcpCore& core() const noexcept { return core_; }
+  [[nodiscard]] bool has_socket() const noexcept { return socket_.is_open(); }
+  [[nodiscard]] int socket() const noexcept { return socket_.get(); }
 
   // ---- Pollable
   void mark(std::uint32_t events) override;

@@ -35,10 +35,21 @@ void TcpTransport::post(std::function<void()> call) {
   core_->post(std::move(call));
 }
 
-Result<int> TcpTransport::release(Channel& channel) {
+/// nullptr: a channel of another transport.
+TcpConnection* TcpTransport::own(Channel& channel) const {
   auto* ours = dynamic_cast<ConnectionChannel*>(&channel);
   auto* connection = ours == nullptr ? nullptr : dynamic_cast<TcpConnection*>(&ours->connection());
-  if (connection == nullptr || &connection->core() != core_.get()) {
+  return connection != nullptr && &connection->core() == core_.get() ? connection : nullptr;
+}
+
+Endpoint TcpTransport::local(Channel& channel) const {
+  const auto* connection = own(channel);
+  return connection == nullptr || !connection->has_socket() ? Endpoint{} : local_of(connection->socket());
+}
+
+Result<int> TcpTransport::release(Channel& channel) {
+  auto* connection = own(channel);
+  if (connection == nullptr) {
     return fail(Errc::bad_argument, "the channel to " + channel.peer() + " does not belong to this transport.");
   }
   return connection->release();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "client/bootstrap/mutual_proof.h"
 #include "client/plugins/nccl/p2p/receive_comm.h"
 #include "tests/fuzz/transport/script.h"
 
@@ -18,6 +19,8 @@ using tributary::fuzz::Script;
 namespace {
 
 constexpr Secret kSecret{std::byte{1}, std::byte{2}, std::byte{3}};
+constexpr const char* kListeningAt = "127.0.0.1:1";
+constexpr const char* kPeer = "127.0.0.1:2";
 
 /// The other side is the input's; what the transport does with its frames is done here, as the contract has it.
 class Line {
@@ -27,12 +30,15 @@ class Line {
     explicit Channel(Line& line) : line_(line) {}
     ~Channel() override { line_.closed_ = true; }
     bool send(const FrameHeader&, std::span<const std::byte>, std::uint64_t) override { return false; }
-    void send_copy(const FrameHeader&, std::span<const std::byte>) override {}
+    void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
+      if (header.type != FrameType::challenge || payload.size() > line_.heard_.size()) std::abort();
+      std::memcpy(line_.heard_.data(), payload.data(), payload.size());
+    }
     void resume() override { line_.waits_ = false; }
     void close() override { line_.closed_ = true; }
     void close_after_flush(transport::Duration) override { line_.closed_ = true; }
     bool closed() const noexcept override { return line_.closed_; }
-    std::string peer() const override { return "the other side"; }
+    std::string peer() const override { return kPeer; }
 
    private:
     Line& line_;
@@ -71,16 +77,39 @@ class Line {
     to.on_closed(channel, {Errc::peer_gone, why});
   }
   [[nodiscard]] bool waits() const { return waits_; }
+  /// The nonce, until the proof comes.
+  [[nodiscard]] std::string_view heard() const { return {heard_.data(), kNonceDigits}; }
 
  private:
   struct Held {
     FrameHeader header;
     std::vector<std::byte> payload;
   };
+  std::array<char, kProofDigits> heard_{};
   std::optional<Held> held_;
   bool waits_ = false;
   bool closed_ = false;
 };
+
+/// What the connecting end says, with or without the secret: the empty frame, then its nonce and its proof.
+void greet(Script& script, Line& line, ReceiveComm& comm, Line::Channel& their_end) {
+  FrameHeader hello;
+  hello.type = FrameType::peer_hello;
+  const std::uint8_t faults = script.byte();
+  if (faults % 8 != 0) line.bring(comm, hello, {}, their_end);
+  Secret secret = kSecret;
+  if (faults % 8 == 1) secret[script.byte() % secret.size()] ^= std::byte{1};
+  client::ConnectingProof proof(secret,
+                                {.purpose = "nccl messages", .detail = std::string(kListeningAt) + "\n" + kPeer});
+  const auto answer = proof.answer(line.heard());
+  std::string said = answer ? answer->nonce + answer->proof : std::string(kNonceDigits + kProofDigits, 'x');
+  if (faults % 8 == 2) said[script.byte() % said.size()] = static_cast<char>(script.byte());
+  if (faults % 8 == 3) said.resize(script.byte() % said.size());
+  hello.payload_bytes = static_cast<std::uint32_t>(said.size());
+  const bool stranger = faults % 8 <= 1 || faults % 8 == 3;
+  line.bring(comm, hello, std::as_bytes(std::span(said)), their_end);
+  if (stranger && comm.greeted()) std::abort();
+}
 
 /// A receive that NCCL has called.
 struct Posted {
@@ -107,21 +136,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto channel = line.channel();
   Line::Channel& their_end = *channel;
   std::vector<Posted> posted;
-  ReceiveComm comm(engine, std::move(channel), kSecret);
+  ReceiveComm comm(engine, std::move(channel), kSecret, kListeningAt);
   for (int steps = 0; !script.over() && steps < 256; ++steps) {
     switch (script.byte() % 8) {
       case 0:
         handle(script);
         break;
-      case 1: {
-        FrameHeader hello;
-        hello.type = FrameType::peer_hello;
-        Secret said = kSecret;
-        if (script.byte() % 8 == 0) said[script.byte() % said.size()] ^= std::byte{1};
-        hello.payload_bytes = script.byte() % 8 == 0 ? 15 : said.size();
-        line.bring(comm, hello, std::span(said).first(hello.payload_bytes), their_end);
+      case 1:
+        if (!comm.greeted()) greet(script, line, comm, their_end);
         break;
-      }
       case 2:
       case 3: {
         Posted& one = posted.emplace_back();

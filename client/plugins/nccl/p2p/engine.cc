@@ -2,7 +2,6 @@
 
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/wire.h"
-#include "tributary/transport/tcp.h"
 #include "tributary/transport/verbs.h"
 
 namespace tributary::nccl {
@@ -17,6 +16,13 @@ std::unique_ptr<transport::Transport> make_tcp(const NetDevice& device) {
   return std::make_unique<transport::TcpTransport>(settings);
 }
 
+/// A link-local address's zone ("%2") is each host's own number of its interface.
+std::string without_zone(std::string address) {
+  const auto begin = address.find('%');
+  if (begin != std::string::npos) address.erase(begin, address.find_first_not_of("0123456789", begin + 1) - begin);
+  return address;
+}
+
 tributary::Result<std::unique_ptr<transport::Transport>> make_transport(const NetDevice& device) {
   if (!wire()) return std::unexpected(wire().error());
   if (*wire() == Wire::tcp) return make_tcp(device);
@@ -28,7 +34,15 @@ tributary::Result<std::unique_ptr<transport::Transport>> make_transport(const Ne
 tributary::Result<std::shared_ptr<Engine>> Engine::open(const NetDevice& device) {
   auto transport = make_transport(device);
   if (!transport) return std::unexpected(transport.error());
-  return std::shared_ptr<Engine>(new Engine(std::move(*transport), *wire() == Wire::verbs));
+  return std::shared_ptr<Engine>(new Engine(std::move(*transport)));
+}
+
+std::string Engine::connecting_end(transport::Channel& channel) const {
+  return tcp_ == nullptr ? std::string() : without_zone(to_string(tcp_->local(channel)));
+}
+
+std::string Engine::accepted_end(const transport::Channel& channel) const {
+  return tcp_ == nullptr ? std::string() : without_zone(channel.peer());
 }
 
 std::shared_ptr<Engine> NetContext::engine(int device) {

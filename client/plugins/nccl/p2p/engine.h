@@ -9,6 +9,7 @@
 
 #include "client/plugins/nccl/devices.h"
 #include "tributary/transport/channel.h"
+#include "tributary/transport/tcp.h"
 
 namespace tributary::nccl {
 
@@ -23,15 +24,19 @@ class Engine {
   void poll() { transport_->poll({}); }
   /// A channel's last words may be lost when it is closed: what is sent leaves this process only later. False for
   /// sockets, whose system sees to it.
-  [[nodiscard]] bool loses_last_words() const noexcept { return loses_last_words_; }
+  [[nodiscard]] bool loses_last_words() const noexcept { return tcp_ == nullptr; }
+  /// The address of the connecting end of a channel that this process has connected; empty over verbs.
+  [[nodiscard]] std::string connecting_end(transport::Channel& channel) const;
+  /// The same of a channel that was accepted.
+  [[nodiscard]] std::string accepted_end(const transport::Channel& channel) const;
 
  private:
-  Engine(std::unique_ptr<transport::Transport> transport, bool loses_last_words)
-      : loses_last_words_(loses_last_words), transport_(std::move(transport)) {}
+  explicit Engine(std::unique_ptr<transport::Transport> transport)
+      : transport_(std::move(transport)), tcp_(dynamic_cast<transport::TcpTransport*>(transport_.get())) {}
 
-  const bool loses_last_words_;
   std::mutex mutex_;
   const std::unique_ptr<transport::Transport> transport_;
+  transport::TcpTransport* const tcp_;  // nullptr over verbs
 };
 
 /// The engines of one communicator, or of the process where NCCL gives no context. Any thread.

@@ -4,13 +4,14 @@
 #include <cstring>
 #include <optional>
 
+#include "client/bootstrap/unique_id.h"
 #include "client/plugins/nccl/abi/base.h"
 #include "client/plugins/nccl/wire.h"
 #include "tributary/protocol/descriptor.h"
 
 namespace tributary::nccl {
 
-using Secret = std::array<std::byte, 16>;
+using client::Secret;
 
 struct NetHandle {
   std::uint64_t magic = kMagic;
@@ -20,7 +21,7 @@ struct NetHandle {
   Wire wire = Wire::tcp;
   void* pending = nullptr;  // of the connecting side's copy: its connection, from the first call until it stands
 
-  static constexpr std::uint64_t kMagic = 0x312d74656e627274;  // "trbnet-1"
+  static constexpr std::uint64_t kMagic = 0x322d74656e627274;  // "trbnet-2"
 
   static std::optional<NetHandle> read(const void* from) {
     NetHandle handle;

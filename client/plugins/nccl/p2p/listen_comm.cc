@@ -1,10 +1,6 @@
 #include "client/plugins/nccl/p2p/listen_comm.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "client/plugins/nccl/wire.h"
 
@@ -19,9 +15,9 @@ constexpr std::size_t kArrivedMax = 64;
 tributary::Result<std::unique_ptr<ListenComm>> ListenComm::open(std::shared_ptr<Engine> engine, const NetDevice& device,
                                                                 void* handle) {
   std::unique_ptr<ListenComm> comm(new ListenComm(std::move(engine)));
-  if (getrandom(comm->secret_.data(), comm->secret_.size(), 0) != static_cast<ssize_t>(comm->secret_.size())) {
-    return fail(Errc::io, std::string("no random bytes: ") + std::strerror(errno));
-  }
+  const auto secret = client::random_secret();
+  if (!secret) return std::unexpected(secret.error());
+  comm->secret_ = *secret;
   {
     const auto lock = comm->engine_->lock();
     auto listener = comm->engine_->transport().listen({device.address, 0}, *comm);
@@ -35,6 +31,7 @@ tributary::Result<std::unique_ptr<ListenComm>> ListenComm::open(std::shared_ptr<
   to.wire = *wire();  // the engine stands on it
   if (local.host.size() >= to.host.size()) return fail(Errc::io, "the address " + local.host + " is too long");
   local.host.copy(to.host.data(), to.host.size() - 1);
+  comm->listening_at_ = to_string(to.endpoint());
   to.write(handle);
   return comm;
 }
@@ -52,7 +49,8 @@ transport::ChannelHandler* ListenComm::on_accept(std::unique_ptr<transport::Chan
     (*stranger)->close_locked();
     arrived_.erase(stranger);
   }
-  return arrived_.emplace_back(std::make_unique<ReceiveComm>(engine_, std::move(channel), secret_)).get();
+  return arrived_.emplace_back(std::make_unique<ReceiveComm>(engine_, std::move(channel), secret_, listening_at_))
+      .get();
 }
 
 std::unique_ptr<ReceiveComm> ListenComm::accept() {

@@ -1,5 +1,5 @@
 #pragma once
-// Waits for one peer. Whoever connects must begin with the handle's secret.
+// Waits for peers, which must prove that they know the handle's secret (greeting.h).
 #include <deque>
 #include <memory>
 
@@ -26,6 +26,7 @@ class ListenComm final : public transport::Acceptor {
 
   const std::shared_ptr<Engine> engine_;
   Secret secret_{};
+  std::string listening_at_;  // as the handle has it
   std::deque<std::unique_ptr<ReceiveComm>> arrived_;
   std::unique_ptr<transport::Listener> listener_;
 };

@@ -91,7 +91,7 @@ abi::Result connect(void* context, int device, void* handle, void** send_comm) {
     *send_comm = nullptr;
     auto to = NetHandle::read(handle);
     if (!to) {
-      warn("a handle that this plugin has not made: every rank must use the same plugin");
+      warn("a handle that this plugin has not made: every rank must use the same version of the same plugin");
       return invalid_usage;
     }
     if (to->wire != *wire()) {

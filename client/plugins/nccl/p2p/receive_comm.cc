@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "client/plugins/nccl/log.h"
-#include "tributary/protocol/link_secret.h"
 
 namespace tributary::nccl {
 namespace {
@@ -15,16 +14,23 @@ transport::Placement refuse(const char* what) {
 
 }  // namespace
 
-ReceiveComm::ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret)
-    : NetComm(std::move(on)), secret_(secret), channel_(std::move(channel)) {
+ReceiveComm::ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret,
+                         const std::string& listening_at)
+    : NetComm(std::move(on)),
+      greeting_(secret, {listening_at, engine().accepted_end(*channel)}),
+      channel_(std::move(channel)) {
   for (Buffer& buffer : buffers_) {
     buffer.comm = this;
     free_.push_back(&buffer);
   }
+  if (const auto begun = greeting_.begin(*channel_); !begun) {
+    failed_ = true;
+    failure_ = begun.error().message;
+  }
 }
 
 ReceiveComm::~ReceiveComm() {
-  if (channel_) end(std::move(channel_), greeted_ && !failed_ && free_.size() == buffers_.size());
+  if (channel_) end(std::move(channel_), greeting_.proved() && !failed_ && free_.size() == buffers_.size());
 }
 
 abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::Request** request) {
@@ -47,16 +53,9 @@ abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::R
 }
 
 transport::Placement ReceiveComm::on_header(transport::Channel&, const FrameHeader& header) {
-  if (!greeted_) return place_hello(header);
+  if (!greeting_.proved()) return greeting_.place(header);
   if (header.type != FrameType::message) return refuse("a frame that is no message");
   return header.segment == 0 ? place_first(header) : place_next(header);
-}
-
-transport::Placement ReceiveComm::place_hello(const FrameHeader& header) {
-  if (header.type != FrameType::peer_hello || header.payload_bytes != said_.size()) {
-    return refuse("a stranger: the first frame is no greeting");
-  }
-  return transport::Accept{said_};
 }
 
 transport::Placement ReceiveComm::place_first(const FrameHeader& header) {
@@ -78,11 +77,11 @@ transport::Placement ReceiveComm::place_next(const FrameHeader& header) {
 }
 
 void ReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte> payload) {
-  if (!greeted_) {
-    greeted_ = same_bytes(std::as_bytes(std::span(said_)), std::as_bytes(std::span(secret_)));
-    if (greeted_) return;
+  if (!greeting_.proved()) {
+    const auto taken = greeting_.take(channel);
+    if (taken) return;
     failed_ = true;
-    failure_ = channel.peer() + " does not know the secret of this connection.";
+    failure_ = taken.error().message + ".";
     channel.close();
     return;
   }

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "client/plugins/nccl/p2p/handle.h"
+#include "client/plugins/nccl/p2p/greeting.h"
 #include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/p2p/send_comm.h"
 #include "client/plugins/nccl/request.h"
@@ -23,13 +23,15 @@ namespace tributary::nccl {
 /// themselves; the constructor runs inside the transport's poll().
 class ReceiveComm final : public NetComm {
  public:
-  ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret);
+  /// `listening_at`: the address in the handle. Greets the other end.
+  ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret,
+              const std::string& listening_at);
   ~ReceiveComm() override;
   ReceiveComm(const ReceiveComm&) = delete;
   ReceiveComm& operator=(const ReceiveComm&) = delete;
 
   // ---- for the listener, with the lock
-  [[nodiscard]] bool greeted() const noexcept { return greeted_; }
+  [[nodiscard]] bool greeted() const noexcept { return greeting_.proved(); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   /// Before the destructor runs with the lock held.
   void close_locked() { channel_.reset(); }
@@ -53,17 +55,14 @@ class ReceiveComm final : public NetComm {
     bool done = false;
   };
 
-  [[nodiscard]] transport::Placement place_hello(const FrameHeader& header);
   [[nodiscard]] transport::Placement place_first(const FrameHeader& header);
   [[nodiscard]] transport::Placement place_next(const FrameHeader& header);
 
-  const Secret secret_;
-  Secret said_{};
+  ListeningGreeting greeting_;
   std::array<Buffer, kNetRequestsMax> buffers_;
   std::vector<Buffer*> free_;
   std::deque<Buffer*> posted_;
   Buffer* filling_ = nullptr;  // the message that comes in
-  bool greeted_ = false;
   bool failed_ = false;
   std::string failure_;
   std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest

@@ -18,34 +18,36 @@ constexpr std::uint64_t kMemoryGroup = 1;
 
 }  // namespace
 
-SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to) : NetComm(std::move(on)), secret_(to.secret) {
+SendComm::SendComm(std::shared_ptr<Engine> on, const NetHandle& to)
+    : NetComm(std::move(on)),
+      listening_at_(to_string(to.endpoint())),
+      open_until_(transport::Clock::now() + settings().timeout),
+      greeting_(to.secret) {
   for (Message& message : messages_) {
     message.comm = this;
     free_.push_back(&message);
   }
   const auto lock = engine().lock();
   channel_ = engine().transport().connect(to.endpoint(), *this, settings().timeout);
-  FrameHeader hello;
-  hello.type = FrameType::peer_hello;
-  hello.group = kMemoryGroup;
-  if (!channel_->send(hello, std::as_bytes(std::span(secret_)), kGreeting)) {
-    failed_ = true;
-    failure_ = "there is no room for the greeting of " + channel_->peer() + ".";
-  }
+  greeting_.begin(*channel_, kMemoryGroup);
 }
 
 SendComm::~SendComm() {
-  end(std::move(channel_), open_ && !failed_ && free_.size() == messages_.size());
+  end(std::move(channel_), greeting_.proved() && !failed_ && free_.size() == messages_.size());
 }
 
 SendComm::Opening SendComm::opening() {
   const auto lock = engine().lock();
   engine().poll();
-  if (failed_) {
-    warn("cannot connect: " + failure_);
-    return Opening::failed;
+  // One that stood and has been closed since is open all the same, as at the other end: its messages will fail.
+  if (greeting_.proved()) return Opening::open;
+  if (!failed_ && transport::Clock::now() > open_until_) {
+    failed_ = true;
+    failure_ = listening_at_ + " has not proved that it is the listening process within TRIBUTARY_TIMEOUT.";
   }
-  return open_ ? Opening::open : Opening::under_way;
+  if (!failed_) return Opening::under_way;
+  warn("cannot connect: " + failure_);
+  return Opening::failed;
 }
 
 abi::Result SendComm::send(const void* data, std::size_t bytes, int tag, nccl::Request** request) {
@@ -96,10 +98,6 @@ bool SendComm::queue_next_frame(Message& message) {
 }
 
 void SendComm::on_sent(transport::Channel&, std::uint64_t cookie) {
-  if (cookie == kGreeting) {
-    open_ = true;
-    return;
-  }
   auto& message = *reinterpret_cast<Message*>(cookie);
   --message.frames_queued;
   --frames_queued_;
@@ -108,14 +106,25 @@ void SendComm::on_sent(transport::Channel&, std::uint64_t cookie) {
 }
 
 transport::Placement SendComm::on_header(transport::Channel& channel, const FrameHeader& header) {
+  if (!greeting_.proved()) return greeting_.place(header);
   return transport::Reject{{Errc::corrupt, channel.peer() + " sent a frame of type " +
                                                std::string(to_string(header.type)) +
                                                " on a connection that only receives."}};
 }
 
+void SendComm::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) {
+  const auto taken = greeting_.take(channel, {listening_at_, engine().connecting_end(channel)});
+  if (taken) return;
+  failed_ = true;
+  failure_ = taken.error().message + ".";
+  channel.close();
+}
+
 void SendComm::on_closed(transport::Channel&, const Error& error) {
   failed_ = true;
   failure_ = error.message;
+  if (!greeting_.proved() && error.code == Errc::peer_gone)
+    failure_ += " It has not proved that it is the listening process.";
 }
 
 abi::Result SendComm::Message::test(int* finished, int* sizes) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "client/plugins/nccl/p2p/handle.h"
+#include "client/plugins/nccl/p2p/greeting.h"
 #include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/request.h"
 
@@ -20,7 +20,7 @@ class SendComm final : public NetComm {
  public:
   enum class Opening : std::uint8_t { under_way, open, failed };
 
-  /// Begins to connect; the first frame is the handle's secret.
+  /// Begins to connect. The connection is open once both ends have proved that they know the handle's secret.
   SendComm(std::shared_ptr<Engine> on, const NetHandle& to);
   ~SendComm() override;
   SendComm(const SendComm&) = delete;
@@ -31,13 +31,11 @@ class SendComm final : public NetComm {
   abi::Result send(const void* data, std::size_t bytes, int tag, nccl::Request** request);
 
   transport::Placement on_header(transport::Channel&, const FrameHeader&) override;
-  void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte>) override {}
+  void on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) override;
   void on_sent(transport::Channel&, std::uint64_t cookie) override;
   void on_closed(transport::Channel&, const Error& error) override;
 
  private:
-  static constexpr std::uint64_t kGreeting = 0;  // no Message has this address
-
   class Message final : public nccl::Request {
    public:
     abi::Result test(int* done, int* sizes) override;
@@ -60,9 +58,9 @@ class SendComm final : public NetComm {
   std::deque<Message*> to_queue_;  // messages of which frames are still to be queued
   std::uint32_t frames_queued_ = 0;
   std::uint64_t next_number_ = 0;
-  const Secret secret_;  // the greeting's payload
-  // The greeting is written: the other side will accept this connection, even if NCCL closes it at once.
-  bool open_ = false;
+  const std::string listening_at_;
+  const transport::TimePoint open_until_;  // the greeting has ended then, or it is the connection's end
+  ConnectingGreeting greeting_;
   bool failed_ = false;
   std::string failure_;
   std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest

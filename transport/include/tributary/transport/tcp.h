@@ -15,6 +15,7 @@
 
 namespace tributary::transport {
 
+class TcpConnection;
 class TcpCore;
 
 struct TcpSettings {
@@ -72,9 +73,14 @@ class TcpTransport final : public Transport {
   /// Goes on with a socket from release(); owns it from here on.
   [[nodiscard]] std::unique_ptr<Channel> adopt(int socket, ChannelHandler& handler);
 
+  /// This side's address of a channel of this transport; an empty host where it has none, or none any more.
+  [[nodiscard]] Endpoint local(Channel& channel) const;
+
   [[nodiscard]] TcpStatistics statistics() const;
 
  private:
+  [[nodiscard]] TcpConnection* own(Channel& channel) const;
+
   std::shared_ptr<TcpCore> core_;
 };
 
