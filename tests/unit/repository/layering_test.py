@@ -47,7 +47,8 @@ LAYERS: dict[str, set[str]] = {
     "client/cli": {"protocol", "kernels", "transport", "client/gpu", "client/include", "client/tuning", "client/collectives/schedule", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
-    "client/plugins/nccl": {"client/include", "protocol", "transport"},
+    # client/bootstrap: their two ends prove themselves as two ranks do (see BARRED)
+    "client/plugins/nccl": {"client/include", "client/bootstrap", "protocol", "transport"},
     "client/plugins/dpdk": {"client/api", "protocol", "transport"},
 }
 
@@ -68,6 +69,7 @@ BARRED: list[tuple[str, str, str]] = [
     ("protocol", r"(thread|mutex|fstream|iostream|filesystem)$|(sys|netinet|arpa|boost|spdlog)/|unistd\.h$", "protocol does no I/O"),
     ("client/include", r"(boost|spdlog|nlohmann|openssl|yaml-cpp|CLI)/", "the public headers need nothing but the standard library"),
     ("aggregator", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
+    ("client/plugins/nccl", r"client/bootstrap/(?!(mutual_proof|unique_id)\.h)", "of the ranks' bootstrap it has the proofs alone"),
     ("client", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
 ]
 # Headers that cost seconds of compile time in every file that sees them: in .cc files alone.
@@ -136,6 +138,8 @@ class Rules(unittest.TestCase):
         self.bad("aggregator/daemon/settings.cc", '"client/api/settings.h"')
         self.bad("client/plugins/torch/csrc/work.cc", '"client/core/communicator.h"')
         self.bad("client/plugins/nccl/collective/group_comm.cc", '"client/core/communicator.h"')
+        self.bad("client/plugins/nccl/p2p/greeting.h", '"client/bootstrap/arrivals.h"')
+        self.good("client/plugins/nccl/p2p/greeting.h", '"client/bootstrap/mutual_proof.h"')
         self.good("client/plugins/nccl/p2p/engine.h", '"tributary/transport/tcp.h"')
 
     def test_the_engine_is_without_io(self) -> None:
