@@ -82,7 +82,6 @@ def under_gloos_name(find: Callable[..., list[object]]) -> Callable[..., list[ob
 def test_class(mode: str) -> type[unittest.TestCase]:
     os.environ["BACKEND"] = "tributary" if mode == "name" else "gloo"
     os.environ["WORLD_SIZE"] = RANKS
-    os.environ.setdefault("TEMP_DIR", tempfile.mkdtemp(prefix="tributary-torch-suite-"))
     stand_in_for_expecttest()
     import torch
     from torch.testing._internal import common_distributed
@@ -160,4 +159,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with tempfile.TemporaryDirectory(prefix="tributary-torch-suite-") as scratch:
+        os.environ["TEMP_DIR"] = scratch
+        status = main()
+    sys.exit(status)
