@@ -75,20 +75,20 @@ WorkPtr Backend::submit(Operation operation, Line line) {
   auto shared = std::make_shared<Operation>(std::move(operation));
   std::lock_guard lock(order_);
   ++sequence_;
-  waiter(line);
+  SerialThread& then = waiter(line);
   if (!shared->staging.waits() && !shared->first && starter_.idle()) {
-    start(shared, line);
+    start(shared, then);
   } else {
-    starter_.post([this, shared, line] {
+    starter_.post([this, shared, &then] {
       shared->staging.wait_until_read();
-      start(shared, line);
+      start(shared, then);
     });
   }
   return work;
 }
 
 // With a step that fails, those before it are on their way: their buffers are the library's until they end.
-void Backend::start(const std::shared_ptr<Operation>& operation, Line line) {
+void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread& then) {
   std::vector<tributary_request*> requests;
   std::string error = operation->first ? find_out(*operation) : std::string();
   const bool open = !error.empty() || communicator_.use([&](tributary_comm* comm) {
@@ -102,7 +102,7 @@ void Backend::start(const std::shared_ptr<Operation>& operation, Line line) {
     }
   });
   if (!open) error = kClosed;
-  waiters_.at(line)->post([this, operation, requests, error] { finish(*operation, requests, error); });
+  then.post([this, operation, requests, error] { finish(*operation, requests, error); });
 }
 
 // Why the operation cannot go on; else empty. The communicator is free meanwhile: abort() ends this wait.

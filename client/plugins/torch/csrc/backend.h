@@ -113,7 +113,7 @@ class Backend : public c10d::Backend {
   Operation operation(c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
                       std::vector<at::Tensor> outputs);
   WorkPtr submit(Operation operation, Line line = {});
-  void start(const std::shared_ptr<Operation>& operation, Line line);
+  void start(const std::shared_ptr<Operation>& operation, SerialThread& then);
   std::string find_out(Operation& operation);
   void finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error);
   SerialThread& waiter(Line line);

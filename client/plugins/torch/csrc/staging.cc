@@ -25,11 +25,16 @@ std::int64_t total(const std::vector<at::Tensor>& tensors) {
 
 Staging::Staging(at::Device device) {
   if (device.is_cpu()) return;
-  const c10::impl::VirtualGuardImpl guard(device.type());
-  side_stream_ = guard.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
-  // What the caller has queued comes first: it fills the inputs and may still read the outputs.
+  side_stream_ = c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device, /*isHighPriority=*/true);
+  wait_for_caller();
+}
+
+// Everything that is queued on the caller's stream by now comes first: it fills the inputs and may still read the
+// outputs.
+void Staging::wait_for_caller() {
+  const at::Device device = side_stream_->device();
   c10::Event queued(device.type());
-  queued.record(guard.getStream(device));
+  queued.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
   queued.block(*side_stream_);
 }
 
@@ -43,6 +48,7 @@ void Staging::copy_in(const at::Tensor& host, const at::Tensor& tensor) {
     host.copy_(tensor);
     return;
   }
+  wait_for_caller();  // the tensor may be one that this operation has computed since it began
   const c10::StreamGuard guard(*side_stream_);
   host.copy_(tensor, /*non_blocking=*/true);
   tensor.record_stream(*side_stream_);

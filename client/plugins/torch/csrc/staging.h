@@ -61,6 +61,7 @@ class Staging {
 
  private:
   at::Tensor host_memory(at::IntArrayRef sizes, const at::Tensor& like) const;
+  void wait_for_caller();
   void copy_in(const at::Tensor& host, const at::Tensor& tensor);
 
   struct Delivery {
