@@ -99,8 +99,8 @@ struct VerifiedJoin {
 };
 /// Fills in parent_link from the first of the parent's tokens: `shared` is this aggregator's and the manager's.
 [[nodiscard]] Status add_parent_link(VerifiedJoin& join, const SharedSecret& shared);
-/// What a join frame carries, as far as it shows without checking a signature: well formed, for this aggregator, not
-/// expired, with tokens for a parent or without. Any thread.
+/// Judges what a join frame carries, as far as it shows without checking a signature: well formed, for this aggregator,
+/// not expired, with tokens for a parent or without. Any thread.
 [[nodiscard]] Status check_join(std::string_view aggregator_name, std::span<const std::byte> payload,
                                 std::int64_t now_s);
 /// Checks what a join frame carries. Costs one signature check; const, any thread.

@@ -1,5 +1,6 @@
-// What NCCL's socket transport needs of the rest of NCCL and of CUDA: a log that warns, the environment as it is, and a
-// device 0 that nobody asks anything of. bench/nccl/net-socket compiles it together with NCCL's own sources.
+// Everything that NCCL's socket transport needs of the rest of NCCL and of CUDA: a log that warns, the environment as
+// it is, and a device 0 that nobody asks anything of. bench/nccl/net-socket compiles it together with NCCL's own
+// sources.
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>

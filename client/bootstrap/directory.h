@@ -42,8 +42,8 @@ class Directory {
 
   /// This rank has to know where `rank` is. Nothing happens for one that is known or was asked for.
   void want(std::uint32_t rank);
-  /// What rank 0 is to be asked for: what is wanted, and the longer this goes on the more of its neighbours, as a rank
-  /// that needs many others will need those, too. Ascending; empty: nothing.
+  /// The ranks that rank 0 is to be asked for: what is wanted, and the longer this goes on the more of its neighbours,
+  /// as a rank that needs many others will need those, too. Ascending; empty: nothing.
   [[nodiscard]] std::vector<std::uint32_t> take_wanted();
   /// Called when something is wanted after nothing was.
   std::function<void()> on_wanted;

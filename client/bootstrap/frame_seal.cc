@@ -19,8 +19,8 @@ struct ContextFree {
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
 };
 
-/// What is authenticated of a header: all of it as `length` bytes of body would make it, without a tag. The checksum is
-/// the transport's.
+/// The part of a header that is authenticated: all of it as `length` bytes of body would make it, without a tag. The
+/// checksum is the transport's.
 FrameBytes authenticated(FrameHeader header, std::size_t length) noexcept {
   header.group = header.sequence = 0;
   header.checksum = 0;

@@ -21,7 +21,7 @@
 
 namespace tributary::client {
 
-/// What a proof is of, besides the nonces. Both sides must mean the same.
+/// The subject of a proof, besides the nonces. Both sides must mean the same.
 struct ProofScope {
   std::string purpose;           // "control", or the class of a connection between ranks
   std::uint32_t connecting = 0;  // the connecting side's rank
@@ -29,7 +29,7 @@ struct ProofScope {
   std::string detail{};  // more that the connecting side says along with its proof, and cannot be changed
 };
 
-/// What the connecting side answers.
+/// The connecting side's answer.
 struct ProofAnswer {
   std::string nonce;
   std::string proof;

@@ -11,7 +11,7 @@ namespace tributary::client {
 
 class LostAggregators {
  public:
-  /// Of the trees of now, or of those that were lost last. An empty name is none.
+  /// Belongs to the trees of now, or to those that were lost last. An empty name is none.
   void note(const std::string& name) {
     if (!name.empty() && std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
   }

@@ -11,7 +11,7 @@
 
 namespace tributary::service {
 
-/// What the door asks of a connection. Any thread.
+/// The proof that the door asks of a connection. Any thread.
 class HttpConnection {
  public:
   virtual ~HttpConnection() = default;

@@ -17,7 +17,8 @@ struct HttpServerSettings {
   std::string server_name;    // of the answers' header
   std::string thread_name;    // at most 15 bytes
   std::uint32_t threads = 2;  // that read, handle and write
-  /// Of strangers, and again of those that have shown a token: one more, and another makes room (http_door.h).
+  /// The number of strangers, and again of those that have shown a token: one more, and another makes room
+  /// (http_door.h).
   std::uint32_t connections_max = 1024;
   std::chrono::milliseconds request_limit{10'000};  // from a request's first byte waited for to its last
   std::chrono::milliseconds head_limit{5'000};      // of it, for the head; also between two requests of a stranger

@@ -72,7 +72,7 @@ class Api final : public HttpHandler {
            HttpReply (Api::*run)(const Call&));
   void add_routes();
   [[nodiscard]] Match match(const HttpHead& head) const;
-  /// Whose token came with the request.
+  /// The party whose token came with the request.
   struct Shown {
     bool bearer = false, aggregator = false, job = false;
   };

@@ -176,7 +176,8 @@ class Cluster {
   [[nodiscard]] std::vector<AggregatorView> aggregators() const;
 
   [[nodiscard]] Result<GroupGrant> create_group(const GroupSpec& spec);
-  /// Of `count` ranks from `first` on, at most kTokenPageRanksMax. Errors besides: mismatch, the group has other trees.
+  /// Gives those of `count` ranks from `first` on, at most kTokenPageRanksMax. Errors besides: mismatch, the group has
+  /// other trees.
   [[nodiscard]] Result<TokenPage> places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
                                          std::uint32_t count) const;
   /// `in_use`: the caller goes on using its trees until it has moved, so they keep what they hold, and stay as they are

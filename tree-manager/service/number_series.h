@@ -21,7 +21,7 @@ class NumberSeries {
   NumberSeries(std::uint64_t stride, Promise promise) : stride_(stride), promise_(std::move(promise)) {}
   /// `number` is in use.
   void note_used(std::uint64_t number) noexcept;
-  /// What the store held at start.
+  /// The content of the store at start.
   void note_promised(std::uint64_t number) noexcept;
   /// `by_clock` or more, and more than every number before. Given out only once the store has the promise.
   [[nodiscard]] Result<std::uint64_t> next(std::uint64_t by_clock);

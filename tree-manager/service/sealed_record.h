@@ -1,8 +1,8 @@
 #pragma once
-// What the manager gives a group to keep: all that it must know of the group, under a seal that nobody else can make.
-// A manager that has lost the group, with its store or because the lease ended, takes it back from there. The group
-// does not read it. The ranks' hosts are left out, as the group knows them; the seal covers a digest of them, so the
-// record is as long as the trees have aggregators.
+// The record that the manager gives a group to keep: all that it must know of the group, under a seal that nobody else
+// can make. A manager that has lost the group, with its store or because the lease ended, takes it back from there. The
+// group does not read it. The ranks' hosts are left out, as the group knows them; the seal covers a digest of them, so
+// the record is as long as the trees have aggregators.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -91,7 +91,7 @@ class Store {
   /// Removes it, and remembers until then (seconds since 1970-01-01 UTC) that it was given back.
   [[nodiscard]] virtual Status end_group(std::uint64_t id, std::int64_t until) = 0;
   [[nodiscard]] virtual Result<bool> has_ended(std::uint64_t id) = 0;
-  /// What was to be remembered until before `now` only.
+  /// Forgets what was to be remembered until before `now` only.
   [[nodiscard]] virtual Status forget_ended(std::int64_t now) = 0;
 };
 

@@ -33,7 +33,7 @@ struct PeerHello {
   bool second = false;      // it has come the second way
   std::uint64_t taken = 0;  // then: so many frames were taken on the first
 };
-/// Of a proof's detail.
+/// Reads a proof's detail.
 [[nodiscard]] Result<PeerHello> peer_hello_of(const std::string& detail);
 
 class PeerMesh final : private FirstWayWatch {

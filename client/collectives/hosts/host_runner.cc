@@ -176,7 +176,7 @@ std::optional<local::Call> HostRunner::call_down(const Flight& flight, std::uint
   return down;
 }
 
-/// What this host sends. Scaled sums of hosts of different size are scaled as the largest host's is.
+/// The sum that this host sends. Scaled sums of hosts of different size are scaled as the largest host's is.
 const std::byte* HostRunner::sum_between(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;

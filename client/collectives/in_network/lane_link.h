@@ -153,7 +153,7 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint64_t first_retained() const noexcept {
     return prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
   }
-  /// Of an operation that has ended: nobody has written over it since.
+  /// For an operation that has ended: nobody has written over it since.
   [[nodiscard]] bool is_retained(const SequenceEntry& entry) const noexcept {
     return entry.sequence < prefix_ && entry.sequence >= first_retained();
   }

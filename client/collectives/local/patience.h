@@ -20,7 +20,7 @@ class Patience {
       : since_(now), limit_(limit), stop_(stop) {
     absences_.begin(now);
   }
-  /// What is left of it, zero if nothing. A look at the clock.
+  /// The rest of it, zero if none is left. A look at the clock.
   [[nodiscard]] Duration left(TimePoint now) noexcept {
     absences_.look(now);
     return std::max<Duration>(since_ - absences_.ago(limit_, now), Duration::zero());

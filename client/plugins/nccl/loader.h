@@ -4,7 +4,7 @@
 
 namespace tributary::nccl {
 
-/// Of init(), whose logger is a function of the library that calls. Any thread.
+/// Belongs to init(), whose logger is a function of the library that calls. Any thread.
 void note_loader(abi::Logger logger);
 
 /// RCCL has called init(). Its 8-bit floats are of another format on some GPUs (FNUZ: another bias, no infinity, no

@@ -91,7 +91,7 @@ class Line {
   bool closed_ = false;
 };
 
-/// What the connecting end says, with or without the secret: the empty frame, then its nonce and its proof.
+/// Everything that the connecting end says, with or without the secret: the empty frame, then its nonce and its proof.
 void greet(Script& script, Line& line, ReceiveComm& comm, Line::Channel& their_end) {
   FrameHeader hello;
   hello.type = FrameType::peer_hello;

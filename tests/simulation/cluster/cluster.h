@@ -203,7 +203,8 @@ class Cluster {
     transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
     return instead != nullptr ? *instead : network;
   }
-  /// What this process's wall clock shows. Steady time, which everything but credentials goes by, is the network's.
+  /// The time that this process's wall clock shows. Steady time, which everything but credentials goes by, is the
+  /// network's.
   [[nodiscard]] std::int64_t unix_seconds(const std::string& process) const;
   /// Sets it forward, or back.
   void step_clock(const std::string& process, std::chrono::seconds by) { clock_steps_[process] += by; }

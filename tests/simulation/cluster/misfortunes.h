@@ -1,7 +1,7 @@
 #pragma once
-// What befalls a cluster from outside its protocols: strangers at every listener, processes that stand still for a
-// while, clocks that are set, connections that are refused. None of it may cost a group an error, but one: ranks that
-// stand still for about as long as the time-out, all in all, are lost to the others, who name them.
+// Misfortunes that befall a cluster from outside its protocols: strangers at every listener, processes that stand still
+// for a while, clocks that are set, connections that are refused. None of it may cost a group an error, but one: ranks
+// that stand still for about as long as the time-out, all in all, are lost to the others, who name them.
 #include <functional>
 #include <map>
 #include <optional>
@@ -36,7 +36,7 @@ class Misfortunes {
   /// All ranks of a group together, or of all groups.
   [[nodiscard]] transport::Duration stood(std::uint32_t group) const;
   [[nodiscard]] transport::Duration stood() const;
-  /// What must not be: a stranger who was served.
+  /// The case that must not be: a stranger who was served.
   [[nodiscard]] std::string judge() const;
   /// Strangers that have repeated a credential may hold a place on an aggregator for as long as they stay.
   void send_strangers_away() { strangers_.leave(); }

@@ -51,7 +51,7 @@ TEST(Repairs, PassOnWhatOneRankHasGiven) {
   EXPECT_GT(repairs(70, Collective::all_gather, 3), 100U);
 }
 
-/// Of whom rank 0 tells a rank only when it asks.
+/// The members of whom rank 0 tells a rank only when it asks.
 TEST(ManyRanks, AskForThoseThatTheyConnectTo) {
   Cluster cluster({.seed = 3, .aggregators = 0});
   cluster.add_group(70, 1, {.calls = 12, .count_max = 20});

@@ -1,5 +1,5 @@
-// What holds at every moment, whatever the timing: which operations run beside each other, and who is named when rank 0
-// is the one that hangs.
+// Rules that hold at every moment, whatever the timing: which operations run beside each other, and who is named when
+// rank 0 is the one that hangs.
 #include <gtest/gtest.h>
 
 #include <string>

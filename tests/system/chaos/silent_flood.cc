@@ -65,7 +65,7 @@ int connect_to(std::uint16_t port) {
   return -1;
 }
 
-// What they say to a stranger is read, or its end is not seen.
+// Reads all that they say to a stranger, or its end is not seen.
 bool closed(int fd) {
   std::array<char, 4096> said;
   ssize_t got = 0;

@@ -74,7 +74,7 @@ abi::Result connect(HandleBytes handle, void** sending) {
 /// A process of somebody else's, which has heard how the plugin greets.
 class Stranger final : public transport::Acceptor, public transport::ChannelHandler {
  public:
-  /// What it says of itself to those who connect to it: the first at once, the others as answers.
+  /// Everything that it says of itself to those who connect to it: the first at once, the others as answers.
   explicit Stranger(std::vector<std::string> says) : says_(std::move(says)) {
     listener_ = transport_.listen({"127.0.0.1", 0}, *this).value();
     thread_ = std::jthread([this](const std::stop_token& stop) {
@@ -82,7 +82,7 @@ class Stranger final : public transport::Acceptor, public transport::ChannelHand
     });
   }
   [[nodiscard]] std::uint16_t port() const { return listener_->local().port; }
-  /// What it has heard until the other end closed. Ends it.
+  /// Everything that it has heard until the other end closed. Ends it.
   [[nodiscard]] const std::string& heard() {
     until("the connection to the stranger", [&] { return left_.load(); });
     thread_ = {};
@@ -136,7 +136,7 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
   EXPECT_EQ(heard.size(), kNonceDigits + kProofDigits) << "a nonce and a proof, and nothing else";
 }
 
-// What the fake hears is all that it could show to the process whose address it took.
+// The words that the fake hears are all that it could show to the process whose address it took.
 TEST(Greeting, WhatAFakeHeardIsWorthNothingAtTheTrueListener) {
   Listening at;
   Stranger fake({std::string(kNonceDigits, '0'), std::string(kProofDigits, '0')});

@@ -16,7 +16,7 @@ constexpr std::uint64_t kOperation = 3;
 constexpr Signature kSum{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 100};
 constexpr Signature kMax{Collective::all_reduce, DType::float32, ReduceOp::max, 0, 100};
 
-/// What one rank answers; std::nullopt: nothing.
+/// The answer of one rank; std::nullopt: none.
 using Answer = std::optional<Progress>;
 
 Progress waiting_for_tree() {

@@ -14,7 +14,7 @@ namespace tributary::client {
 inline constexpr std::uint32_t kRanks = 3;
 inline constexpr std::uint64_t kGroup = 77;
 
-/// What a coordinator has said and asked since the last take(), separated by "; ".
+/// Everything that a coordinator has said and asked since the last take(), separated by "; ".
 class Record {
  public:
   void add(const std::string& line) { text_ += (text_.empty() ? "" : "; ") + line; }

@@ -287,7 +287,7 @@ TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
   EXPECT_EQ(rig.said(), "descriptor to each; commit never; asks for trees of 77 after epoch 2 without aggregator3");
 }
 
-// Who is heard of while the manager is asked may be in its answer.
+// A rank that is heard of while the manager is asked may be in its answer.
 TEST(Coordinator, WhoIsLostAfterTheManagerWasAskedIsToldBeforeItsTreesAreTaken) {
   Rig rig;
   rig.bring_to(At::resting);
@@ -551,7 +551,7 @@ TEST(Coordinator, KeepsEachLimitAndNamesWhoIsLate) {
   }
 }
 
-/// Who finalized last is named, unless it waits for another one.
+/// The rank that finalized last is named, unless it waits for another one.
 TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
   Rig rig;
   const auto begin = [&rig] {

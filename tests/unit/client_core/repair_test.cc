@@ -1,4 +1,4 @@
-// What is moved after a tree is lost is rank 0's to say, which may be wrong.
+// Rank 0 says what is moved after a tree is lost, and may be wrong.
 #include "client/recovery/repair.h"
 
 #include <gtest/gtest.h>

@@ -25,7 +25,7 @@ constexpr DType kFloats[] = {DType::float16, DType::bfloat16,    DType::float32,
 
 using Array = std::vector<std::byte>;
 
-/// What an element of these types holds, as a float64, and back.
+/// The value of an element of these types as a float64, and back.
 double decoded(DType dtype, const std::byte* at) {
   if (dtype == DType::float64) return std::bit_cast<double>(*reinterpret_cast<const std::uint64_t*>(at));
   if (dtype == DType::float32) return double{std::bit_cast<float>(*reinterpret_cast<const std::uint32_t*>(at))};

@@ -1,4 +1,4 @@
-// What a manager that stood still, or whose clock was set, must not do: take leases away, or give numbers out twice.
+// A manager that stood still, or whose clock was set, must not do this: take leases away, or give numbers out twice.
 #include <gmock/gmock.h>
 
 #include <array>

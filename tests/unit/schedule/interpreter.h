@@ -140,7 +140,7 @@ class Interpreter {
     return call_.op == ReduceOp::avg ? static_cast<T>(sum / static_cast<T>(divisor)) : sum;
   }
 
-  /// What a reduction says of its operand is so.
+  /// The operand is as the reduction says.
   static void check_ranks(const std::vector<T>& operand, std::uint32_t ranks) {
     if constexpr (std::is_same_v<T, Counted>) {
       for (const Counted& element : operand)

@@ -1,6 +1,6 @@
 #pragma once
-// What CollNet's listen() writes and NCCL carries to all ranks: the id of a group, or a word that none can be had. All
-// ranks get all handles, so all come to the same verdict without a message of their own.
+// The handle that CollNet's listen() writes and NCCL carries to all ranks: the id of a group, or a word that none can
+// be had. All ranks get all handles, so all come to the same verdict without a message of their own.
 #include <cstring>
 #include <span>
 
@@ -26,7 +26,7 @@ class MeetingHandle {
     std::memcpy(to, &kMagic, sizeof kMagic);
     std::memcpy(static_cast<std::byte*>(to) + sizeof kMagic, &refusal, sizeof refusal);
   }
-  /// What no listen() has written is an id, which libtributary refuses.
+  /// A handle that no listen() has written is an id, which libtributary refuses.
   [[nodiscard]] static Offer read(const void* from) {
     std::uint64_t magic = 0;
     Offer offer{};

@@ -37,7 +37,7 @@ class ConnectingGreeting {
   /// Once, before anything else is sent. `memory_group`: of the connection's frames.
   void begin(transport::Channel& channel, std::uint64_t memory_group);
   [[nodiscard]] transport::Placement place(const FrameHeader& header);
-  /// What place() has accepted is there. An error is the last word: the channel is to be closed.
+  /// The payload that place() has accepted is there. An error is the last word: the channel is to be closed.
   [[nodiscard]] Status take(transport::Channel& channel, const ConnectionEnds& ends);
   [[nodiscard]] bool proved() const noexcept { return proof_ && proof_->proved(); }
 

@@ -16,9 +16,9 @@ abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void**
 abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* bytes, const int* tags, void** request);
 abi::Result flush(void** request);
 abi::Result test(void* request, int* done, int* sizes);
-/// What test() has called sent before arrives, whoever closes first. A send that no test() has ended may be lost, but
-/// never arrives in part: the receive fails then. NCCL's own socket transport, which moves nothing on but inside
-/// test(), promises no more.
+/// Everything that test() has called sent before arrives, whoever closes first. A send that no test() has ended may be
+/// lost, but never arrives in part: the receive fails then. NCCL's own socket transport, which moves nothing on but
+/// inside test(), promises no more.
 abi::Result close_send(void* send_comm);
 abi::Result close_receive(void* receive_comm);
 abi::Result close_listen(void* listen_comm);

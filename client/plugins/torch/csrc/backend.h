@@ -50,7 +50,7 @@ struct Line {
 /// None of them takes the interpreter lock.
 class Backend : public c10d::Backend {
  public:
-  /// Of a meeting of all `size` ranks.
+  /// The meeting of all `size` ranks.
   Backend(tributary_comm* comm, int rank, int size);
   ~Backend() override;
 
@@ -103,8 +103,8 @@ class Backend : public c10d::Backend {
   /// Fails if the group is shut down.
   tributary_info info();
 
-  /// What is left of the groups when the interpreter ends. No destroy_process_group() was there, so the other ranks
-  /// hear of it: at once after an uncaught exception, else unless they end, too, within a moment.
+  /// Ends what is left of the groups when the interpreter ends. No destroy_process_group() was there, so the other
+  /// ranks hear of it: at once after an uncaught exception, else unless they end, too, within a moment.
   static void close_all(bool failed);
 
  private:

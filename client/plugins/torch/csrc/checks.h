@@ -50,7 +50,7 @@ inline bool equal_sizes(const std::vector<at::Tensor>& tensors) {
                      [&](const at::Tensor& t) { return t.numel() == tensors.front().numel(); });
 }
 
-/// Of a list of several tensors of one rank.
+/// Serves a list of several tensors of one rank.
 inline void check_alike(const std::vector<at::Tensor>& tensors, const char* what) {
   TORCH_CHECK(!tensors.empty(), "tributary: ", what, " needs a tensor");
   for (const at::Tensor& tensor : tensors) {

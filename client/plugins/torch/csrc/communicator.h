@@ -15,7 +15,7 @@ namespace tributary_torch {
 /// Calls are handed to the library one at a time, in the order of use(). abort() may come from any thread at any time.
 class Communicator {
  public:
-  /// Of a meeting of all ranks.
+  /// The meeting of all ranks.
   explicit Communicator(tributary_comm* comm) : comm_(comm) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;

@@ -45,11 +45,11 @@ class Reduction {
 
   /// `tensor` as the library shall see it; shares memory with it. Not of bitwise operations.
   [[nodiscard]] at::Tensor view(const at::Tensor& tensor) const;
-  /// What has to be sent for `tensor`: its view, or a converted copy.
+  /// The memory that has to be sent for `tensor`: its view, or a converted copy.
   [[nodiscard]] at::Tensor source(const at::Tensor& tensor) const;
   /// Where the library shall put what becomes `tensor`; with `apart`, not the tensor's own memory.
   [[nodiscard]] at::Tensor target(Staging& staging, const at::Tensor& tensor, bool apart = false) const;
-  /// Of two tensors of one rank.
+  /// Serves two tensors of one rank.
   [[nodiscard]] at::Tensor combine(const at::Tensor& a, const at::Tensor& b) const;
 
  private:

@@ -19,7 +19,7 @@ constexpr const char* kTitle = "tributary:init_process_group";
 constexpr const char* kUniqueIdKey = "tributary/unique_id";
 constexpr std::uint8_t kIdFollows = 1;
 constexpr std::uint8_t kErrorFollows = 0;
-// Of a wait for the Store: short at first, then so that many ranks do not keep its server busy.
+// The slices of a wait for the Store: short at first, then so that many ranks do not keep its server busy.
 constexpr auto kPauseFirst = 5ms;
 constexpr auto kPauseLast = 500ms;
 constexpr auto kStoreLook = 1s;  // while a meeting is under way

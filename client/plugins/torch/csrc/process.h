@@ -8,7 +8,7 @@ namespace tributary_torch {
 /// threads, and their locks as they were at that moment: it must leave them alone.
 [[nodiscard]] std::uint64_t process_generation() noexcept;
 
-/// Of an object: whether the process that runs is the one that made it.
+/// Says of an object whether the process that runs is the one that made it.
 class MadeHere {
  public:
   explicit operator bool() const noexcept { return generation_ == process_generation(); }

@@ -41,7 +41,7 @@ void add_all_reduce(Operation& operation, const at::Tensor& tensor, const c10d::
   }
 }
 
-// Of several tensors the operation's outcome over all of them, of all ranks, ends up in each.
+// With several tensors the outcome over all of them, of all ranks, ends up in each.
 void add_all_reduce_list(Operation& operation, const std::vector<at::Tensor>& tensors, const c10d::ReduceOp& op) {
   check_alike(tensors, "all_reduce");
   const at::NoGradGuard no_grad;

@@ -25,7 +25,7 @@ namespace tributary_torch {
 /// a GPU. One thread at a time; the threads above hand it on.
 class Staging {
  public:
-  /// Of host memory, on the finisher's thread: what is to be delivered.
+  /// For host memory, on the finisher's thread: what is to be delivered.
   using Convert = std::function<at::Tensor(const at::Tensor&)>;
 
   /// `device` is that of every tensor that follows.

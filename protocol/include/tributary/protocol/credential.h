@@ -105,7 +105,7 @@ class TokenVerifier {
 /// The payload of a join frame.
 struct JoinPayload {
   TokenChain tokens;
-  /// Of an aggregator that joins its parent: its own name, by which the parent tells the others who was lost, if it is.
+  /// Where an aggregator joins its parent: its own name, by which the parent tells the others who was lost, if it is.
   /// Nobody signs it. Empty: a rank's.
   std::string name;
 };

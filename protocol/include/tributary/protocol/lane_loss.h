@@ -1,6 +1,7 @@
 #pragma once
-// What a failed frame says: why a lane's tree is broken, and who was lost with it, as the one saw it who was connected
-// to the lost one. Everyone else passes it on as it came, so that rank 0 hears who is gone and not who told it.
+// The content of a failed frame: why a lane's tree is broken, and who was lost with it, as the one saw it who was
+// connected to the lost one. Everyone else passes it on as it came, so that rank 0 hears who is gone and not who told
+// it.
 #include <cstddef>
 #include <cstdint>
 #include <span>

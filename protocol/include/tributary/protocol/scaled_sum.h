@@ -8,7 +8,7 @@ namespace tributary {
 /// ranks have no common average, so each divides the scaled sum of all at its end. Wire format; not in tributary.h.
 inline constexpr ReduceOp kScaledSum{5};
 
-/// What a frame may carry: the operations of tributary.h, and kScaledSum.
+/// The operations that a frame may carry: those of tributary.h, and kScaledSum.
 [[nodiscard]] constexpr bool is_wire_op(ReduceOp op) noexcept {
   return static_cast<std::uint8_t>(op) < kReduceOpCount || op == kScaledSum;
 }

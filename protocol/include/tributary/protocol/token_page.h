@@ -21,7 +21,7 @@ struct TokenPage {
   std::int64_t expires_at = 0;                // of these tokens; seconds since 1970-01-01 UTC
   std::vector<std::vector<LaneEntry>> lanes;  // by lane: the entries of first_rank, first_rank + 1, ...
 
-  /// What `rank` of this page needs: `descriptor`, which has no entries, with its own.
+  /// The part that `rank` of this page needs: `descriptor`, which has no entries, with its own.
   [[nodiscard]] GroupDescriptor for_rank(const GroupDescriptor& descriptor, std::uint32_t rank) const;
 };
 

@@ -127,8 +127,8 @@ class SimNetwork {
   /// Every turn of the host takes this long (half to one and a half, from the seed), and what comes meanwhile waits. 0:
   /// as fast as events.
   void slow_down(std::string_view host, Duration per_turn);
-  /// Of the connections that come to this host from now on so many percent do not live until a word of its process has
-  /// reached the other side: refused, as by a kernel whose queue is full, or broken.
+  /// So many percent of the connections that come to this host from now on do not live until a word of its process
+  /// has reached the other side: refused, as by a kernel whose queue is full, or broken.
   void refuse_connections(std::string_view host, std::uint32_t percent);
   /// Both directions, also of connections that are open.
   void set_link(std::string_view host_a, std::string_view host_b, const LinkSettings& link);
