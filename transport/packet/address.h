@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "packet/port.h"
-#include "tcp/socket.h"
+#include "socket/address.h"
 
 namespace tributary::transport::packet {
 

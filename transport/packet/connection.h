@@ -9,7 +9,7 @@
 #include "packet/core.h"
 #include "packet/flow.h"
 #include "packet/seal.h"
-#include "tcp/socket.h"
+#include "socket/address.h"
 
 namespace tributary::transport::packet {
 

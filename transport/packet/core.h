@@ -13,8 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/spin_estimate.h"
-#include "packet/deadline_heap.h"
 #include "packet/half_open.h"
 #include "packet/packet_transport.h"
 #include "packet/payload_place.h"
@@ -22,7 +20,9 @@
 #include "packet/seal.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
-#include "tcp/resolver.h"
+#include "socket/resolver.h"
+#include "turn/deadline_heap.h"
+#include "turn/spin_estimate.h"
 
 namespace tributary::transport::packet {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "memory/random.h"
+#include "random/random.h"
 
 namespace tributary::transport::packet {
 namespace {

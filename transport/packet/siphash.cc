@@ -4,7 +4,7 @@
 
 #include <system_error>
 
-#include "memory/random.h"
+#include "random/random.h"
 
 namespace tributary::transport::packet {
 

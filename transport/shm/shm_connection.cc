@@ -12,10 +12,10 @@ namespace tributary::transport {
 
 constexpr std::uint32_t kBellsUnreadMax = 32;  // a socket holds some hundreds
 
-ShmConnection::ShmConnection(Core& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler)
+ShmConnection::ShmConnection(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler)
     : Connection(std::move(peer), handler), core_(core), part_(std::move(part)), socket_(core.poller()) {}
 
-std::shared_ptr<ShmConnection> ShmConnection::make(Core& core, std::shared_ptr<ShmPart> part, std::string peer,
+std::shared_ptr<ShmConnection> ShmConnection::make(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer,
                                                    ChannelHandler* handler) {
   std::shared_ptr<ShmConnection> connection(new ShmConnection(core, std::move(part), std::move(peer), handler));
   core.enter(*connection);

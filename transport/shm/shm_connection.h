@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/connection.h"
+#include "channel/connection.h"
 #include "shm/regions_mapped.h"
 #include "shm/regions_told.h"
 #include "shm/ring_memory.h"
@@ -50,7 +50,7 @@ class ShmConnection final : public Connection {
   /// What a connection does that came to nothing before it was open, instead of telling its handler.
   using Otherwise = std::function<void(ShmConnection&)>;
 
-  static std::shared_ptr<ShmConnection> make(Core& core, std::shared_ptr<ShmPart> part, std::string peer,
+  static std::shared_ptr<ShmConnection> make(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer,
                                              ChannelHandler* handler);
   ShmConnection(const ShmConnection&) = delete;
   ShmConnection& operator=(const ShmConnection&) = delete;
@@ -76,7 +76,7 @@ class ShmConnection final : public Connection {
   void channel_destroyed() override;
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed || withdrawn_seen_; }
   [[nodiscard]] bool shares_memory() const noexcept override { return true; }
-  [[nodiscard]] Core& core() const noexcept { return core_; }
+  [[nodiscard]] SocketCore& core() const noexcept { return core_; }
   /// Some of this side's memory was taken back.
   void look_at_regions() { make_due(); }
 
@@ -92,7 +92,7 @@ class ShmConnection final : public Connection {
  private:
   enum class State : std::uint8_t { calling, awaits_offer, awaits_mapped, awaits_go, open, flushing, closed };
 
-  ShmConnection(Core& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler);
+  ShmConnection(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler);
 
   // shm_connection.cc
   void make_due() { core_.make_due(*this); }
@@ -156,7 +156,7 @@ class ShmConnection final : public Connection {
   void forget_taken() noexcept;
   void publish_payloads_read() noexcept;
 
-  Core& core_;
+  SocketCore& core_;
   std::shared_ptr<ShmPart> part_;
   PolledSocket socket_;
   std::shared_ptr<RingMemory> memory_;

@@ -15,7 +15,7 @@ constexpr std::size_t kGreetingMax = 256;
 constexpr auto kPause = std::chrono::milliseconds(50);
 constexpr auto kGreetingLimit = std::chrono::seconds(5);
 
-ShmAcceptor::ShmAcceptor(const std::shared_ptr<Core>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
+ShmAcceptor::ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
                          std::string host, Acceptor& acceptor)
     : shared_core_(core),
       core_(*core),
@@ -106,7 +106,7 @@ void ShmAcceptor::greeted(ShmConnection& connection) {
   connection.set_handler(handler);
 }
 
-std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<Core>& core,
+std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<SocketCore>& core,
                                        const std::shared_ptr<ShmPart>& part, const std::string& host,
                                        Acceptor& acceptor) {
   OwnedDescriptor socket = listen_at_name(name);

@@ -11,7 +11,7 @@ class ShmAcceptor final : public Pollable {
  public:
   /// `host` is what accepted connections are said to come from: whoever calls is on the same host, and would be seen at
   /// the address that he calls.
-  ShmAcceptor(const std::shared_ptr<Core>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
+  ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
               std::string host, Acceptor& acceptor);
   /// 0 or errno.
   [[nodiscard]] int start();
@@ -28,8 +28,8 @@ class ShmAcceptor final : public Pollable {
  private:
   void take(OwnedDescriptor socket);
 
-  std::weak_ptr<Core> shared_core_;  // for the channels it makes; not owned, or the core would own itself
-  Core& core_;
+  std::weak_ptr<SocketCore> shared_core_;  // for the channels it makes; not owned, or the core would own itself
+  SocketCore& core_;
   std::shared_ptr<ShmPart> part_;
   PolledSocket socket_;
   std::string host_;
@@ -40,7 +40,7 @@ class ShmAcceptor final : public Pollable {
 
 class ShmListener final : public Listener {
  public:
-  ShmListener(std::shared_ptr<Core> core, std::shared_ptr<ShmAcceptor> acceptor, Endpoint local)
+  ShmListener(std::shared_ptr<SocketCore> core, std::shared_ptr<ShmAcceptor> acceptor, Endpoint local)
       : core_(std::move(core)), acceptor_(std::move(acceptor)), local_(std::move(local)) {}
   ~ShmListener() override { acceptor_->close(); }
   ShmListener(const ShmListener&) = delete;
@@ -48,13 +48,13 @@ class ShmListener final : public Listener {
   Endpoint local() const override { return local_; }
 
  private:
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<SocketCore> core_;
   std::shared_ptr<ShmAcceptor> acceptor_;
   Endpoint local_;
 };
 
 /// Listens at a name. nullptr with errno: EADDRINUSE.
-[[nodiscard]] std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<Core>& core,
+[[nodiscard]] std::shared_ptr<ShmAcceptor> listen_at(const std::string& name, const std::shared_ptr<SocketCore>& core,
                                                      const std::shared_ptr<ShmPart>& part, const std::string& host,
                                                      Acceptor& acceptor);
 

@@ -20,7 +20,7 @@ class ShmPart {
 };
 
 /// Lends it to the other sides of the part's connections (MemoryLender).
-[[nodiscard]] std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<Core>& core,
+[[nodiscard]] std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<SocketCore>& core,
                                                       const std::shared_ptr<ShmPart>& part, const std::byte* address,
                                                       SharedRange range);
 

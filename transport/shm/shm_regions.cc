@@ -18,7 +18,7 @@ constexpr std::size_t kElementBytesMax = 8;
 
 class Lent final : public KeptMemory {
  public:
-  Lent(const std::shared_ptr<Core>& core, std::shared_ptr<ShmPart> part, std::shared_ptr<LentRange> range)
+  Lent(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, std::shared_ptr<LentRange> range)
       : core_(core), part_(std::move(part)), range_(std::move(range)) {}
   ~Lent() override {
     part_->lent.withdraw(range_);
@@ -32,14 +32,14 @@ class Lent final : public KeptMemory {
   Lent& operator=(const Lent&) = delete;
 
  private:
-  std::weak_ptr<Core> core_;
+  std::weak_ptr<SocketCore> core_;
   std::shared_ptr<ShmPart> part_;
   std::shared_ptr<LentRange> range_;
 };
 
 }  // namespace
 
-std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<Core>& core, const std::shared_ptr<ShmPart>& part,
+std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<SocketCore>& core, const std::shared_ptr<ShmPart>& part,
                                         const std::byte* address, SharedRange range) {
   return std::make_unique<Lent>(core, part, part->lent.lend(address, std::move(range)));
 }

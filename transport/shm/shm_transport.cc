@@ -14,7 +14,7 @@ constexpr int kChoicesMax = 64;
 }  // namespace
 
 ShmTransport::ShmTransport(const ShmSettings& settings)
-    : core_(std::make_shared<Core>(settings.busy_poll, settings.spin_max)),
+    : core_(std::make_shared<SocketCore>(settings.busy_poll, settings.spin_max)),
       part_(std::make_shared<ShmPart>(settings)) {}
 
 ShmTransport::~ShmTransport() {

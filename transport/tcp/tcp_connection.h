@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "core/connection.h"
-#include "tcp/socket.h"
+#include "channel/connection.h"
+#include "tcp/tcp_socket.h"
 #include "tcp/tcp_core.h"
 
 namespace tributary::transport {

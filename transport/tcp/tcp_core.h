@@ -2,22 +2,22 @@
 // The core of a TcpTransport: its settings, its counts, and the look-up of names.
 #include <functional>
 
-#include "core/core.h"
-#include "tcp/resolver.h"
+#include "socket/resolver.h"
+#include "socket/socket_core.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::transport {
 
 class TcpConnection;
 
-class TcpCore final : public Core {
+class TcpCore final : public SocketCore {
  public:
   explicit TcpCore(const TcpSettings& settings)
-      : Core(settings.busy_poll, settings.spin_max),
+      : SocketCore(settings.busy_poll, settings.spin_max),
         settings_(settings),
         resolver_([this](std::function<void()> call) { post(std::move(call)); }) {}
   void shut_down() override {
-    Core::shut_down();
+    SocketCore::shut_down();
     resolver_.stop();
     forget_posted();  // its last answers
   }

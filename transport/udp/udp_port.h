@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "packet/port.h"
-#include "tcp/socket.h"
+#include "socket/address.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::udp {

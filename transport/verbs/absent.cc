@@ -57,7 +57,7 @@ std::unique_ptr<KeptMemory> VerbsTransport::keep_device_memory(std::span<const s
                                                                std::shared_ptr<DeviceMemory>) {
   return nullptr;
 }
-void VerbsTransport::drive(std::shared_ptr<Core>) {}
+void VerbsTransport::drive(std::shared_ptr<SocketCore>) {}
 Status VerbsTransport::device_at(const std::string&) const {
   return not_built();
 }

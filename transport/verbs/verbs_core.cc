@@ -78,7 +78,7 @@ void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
   ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
 }
 
-void VerbsCore::drive(std::shared_ptr<Core> beside) {
+void VerbsCore::drive(std::shared_ptr<SocketCore> beside) {
   beside_ = std::move(beside);
   beside_descriptor_ = beside_->be_driven();
   watch(epoll_, beside_descriptor_, Told::beside);

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/core.h"
-#include "core/spin_estimate.h"
+#include "socket/socket_core.h"
 #include "tributary/transport/verbs.h"
+#include "turn/spin_estimate.h"
 #include "verbs/device.h"
 #include "verbs/event_watch.h"
 #include "verbs/resources.h"
@@ -56,7 +56,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void post(std::function<void()> call);
   void shut_down();
   /// See VerbsTransport.
-  void drive(std::shared_ptr<Core> beside);
+  void drive(std::shared_ptr<SocketCore> beside);
   [[nodiscard]] Status device_at(const std::string& own_address) const;
 
   // ---- for connections and listeners, on the transport's thread
@@ -135,8 +135,8 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   verbs::FileDescriptor control_;  // of that, what seldom happens: the connection manager's and the devices' events
   std::shared_ptr<verbs::EventWatch> event_watch_;
   verbs::EventWatch::Flag control_waits_ = std::make_shared<std::atomic<bool>>(false);
-  std::uint64_t control_number_ = 0;  // with event_watch_
-  std::shared_ptr<Core> beside_;      // that this one drives; none: nullptr
+  std::uint64_t control_number_ = 0;    // with event_watch_
+  std::shared_ptr<SocketCore> beside_;  // that this one drives; none: nullptr
   int beside_descriptor_ = -1;
   verbs::EventWatch::Flag beside_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t beside_number_ = 0;      // with event_watch_

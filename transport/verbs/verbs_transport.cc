@@ -86,7 +86,7 @@ std::uint64_t VerbsTransport::room_bytes(std::uint32_t payloads, std::uint32_t p
   return bytes <= core_->settings().room_bytes_max ? bytes : 0;
 }
 
-void VerbsTransport::drive(std::shared_ptr<Core> beside) {
+void VerbsTransport::drive(std::shared_ptr<SocketCore> beside) {
   core_->drive(std::move(beside));
 }
 

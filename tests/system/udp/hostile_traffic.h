@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "memory/random.h"
 #include "packet/wire.h"
+#include "random/random.h"
 #include "tributary/protocol/descriptor.h"
 
 namespace tributary::hostile {

@@ -5,8 +5,8 @@
 #include <deque>
 #include <vector>
 
-#include "memory/random.h"
 #include "packet/flow.h"
+#include "random/random.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -7,8 +7,8 @@
 #include <queue>
 #include <vector>
 
-#include "memory/random.h"
 #include "packet/packet_transport.h"
+#include "random/random.h"
 
 namespace tributary::transport::packet::test {
 

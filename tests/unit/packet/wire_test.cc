@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "ethernet/checksum.h"
-#include "memory/random.h"
 #include "packet/crc32c.h"
 #include "packet/faulty_port.h"
 #include "packet/payload_place.h"
 #include "packet/received_numbers.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
+#include "random/random.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -130,7 +130,7 @@ class Rules(unittest.TestCase):
         self.good("tree-manager/planner/tree.cc", '"tributary/protocol/descriptor.h"')
         self.bad("protocol/src/frame.cc", '"tributary/kernels/reduce.h"')
         self.bad("kernels/cpu/reduce.cc", '"tributary/transport/channel.h"')
-        self.bad("transport/tcp/socket.cc", '"client/core/communicator.h"')
+        self.bad("transport/tcp/tcp_socket.cc", '"client/core/communicator.h"')
         self.bad("tree-manager/planner/tree.cc", '"tributary/transport/tcp.h"')
         self.bad("tree-manager/topology/topology.cc", '"tree-manager/service/cluster.h"')
         self.bad("client/core/communicator.cc", '"tributary/manager_client/manager_client.h"')

@@ -3,7 +3,7 @@
 // when they have said that there is something to do, and never wait.
 #include <poll.h>
 
-#include "core/core.h"
+#include "socket/socket_core.h"
 #include "tcp/tcp_core.h"
 #include "tcp_world.h"
 

@@ -1,5 +1,5 @@
 // When a wait is spun for, and when no more.
-#include "core/spin_estimate.h"
+#include "turn/spin_estimate.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 
 namespace tributary::transport {
 
-class Core;
+class SocketCore;
 class ShmPart;
 
 struct ShmSettings {
@@ -73,7 +73,7 @@ class ShmTransport final : public Transport, public MemoryLender {
   [[nodiscard]] ShmStatistics statistics() const;
 
  private:
-  std::shared_ptr<Core> core_;
+  std::shared_ptr<SocketCore> core_;
   std::shared_ptr<ShmPart> part_;
 };
 

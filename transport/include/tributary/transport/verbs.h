@@ -34,7 +34,7 @@
 
 namespace tributary::transport {
 
-class Core;
+class SocketCore;
 class VerbsCore;
 
 struct VerbsSettings {
@@ -165,7 +165,7 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   /// A transport on sockets beside this one: from now on this one's poll() polls it, too, on the same thread, and does
   /// not wait while there is something for it. As long as that one is quiet, it costs no call to the system. Once,
   /// before the first poll().
-  void drive(std::shared_ptr<Core> beside);
+  void drive(std::shared_ptr<SocketCore> beside);
   /// Whether there is still a device behind this address, or, if it is empty, behind one of those that connections
   /// leave by. If not, says so. Asks the system.
   [[nodiscard]] Status device_at(const std::string& own_address) const;

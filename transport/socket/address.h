@@ -1,12 +1,13 @@
 #pragma once
-// Sockets and addresses of the system, without Asio.
+// Addresses as the system has them, and names that lead to them.
 #include <sys/socket.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tributary/transport/tcp.h"
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/error.h"
 
 namespace tributary::transport {
 
@@ -30,15 +31,6 @@ struct SocketAddress {
 [[nodiscard]] std::optional<SocketAddress> numeric_address(const Endpoint& endpoint);
 /// May block: asks the system's resolver.
 [[nodiscard]] Result<std::vector<SocketAddress>> look_up(const Endpoint& endpoint);
-
-/// A non-blocking TCP socket with the settings' options; -1 with errno set.
-[[nodiscard]] int open_socket(int family, const TcpSettings& settings) noexcept;
-/// The options that an accepted or adopted socket needs as well.
-void set_options(int socket, const TcpSettings& settings) noexcept;
-/// Binds to the settings' address, if there is one of that family. 0 or errno.
-[[nodiscard]] int bind_source(int socket, int family, const TcpSettings& settings) noexcept;
-/// A socket that listens.
-[[nodiscard]] Result<int> open_listener(const Endpoint& at, const TcpSettings& settings);
 
 /// SO_ERROR, cleared by asking.
 [[nodiscard]] int pending_error(int socket) noexcept;

@@ -1,9 +1,9 @@
-#include "memory/sim_core.h"
+#include "sim/memory/sim_core.h"
 
 #include <stdexcept>
 #include <utility>
 
-#include "memory/sim_endpoints.h"
+#include "sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 namespace {

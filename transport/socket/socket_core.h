@@ -7,20 +7,20 @@
 #include <span>
 #include <vector>
 
-#include "core/deadlines.h"
-#include "core/pollable.h"
-#include "core/poller.h"
-#include "core/spin_estimate.h"
+#include "socket/pollable.h"
+#include "socket/poller.h"
+#include "turn/deadlines.h"
+#include "turn/spin_estimate.h"
 
 namespace tributary::transport {
 
-class Core {
+class SocketCore {
  public:
   /// `busy_poll`, `spin_max`: as in TcpSettings.
-  Core(Duration busy_poll, Duration spin_max) : busy_poll_(busy_poll), spin_estimate_(spin_max) {}
-  virtual ~Core() = default;
-  Core(const Core&) = delete;
-  Core& operator=(const Core&) = delete;
+  SocketCore(Duration busy_poll, Duration spin_max) : busy_poll_(busy_poll), spin_estimate_(spin_max) {}
+  virtual ~SocketCore() = default;
+  SocketCore(const SocketCore&) = delete;
+  SocketCore& operator=(const SocketCore&) = delete;
 
   std::size_t poll(Duration wait);
   void post(std::function<void()> call);

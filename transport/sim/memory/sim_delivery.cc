@@ -3,8 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "memory/sim_core.h"
-#include "memory/sim_endpoints.h"
+#include "sim/memory/sim_core.h"
+#include "sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 

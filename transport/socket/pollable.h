@@ -1,5 +1,5 @@
 #pragma once
-// What takes part in the turns of a Core: channels and listeners.
+// What takes part in the turns of a SocketCore: channels and listeners.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -23,7 +23,7 @@ class Pollable : public std::enable_shared_from_this<Pollable> {
   /// The transport ends. No callback.
   virtual void shut_down() = 0;
 
-  // ---- for those that share memory with another process (Core::watch_memory)
+  // ---- for those that share memory with another process (SocketCore::watch_memory)
   /// The other side has written what this has not seen: a turn is due. Cheap; asked in every turn of the transport.
   [[nodiscard]] virtual bool memory_changed() const noexcept { return false; }
   /// The thread is about to sleep, or does not any more: the other side is told to ring, or not to.
@@ -31,7 +31,7 @@ class Pollable : public std::enable_shared_from_this<Pollable> {
 
  private:
   friend class Deadlines;
-  friend class Core;
+  friend class SocketCore;
   static constexpr std::size_t kNotRegistered = ~std::size_t{0};
   std::size_t registered_at_ = kNotRegistered;
   std::size_t watched_at_ = kNotRegistered;

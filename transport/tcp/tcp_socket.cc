@@ -1,8 +1,6 @@
-#include "tcp/socket.h"
+#include "tcp/tcp_socket.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
@@ -10,24 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
+#include <vector>
 
 namespace tributary::transport {
 namespace {
 
 using std::chrono::duration_cast;
-
-template <class T>
-void set_option(int socket, int level, int name, const T& value) noexcept {
-  (void)::setsockopt(socket, level, name, &value, sizeof value);  // where the system has no such option, do without
-}
-
-struct AddressList {
-  addrinfo* first = nullptr;
-  ~AddressList() {
-    if (first != nullptr) ::freeaddrinfo(first);
-  }
-};
 
 struct InterfaceList {
   ifaddrs* first = nullptr;
@@ -36,21 +22,9 @@ struct InterfaceList {
   }
 };
 
-int ask(const Endpoint& endpoint, int flags, std::vector<SocketAddress>& into) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  AddressList list;
-  const std::string port = std::to_string(endpoint.port);
-  const int error =
-      ::getaddrinfo(endpoint.host.empty() ? nullptr : endpoint.host.c_str(), port.c_str(), &hints, &list.first);
-  for (const addrinfo* at = error == 0 ? list.first : nullptr; at != nullptr; at = at->ai_next) {
-    SocketAddress address;
-    std::memcpy(&address.storage, at->ai_addr, at->ai_addrlen);
-    address.bytes = at->ai_addrlen;
-    into.push_back(address);
-  }
-  return error;
+template <class T>
+void set_option(int socket, int level, int name, const T& value) noexcept {
+  (void)::setsockopt(socket, level, name, &value, sizeof value);  // where the system has no such option, do without
 }
 
 SocketAddress any_address(int family, std::uint16_t port) {
@@ -86,64 +60,16 @@ int listen_at(const SocketAddress& address, const TcpSettings& settings) {
   return -1;
 }
 
-std::string numeric_host(const sockaddr* address) {
-  char text[INET6_ADDRSTRLEN] = {};
-  if (address->sa_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
-    return text;
-  }
-  const auto* six = reinterpret_cast<const sockaddr_in6*>(address);
-  if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) {
-    ::inet_ntop(AF_INET, &six->sin6_addr.s6_addr[12], text, sizeof text);
-    return text;
-  }
-  ::inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
-  std::string host = text;
-  if (six->sin6_scope_id != 0) host += "%" + std::to_string(six->sin6_scope_id);
-  return host;
+/// "192.0.2.1"; empty for what is no address of the internet.
+std::string host_of(const sockaddr& address) {
+  if (address.sa_family != AF_INET && address.sa_family != AF_INET6) return {};
+  SocketAddress copy;
+  copy.bytes = address.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  std::memcpy(&copy.storage, &address, copy.bytes);
+  return endpoint_of(copy).host;
 }
 
 }  // namespace
-
-std::string error_text(int error) {
-  return std::system_category().message(error);
-}
-
-Endpoint endpoint_of(const SocketAddress& address) {
-  if (address.family() != AF_INET && address.family() != AF_INET6) return {"unknown", 0};
-  const std::uint16_t port = address.family() == AF_INET
-                                 ? reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port
-                                 : reinterpret_cast<const sockaddr_in6*>(&address.storage)->sin6_port;
-  return {numeric_host(address.get()), ntohs(port)};
-}
-
-Endpoint local_of(int socket) {
-  SocketAddress address;
-  address.bytes = sizeof address.storage;
-  (void)::getsockname(socket, address.get(), &address.bytes);
-  return endpoint_of(address);
-}
-
-Endpoint peer_of(int socket) {
-  SocketAddress address;
-  address.bytes = sizeof address.storage;
-  (void)::getpeername(socket, address.get(), &address.bytes);
-  return endpoint_of(address);
-}
-
-std::optional<SocketAddress> numeric_address(const Endpoint& endpoint) {
-  std::vector<SocketAddress> found;
-  if (endpoint.host.empty() || ask(endpoint, AI_NUMERICHOST, found) != 0 || found.empty()) return std::nullopt;
-  return found.front();
-}
-
-Result<std::vector<SocketAddress>> look_up(const Endpoint& endpoint) {
-  std::vector<SocketAddress> found;
-  const int error = ask(endpoint, 0, found);
-  if (error == 0 && !found.empty()) return found;
-  const std::string why = error == EAI_SYSTEM ? error_text(errno) : ::gai_strerror(error);
-  return fail(Errc::unreachable, "cannot find an address for '" + endpoint.host + "': " + why + ".");
-}
 
 void set_options(int socket, const TcpSettings& settings) noexcept {
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -194,13 +120,6 @@ Result<int> open_listener(const Endpoint& at, const TcpSettings& settings) {
   return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why + ".");
 }
 
-int pending_error(int socket) noexcept {
-  int error = 0;
-  socklen_t bytes = sizeof error;
-  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) return errno;
-  return error;
-}
-
 Result<std::string> address_of_interface(std::string_view name) {
   InterfaceList list;
   if (::getifaddrs(&list.first) != 0) {
@@ -209,8 +128,8 @@ Result<std::string> address_of_interface(std::string_view name) {
   std::string six;
   for (const ifaddrs* at = list.first; at != nullptr; at = at->ifa_next) {
     if (at->ifa_addr == nullptr || name != at->ifa_name) continue;
-    if (at->ifa_addr->sa_family == AF_INET) return numeric_host(at->ifa_addr);
-    if (at->ifa_addr->sa_family == AF_INET6 && six.empty()) six = numeric_host(at->ifa_addr);
+    if (at->ifa_addr->sa_family == AF_INET) return host_of(*at->ifa_addr);
+    if (at->ifa_addr->sa_family == AF_INET6 && six.empty()) six = host_of(*at->ifa_addr);
   }
   if (!six.empty()) return six;
   return fail(Errc::bad_config, "network interface '" + std::string(name) + "' does not exist or has no address.");

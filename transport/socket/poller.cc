@@ -1,4 +1,4 @@
-#include "core/poller.h"
+#include "socket/poller.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

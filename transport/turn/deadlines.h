@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "core/pollable.h"
+#include "socket/pollable.h"
 
 namespace tributary::transport {
 

@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include "memory/sim_core.h"
-#include "memory/sim_endpoints.h"
+#include "sim/memory/sim_core.h"
+#include "sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "core/send_queue.h"
+#include "channel/send_queue.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "tcp/resolver.h"
+#include "socket/resolver.h"
 
 #include <utility>
 

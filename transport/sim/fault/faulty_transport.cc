@@ -1,4 +1,4 @@
-#include "fault/faulty_channel.h"
+#include "sim/fault/faulty_channel.h"
 
 namespace tributary::transport {
 namespace {

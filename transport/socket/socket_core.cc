@@ -1,4 +1,4 @@
-#include "core/core.h"
+#include "socket/socket_core.h"
 
 #include <algorithm>
 
@@ -33,7 +33,7 @@ class Flagged {
 
 }  // namespace
 
-std::size_t Core::poll(Duration wait) {
+std::size_t SocketCore::poll(Duration wait) {
   if (polling_ || shut_) return 0;
   const Flagged polling(polling_);
   callbacks_ = 0;
@@ -47,7 +47,7 @@ std::size_t Core::poll(Duration wait) {
 }
 
 /// One round over all that is ready now.
-void Core::run_ready() {
+void SocketCore::run_ready() {
   mark_ready(Duration::zero());
   run_marked();
 }
@@ -56,7 +56,7 @@ void Core::run_ready() {
 /// in every few turns only, so that sockets wait for their turn but are not forgotten.
 ///
 /// What the system tells is marked whole before anything is done about it: what a callback destroys is told no more.
-void Core::mark_ready(Duration wait) noexcept {
+void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
   if (!watched_.empty() && !due_.empty() && ++turns_unasked_ < kTurnsUnaskedMax) return;
   turns_unasked_ = 0;
@@ -71,7 +71,7 @@ void Core::mark_ready(Duration wait) noexcept {
 }
 
 /// Who alone has told anything for a while is who is waited for.
-void Core::note_sole_teller(std::span<const epoll_event> events) noexcept {
+void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept {
   for (const epoll_event& event : events) {
     auto* const what = static_cast<Pollable*>(event.data.ptr);
     if (what == nullptr || (event.events & EPOLLIN) == 0) continue;
@@ -86,20 +86,20 @@ void Core::note_sole_teller(std::span<const epoll_event> events) noexcept {
 
 /// A socket that is read before the system has told of it brings its bytes a system call earlier. The event still
 /// comes, and costs a read in vain in one of some turns.
-bool Core::try_sole_teller() noexcept {
+bool SocketCore::try_sole_teller() noexcept {
   if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
   teller_->mark(EPOLLIN);
   return !due_.empty();
 }
 
-void Core::mark_changed() noexcept {
+void SocketCore::mark_changed() noexcept {
   for (Pollable* what : watched_) {
     if (!what->due_ && what->memory_changed()) make_due(*what);
   }
 }
 
 /// A few looks at the memory cost less than one question to the system.
-void Core::spin_on_memory() noexcept {
+void SocketCore::spin_on_memory() noexcept {
   if (watched_.empty()) return;
   for (int look = 0; look < kLooksPerQuestion && idle(); ++look) {
     relax();
@@ -108,7 +108,7 @@ void Core::spin_on_memory() noexcept {
 }
 
 /// Says so to all who could have something to tell. False: one of them has, or a call was posted.
-bool Core::fall_asleep() noexcept {
+bool SocketCore::fall_asleep() noexcept {
   // Pairs with post(), and with what other processes publish: either they see that this thread sleeps, or what they
   // have posted or written is seen here.
   asleep_ = true;
@@ -119,19 +119,19 @@ bool Core::fall_asleep() noexcept {
   return due_.empty();
 }
 
-void Core::wake_up() noexcept {
+void SocketCore::wake_up() noexcept {
   if (!std::exchange(asleep_, false)) return;
   sleeping_.store(false, std::memory_order_relaxed);
   for (Pollable* what : watched_) what->set_asleep(false);
 }
 
-void Core::run_marked() {
+void SocketCore::run_marked() {
   run_expired();
   run_posted();
   run_due();
 }
 
-void Core::wait_for_work(Duration wait) {
+void SocketCore::wait_for_work(Duration wait) {
   const TimePoint started = Clock::now();
   const TimePoint deadline = started + wait;
   const bool adaptive = busy_poll_ <= Duration::zero();
@@ -152,7 +152,7 @@ void Core::wait_for_work(Duration wait) {
   if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
 }
 
-void Core::run_expired() {
+void SocketCore::run_expired() {
   if (deadlines_.empty()) return;
   const TimePoint now = Clock::now();
   while (Pollable* expired = deadlines_.take_expired(now)) {
@@ -161,7 +161,7 @@ void Core::run_expired() {
   }
 }
 
-void Core::run_due() {
+void SocketCore::run_due() {
   due_now_.swap(due_);
   for (const PollablePtr& what : due_now_) {
     what->due_ = false;
@@ -172,7 +172,7 @@ void Core::run_due() {
   flush_dirty();
 }
 
-void Core::flush_dirty() {
+void SocketCore::flush_dirty() {
   dirty_now_.swap(dirty_);
   for (const PollablePtr& what : dirty_now_) {
     what->dirty_ = false;
@@ -181,33 +181,33 @@ void Core::flush_dirty() {
   dirty_now_.clear();
 }
 
-void Core::make_due(Pollable& what) {
+void SocketCore::make_due(Pollable& what) {
   if (what.due_) return;
   what.due_ = true;
   due_.push_back(what.shared_from_this());
 }
 
-void Core::make_dirty(Pollable& what) {
+void SocketCore::make_dirty(Pollable& what) {
   if (what.dirty_) return;
   what.dirty_ = true;
   dirty_.push_back(what.shared_from_this());
 }
 
-void Core::set_deadline(Pollable& what, Duration limit) {
+void SocketCore::set_deadline(Pollable& what, Duration limit) {
   deadlines_.set(what, Clock::now() + std::min(limit, kDeadlineMax));
 }
 
-void Core::enter(Pollable& what) {
+void SocketCore::enter(Pollable& what) {
   what.registered_at_ = registered_.size();
   registered_.push_back(what.shared_from_this());
 }
 
-void Core::watch_memory(Pollable& what) {
+void SocketCore::watch_memory(Pollable& what) {
   what.watched_at_ = watched_.size();
   watched_.push_back(&what);
 }
 
-void Core::leave(Pollable& what) noexcept {
+void SocketCore::leave(Pollable& what) noexcept {
   if (what.registered_at_ == Pollable::kNotRegistered) return;
   deadlines_.clear(what);
   if (teller_ == &what) {
@@ -227,7 +227,7 @@ void Core::leave(Pollable& what) noexcept {
   registered_.pop_back();
 }
 
-void Core::shut_down() {
+void SocketCore::shut_down() {
   shut_ = true;
   while (!registered_.empty()) {
     const PollablePtr last = registered_.back();
@@ -236,13 +236,13 @@ void Core::shut_down() {
   forget_posted();
 }
 
-void Core::forget_posted() {
+void SocketCore::forget_posted() {
   std::vector<std::function<void()>> forgotten;
   const std::lock_guard lock(posted_mutex_);
   forgotten.swap(posted_);
 }
 
-void Core::post(std::function<void()> call) {
+void SocketCore::post(std::function<void()> call) {
   {
     const std::lock_guard lock(posted_mutex_);
     posted_.push_back(std::move(call));
@@ -254,12 +254,12 @@ void Core::post(std::function<void()> call) {
 }
 
 /// As if it slept all the time: a post() always wakes, and the poller's descriptor tells it.
-int Core::be_driven() noexcept {
+int SocketCore::be_driven() noexcept {
   sleeping_.store(true, std::memory_order_seq_cst);
   return poller_.descriptor();
 }
 
-void Core::run_posted() {
+void SocketCore::run_posted() {
   if (!has_posted_.load(std::memory_order_relaxed)) return;
   has_posted_.exchange(false, std::memory_order_acq_rel);
   std::vector<std::function<void()>> calls;

@@ -1,8 +1,8 @@
 // What goes wrong on purpose.
 #include <algorithm>
 
-#include "memory/sim_core.h"
-#include "memory/sim_endpoints.h"
+#include "sim/memory/sim_core.h"
+#include "sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tcp/socket.h"
+#include "socket/address.h"
 
 namespace tributary::transport {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "core/core.h"
-#include "core/send_queue.h"
+#include "channel/send_queue.h"
+#include "socket/socket_core.h"
 
 namespace tributary::transport {
 
@@ -48,7 +48,7 @@ class Connection : public Pollable {
 
 class ConnectionChannel final : public Channel {
  public:
-  ConnectionChannel(std::shared_ptr<Core> core, std::shared_ptr<Connection> connection)
+  ConnectionChannel(std::shared_ptr<SocketCore> core, std::shared_ptr<Connection> connection)
       : core_(std::move(core)), connection_(std::move(connection)) {
     connection_->set_channel(this);
   }
@@ -78,7 +78,7 @@ class ConnectionChannel final : public Channel {
   }
 
  private:
-  std::shared_ptr<Core> core_;  // destroyed after the connection, whose socket needs it
+  std::shared_ptr<SocketCore> core_;  // destroyed after the connection, whose socket needs it
   std::shared_ptr<Connection> connection_;
 };
 
