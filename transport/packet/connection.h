@@ -15,6 +15,7 @@ namespace tributary::transport::packet {
 
 class PacketConnection final : public StreamReader,
                                public PacketSink,
+                               public TurnMarks,
                                public std::enable_shared_from_this<PacketConnection> {
  public:
   PacketConnection(PacketCore& core, std::string peer, ChannelHandler* handler);
@@ -76,11 +77,6 @@ class PacketConnection final : public StreamReader,
   void shut_down();
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] const PacketAddress& address() const noexcept { return address_; }
-
-  bool due = false;                        // in the core's lists
-  bool touched = false;                    //
-  bool dirty = false;                      //
-  TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 
   // ---- StreamReader and PacketSink, for the flow
   std::size_t take(std::span<const std::byte> bytes) override;

@@ -1,7 +1,5 @@
 #include "packet/core.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,36 +11,26 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 // A thread that was away for so long cannot tell a silent peer from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 // What a connection may promise at least, however many there are: two datagrams of the longest kind.
 constexpr std::size_t kWindowMin = 32768;
+// A look asks the system, which takes about as long as an offer.
+constexpr std::uint32_t kLooksPerOffer = 1;
 // Some bursts of the longest datagrams.
 constexpr std::size_t kSealedRoom = 1U << 20;
-
-class Flagged {
- public:
-  explicit Flagged(bool& flag) : flag_(flag) { flag_ = true; }
-  ~Flagged() { flag_ = false; }
-  Flagged(const Flagged&) = delete;
-  Flagged& operator=(const Flagged&) = delete;
-
- private:
-  bool& flag_;
-};
 
 }  // namespace
 
 PacketCore::PacketCore(PacketTransport::OpenPort open, const PacketSettings& settings, PacketTransport::Time time)
-    : open_(std::move(open)),
+    : Engine(settings.busy_poll, settings.spin_max, kLooksPerOffer),
+      open_(std::move(open)),
       settings_(settings),
       time_(std::move(time)),
       pool_(settings.kept_bytes_max),
       ids_(settings.seed),
       half_open_(settings.half_open_max),
       departing_(settings.connections_max),
-      spin_estimate_(settings.spin_max),
       burst_(kBurst),
       now_(time_()),
       attended_(now_),
@@ -165,18 +153,15 @@ std::size_t PacketCore::window_share() const noexcept {
 }
 
 void PacketCore::make_due(PacketConnection& connection) {
-  if (std::exchange(connection.due, true)) return;
-  due_.push_back(connection.shared_from_this());
+  due_.add(connection);
 }
 
 void PacketCore::make_touched(PacketConnection& connection) {
-  if (std::exchange(connection.touched, true)) return;
-  touched_.push_back(&connection);
+  touched_.add(connection);
 }
 
 void PacketCore::make_dirty(PacketConnection& connection) {
-  if (std::exchange(connection.dirty, true)) return;
-  dirty_.push_back(&connection);
+  dirty_.add(connection);
 }
 
 void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
@@ -204,16 +189,20 @@ TimePoint PacketCore::next_deadline() const noexcept {
 
 // ---- turns
 
-std::size_t PacketCore::poll(Duration wait) {
-  if (polling_ || shut_) return 0;
-  const Flagged polling(polling_);
-  callbacks_ = 0;
-  if (wait > Duration::zero()) {
-    wait_for_work(std::min(wait, kWaitMax));
-  } else {
-    turn();
-  }
-  return callbacks_;
+/// A poll() that waits begins with a look: what is there already costs no sleep.
+void PacketCore::begin_poll(bool waits) {
+  more_to_receive_ = true;
+  if (!waits) turn();
+}
+
+turn::Looked PacketCore::look(bool /*spins*/) {
+  turn();
+  return {.at = time_(), .some = !idle()};
+}
+
+turn::Looked PacketCore::sleep(TimePoint now, TimePoint until) {
+  wait_for_packets(std::min(until, first_deadline()) - now);
+  return look(false);
 }
 
 void PacketCore::look_at_clock() {
@@ -243,7 +232,7 @@ void PacketCore::watch_driven() {
 
 /// What they have for their users comes in this turn, as if it were ours.
 void PacketCore::turn_driven() {
-  for (std::size_t i = 0; i < driven_.size(); ++i) callbacks_ += driven_[i]->poll(Duration::zero());
+  for (std::size_t i = 0; i < driven_.size(); ++i) count_callbacks(driven_[i]->poll(Duration::zero()));
   const auto over = [](const auto& other) {
     return !other->listening_ && other->statistics.connections == 0 && other->idle();
   };
@@ -261,59 +250,30 @@ void PacketCore::turn() {
   if (!driven_.empty()) turn_driven();
   more_to_receive_ = receive_packets();
   run_expired();
-  run_posted();
-  run_due();
+  if (!ending_) run_posted();
+  due_.run([](PacketConnection& connection) { connection.turn(); });
   transmit();
   departed_.clear();
 }
 
-void PacketCore::wait_for_work(Duration wait) {
-  const TimePoint started = time_();
-  const TimePoint deadline = started + wait;
-  const bool adaptive = settings_.busy_poll <= Duration::zero();
-  spin_estimate_.begin(started);
-  for (TimePoint now = started;;) {
-    turn();
-    now = time_();
-    if (callbacks_ != 0 || shut_ || now >= deadline) {
-      if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
-      return;
-    }
-    if (!idle()) continue;
-    if (adaptive ? spin_estimate_.stays_awake(now) : now - started < settings_.busy_poll) {
-      if (adaptive) {
-        ::sched_yield();
-        const TimePoint back = time_();
-        spin_estimate_.was_away(back - now, back);
-      }
-    } else {
-      spin_estimate_.sleeps();
-      sleep(std::min(deadline, first_deadline()) - now);
-    }
-  }
-}
-
-void PacketCore::sleep(Duration limit) {
+void PacketCore::wait_for_packets(Duration limit) {
   if (limit <= Duration::zero()) return;
-  // Pairs with post(): either it sees that this thread sleeps, or what it has posted is seen here.
-  sleeping_.store(true, std::memory_order_seq_cst);
-  if (!has_posted_.load(std::memory_order_seq_cst)) {
+  if (calls().fall_asleep()) {
     const TimePoint until = time_() + limit;
     if (port_) {
       port_->wait(limit);
     } else {
-      std::unique_lock lock(posted_mutex_);
-      posted_something_.wait_for(lock, limit, [this] { return !posted_.empty(); });
+      calls().wait(limit);
     }
     attended_ = std::min(time_(), until);  // sleeping is no absence, oversleeping is
     for (const auto& other : driven_) other->attended_ = attended_;
   }
-  sleeping_.store(false, std::memory_order_relaxed);
+  calls().wake_up();
 }
 
 void PacketCore::run_expired() {
   while (deadlines_.first() <= now_) {
-    const DeadlineHeap::Entry entry = deadlines_.pop();
+    const turn::DeadlineHeap::Entry entry = deadlines_.pop();
     if (entry.place >= places_.size() || places_[entry.place].id == 0) continue;
     const Place& place = places_[entry.place];
     if (static_cast<std::uint32_t>(place.id >> kPlaceBits) != entry.generation) continue;
@@ -324,25 +284,11 @@ void PacketCore::run_expired() {
   }
 }
 
-void PacketCore::run_due() {
-  due_now_.swap(due_);
-  for (const ConnectionPtr& connection : due_now_) {
-    connection->due = false;
-    connection->turn();
-  }
-  due_now_.clear();
-}
-
 /// No callback runs between a packet's send and the flush: the payload is borrowed until then.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
   ++transmits_;
-  dirty_now_.swap(dirty_);
-  for (PacketConnection* const connection : dirty_now_) {
-    connection->dirty = false;
-    connection->transmit_turn();
-  }
-  dirty_now_.clear();
+  dirty_.run([](PacketConnection& connection) { connection.transmit_turn(); });
   control_sent_ = false;
   flush();
 }
@@ -372,7 +318,7 @@ SealRandom PacketCore::random() noexcept {
 
 /// What was sent is no system's to bring over after our end, as with TCP: so it is brought over before.
 void PacketCore::linger() {
-  const TimePoint end = time_() + settings_.linger;
+  const TimePoint until = time_() + settings_.linger;
   const auto some_left = [this] {
     bool left = false;
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -386,9 +332,9 @@ void PacketCore::linger() {
     }
     return left;
   };
-  for (bool left = some_left(); left && time_() < end; left = some_left()) {
+  for (bool left = some_left(); left && time_() < until; left = some_left()) {
     turn();
-    if (idle()) sleep(std::min(end, deadlines_.first()) - time_());
+    if (idle()) wait_for_packets(std::min(until, deadlines_.first()) - time_());
   }
 }
 
@@ -397,7 +343,7 @@ void PacketCore::shut_down() {
   stop_listening();
   for (const auto& other : driven_) other->shut_down();
   if (port_) linger();
-  shut_ = true;
+  end();
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const ConnectionPtr connection = places_[i].connection;
     if (connection) connection->shut_down();
@@ -406,35 +352,7 @@ void PacketCore::shut_down() {
   dirty_.clear();
   if (port_) flush();
   resolver_.stop();
-  std::vector<std::function<void()>> forgotten;
-  const std::lock_guard lock(posted_mutex_);
-  forgotten.swap(posted_);
-}
-
-void PacketCore::post(std::function<void()> call) {
-  {
-    const std::lock_guard lock(posted_mutex_);
-    posted_.push_back(std::move(call));
-  }
-  // Pairs with sleep() and the exchange in run_posted(): whoever sets it first also wakes a poll() that sleeps.
-  if (!has_posted_.exchange(true, std::memory_order_seq_cst) && sleeping_.load(std::memory_order_seq_cst)) {
-    if (port_) port_->wake();
-    posted_something_.notify_one();
-  }
-}
-
-void PacketCore::run_posted() {
-  if (ending_ || !has_posted_.load(std::memory_order_relaxed)) return;
-  has_posted_.exchange(false, std::memory_order_acq_rel);
-  std::vector<std::function<void()>> calls;
-  {
-    const std::lock_guard lock(posted_mutex_);
-    calls.swap(posted_);
-  }
-  for (const auto& call : calls) {
-    count_callback();
-    call();
-  }
+  calls().forget();
 }
 
 }  // namespace tributary::transport::packet

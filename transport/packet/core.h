@@ -3,11 +3,8 @@
 // connection id is its place and 40 bits that nobody can guess.
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -22,19 +19,26 @@
 #include "packet/wire.h"
 #include "socket/resolver.h"
 #include "turn/deadline_heap.h"
-#include "turn/spin_estimate.h"
+#include "turn/due_list.h"
+#include "turn/engine.h"
 
 namespace tributary::transport::packet {
 
 class PacketConnection;
 using ConnectionPtr = std::shared_ptr<PacketConnection>;
 
-class PacketCore : public std::enable_shared_from_this<PacketCore> {
+/// What the core keeps in each connection.
+struct TurnMarks {
+  bool due = false;                        // in the core's lists
+  bool touched = false;                    //
+  bool dirty = false;                      //
+  TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
+};
+
+class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn::Engine<PacketCore> {
  public:
   PacketCore(PacketTransport::OpenPort open, const PacketSettings& settings, PacketTransport::Time time);
 
-  std::size_t poll(Duration wait);
-  void post(std::function<void()> call);
   void shut_down();
 
   /// From now on this one's turns and sleeps are also another's, of the same thread, with a port of its own; until
@@ -88,7 +92,6 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   void make_touched(PacketConnection& connection);
   /// on_time() will be called then, or a little later.
   void want_time(PacketConnection& connection, TimePoint at);
-  void count_callback() noexcept { ++callbacks_; }
   /// What each connection may promise to its peer, now that there are so many.
   [[nodiscard]] std::size_t window_share() const noexcept;
   /// A packet outside any flow.
@@ -135,6 +138,20 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
     }
     return (differs[0] | differs[1]) == 0;
   }
+  friend class turn::Engine<PacketCore>;
+  // ---- for the engine
+  void begin_poll(bool waits);
+  [[nodiscard]] bool idle() const noexcept {
+    return due_.empty() && dirty_.empty() && !has_posted() && !more_to_receive_ &&
+           std::ranges::all_of(driven_, [](const auto& other) { return other->idle(); });
+  }
+  turn::Looked look(bool spins);
+  turn::Looked sleep(TimePoint now, TimePoint until);
+  [[nodiscard]] TimePoint time() const { return time_(); }
+  void wake() noexcept {
+    if (port_) port_->wake();
+  }
+
   void turn();
   [[nodiscard]] bool can_listen(const Endpoint& at) const;
   void turn_driven();
@@ -162,17 +179,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   [[nodiscard]] PacketConnection* find(std::uint64_t id) const noexcept;
   [[nodiscard]] PacketConnection* find_peer(std::uint64_t peer_id) const noexcept;
   void run_expired();
-  void run_posted();
-  void run_due();
   void transmit();
   void push_deadline(std::uint64_t id, TimePoint at);
-  void wait_for_work(Duration wait);
-  void sleep(Duration limit);
+  void wait_for_packets(Duration limit);
   void linger();
-  [[nodiscard]] bool idle() const noexcept {
-    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) && !more_to_receive_ &&
-           std::ranges::all_of(driven_, [](const auto& other) { return other->idle(); });
-  }
 
   struct Place {
     ConnectionPtr connection;
@@ -191,17 +201,16 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   PacketTransport::Route route_;
   ChunkPool pool_;
   std::vector<ConnectionPtr> departed_;  // in this turn; whoever is still at work with one may go on
-  std::vector<PacketConnection*> touched_;
+  turn::DueList<PacketConnection*, &TurnMarks::touched> touched_;
   IdSource ids_;
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_places_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;
   HalfOpen half_open_;
   HalfOpen departing_;
-  DeadlineHeap deadlines_;
-  SpinEstimate spin_estimate_;
-  std::vector<ConnectionPtr> due_, due_now_;
-  std::vector<PacketConnection*> dirty_, dirty_now_;  // one that departs stays until the turn has transmitted
+  turn::DeadlineHeap deadlines_;
+  turn::DueList<ConnectionPtr, &TurnMarks::due> due_;
+  turn::DueList<PacketConnection*, &TurnMarks::dirty> dirty_;  // one that departs stays until the turn has transmitted
   std::vector<ReceivedPacket> burst_;
   std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
   std::size_t sealed_used_ = 0;
@@ -212,19 +221,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore> {
   TimePoint attended_{};  // this thread was here last
   TimePoint resets_from_{};
   std::uint32_t resets_ = 0;  // in this second
-  std::size_t callbacks_ = 0;
   bool control_sent_ = false;
-  bool more_to_receive_ = false;
-  bool polling_ = false;
+  bool more_to_receive_ = false;  // as far as is known: true before the first look
   bool ending_ = false;
-  bool shut_ = false;
-
-  std::mutex posted_mutex_;                   // guards posted_
-  std::condition_variable posted_something_;  // for a poll() that has no port to wait at
-  std::vector<std::function<void()>> posted_;
-  std::atomic<bool> has_posted_ = false;  // set after posted_ was filled, so that a turn without posts takes no lock
-  std::atomic<bool> sleeping_ = false;    // so that a post to a thread that is awake makes no system call
-  Resolver resolver_;                     // last: its thread posts
+  Resolver resolver_;  // last: its thread posts
 };
 
 }  // namespace tributary::transport::packet

@@ -42,11 +42,7 @@ bool PacketCore::receive_packets() {
     }
   }
   being_read_ = nullptr;
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    touched_[i]->touched = false;
-    touched_[i]->after_packets();
-  }
-  touched_.clear();
+  touched_.run_all([](PacketConnection& connection) { connection.after_packets(); });
   return count == burst_.size();
 }
 

@@ -30,7 +30,6 @@ class Pollable : public std::enable_shared_from_this<Pollable> {
   virtual void set_asleep(bool /*asleep*/) noexcept {}
 
  private:
-  friend class Deadlines;
   friend class SocketCore;
   static constexpr std::size_t kNotRegistered = ~std::size_t{0};
   std::size_t registered_at_ = kNotRegistered;

@@ -5,8 +5,7 @@
 namespace tributary::transport {
 namespace {
 
-constexpr Duration kWaitMax = std::chrono::hours(1);             // so that "for ever" does not overflow the clock
-constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // likewise
+constexpr Duration kDeadlineMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns with work from memory alone
 constexpr int kLooksPerQuestion = 16;
 constexpr std::uint32_t kTellingsMin = 16;
@@ -20,36 +19,28 @@ void relax() noexcept {
 #endif
 }
 
-class Flagged {
- public:
-  explicit Flagged(bool& flag) : flag_(flag) { flag_ = true; }
-  ~Flagged() { flag_ = false; }
-  Flagged(const Flagged&) = delete;
-  Flagged& operator=(const Flagged&) = delete;
-
- private:
-  bool& flag_;
-};
-
 }  // namespace
 
-std::size_t SocketCore::poll(Duration wait) {
-  if (polling_ || shut_) return 0;
-  const Flagged polling(polling_);
-  callbacks_ = 0;
+void SocketCore::begin_poll(bool waits) {
   flush_dirty();
-  if (wait > Duration::zero()) {
-    if (callbacks_ == 0) wait_for_work(std::min(wait, kWaitMax));
-  } else {
-    run_ready();
-  }
-  return callbacks_;
+  if (waits) return;
+  mark_ready(Duration::zero());
+  run_marked(deadlines_.empty() ? TimePoint{} : time());
 }
 
-/// One round over all that is ready now.
-void SocketCore::run_ready() {
-  mark_ready(Duration::zero());
-  run_marked();
+turn::Looked SocketCore::look(bool spins) {
+  if (spins) spin_on_memory();
+  if (!spins || !try_sole_teller()) mark_ready(Duration::zero());
+  const TimePoint now = time();
+  run_marked(now);
+  return {.at = now, .some = !idle()};
+}
+
+turn::Looked SocketCore::sleep(TimePoint now, TimePoint until) {
+  mark_ready(std::min(until, deadlines_.first()) - now);
+  const TimePoint woken = time();
+  run_marked(woken);
+  return {.at = woken, .some = !idle()};
 }
 
 /// What others have written to memory is seen without asking the system; while there is some of it, the system is asked
@@ -70,7 +61,7 @@ void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
 }
 
-/// Who alone has told anything for a while is who is waited for.
+/// If only one socket has had events lately, it is probably the one that this thread waits for.
 void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept {
   for (const epoll_event& event : events) {
     auto* const what = static_cast<Pollable*>(event.data.ptr);
@@ -107,54 +98,29 @@ void SocketCore::spin_on_memory() noexcept {
   }
 }
 
-/// Says so to all who could have something to tell. False: one of them has, or a call was posted.
+/// Tells all that could wake this thread that it sleeps. False: one of them has something for it already.
 bool SocketCore::fall_asleep() noexcept {
-  // Pairs with post(), and with what other processes publish: either they see that this thread sleeps, or what they
-  // have posted or written is seen here.
   asleep_ = true;
-  sleeping_.store(true, std::memory_order_seq_cst);
+  if (!calls().fall_asleep()) return false;
+  // What other processes publish is looked at after they were told, for the reason that turn/alarm.h gives.
   for (Pollable* what : watched_) what->set_asleep(true);
-  if (has_posted_.load(std::memory_order_seq_cst)) return false;
   mark_changed();
   return due_.empty();
 }
 
 void SocketCore::wake_up() noexcept {
   if (!std::exchange(asleep_, false)) return;
-  sleeping_.store(false, std::memory_order_relaxed);
+  calls().wake_up();
   for (Pollable* what : watched_) what->set_asleep(false);
 }
 
-void SocketCore::run_marked() {
-  run_expired();
+void SocketCore::run_marked(TimePoint now) {
+  run_expired(now);
   run_posted();
   run_due();
 }
 
-void SocketCore::wait_for_work(Duration wait) {
-  const TimePoint started = Clock::now();
-  const TimePoint deadline = started + wait;
-  const bool adaptive = busy_poll_ <= Duration::zero();
-  spin_estimate_.begin(started);
-  TimePoint now = started;
-  while (callbacks_ == 0 && !shut_ && now < deadline) {
-    const bool spins = adaptive ? spin_estimate_.stays_awake(now) : now - started < busy_poll_;
-    if (spins) spin_on_memory();
-    const bool sleeps = idle() && !spins;
-    if (sleeps) spin_estimate_.sleeps();
-    if (!spins || !try_sole_teller()) {
-      mark_ready(sleeps ? std::min(deadline, deadlines_.first()) - now : Duration::zero());
-    }
-    now = Clock::now();
-    run_marked();
-    if (callbacks_ == 0 && spins && adaptive && idle()) spin_estimate_.offer_core(now);
-  }
-  if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
-}
-
-void SocketCore::run_expired() {
-  if (deadlines_.empty()) return;
-  const TimePoint now = Clock::now();
+void SocketCore::run_expired(TimePoint now) {
   while (Pollable* expired = deadlines_.take_expired(now)) {
     const PollablePtr kept = expired->shared_from_this();
     kept->on_deadline();
@@ -162,35 +128,15 @@ void SocketCore::run_expired() {
 }
 
 void SocketCore::run_due() {
-  due_now_.swap(due_);
-  for (const PollablePtr& what : due_now_) {
-    what->due_ = false;
-    what->turn();
+  due_.run([this](Pollable& what) {
+    what.turn();
     flush_dirty();
-  }
-  due_now_.clear();
+  });
   flush_dirty();
 }
 
 void SocketCore::flush_dirty() {
-  dirty_now_.swap(dirty_);
-  for (const PollablePtr& what : dirty_now_) {
-    what->dirty_ = false;
-    what->write_turn();
-  }
-  dirty_now_.clear();
-}
-
-void SocketCore::make_due(Pollable& what) {
-  if (what.due_) return;
-  what.due_ = true;
-  due_.push_back(what.shared_from_this());
-}
-
-void SocketCore::make_dirty(Pollable& what) {
-  if (what.dirty_) return;
-  what.dirty_ = true;
-  dirty_.push_back(what.shared_from_this());
+  dirty_.run([](Pollable& what) { what.write_turn(); });
 }
 
 void SocketCore::set_deadline(Pollable& what, Duration limit) {
@@ -228,49 +174,18 @@ void SocketCore::leave(Pollable& what) noexcept {
 }
 
 void SocketCore::shut_down() {
-  shut_ = true;
+  end();
   while (!registered_.empty()) {
     const PollablePtr last = registered_.back();
     last->shut_down();  // and leaves
   }
-  forget_posted();
+  calls().forget();
 }
 
-void SocketCore::forget_posted() {
-  std::vector<std::function<void()>> forgotten;
-  const std::lock_guard lock(posted_mutex_);
-  forgotten.swap(posted_);
-}
-
-void SocketCore::post(std::function<void()> call) {
-  {
-    const std::lock_guard lock(posted_mutex_);
-    posted_.push_back(std::move(call));
-  }
-  // Pairs with mark_ready() and the exchange in run_posted(): whoever sets it first also wakes a poll() that sleeps.
-  if (!has_posted_.exchange(true, std::memory_order_seq_cst) && sleeping_.load(std::memory_order_seq_cst)) {
-    poller_.wake();
-  }
-}
-
-/// As if it slept all the time: a post() always wakes, and the poller's descriptor tells it.
+/// As if it slept all the time: each post() wakes it, and the poller's descriptor tells that.
 int SocketCore::be_driven() noexcept {
-  sleeping_.store(true, std::memory_order_seq_cst);
+  static_cast<void>(calls().fall_asleep());
   return poller_.descriptor();
-}
-
-void SocketCore::run_posted() {
-  if (!has_posted_.load(std::memory_order_relaxed)) return;
-  has_posted_.exchange(false, std::memory_order_acq_rel);
-  std::vector<std::function<void()>> calls;
-  {
-    const std::lock_guard lock(posted_mutex_);
-    calls.swap(posted_);
-  }
-  for (const auto& call : calls) {
-    count_callback();
-    call();
-  }
 }
 
 }  // namespace tributary::transport

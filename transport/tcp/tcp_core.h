@@ -19,7 +19,7 @@ class TcpCore final : public SocketCore {
   void shut_down() override {
     SocketCore::shut_down();
     resolver_.stop();
-    forget_posted();  // its last answers
+    calls().forget();  // its last answers
   }
 
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }

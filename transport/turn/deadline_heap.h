@@ -1,15 +1,15 @@
 #pragma once
-// Who wants to be looked at when. An entry is not moved when its owner's deadline moves later: it is looked at when it
-// comes up, and put back. So a time-out that each acknowledgement moves on costs nothing, and nothing is allocated once
-// the heap has its size. Whoever asks for an earlier time leaves an entry behind: clear() and push() anew when there
-// are many more than owners.
+// Deadlines of many owners. An entry is not moved when its owner's deadline moves later: it is looked at when it comes
+// up, and put back. So a time-out that each acknowledgement moves on costs nothing, and nothing is allocated once the
+// heap has its size. An owner that asks for an earlier time leaves an entry behind: clear() and push() anew when there
+// are many more entries than owners.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
 #include "tributary/transport/channel.h"
 
-namespace tributary::transport::packet {
+namespace tributary::transport::turn {
 
 class DeadlineHeap {
  public:
@@ -38,4 +38,4 @@ class DeadlineHeap {
   std::vector<Entry> entries_;
 };
 
-}  // namespace tributary::transport::packet
+}  // namespace tributary::transport::turn

@@ -1,40 +1,42 @@
 #pragma once
-// Who waits for a time, in the order of the times. One for each Pollable, and few at once: a channel has one only while
-// it opens or ends.
+// Those that wait for a time, in the order of the times. At most one time for each, and few of them at once: a channel
+// has one only while it opens or ends. For many that move with every acknowledgement there is DeadlineHeap.
 #include <set>
 #include <utility>
 
-#include "socket/pollable.h"
+#include "tributary/transport/channel.h"
 
-namespace tributary::transport {
+namespace tributary::transport::turn {
 
+/// `At` is a TimePoint of the owner's: its time in this list, TimePoint::max() for none.
+template <class Owner, auto At>
 class Deadlines {
  public:
-  /// Instead of the one before. `what` must be cleared before it goes away.
-  void set(Pollable& what, TimePoint at) {
-    clear(what);
+  /// In place of the time before. `owner` must be cleared before it goes away.
+  void set(Owner& owner, TimePoint at) {
+    clear(owner);
     if (at == TimePoint::max()) return;
-    what.deadline_ = at;
-    ordered_.emplace(at, &what);
+    owner.*At = at;
+    ordered_.emplace(at, &owner);
   }
-  void clear(Pollable& what) noexcept {
-    if (what.deadline_ == TimePoint::max()) return;
-    ordered_.erase({what.deadline_, &what});
-    what.deadline_ = TimePoint::max();
+  void clear(Owner& owner) noexcept {
+    if (owner.*At == TimePoint::max()) return;
+    ordered_.erase({owner.*At, &owner});
+    owner.*At = TimePoint::max();
   }
   [[nodiscard]] bool empty() const noexcept { return ordered_.empty(); }
   /// TimePoint::max() for none.
   [[nodiscard]] TimePoint first() const noexcept { return empty() ? TimePoint::max() : ordered_.begin()->first; }
-  /// The next one whose time has come, which has none from then on; nullptr.
-  [[nodiscard]] Pollable* take_expired(TimePoint now) noexcept {
-    if (first() > now || empty()) return nullptr;
-    Pollable* what = ordered_.begin()->second;
-    clear(*what);
-    return what;
+  /// The next one whose time has come, which has none from then on; nullptr: none.
+  [[nodiscard]] Owner* take_expired(TimePoint now) noexcept {
+    if (empty() || first() > now) return nullptr;
+    Owner* const owner = ordered_.begin()->second;
+    clear(*owner);
+    return owner;
   }
 
  private:
-  std::set<std::pair<TimePoint, Pollable*>> ordered_;
+  std::set<std::pair<TimePoint, Owner*>> ordered_;
 };
 
-}  // namespace tributary::transport
+}  // namespace tributary::transport::turn

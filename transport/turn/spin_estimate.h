@@ -8,7 +8,10 @@
 
 #include "tributary/transport/channel.h"
 
-namespace tributary::transport {
+namespace tributary::transport::turn {
+
+/// After so many looks in vain the core is offered to others, where a look is short.
+inline constexpr std::uint32_t kLooksPerOffer = 4;
 
 /// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and
 /// offers the core to others between its looks. It does so while three of four waits lately were over awake; so where
@@ -20,7 +23,8 @@ namespace tributary::transport {
 /// more often it was in vain, a wait is tried awake.
 class SpinEstimate {
  public:
-  explicit SpinEstimate(Duration spin_max) noexcept : spin_max_(spin_max) {}
+  explicit SpinEstimate(Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
+      : spin_max_(spin_max), looks_per_offer_(looks_per_offer) {}
 
   void begin(TimePoint now) noexcept {
     started_ = now;
@@ -31,11 +35,12 @@ class SpinEstimate {
   /// Look again, do not sleep.
   [[nodiscard]] bool stays_awake(TimePoint now) const noexcept { return now < until_; }
   /// Nothing yet: others may have the core, at every look if they wanted it lately, else at some, because the offer
-  /// takes longer than the look. `now` is the time after it.
-  void offer_core(TimePoint& now) noexcept {
-    if (!crowded_ && ++looks_ % kLooksPerOffer != 0) return;
+  /// takes longer than the look. `now` is the time after it, by `time()`.
+  template <class Time>
+  void offer_core(TimePoint& now, Time time) {
+    if (!crowded_ && ++looks_ % looks_per_offer_ != 0) return;
     ::sched_yield();
-    const TimePoint before = std::exchange(now, Clock::now());
+    const TimePoint before = std::exchange(now, time());
     was_away(now - before, now);
   }
   /// An offer took so long, until `now`.
@@ -82,7 +87,6 @@ class SpinEstimate {
   static constexpr int kAll = 1 << 16;
   static constexpr int kWorthIt = kAll / 4 * 3;
   static constexpr int kWeight = 8;
-  static constexpr std::uint32_t kLooksPerOffer = 4;
   static constexpr std::uint32_t kTrialAfterMin = 32, kTrialAfterMax = 8192;  // waits that were short, and slept
   static constexpr std::uint32_t kSuccessesMin = 32;
   // sched_yield() takes less than a microsecond while nobody else wants the core.
@@ -92,6 +96,7 @@ class SpinEstimate {
   static constexpr Duration kAwayMax = std::chrono::microseconds(500);
 
   Duration spin_max_;
+  std::uint32_t looks_per_offer_;
   // this wait
   TimePoint started_, until_;
   Duration away_{};  // others had the core
@@ -106,4 +111,4 @@ class SpinEstimate {
   std::uint32_t trial_after_ = kTrialAfterMin;
 };
 
-}  // namespace tributary::transport
+}  // namespace tributary::transport::turn

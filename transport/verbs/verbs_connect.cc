@@ -84,7 +84,7 @@ Endpoint endpoint_of(const sockaddr& address) {
 void VerbsConnection::connect(const Endpoint& to, Duration limit) {
   to_ = to;
   connect_deadline_ = Clock::now() + limit;
-  set_timer(connect_deadline_);
+  core_.set_timer(*this, connect_deadline_);
   const auto go_on = [weak = weak_from_this()](const Result<std::vector<NetworkAddress>>& found) {
     if (const auto connection = weak.lock()) connection->found_addresses(found);
   };
@@ -290,7 +290,7 @@ void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::ui
   accepted_ = std::move(accepted);
   claimed_group_ = theirs.group;
   claimed_by_peer_ = true;
-  set_timer(Clock::now() + kAcceptLimit);
+  core_.set_timer(*this, Clock::now() + kAcceptLimit);
   const auto offered = static_cast<std::uint32_t>(
       std::ranges::count_if(theirs.further, [](const auto& number) { return value_of(number) != 0; }));
   auto ok = make_queue_pairs(claimed_group_, std::min(pairs_wanted(), offered + 1));
@@ -381,10 +381,10 @@ void VerbsConnection::opened() {
   if (state_ != State::connecting && state_ != State::accepting) return;
   const bool was_accepting = state_ == State::accepting;
   state_ = detached_ ? State::flushing : State::open;
-  core_.make_due(self());
-  core_.make_dirty(self());
+  core_.make_due(*this);
+  core_.make_dirty(*this);
   if (detached_) return;  // and its timer runs
-  clear_timer();
+  core_.clear_timer(*this);
   heard_ = true;
   probe();  // from time to time, if nothing else is heard
   if (was_accepting) {

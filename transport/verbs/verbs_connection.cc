@@ -18,7 +18,7 @@ void VerbsConnection::resume() {
   resumed_ = true;
   if (!stalled_ || !serving()) return;
   stalled_ = false;
-  core_.make_due(self());
+  core_.make_due(*this);
 }
 
 void VerbsConnection::close() {
@@ -30,11 +30,11 @@ void VerbsConnection::close_after_flush(Duration limit) {
   if (state_ == State::closed || detached_) return;
   detached_ = true;
   handler_ = nullptr;
-  set_timer(Clock::now() + limit);
+  core_.set_timer(*this, Clock::now() + limit);
   if (state_ != State::open) return;  // goes on when it is open
   state_ = State::flushing;
-  core_.make_due(self());
-  core_.make_dirty(self());
+  core_.make_due(*this);
+  core_.make_dirty(*this);
 }
 
 void VerbsConnection::channel_destroyed() {
@@ -45,12 +45,11 @@ void VerbsConnection::channel_destroyed() {
 
 void VerbsConnection::time_out() {
   const ConnectionPtr alive = self();
-  timer_.reset();
   if (detached_) return close();
   if (state_ == State::connecting) {
     broken_ = Error{Errc::unreachable, "cannot connect to " + peer_ + ": " +
                                            (connect_error_.empty() ? "no answer in time" : connect_error_) + "."};
-    return core_.make_due(self());
+    return core_.make_due(*this);
   }
   if (state_ == State::accepting) return close();
   if (state_ == State::open) probe();
@@ -61,7 +60,7 @@ void VerbsConnection::time_out() {
 void VerbsConnection::probe() {
   const Duration period = core_.settings().keepalive;
   if (period <= Duration::zero()) return;
-  set_timer(Clock::now() + period);
+  core_.set_timer(*this, Clock::now() + period);
   if (std::exchange(heard_, false) || probing_ || broken_) return;
   QueuePair& pair = pairs_.front();
   ibv_send_wr& work = pair.list.add(next_work(WorkKind::probe, pair));
@@ -84,22 +83,11 @@ bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* fro
   return copied.has_value();
 }
 
-void VerbsConnection::set_timer(TimePoint at) {
-  clear_timer();
-  timer_ = at;
-  core_.set_timer(number_, at);
-}
-
-void VerbsConnection::clear_timer() {
-  if (timer_) core_.clear_timer(number_, *timer_);
-  timer_.reset();
-}
-
 /// The first reason counts: what follows is its consequence.
 void VerbsConnection::broken(Error error) {
   if (state_ == State::closed) return;
   if (!broken_) broken_ = std::move(error);
-  core_.make_due(self());
+  core_.make_due(*this);
 }
 
 void VerbsConnection::turn() {
@@ -120,7 +108,7 @@ void VerbsConnection::turn() {
     const Error error = std::move(*broken_);
     return tell_closed(error);
   }
-  if (running() && may_send() && has_news()) core_.make_dirty(self());
+  if (running() && may_send() && has_news()) core_.make_dirty(*this);
 }
 
 void VerbsConnection::tell_sent() {
@@ -147,7 +135,7 @@ void VerbsConnection::tear_down() {
   state_ = State::closed;
   const auto last_reference = std::move(accepted_);  // perhaps
   accepted_ = nullptr;
-  clear_timer();
+  core_.clear_timer(*this);
   core_.leave(number_);
   if (!pairs_.empty()) {
     rdma_disconnect(

@@ -64,7 +64,7 @@ struct NetworkAddress {
 [[nodiscard]] Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric);
 [[nodiscard]] Endpoint endpoint_of(const sockaddr& address);
 
-class VerbsConnection final : public Notified, public std::enable_shared_from_this<VerbsConnection> {
+class VerbsConnection final : public Notified, public TurnMarks, public std::enable_shared_from_this<VerbsConnection> {
  public:
   VerbsConnection(VerbsCore& core, std::string peer, ChannelHandler* handler);
   ~VerbsConnection() override;
@@ -100,8 +100,6 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   void shut_down() override { close(); }
   [[nodiscard]] bool uses(const ibv_context* context, std::uint32_t queue_pair) const noexcept;
   void device_failed(const std::string& what);
-  bool due = false;  // in the core's lists
-  bool dirty = false;
 
  private:
   struct Route {
@@ -130,8 +128,6 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   };
 
   // verbs_connection.cc
-  void set_timer(TimePoint at);
-  void clear_timer();
   void broken(Error error);
   void tell_closed(Error error);
   void tell_sent();
@@ -253,7 +249,6 @@ class VerbsConnection final : public Notified, public std::enable_shared_from_th
   std::optional<Error> broken_;  // why it ends once what has arrived was served
   bool last_arrived_ = false;    // the peer's last message is here, perhaps not read yet
   const std::uint32_t number_;
-  std::optional<TimePoint> timer_;
   bool heard_ = false;    // something has completed since the last probe()
   bool probing_ = false;  // its write is under way
 

@@ -18,7 +18,6 @@ using namespace verbs;  // NOLINT(google-build-using-namespace): one folder, two
 
 namespace {
 
-constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
 constexpr int kCompletionsAtOnce = 32;
 constexpr int kBatchesAtOnce = 8;  // of completions in one turn
 // While completions keep coming, or poll() spins, the clock is read this rarely.
@@ -26,17 +25,6 @@ constexpr std::uint32_t kPollsBetweenClocks = 16;
 // A transport beside this one that had something to do is looked after in so many turns more without being asked to:
 // what comes next does not have to go by the thread that watches descriptors.
 constexpr std::uint32_t kTurnsBeside = 256;
-
-class Polling {
- public:
-  explicit Polling(bool& flag) : flag_(flag) { flag_ = true; }
-  ~Polling() { flag_ = false; }
-  Polling(const Polling&) = delete;
-  Polling& operator=(const Polling&) = delete;
-
- private:
-  bool& flag_;
-};
 
 }  // namespace
 
@@ -105,17 +93,25 @@ Result<std::shared_ptr<Device>> VerbsCore::device_of(ibv_context* context, std::
 
 // ---- turns
 
-std::size_t VerbsCore::poll(Duration wait) {
-  if (polling_ || shut_) return 0;
-  const Polling polling(polling_);
+void VerbsCore::begin_poll(bool /*waits*/) {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  callbacks_ = 0;
   take_promises();
   flush_dirty();
   run_once();
-  if (callbacks_ == 0 && wait > Duration::zero()) wait_for_work(Clock::now() + std::min(wait, kWaitMax));
+}
+
+void VerbsCore::end_poll() noexcept {
   thread_.store({}, std::memory_order_relaxed);  // the next turn may be another thread's
-  return callbacks_;
+}
+
+turn::Looked VerbsCore::look(bool /*spins*/) {
+  const bool some = run_once();
+  return {.at = time(), .some = some};
+}
+
+turn::Looked VerbsCore::sleep(TimePoint /*now*/, TimePoint until) {
+  sleep_until(until);
+  return {.at = time(), .some = true};
 }
 
 /// True: there was something to do.
@@ -130,7 +126,11 @@ bool VerbsCore::run_once() {
     run_timers();
   }
   if (!some && !control && !beside && idle()) return false;
-  run_posted();
+  calls().take([this](const std::function<void()>& call) {
+    take_promises();  // what the call sends may lie where other memory has gone
+    count_callback();
+    call();
+  });
   run_due();
   return true;
 }
@@ -145,7 +145,7 @@ bool VerbsCore::take_beside() {
     beside_armed_ = false;
   }
   const std::size_t ran = beside_->poll(Duration::zero());
-  callbacks_ += ran;
+  count_callbacks(ran);
   if (ran > 0) {
     turns_beside_left_ = kTurnsBeside;
   } else if (turns_beside_left_ > 0) {
@@ -198,7 +198,7 @@ void VerbsCore::take_control() {
 
 void VerbsCore::take_connection_events() {
   rdma_cm_event* event = nullptr;
-  while (!shut_ && rdma_get_cm_event(events_.get(), &event) == 0) {
+  while (!ended() && rdma_get_cm_event(events_.get(), &event) == 0) {
     Notice notice{.event = event->event, .status = event->status};
     auto* const whom = static_cast<Notified*>(
         (event->listen_id != nullptr && event->event == RDMA_CM_EVENT_CONNECT_REQUEST) ? event->listen_id->context
@@ -222,84 +222,69 @@ void VerbsCore::take_connection_events() {
 }
 
 void VerbsCore::run_timers() {
-  const TimePoint now = Clock::now();
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    const std::uint32_t number = timers_.begin()->second;
-    timers_.erase(timers_.begin());
-    if (const auto found = connections_.find(number); found != connections_.end()) found->second->time_out();
-  }
-  if (beside_ != nullptr && beside_->first_deadline() <= now) callbacks_ += beside_->poll(Duration::zero());
+  const TimePoint now = time();
+  while (VerbsConnection* const connection = timers_.take_expired(now)) connection->time_out();
+  if (beside_ != nullptr && beside_->first_deadline() <= now) count_callbacks(beside_->poll(Duration::zero()));
+}
+
+void VerbsCore::set_timer(VerbsConnection& connection, TimePoint at) {
+  timers_.set(connection, at);
+}
+
+void VerbsCore::clear_timer(VerbsConnection& connection) noexcept {
+  timers_.clear(connection);
 }
 
 void VerbsCore::run_due() {
-  due_now_.swap(due_);
-  for (const ConnectionPtr& connection : due_now_) {
-    connection->due = false;
-    connection->turn();
+  due_.run([this](VerbsConnection& connection) {
+    connection.turn();
     flush_dirty();
-  }
-  due_now_.clear();
+  });
   flush_dirty();
 }
 
 void VerbsCore::flush_dirty() {
-  dirty_now_.swap(dirty_);
-  for (const ConnectionPtr& connection : dirty_now_) {
-    connection->dirty = false;
-    connection->send_turn();
-  }
-  dirty_now_.clear();
+  dirty_.run([](VerbsConnection& connection) { connection.send_turn(); });
 }
 
-void VerbsCore::make_due(const ConnectionPtr& connection) {
-  if (connection->due) return;
-  connection->due = true;
-  due_.push_back(connection);
+void VerbsCore::make_due(VerbsConnection& connection) {
+  due_.add(connection);
 }
 
-void VerbsCore::make_dirty(const ConnectionPtr& connection) {
-  if (connection->dirty) return;
-  connection->dirty = true;
-  dirty_.push_back(connection);
+void VerbsCore::make_dirty(VerbsConnection& connection) {
+  dirty_.add(connection);
 }
 
 // ---- waiting
 
-void VerbsCore::wait_for_work(TimePoint deadline) {
-  const TimePoint started = Clock::now();
-  const bool adaptive = settings_.busy_poll <= Duration::zero();
-  spin_estimate_.begin(started);
-  TimePoint now = started;
-  while (callbacks_ == 0 && !shut_ && now < deadline) {
-    const bool spins = adaptive ? spin_estimate_.stays_awake(now) : now - started < settings_.busy_poll;
-    const bool sleeps = idle() && !spins;
-    if (sleeps) spin_estimate_.sleeps();
-    const bool some = sleeps ? sleep_until(deadline) : run_once();
-    now = Clock::now();
-    if (callbacks_ == 0 && spins && adaptive && !some) spin_estimate_.offer_core(now);
-  }
-  if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
-}
-
-/// True: there was something to do.
-bool VerbsCore::sleep_until(TimePoint deadline) {
+/// Until something comes, and looks at it.
+void VerbsCore::sleep_until(TimePoint deadline) {
   for (const auto& weak : devices_) {
     if (const auto device = weak.lock()) device->arm();
   }
+  const bool nothing_posted = calls().fall_asleep();
   // What came before the queues were armed makes no event.
-  if (run_once() || shut_) return true;
-  if (!timers_.empty()) deadline = std::min(deadline, timers_.begin()->first);
+  if (run_once() || !nothing_posted || ended()) return calls().wake_up();
+  deadline = std::min(deadline, timers_.first());
   if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
-  const auto left = std::max(Duration::zero(), deadline - Clock::now());
+  const auto left = std::max(Duration::zero(), deadline - time());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
   const timespec limit{.tv_sec = seconds.count(),
                        .tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(left - seconds).count()};
-  epoll_event events[8];
+  std::array<epoll_event, 8> events;
   ++statistics.sleeps;
-  const int count = ::epoll_pwait2(epoll_.get(), events, 8, &limit, nullptr);
+  const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr);
+  calls().wake_up();
+  hear(std::span(events).first(static_cast<std::size_t>(std::max(count, 0))));
+  polls_without_clock_ = kPollsBetweenClocks;  // perhaps a timer ended it
+  run_once();
+}
+
+/// What has ended a sleep.
+void VerbsCore::hear(std::span<const epoll_event> told) {
   bool completions = false;
-  for (int i = 0; i < count; ++i) {
-    switch (static_cast<Told>(events[i].data.u64)) {
+  for (const epoll_event& event : told) {
+    switch (static_cast<Told>(event.data.u64)) {
       case Told::wake: {
         std::uint64_t ignored = 0;
         static_cast<void>(!::read(wake_.get(), &ignored, sizeof ignored));
@@ -320,34 +305,11 @@ bool VerbsCore::sleep_until(TimePoint deadline) {
     const auto device = completions ? weak.lock() : nullptr;
     if (device) device->take_events();
   }
-  polls_without_clock_ = kPollsBetweenClocks;  // perhaps a timer ended it
-  return run_once();
 }
 
-void VerbsCore::post(std::function<void()> call) {
-  {
-    const std::lock_guard lock(posted_mutex_);
-    posted_.push_back(std::move(call));
-  }
-  // Pairs with the exchange in run_posted(): whoever sets it first also wakes a poll() that waits.
-  if (has_posted_.exchange(true, std::memory_order_acq_rel)) return;
+void VerbsCore::wake() noexcept {
   const std::uint64_t one = 1;
   static_cast<void>(!::write(wake_.get(), &one, sizeof one));
-}
-
-void VerbsCore::run_posted() {
-  if (!has_posted_.load(std::memory_order_relaxed)) return;
-  has_posted_.exchange(false, std::memory_order_acq_rel);
-  std::vector<std::function<void()>> calls;
-  {
-    const std::lock_guard lock(posted_mutex_);
-    calls.swap(posted_);
-  }
-  take_promises();  // what these calls send may lie where other memory has gone
-  for (const auto& call : calls) {
-    count_callback();
-    call();
-  }
 }
 
 // ---- who is there
@@ -384,14 +346,12 @@ void VerbsCore::leave(std::uint32_t number) noexcept {
 }
 
 void VerbsCore::shut_down() {
-  shut_ = true;
+  end();
   while (!connections_.empty()) connections_.begin()->second->close();  // each leaves
   while (!listeners_.empty()) (*listeners_.begin())->shut_down();
   due_.clear();
   dirty_.clear();
-  std::vector<std::function<void()>> forgotten;  // gone after the lock: what they hold may post once more
-  const std::lock_guard lock(posted_mutex_);
-  forgotten.swap(posted_);
+  calls().forget();
 }
 
 void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what) {
@@ -402,39 +362,29 @@ void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, co
   for (const auto& connection : concerned) connection->device_failed(what);
 }
 
+/// Nobody is woken for it: the next poll() begins with it.
 void VerbsCore::promise(const Promise& promise) {
-  {
-    const std::lock_guard lock(promises_mutex_);
-    promises_.push_back(promise);
-  }
-  has_promises_.store(true, std::memory_order_release);
+  static_cast<void>(promises_.post(promise));
   if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) take_promises();
 }
 
 void VerbsCore::take_promises() {
-  if (!has_promises_.load(std::memory_order_relaxed)) return;
-  has_promises_.exchange(false, std::memory_order_acq_rel);
-  std::vector<Promise> promises = std::move(promises_spare_);  // a promise's end may end another's
-  {
-    const std::lock_guard lock(promises_mutex_);
-    promises.swap(promises_);
+  promises_.take([this](const Promise& promise) { keep_promise(promise); });
+}
+
+void VerbsCore::keep_promise(const Promise& promise) {
+  if (!promise.ends) {
+    kept_.emplace(promise.number, KeptRange{.memory = promise.memory, .owner = nullptr});
+    return;
   }
-  for (const Promise& one : promises) {
-    if (!one.ends) {
-      kept_.emplace(one.number, KeptRange{.memory = one.memory, .owner = nullptr});
-      continue;
-    }
-    const auto found = kept_.find(one.number);
-    if (found == kept_.end()) continue;
-    const auto memory = found->second.memory;
-    if (found->second.owner != nullptr) --kept_of_devices_;
-    kept_.erase(found);
-    for (const auto& device : devices_) {
-      if (const auto alive = device.lock()) alive->forget(memory);
-    }
+  const auto found = kept_.find(promise.number);
+  if (found == kept_.end()) return;
+  const auto memory = found->second.memory;
+  if (found->second.owner != nullptr) --kept_of_devices_;
+  kept_.erase(found);  // which may end another promise
+  for (const auto& device : devices_) {
+    if (const auto alive = device.lock()) alive->forget(memory);
   }
-  promises.clear();
-  promises_spare_ = std::move(promises);
 }
 
 std::uint64_t VerbsCore::keep(std::span<const std::byte> memory) {

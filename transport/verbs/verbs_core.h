@@ -1,11 +1,13 @@
 #pragma once
 // The turn of a VerbsTransport: completions, events of the connection manager and of the devices, posted calls,
 // time-outs, what is due, what is to be sent.
+#include <sys/epoll.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -13,7 +15,9 @@
 
 #include "socket/socket_core.h"
 #include "tributary/transport/verbs.h"
-#include "turn/spin_estimate.h"
+#include "turn/deadlines.h"
+#include "turn/due_list.h"
+#include "turn/engine.h"
 #include "verbs/device.h"
 #include "verbs/event_watch.h"
 #include "verbs/resources.h"
@@ -24,6 +28,13 @@ namespace verbs {
 
 class VerbsConnection;
 using ConnectionPtr = std::shared_ptr<VerbsConnection>;
+
+/// What the core keeps in each connection.
+struct TurnMarks {
+  bool due = false;  // in the core's lists
+  bool dirty = false;
+  TimePoint deadline = TimePoint::max();  // max: none
+};
 
 /// An event of the connection manager, copied so that it can be acknowledged at once: no id can be destroyed before.
 struct Notice {
@@ -45,15 +56,13 @@ class Notified {
 
 }  // namespace verbs
 
-class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
+class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::Engine<VerbsCore> {
  public:
   [[nodiscard]] static Result<std::shared_ptr<VerbsCore>> create(const VerbsSettings& settings);
   ~VerbsCore();
   VerbsCore(const VerbsCore&) = delete;
   VerbsCore& operator=(const VerbsCore&) = delete;
 
-  std::size_t poll(Duration wait);
-  void post(std::function<void()> call);
   void shut_down();
   /// See VerbsTransport.
   void drive(std::shared_ptr<SocketCore> beside);
@@ -65,24 +74,23 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   /// With room for so many completions.
   [[nodiscard]] Result<std::shared_ptr<verbs::Device>> device_of(ibv_context* context, std::uint32_t completions);
   /// turn() will be called in this poll or the next.
-  void make_due(const verbs::ConnectionPtr& connection);
+  void make_due(verbs::VerbsConnection& connection);
   /// send_turn() will be called soon.
-  void make_dirty(const verbs::ConnectionPtr& connection);
+  void make_dirty(verbs::VerbsConnection& connection);
   /// Gives it a number, which its work requests carry.
   [[nodiscard]] std::uint32_t enter(verbs::VerbsConnection& connection);
   void leave(std::uint32_t number) noexcept;
   void enter(verbs::Notified& listener) { listeners_.insert(&listener); }
   void leave(verbs::Notified& listener) noexcept { listeners_.erase(&listener); }
-  /// time_out() will be called at `at`; one at a time for each connection.
-  void set_timer(std::uint32_t number, TimePoint at) { timers_.emplace(at, number); }
-  void clear_timer(std::uint32_t number, TimePoint at) noexcept { timers_.erase({at, number}); }
-  void count_callback() noexcept { ++callbacks_; }
+  /// time_out() will be called at `at`, in place of the time before.
+  void set_timer(verbs::VerbsConnection& connection, TimePoint at);
+  void clear_timer(verbs::VerbsConnection& connection) noexcept;
   /// Marks all that has completed; runs no callback.
   void take_all_completions() {
     while (take_completions()) {
     }
   }
-  [[nodiscard]] bool shut() const noexcept { return shut_; }
+  [[nodiscard]] bool shut() const noexcept { return ended(); }
   /// Where the processor does not reach one of them, by the driver of that memory.
   [[nodiscard]] Status copy(std::span<std::byte> to, const std::byte* from);
   /// The same promise as keep(), of memory that is `owner`'s.
@@ -100,23 +108,31 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   void device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what);
 
  private:
-  explicit VerbsCore(const VerbsSettings& settings) : settings_(settings), spin_estimate_(settings.spin_max) {}
+  friend class turn::Engine<VerbsCore>;
+  explicit VerbsCore(const VerbsSettings& settings)
+      : Engine(settings.busy_poll, settings.spin_max), settings_(settings) {}
+  // ---- for the engine
+  void begin_poll(bool waits);
+  void end_poll() noexcept;
+  [[nodiscard]] bool idle() const noexcept {
+    return due_.empty() && dirty_.empty() && !has_posted() && (beside_ == nullptr || !beside_->has_work());
+  }
+  turn::Looked look(bool spins);
+  turn::Looked sleep(TimePoint now, TimePoint until);
+  [[nodiscard]] static TimePoint time() { return Clock::now(); }
+  void wake() noexcept;
+
   [[nodiscard]] Status open();
   bool run_once();
   bool take_completions();
   void take_control();
   bool take_beside();
   void take_connection_events();
-  void run_posted();
   void run_timers();
   void run_due();
   void flush_dirty();
-  void wait_for_work(TimePoint deadline);
-  bool sleep_until(TimePoint deadline);
-  [[nodiscard]] bool idle() const noexcept {
-    return due_.empty() && dirty_.empty() && !has_posted_.load(std::memory_order_relaxed) &&
-           (beside_ == nullptr || !beside_->has_work());
-  }
+  void sleep_until(TimePoint deadline);
+  void hear(std::span<const epoll_event> told);
   enum class Told : std::uint64_t { wake, control, completions, beside };
   void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
   /// That memory stays, or may go from now on.
@@ -127,6 +143,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   };
   void promise(const Promise& promise);
   void take_promises();
+  void keep_promise(const Promise& promise);
 
   const VerbsSettings settings_;
   verbs::EventChannelPtr events_;
@@ -152,23 +169,12 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore> {
   std::unordered_map<std::uint32_t, verbs::VerbsConnection*> connections_;
   std::uint32_t next_number_ = 1;
   std::set<verbs::Notified*> listeners_;
-  std::set<std::pair<TimePoint, std::uint32_t>> timers_;
-  std::vector<verbs::ConnectionPtr> due_, due_now_;
-  std::vector<verbs::ConnectionPtr> dirty_, dirty_now_;
-  std::size_t callbacks_ = 0;
+  turn::Deadlines<verbs::VerbsConnection, &verbs::TurnMarks::deadline> timers_;
+  turn::DueList<verbs::ConnectionPtr, &verbs::TurnMarks::due> due_;
+  turn::DueList<verbs::ConnectionPtr, &verbs::TurnMarks::dirty> dirty_;
   std::uint32_t polls_without_clock_ = 0;
-  SpinEstimate spin_estimate_;
-  bool polling_ = false;
-  bool shut_ = false;
-
-  std::mutex posted_mutex_;  // guards posted_
-  std::vector<std::function<void()>> posted_;
-  std::atomic<bool> has_posted_ = false;  // set after posted_ was filled, so that a turn without posts takes no lock
   // In the order in which they were made: the end of one may come before its beginning was looked at.
-  std::mutex promises_mutex_;  // guards promises_
-  std::vector<Promise> promises_;
-  std::vector<Promise> promises_spare_;     // its memory is used again
-  std::atomic<bool> has_promises_ = false;  // as has_posted_
+  turn::Mailbox<Promise> promises_;
 };
 
 }  // namespace tributary::transport

@@ -12,7 +12,7 @@ namespace tributary::transport::verbs {
 
 void VerbsConnection::expect(const FrameHeader& header, std::span<std::byte> place) {
   if (!serving() || place.size() != header.payload_bytes || is_eager(place.size())) return;
-  if (places_.expect(header, place)) core_.make_dirty(self());
+  if (places_.expect(header, place)) core_.make_dirty(*this);
 }
 
 void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_bytes) {
@@ -25,11 +25,11 @@ void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_by
     return;  // what would have come into it comes as ever
   }
   room_untold_ = (1U << pairs_.size()) - 1;
-  core_.make_dirty(self());
+  core_.make_dirty(*this);
 }
 
 void VerbsConnection::give_back(std::span<const std::byte> payload) {
-  if (landing_.free(payload.data()) && running()) core_.make_dirty(self());
+  if (landing_.free(payload.data()) && running()) core_.make_dirty(*this);
 }
 
 // ---- telling the peer

@@ -60,20 +60,20 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   switch (work.kind) {
     case WorkKind::last_send:
       last_sent_ = true;
-      return core_.make_due(self());
+      return core_.make_due(*this);
     case WorkKind::read:
       if (asked_ < destination_.size()) {
         fetch_more();
       } else if (reading_ == 0) {
-        core_.make_due(self());
+        core_.make_due(*this);
       }
       return;
     case WorkKind::probe:
       probing_ = false;
       return;
     default:
-      core_.make_due(self());  // what was written is done
-      return core_.make_dirty(self());
+      core_.make_due(*this);  // what was written is done
+      return core_.make_dirty(*this);
   }
 }
 
@@ -82,7 +82,7 @@ void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   pair.retired += (index - pair.retired) & kIndexMask;
   const std::uint32_t revoked = pair.index == 0 ? windows_.done_to(pair.retired) : 0;
   for (std::uint32_t i = 0; i < revoked; ++i) queue_.fetched();
-  if (places_.done_to(pair.index, pair.retired) || revoked > 0) core_.make_due(self());
+  if (places_.done_to(pair.index, pair.retired) || revoked > 0) core_.make_due(*this);
 }
 
 /// A connection that has failed gives the peer nothing to read any more.
@@ -132,14 +132,14 @@ bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) 
   peer_fetched_ = prefix.fetched;
   end_offers(fetched);
   if (last_arrived_) return corrupt("a message after the last");
-  if (consumed > 0) core_.make_dirty(self());
+  if (consumed > 0) core_.make_dirty(*this);
   return true;
 }
 
 void VerbsConnection::arrived(const Arrived& what) {
   arrived_.push_back(what);
   spoken_early_ = state_ == State::accepting;
-  core_.make_due(self());
+  core_.make_due(*this);
 }
 
 void VerbsConnection::serve() {
@@ -235,7 +235,7 @@ bool VerbsConnection::place(const FrameHeader& header) {
   }
   if (std::holds_alternative<NotYet>(placement)) {
     stalled_ = !resumed_;
-    if (resumed_) core_.make_due(self());
+    if (resumed_) core_.make_due(*this);
     return false;
   }
   destination_ = std::get<Accept>(placement).payload;
@@ -288,7 +288,7 @@ bool VerbsConnection::fetched() {
   sink_.reset();
   ++fetched_count_;
   core_.statistics.bytes_fetched += destination_.size();
-  core_.make_dirty(self());
+  core_.make_dirty(*this);
   return deliver();
 }
 

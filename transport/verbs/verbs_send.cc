@@ -19,7 +19,7 @@ bool VerbsConnection::send(const FrameHeader& header, std::span<const std::byte>
   frame.cookie = cookie;
   frame.borrowed = true;
   queue_.count_borrowed();
-  if (state_ == State::open) core_.make_dirty(self());
+  if (state_ == State::open) core_.make_dirty(*this);
   return true;
 }
 
@@ -29,7 +29,7 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
   frame.header.payload_bytes = static_cast<std::uint32_t>(payload.size());
   frame.copy.assign(payload.begin(), payload.end());
   frame.payload = frame.copy;
-  if (state_ == State::open) core_.make_dirty(self());
+  if (state_ == State::open) core_.make_dirty(*this);
 }
 
 /// See verbs_connection.h: the last place is for those that acknowledge something new.
@@ -124,7 +124,7 @@ bool VerbsConnection::post_messages() {
   }
   core_.statistics.messages_sent += sent_ - sent_before;
   if (!post_lists() || !ok) return false;
-  core_.make_due(self());  // what has left is told
+  core_.make_due(*this);  // what has left is told
   return true;
 }
 

@@ -52,7 +52,7 @@ class Waiter {
   [[nodiscard]] bool was_awake() const { return awake_; }
 
  private:
-  SpinEstimate estimate_;
+  turn::SpinEstimate estimate_;
   TimePoint now_{1s};
   bool awake_ = false;
 };

@@ -1,0 +1,67 @@
+#pragma once
+// Those that want a turn: each once, in the order in which they asked.
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::transport::turn {
+
+/// `Mark` is a bool of the item's, which says that it is in this list. `Pointer` is a raw pointer, or a shared one,
+/// which then keeps the item until its turn is over. Allocates only while the list grows to the most that ever waited.
+template <class Pointer, auto Mark>
+class DueList {
+ public:
+  template <class Item>
+  void add(Item& item) {
+    if (std::exchange(item.*Mark, true)) return;
+    if constexpr (std::is_pointer_v<Pointer>) {
+      waiting_.push_back(&item);
+    } else {
+      waiting_.push_back(item.shared_from_this());
+    }
+  }
+  [[nodiscard]] bool empty() const noexcept { return waiting_.empty(); }
+
+  /// Gives each of them its turn. An item that asks meanwhile has its turn in the next run().
+  template <class Turn>
+  void run(Turn turn) {
+    TRIBUTARY_ASSERT(running_.empty(), "a turn runs the list that it is in, with {} items", running_.size());
+    running_.swap(waiting_);
+    for (Rest rest{running_}; rest.next < running_.size();) {
+      auto& item = *running_[rest.next++];
+      item.*Mark = false;
+      turn(item);
+    }
+  }
+  /// The same, and an item that asks meanwhile has its turn in this run.
+  template <class Turn>
+  void run_all(Turn turn) {
+    for (std::size_t i = 0; i < waiting_.size(); ++i) {
+      const Pointer item = waiting_[i];
+      (*item).*Mark = false;
+      turn(*item);
+    }
+    waiting_.clear();
+  }
+  /// Nobody has a turn any more.
+  void clear() noexcept { waiting_.clear(); }
+
+ private:
+  /// Those that have had no turn yet. If a turn throws, they have none, and may ask again.
+  struct Rest {
+    std::vector<Pointer>& items;
+    std::size_t next = 0;
+    ~Rest() {
+      for (; next < items.size(); ++next) (*items[next]).*Mark = false;
+      items.clear();
+    }
+  };
+
+  std::vector<Pointer> waiting_;
+  std::vector<Pointer> running_;
+};
+
+}  // namespace tributary::transport::turn

@@ -1,0 +1,123 @@
+#pragma once
+// The turns of one thread over one transport: what every transport's poll() has in common.
+//
+// A poll() is a loop over looks. A look takes what has come, without waiting, and gives everything that is due a
+// bounded turn. Between two looks the thread stays awake while the last waits say that it is worth it (SpinEstimate),
+// or sleeps until something comes or a deadline is over. The loop ends with the first look that has called a handler
+// back, or when the caller's time is over. Calls that other threads post run within a look, and end a sleep.
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "tributary/transport/channel.h"
+#include "turn/mailbox.h"
+#include "turn/spin_estimate.h"
+
+namespace tributary::transport::turn {
+
+/// What a look has found.
+struct Looked {
+  TimePoint at;       // the time when it had looked
+  bool some = false;  // there was something, or there is more to do: do not offer the core to others
+};
+
+/// While a call runs that must not be entered again.
+class Entered {
+ public:
+  explicit Entered(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+  ~Entered() { flag_ = false; }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+/// `Core` derives from Engine<Core> and has these, which may be private with the engine as a friend:
+///   void begin_poll(bool waits)           before the loop; does the whole work of a poll() that does not wait
+///   void end_poll()                       after it; optional
+///   bool idle() const                     nothing is left to do: it may sleep
+///   Looked look(bool spins)               one look; `spins`: another follows soon
+///   Looked sleep(TimePoint now, TimePoint until)   sleeps, then looks
+///   TimePoint time() const                the clock that the waits are measured by
+///   void wake() noexcept                  any thread: ends the sleep, or the next one
+template <class Core>
+class Engine {
+ public:
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// As Transport::poll(). Within its own callbacks it does nothing.
+  std::size_t poll(Duration wait) {
+    if (polling_ || ended_) return 0;
+    const Entered polling(polling_);
+    callbacks_ = 0;
+    const bool waits = wait > Duration::zero();
+    core().begin_poll(waits);
+    if (waits && callbacks_ == 0) wait_for_work(std::min(wait, kWaitMax));
+    if constexpr (requires(Core& c) { c.end_poll(); }) core().end_poll();
+    return callbacks_;
+  }
+  /// As Transport::post().
+  void post(std::function<void()> call) {
+    if (calls_.post(std::move(call))) core().wake();
+  }
+  /// A handler is about to be called back: poll() returns after this look.
+  void count_callback() noexcept { ++callbacks_; }
+
+ protected:
+  /// `busy_poll`, `spin_max`: as in TcpSettings. `looks_per_offer`: the core is offered to others after so many looks.
+  Engine(Duration busy_poll, Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
+      : busy_poll_(busy_poll), spin_estimate_(spin_max, looks_per_offer) {}
+  ~Engine() = default;
+
+  void run_posted() {
+    calls_.take([this](const std::function<void()>& call) {
+      count_callback();
+      call();
+    });
+  }
+  /// For callbacks that somebody else has counted.
+  void count_callbacks(std::size_t more) noexcept { callbacks_ += more; }
+  /// From here on poll() does nothing.
+  void end() noexcept { ended_ = true; }
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
+  [[nodiscard]] bool has_posted() const noexcept { return calls_.has_some(); }
+  [[nodiscard]] Mailbox<std::function<void()>>& calls() noexcept { return calls_; }
+
+ private:
+  static constexpr Duration kWaitMax = std::chrono::hours(1);  // so that "for ever" does not overflow the clock
+
+  [[nodiscard]] Core& core() noexcept { return static_cast<Core&>(*this); }
+
+  void wait_for_work(Duration wait) {
+    const TimePoint started = core().time();
+    const TimePoint deadline = started + wait;
+    const bool adaptive = busy_poll_ <= Duration::zero();
+    spin_estimate_.begin(started);
+    for (TimePoint now = started;;) {
+      if (callbacks_ != 0 || ended_ || now >= deadline) {
+        if (adaptive) spin_estimate_.end(now, callbacks_ == 0);
+        return;
+      }
+      const bool spins = adaptive ? spin_estimate_.stays_awake(now) : now - started < busy_poll_;
+      const bool sleeps = !spins && core().idle();
+      if (sleeps) spin_estimate_.sleeps();
+      const Looked looked = sleeps ? core().sleep(now, deadline) : core().look(spins);
+      now = looked.at;
+      if (spins && adaptive && callbacks_ == 0 && !looked.some) {
+        spin_estimate_.offer_core(now, [this] { return core().time(); });
+      }
+    }
+  }
+
+  const Duration busy_poll_;
+  SpinEstimate spin_estimate_;
+  Mailbox<std::function<void()>> calls_;
+  std::size_t callbacks_ = 0;  // in this poll()
+  bool polling_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace tributary::transport::turn

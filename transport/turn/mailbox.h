@@ -1,0 +1,67 @@
+#pragma once
+// What other threads leave for the one thread that drives a transport.
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "turn/alarm.h"
+
+namespace tributary::transport::turn {
+
+/// Any thread posts; one thread, the owner, takes. A take() that finds nothing locks nothing, and in steady state
+/// neither side allocates.
+template <class Message>
+class Mailbox {
+ public:
+  /// Any thread. True: the owner may be asleep, and is for the caller to wake.
+  [[nodiscard]] bool post(Message message) {
+    {
+      const std::lock_guard lock(mutex_);
+      posted_.push_back(std::move(message));
+    }
+    const bool wakes = alarm_.ring();
+    if (wakes) posted_something_.notify_one();
+    return wakes;
+  }
+
+  // ---- the owner
+  /// Hands over what was posted, in its order. `handle` may post, and may take: what it posts comes with the next take.
+  template <class Handle>
+  void take(Handle handle) {
+    if (!alarm_.take()) return;
+    std::vector<Message> taken = std::move(spare_);
+    {
+      const std::lock_guard lock(mutex_);
+      taken.swap(posted_);
+    }
+    for (Message& message : taken) handle(message);
+    taken.clear();
+    spare_ = std::move(taken);
+  }
+  /// Destroys what was posted. Outside the lock, because what a message holds may post once more.
+  void forget() {
+    std::vector<Message> forgotten;
+    const std::lock_guard lock(mutex_);
+    forgotten.swap(posted_);
+  }
+  [[nodiscard]] bool has_some() const noexcept { return alarm_.rung(); }
+  /// As Alarm's.
+  [[nodiscard]] bool fall_asleep() noexcept { return alarm_.fall_asleep(); }
+  void wake_up() noexcept { alarm_.wake_up(); }
+  /// Sleeps here until something is posted, for an owner that has nothing else to sleep on. After fall_asleep().
+  void wait(std::chrono::nanoseconds limit) {
+    std::unique_lock lock(mutex_);
+    posted_something_.wait_for(lock, limit, [this] { return !posted_.empty(); });
+  }
+
+ private:
+  Alarm alarm_;  // rung after `posted_` was filled
+  std::mutex mutex_;
+  std::condition_variable posted_something_;
+  std::vector<Message> posted_;  // guarded by mutex_
+  std::vector<Message> spare_;   // the owner's: its memory is used again
+};
+
+}  // namespace tributary::transport::turn
