@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "channel/forwarding_channel.h"
 #include "channel/send_queue.h"
 #include "socket/socket_core.h"
 
@@ -23,6 +24,7 @@ class Connection : public Pollable {
  public:
   /// nullptr: destroyed.
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
+  [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
   void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
 
@@ -46,40 +48,12 @@ class Connection : public Pollable {
   ChannelHandler* handler_ = nullptr;
 };
 
-class ConnectionChannel final : public Channel {
+class ConnectionChannel final : public ForwardingChannel<SocketCore, Connection> {
  public:
-  ConnectionChannel(std::shared_ptr<SocketCore> core, std::shared_ptr<Connection> connection)
-      : core_(std::move(core)), connection_(std::move(connection)) {
-    connection_->set_channel(this);
-  }
-  ~ConnectionChannel() override { connection_->channel_destroyed(); }
-  ConnectionChannel(const ConnectionChannel&) = delete;
-  ConnectionChannel& operator=(const ConnectionChannel&) = delete;
-
-  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
-    return connection_->send(header, payload, cookie);
-  }
-  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
-    connection_->send_copy(header, payload);
-  }
-  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
-  void resume() override { connection_->resume(); }
-  void close() override { connection_->close(); }
-  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
-  bool closed() const noexcept override { return connection_->closed(); }
-  bool shares_memory() const noexcept override { return connection_->shares_memory(); }
-  std::string peer() const override { return connection_->peer(); }
-
-  [[nodiscard]] Connection& connection() noexcept { return *connection_; }
+  using ForwardingChannel::ForwardingChannel;
+  [[nodiscard]] Connection& connection() noexcept { return own(); }
   /// Goes on with `other`. The one before was handed_on() and is told nothing any more.
-  void go_on_with(std::shared_ptr<Connection> other) {
-    connection_ = std::move(other);
-    connection_->set_channel(this);
-  }
-
- private:
-  std::shared_ptr<SocketCore> core_;  // destroyed after the connection, whose socket needs it
-  std::shared_ptr<Connection> connection_;
+  void go_on_with(std::shared_ptr<Connection> other) { replace(std::move(other)); }
 };
 
 }  // namespace tributary::transport

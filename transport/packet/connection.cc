@@ -40,9 +40,7 @@ void PacketConnection::send_copy(const FrameHeader& header, std::span<const std:
 }
 
 void PacketConnection::resume() {
-  if (!serving()) return;
-  resumed_ = true;
-  core_.make_due(*this);
+  if (serving() && reader_.resume()) make_due();
 }
 
 void PacketConnection::close() {
@@ -58,7 +56,7 @@ void PacketConnection::close() {
 /// ours.
 void PacketConnection::abandon() {
   abandoned_ = detached_ = true;
-  in_frame_ = stalled_ = false;
+  reader_.forget();
   state_ = State::flushing;
   flow_.finish();
   give_up_at_ = core_.clock() + kAbandonedLimit;
@@ -69,7 +67,7 @@ void PacketConnection::close_after_flush(Duration limit) {
   if (!taking_frames()) return;
   detached_ = true;
   handler_ = nullptr;
-  in_frame_ = stalled_ = false;
+  reader_.forget();
   if (fatal_) return close();
   give_up_at_ = core_.clock() + std::min(limit, kLimitMax);
   if (state_ == State::open) {
@@ -211,8 +209,8 @@ void PacketConnection::turn() {
   if (fatal_) return tell_closed(std::move(*fatal_));
   if (state_ == State::opening && attempts_ == 0) return send_open();
   if (!flowing()) return;
-  if (std::exchange(resumed_, false)) stalled_ = false;
-  if (!stalled_) {
+  reader_.begin_turn();
+  if (!reader_.stalled()) {
     take({});
     flow_.read_on(*this);
   }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "channel/forwarding_channel.h"
+#include "channel/frame_reader.h"
 #include "packet/core.h"
 #include "packet/flow.h"
 #include "packet/seal.h"
@@ -105,12 +107,19 @@ class PacketConnection final : public StreamReader,
   void fail_later(Error error);
   void schedule_open();
 
+  friend class transport::FrameReader;
+  // ---- for the frame reader
+  [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
+  [[nodiscard]] Channel* channel() const noexcept { return channel_; }
+  void count_callback() noexcept { core_.count_callback(); }
+  void make_due() { core_.make_due(*this); }
+
   // connection_frames.cc
   bool place_next(std::span<const std::byte, kFrameHeaderBytes> bytes, std::span<const std::byte> behind);
   bool keep_in_place(const FrameHeader& header, std::span<const std::byte> behind);
   bool keep(const FrameHeader& header, const std::byte* payload);
   [[nodiscard]] bool between_frames() const noexcept {
-    return state_ == State::open && !in_frame_ && header_landed_ == 0 && !stalled_;
+    return state_ == State::open && !reader_.in_frame() && header_landed_ == 0 && !reader_.stalled();
   }
   void deliver();
   void tell_sent();
@@ -148,20 +157,14 @@ class PacketConnection final : public StreamReader,
   TimePoint suspected_until_ = TimePoint::max();  // nothing authentic by then, and the other side is gone
 
   // reading
-  bool stalled_ = false;  // the handler said NotYet
-  bool resumed_ = false;  // resume() came while on_header ran
-  bool in_frame_ = false;
-  bool in_place_ = false;  // and its payload stays in the packet
-  FrameHeader header_;
+  FrameReader reader_;
   FrameBytes header_bytes_;
   std::size_t header_landed_ = 0;
-  std::span<std::byte> destination_;
   struct Kept {
     const std::byte* payload;
     void* buffer;
   };
   Ring<Kept> kept_;  // payloads that the handler has where they came; in the order in which they came
-  std::size_t landed_ = 0;
 
   // opening and ending
   Endpoint to_;
@@ -175,33 +178,6 @@ class PacketConnection final : public StreamReader,
   std::deque<PacketAddress> addresses_;
 };
 
-class PacketChannel final : public Channel {
- public:
-  PacketChannel(std::shared_ptr<PacketCore> core, ConnectionPtr connection)
-      : core_(std::move(core)), connection_(std::move(connection)) {
-    connection_->set_channel(this);
-  }
-  ~PacketChannel() override { connection_->channel_destroyed(); }
-  PacketChannel(const PacketChannel&) = delete;
-  PacketChannel& operator=(const PacketChannel&) = delete;
-
-  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
-    return connection_->send(header, payload, cookie);
-  }
-  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
-    connection_->send_copy(header, payload);
-  }
-  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
-  void resume() override { connection_->resume(); }
-  void close() override { connection_->close(); }
-  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
-  bool closed() const noexcept override { return connection_->closed(); }
-  std::string peer() const override { return connection_->peer(); }
-  std::optional<SealedLink> sealed() const override { return connection_->sealed(); }
-
- private:
-  std::shared_ptr<PacketCore> core_;  // destroyed after the connection, which gives its memory back to it
-  ConnectionPtr connection_;
-};
+using PacketChannel = ForwardingChannel<PacketCore, PacketConnection>;
 
 }  // namespace tributary::transport::packet

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <stdexcept>
 
 #include "packet/connection.h"
 
@@ -24,8 +23,8 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
   if (state_ == State::flushing) return bytes.size();  // nobody reads any more
   std::size_t taken = 0;
   while (serving()) {
-    if (!in_frame_) {
-      if (header_landed_ == 0 && bytes.size() - taken >= kFrameHeaderBytes && !stalled_) {  // read where it is
+    if (!reader_.in_frame()) {
+      if (header_landed_ == 0 && bytes.size() - taken >= kFrameHeaderBytes && !reader_.stalled()) {  // read where it is
         const auto rest = bytes.subspan(taken);
         taken += kFrameHeaderBytes;
         if (!place_next(rest.first<kFrameHeaderBytes>(), rest.subspan(kFrameHeaderBytes))) {
@@ -38,19 +37,21 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
         if (piece > 0) std::memcpy(header_bytes_.data() + header_landed_, bytes.data() + taken, piece);
         header_landed_ += piece;
         taken += piece;
-        if (header_landed_ < kFrameHeaderBytes || stalled_ || !place_next(header_bytes_, bytes.subspan(taken))) break;
+        if (header_landed_ < kFrameHeaderBytes || reader_.stalled() || !place_next(header_bytes_, bytes.subspan(taken)))
+          break;
       }
     }
-    if (in_place_) {
-      taken += destination_.size();
+    if (reader_.whole()) {  // it has no payload, or one that stays in the packet
+      taken += reader_.payload().size();
       deliver();
       continue;
     }
-    const std::size_t piece = std::min(bytes.size() - taken, destination_.size() - landed_);
-    if (piece > 0) std::memcpy(destination_.data() + landed_, bytes.data() + taken, piece);
-    landed_ += piece;
+    const std::span<std::byte> rest = reader_.rest();
+    const std::size_t piece = std::min(bytes.size() - taken, rest.size());
+    if (piece > 0) std::memcpy(rest.data(), bytes.data() + taken, piece);
+    reader_.land(piece);
     taken += piece;
-    if (landed_ < destination_.size()) break;
+    if (!reader_.whole()) break;
     deliver();
   }
   return taken;
@@ -80,7 +81,7 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
   const std::byte* const packet_end = packet->bytes.data() + packet->bytes.size();
   if (before(behind.data(), packet->bytes.data()) || !before(behind.data(), packet_end)) return false;
   if (!keep(header, behind.data())) return false;
-  destination_ = writable(behind.first(header.payload_bytes));
+  reader_.take(header, behind.first(header.payload_bytes));
   return true;
 }
 
@@ -114,44 +115,18 @@ bool PacketConnection::place_next(std::span<const std::byte, kFrameHeaderBytes> 
   const auto header = decode(bytes);
   if (!header) {
     ++core_.statistics.frame_rejects[static_cast<std::size_t>(header.error())];
-    tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
+    tell_closed(corrupt_frame(peer_, header.error()));
     return false;
   }
-  in_place_ = keep_in_place(*header, behind);
-  if (!serving()) return false;
-  if (in_place_) {
-    header_ = *header;
-    header_landed_ = landed_ = 0;
-    in_frame_ = true;
-    return true;
-  }
-  resumed_ = false;
-  core_.count_callback();
-  Placement placement = handler_->on_header(*channel_, *header);
-  if (!serving()) return false;
-  if (auto* reject = std::get_if<Reject>(&placement)) {
-    tell_closed(std::move(reject->error));
-    return false;
-  }
-  if (std::holds_alternative<NotYet>(placement)) {
-    stalled_ = true;  // resume() may have come already: then turn() goes on
-    return false;
-  }
-  destination_ = std::get<Accept>(placement).payload;
-  if (destination_.size() != header->payload_bytes) {
-    throw std::logic_error("on_header accepted a payload at a place of another length");
-  }
-  header_ = *header;
-  header_landed_ = landed_ = 0;
-  in_frame_ = true;
+  const bool in_place = keep_in_place(*header, behind);
+  if (!serving() || (!in_place && !reader_.place(*this, *header))) return false;
+  header_landed_ = 0;
   return true;
 }
 
 void PacketConnection::deliver() {
-  in_frame_ = false;
   ++core_.statistics.frames_received;
-  core_.count_callback();
-  handler_->on_frame(*channel_, header_, destination_);
+  static_cast<void>(reader_.deliver(*this));
 }
 
 void PacketConnection::tell_sent() {

@@ -56,7 +56,7 @@ void ShmConnection::end_of_peer() {
   if (state_ == State::flushing) return close();
   if (state_ != State::open) return;
   const bool orderly = memory_->theirs().finished.load(std::memory_order_relaxed) != 0;
-  if (stalled_ ? orderly : out_of_turn_) return;
+  if (reader_.stalled() ? orderly : out_of_turn_) return;
   tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
 }
 
@@ -123,7 +123,7 @@ void ShmConnection::close_after_flush(Duration limit) {
   if (!taking_frames()) return;
   detached_ = true;
   handler_ = nullptr;
-  stalled_ = in_frame_ = false;
+  reader_.forget();
   if (fatal_) return close();
   if (opening()) {
     if (queue_.empty()) return close();
@@ -161,7 +161,8 @@ Result<ShmHandOver> ShmConnection::release() {
   if (!serving() || fatal_) {
     return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
   }
-  if (in_frame_ || stalled_ || !kept_.empty() || !taken_.empty() || !queue_.empty() || !queue_.all_told()) {
+  if (reader_.in_frame() || reader_.stalled() || !kept_.empty() || !taken_.empty() || !queue_.empty() ||
+      !queue_.all_told()) {
     return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
   }
   publish_read();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "channel/connection.h"
+#include "channel/frame_reader.h"
 #include "shm/regions_mapped.h"
 #include "shm/regions_told.h"
 #include "shm/ring_memory.h"
@@ -94,7 +95,9 @@ class ShmConnection final : public Connection {
 
   ShmConnection(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer, ChannelHandler* handler);
 
+  friend class FrameReader;
   // shm_connection.cc
+  void count_callback() noexcept { core_.count_callback(); }
   void make_due() { core_.make_due(*this); }
   void tell_closed(Error error);
   void tell_corrupt(std::string_view what);
@@ -167,13 +170,8 @@ class ShmConnection final : public Connection {
   std::optional<Error> fatal_;  // on_closed is due
 
   // reading
-  bool stalled_ = false;      // the handler said NotYet
-  bool resumed_ = false;      // resume() came while on_header ran
-  bool in_frame_ = false;     // header_ is placed
   bool out_of_turn_ = false;  // there is more, for the next turn
-  FrameHeader header_;
-  std::span<std::byte> destination_;
-  std::size_t landed_ = 0;
+  FrameReader reader_;
   struct Kept {           // a payload that was taken as it lies
     std::uint64_t begin;  // of its frame
     const std::byte* payload;

@@ -1,29 +1,25 @@
 // Reading: what the other side has written is looked at once, checked, and copied before it is used.
 #include <algorithm>
-#include <stdexcept>
 
 #include "shm/shm_connection.h"
 
 namespace tributary::transport {
 
 void ShmConnection::resume() {
-  if (state_ != State::open) return;
-  resumed_ = true;
-  if (!stalled_) return;
-  stalled_ = false;
-  make_due();
+  if (state_ == State::open && reader_.resume()) make_due();
 }
 
 void ShmConnection::read_turn() {
   std::size_t budget = part_->settings.poll_bytes_max;
   out_of_turn_ = false;
-  while (look_for_more() && !stalled_) {
+  reader_.begin_turn();
+  while (look_for_more() && !reader_.stalled()) {
     if (budget == 0) {
       out_of_turn_ = true;
       make_due();
       break;
     }
-    if (!(in_frame_ ? land(budget) : serve_next(budget))) break;
+    if (!(reader_.in_frame() ? land(budget) : serve_next(budget))) break;
   }
   if (serving()) publish_read();
 }
@@ -50,7 +46,7 @@ bool ShmConnection::serve_next(std::size_t& budget) {
   const auto header = decode(bytes);
   if (!header) {
     ++part_->statistics.corrupt;
-    tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
+    tell_closed(corrupt_frame(peer_, header.error()));
     return false;
   }
   switch (in_place(*header)) {
@@ -80,9 +76,7 @@ ShmConnection::InPlace ShmConnection::in_place(const FrameHeader& header) {
 bool ShmConnection::take_in_place(const FrameHeader& header, std::size_t& budget) {
   const std::byte* payload = memory_->incoming() + ((read_ + kFrameHeaderBytes) & (memory_->ring_bytes() - 1));
   kept_.push_back({.begin = read_, .payload = payload, .given_back = false});
-  header_ = header;
-  // The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
-  destination_ = {const_cast<std::byte*>(payload), header.payload_bytes};
+  reader_.take(header, {payload, header.payload_bytes});
   read_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
   budget -= std::min<std::size_t>(budget, kFrameHeaderBytes + header.payload_bytes);
   ++part_->statistics.frames_in_place;
@@ -101,39 +95,21 @@ void ShmConnection::give_back(std::span<const std::byte> payload) {
 
 /// Asks where the payload goes.
 bool ShmConnection::place(const FrameHeader& header) {
-  resumed_ = false;
-  core_.count_callback();
-  Placement placement = handler_->on_header(*channel_, header);
-  if (!serving()) return false;
-  if (auto* reject = std::get_if<Reject>(&placement)) {
-    tell_closed(std::move(reject->error));
-    return false;
-  }
-  if (std::holds_alternative<NotYet>(placement)) {
-    stalled_ = !resumed_;
-    if (resumed_) make_due();
-    return false;
-  }
-  destination_ = std::get<Accept>(placement).payload;
-  if (destination_.size() != header.payload_bytes) {
-    throw std::logic_error("on_header accepted a payload at a place of another length");
-  }
-  header_ = header;
+  if (!reader_.place(*this, header)) return false;
   read_ += kFrameHeaderBytes;
-  landed_ = 0;
-  in_frame_ = true;
   return true;
 }
 
 /// False: the channel is closed.
 bool ShmConnection::land(std::size_t& budget) {
   const std::uint64_t there = written_seen_ - read_;
-  const std::size_t piece = std::min<std::uint64_t>({there, destination_.size() - landed_, kPublishBytes});
-  copy_out(memory_->incoming(), memory_->ring_bytes(), read_, destination_.subspan(landed_, piece));
+  const std::span<std::byte> rest = reader_.rest();
+  const std::size_t piece = std::min<std::uint64_t>({there, rest.size(), kPublishBytes});
+  copy_out(memory_->incoming(), memory_->ring_bytes(), read_, rest.first(piece));
   read_ += piece;
-  landed_ += piece;
+  reader_.land(piece);
   budget -= std::min(budget, piece + kFrameHeaderBytes);
-  if (landed_ == destination_.size()) {
+  if (reader_.whole()) {
     read_ = whole_lines(read_);  // the writer has published whole lines, so this is not beyond what it wrote
     return deliver();
   }
@@ -142,12 +118,9 @@ bool ShmConnection::land(std::size_t& budget) {
 }
 
 bool ShmConnection::deliver() {
-  in_frame_ = false;
   ++part_->statistics.frames_received;
-  part_->statistics.bytes_received += kFrameHeaderBytes + destination_.size();
-  core_.count_callback();
-  handler_->on_frame(*channel_, header_, destination_);
-  return serving();
+  part_->statistics.bytes_received += kFrameHeaderBytes + reader_.payload().size();
+  return reader_.deliver(*this);
 }
 
 /// Gives the room back to the writer, in whole lines, up to the first payload that is still kept.

@@ -166,16 +166,15 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(payload.there.data()) % kElementBytesMax == 0;
   if (aligned && handler_->takes_in_place(*channel_, *header)) {
     taken_.push_back({.payload = payload.there.data(), .given_back = false, .keeps = payload.keeps});
-    header_ = *header;
-    // As in take_in_place().
-    destination_ = {const_cast<std::byte*>(payload.there.data()), payload.there.size()};
+    reader_.take(*header, payload.there);
     read_ += 2 * kLineBytes;
     ++part_->statistics.frames_in_place;
     return deliver();
   }
   if (!place(*header)) return false;
   read_ += kLineBytes;
-  std::ranges::copy(payload.there, destination_.begin());
+  std::ranges::copy(payload.there, reader_.rest().begin());
+  reader_.land(payload.there.size());
   if (memory_->theirs_withdrawn()) {
     tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
     return false;

@@ -54,7 +54,7 @@ void TcpConnection::turn() {
   if (state_ == State::closed) return;
   if (fatal_) return tell_closed(std::move(*fatal_));
   if (state_ == State::open) read_turn();
-  if (state_ == State::open && hung_up_ && stalled_) {
+  if (state_ == State::open && hung_up_ && reader_.stalled()) {
     return tell_closed(lost(pending_error(socket_.get())));
   }
   if (state_ == State::flushing || state_ == State::lingering) discard_turn();
@@ -98,7 +98,7 @@ void TcpConnection::close_after_flush(Duration limit) {
   if (!taking_frames()) return;
   detached_ = true;
   handler_ = nullptr;
-  stalled_ = in_frame_ = false;
+  reader_.forget();
   staged_begin_ = staged_end_ = 0;
   if (fatal_) return close();
   deadline_ = Clock::now() + std::min(limit, kLimitMax);
@@ -147,7 +147,7 @@ Result<int> TcpConnection::release() {
   if (state_ != State::open || fatal_) {
     return fail(Errc::bad_argument, "the channel to " + peer_ + " is not open and cannot be handed over.");
   }
-  if (in_frame_ || stalled_ || staged() != 0) {
+  if (reader_.in_frame() || reader_.stalled() || staged() != 0) {
     return fail(Errc::retry, "the channel to " + peer_ + " is in the middle of a frame and cannot be handed over now.");
   }
   if (!queue_.empty() || !queue_.all_told()) {

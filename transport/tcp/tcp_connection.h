@@ -7,8 +7,9 @@
 #include <string>
 
 #include "channel/connection.h"
-#include "tcp/tcp_socket.h"
+#include "channel/frame_reader.h"
 #include "tcp/tcp_core.h"
+#include "tcp/tcp_socket.h"
 
 namespace tributary::transport {
 
@@ -53,7 +54,9 @@ class TcpConnection final : public Connection {
 
   TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler);
 
+  friend class FrameReader;
   // tcp_connection.cc
+  void count_callback() noexcept { core_.count_callback(); }
   void make_due() { core_.make_due(*this); }
   /// 0 or errno.
   [[nodiscard]] int watch() noexcept;
@@ -102,14 +105,9 @@ class TcpConnection final : public Connection {
   // reading
   bool readable_ = false;       // the system has told so, and no reading has shown since that nothing is left
   bool tells_no_more_ = false;  // no event will say that there is more to read: see read_short()
-  bool stalled_ = false;        // the handler said NotYet
-  bool resumed_ = false;        // resume() came while on_header ran
   bool hung_up_ = false;        // the system reports an error or a reset, which a stalled channel would not see
-  bool in_frame_ = false;       // header_ is placed
   bool peer_finished_ = false;
-  FrameHeader header_;
-  std::span<std::byte> destination_;
-  std::size_t landed_ = 0;
+  FrameReader reader_;
   std::size_t staged_begin_ = 0;
   std::size_t staged_end_ = 0;
   std::array<std::byte, kStagingBytes> staging_;

@@ -5,23 +5,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 
 #include "tcp/tcp_connection.h"
 
 namespace tributary::transport {
 
 void TcpConnection::resume() {
-  if (state_ != State::open) return;
-  resumed_ = true;
-  if (!stalled_) return;
-  stalled_ = false;
-  make_due();
+  if (state_ == State::open && reader_.resume()) make_due();
 }
 
 void TcpConnection::read_turn() {
+  reader_.begin_turn();
   std::size_t budget = core_.settings().poll_bytes_max;
-  while (serving() && !stalled_ && serve_staged()) {
+  while (serving() && !reader_.stalled() && serve_staged()) {
     if (!readable_) return;
     if (budget == 0) return make_due();
     receive(budget);
@@ -31,15 +27,16 @@ void TcpConnection::read_turn() {
 /// Consumes what is staged. False: reading must stop, because the handler wants so or the channel is closed.
 bool TcpConnection::serve_staged() {
   while (true) {
-    if (!in_frame_) {
+    if (!reader_.in_frame()) {
       if (staged() < kFrameHeaderBytes) return true;
       if (!place_next()) return false;
     }
-    const std::size_t piece = std::min(staged(), destination_.size() - landed_);
-    if (piece > 0) std::memcpy(destination_.data() + landed_, staging_.data() + staged_begin_, piece);
+    const std::span<std::byte> rest = reader_.rest();
+    const std::size_t piece = std::min(staged(), rest.size());
+    if (piece > 0) std::memcpy(rest.data(), staging_.data() + staged_begin_, piece);
     staged_begin_ += piece;
-    landed_ += piece;
-    if (landed_ < destination_.size()) return true;
+    reader_.land(piece);
+    if (!reader_.whole()) return true;
     if (!deliver()) return false;
   }
 }
@@ -50,39 +47,17 @@ bool TcpConnection::place_next() {
   const auto header = decode(bytes);
   if (!header) {
     ++core_.statistics.rejects[static_cast<std::size_t>(header.error())];
-    tell_closed({Errc::corrupt, peer_ + " sent a corrupt frame: " + std::string(to_string(header.error())) + "."});
+    tell_closed(corrupt_frame(peer_, header.error()));
     return false;
   }
-  resumed_ = false;
-  core_.count_callback();
-  Placement placement = handler_->on_header(*channel_, *header);
-  if (!serving()) return false;
-  if (auto* reject = std::get_if<Reject>(&placement)) {
-    tell_closed(std::move(reject->error));
-    return false;
-  }
-  if (std::holds_alternative<NotYet>(placement)) {
-    stalled_ = !resumed_;
-    if (resumed_) make_due();
-    return false;
-  }
-  destination_ = std::get<Accept>(placement).payload;
-  if (destination_.size() != header->payload_bytes) {
-    throw std::logic_error("on_header accepted a payload at a place of another length");
-  }
+  if (!reader_.place(*this, *header)) return false;
   staged_begin_ += kFrameHeaderBytes;
-  header_ = *header;
-  landed_ = 0;
-  in_frame_ = true;
   return true;
 }
 
 bool TcpConnection::deliver() {
-  in_frame_ = false;
   ++core_.statistics.frames_received;
-  core_.count_callback();
-  handler_->on_frame(*channel_, header_, destination_);
-  return serving();
+  return reader_.deliver(*this);
 }
 
 /// One call to the system.
@@ -92,14 +67,15 @@ void TcpConnection::receive(std::size_t& budget) {
     staged_end_ -= staged_begin_;
     staged_begin_ = 0;
   }
-  const std::size_t rest = in_frame_ ? destination_.size() - landed_ : 0;
+  const std::span<std::byte> missing = reader_.in_frame() ? reader_.rest() : std::span<std::byte>{};
+  const std::size_t rest = missing.size();
   const std::size_t room = staging_.size() - staged_end_;
   ++core_.statistics.read_calls;
   ssize_t got = 0;
   if (rest == 0) {
     got = ::recv(socket_.get(), staging_.data() + staged_end_, room, MSG_DONTWAIT);
   } else {
-    iovec vectors[2] = {{destination_.data() + landed_, rest}, {staging_.data() + staged_end_, room}};
+    iovec vectors[2] = {{missing.data(), rest}, {staging_.data() + staged_end_, room}};
     msghdr message{};
     message.msg_iov = vectors;
     message.msg_iovlen = 2;
@@ -110,10 +86,11 @@ void TcpConnection::receive(std::size_t& budget) {
   core_.statistics.bytes_received += bytes;
   budget -= std::min(budget, bytes);
   const std::size_t direct = std::min(bytes, rest);
-  landed_ += direct;
   staged_end_ += bytes - direct;
   if (bytes < rest + room) read_short();
-  if (in_frame_ && landed_ == destination_.size()) deliver();
+  if (rest == 0) return;
+  reader_.land(direct);
+  if (reader_.whole()) static_cast<void>(deliver());
 }
 
 /// The system had less than was asked for: what comes later makes an event, and asking before that is in vain. But an

@@ -15,10 +15,7 @@ VerbsConnection::~VerbsConnection() {
 }
 
 void VerbsConnection::resume() {
-  resumed_ = true;
-  if (!stalled_ || !serving()) return;
-  stalled_ = false;
-  core_.make_due(*this);
+  if (reader_.resume() && serving()) make_due();
 }
 
 void VerbsConnection::close() {
@@ -104,7 +101,7 @@ void VerbsConnection::turn() {
   tell_sent();
   if (state_ == State::closed) return;
   // A peer that ended in order has left nothing to be fetched, so a receiver that is not ready yet may take its time.
-  if (broken_ && !(last_arrived_ && stalled_) && !awaits_revocation()) {
+  if (broken_ && !(last_arrived_ && reader_.stalled()) && !awaits_revocation()) {
     const Error error = std::move(*broken_);
     return tell_closed(error);
   }

@@ -40,6 +40,8 @@
 #include <string>
 #include <thread>
 
+#include "channel/forwarding_channel.h"
+#include "channel/frame_reader.h"
 #include "verbs/frame_queue.h"
 #include "verbs/landing.h"
 #include "verbs/places.h"
@@ -127,6 +129,13 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
     std::uint32_t bytes = 0;
   };
 
+  friend class transport::FrameReader;
+  // ---- for the frame reader
+  [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
+  [[nodiscard]] Channel* channel() const noexcept { return channel_; }
+  void count_callback() noexcept { core_.count_callback(); }
+  void make_due() { core_.make_due(*this); }
+
   // verbs_connection.cc
   void broken(Error error);
   void tell_closed(Error error);
@@ -182,8 +191,8 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   [[nodiscard]] std::span<const std::byte> message_of(const Arrived& message) const noexcept;
   bool message_over();
   bool serve_frame(const RecordHead& head, std::span<const std::byte> body);
-  bool place(const FrameHeader& header);
   bool deliver();
+  bool copy_and_deliver(const std::byte* from);
   bool fetch(const RemotePayload& from);
   void fetch_more();
   bool fetched();
@@ -204,7 +213,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   void cell_written(const CellImmediate& said, const Came& what);
   void place_written(const PlaceImmediate& said, const Came& what);
   bool serve_place();
-  bool serve_cell();
+  bool serve_cell(const FrameHeader& header);
   [[nodiscard]] bool awaits_withdrawal(const FrameHeader& header);
   void revoke_places();
   void revoke_places(QueuePair& pair);
@@ -282,11 +291,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   std::deque<Arrived> arrived_;
   std::size_t read_to_ = 0;     // within the first arrived message
   std::size_t record_end_ = 0;  // of the frame that is being read
-  bool stalled_ = false;        // the handler said NotYet
-  bool resumed_ = false;        // resume() came while on_header ran
-  bool in_frame_ = false;       // header_ is placed; its payload is being fetched
-  FrameHeader header_;
-  std::span<std::byte> destination_;
+  FrameReader reader_;          // in a frame: its payload is being fetched
   RegistrationPtr sink_;
   RemotePayload remote_;
   std::size_t asked_ = 0;       // bytes of the payload in READs so far
@@ -326,37 +331,10 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   std::jthread look_up_;  // last: it uses the others
 };
 
-class VerbsChannel final : public Channel, public ReachesDeviceMemory {
+class VerbsChannel final : public ForwardingChannel<VerbsCore, VerbsConnection, ReachesDeviceMemory> {
  public:
-  VerbsChannel(std::shared_ptr<VerbsCore> core, ConnectionPtr connection)
-      : core_(std::move(core)), connection_(std::move(connection)) {
-    connection_->set_channel(this);
-  }
-  ~VerbsChannel() override { connection_->channel_destroyed(); }
-  VerbsChannel(const VerbsChannel&) = delete;
-  VerbsChannel& operator=(const VerbsChannel&) = delete;
-
-  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) override {
-    return connection_->send(header, payload, cookie);
-  }
-  void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
-    connection_->send_copy(header, payload);
-  }
-  void give_back(std::span<const std::byte> payload) override { connection_->give_back(payload); }
-  void expect(const FrameHeader& header, std::span<std::byte> place) override { connection_->expect(header, place); }
-  void make_room(std::uint32_t payloads, std::uint32_t payload_bytes) override {
-    connection_->make_room(payloads, payload_bytes);
-  }
-  Status reach(std::span<const std::byte> memory) override { return connection_->reach(memory); }
-  void resume() override { connection_->resume(); }
-  void close() override { connection_->close(); }
-  void close_after_flush(Duration limit) override { connection_->close_after_flush(limit); }
-  bool closed() const noexcept override { return connection_->closed(); }
-  std::string peer() const override { return connection_->peer(); }
-
- private:
-  std::shared_ptr<VerbsCore> core_;  // destroyed after the connection, whose registrations it counts
-  ConnectionPtr connection_;
+  using ForwardingChannel::ForwardingChannel;
+  Status reach(std::span<const std::byte> memory) override { return own().reach(memory); }
 };
 
 }  // namespace tributary::transport::verbs

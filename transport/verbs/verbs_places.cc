@@ -160,32 +160,41 @@ bool VerbsConnection::serve_place() {
   const std::uint32_t number = arrived_.front().index;
   if (places_.is_revoking(number) && !failed_) return false;
   const auto written = places_.memory(number);
-  if (!place(places_.header(number))) return false;
-  const bool moved = destination_.data() != written.data();  // it has changed its mind
-  if (moved && !copy_payload(destination_, written.data())) return false;
+  if (!reader_.place(*this, places_.header(number))) return false;
+  const bool moved = reader_.payload().data() != written.data();  // it has changed its mind
+  if (moved && !copy_payload(reader_.payload(), written.data())) {
+    reader_.forget();
+    return false;
+  }
+  reader_.land(written.size());
   if (!places_.is_revoking(number)) places_.free(number);
   arrived_.pop_front();
   record_end_ = 0;
   return deliver();
 }
 
-/// A payload in a cell, its header in header_: it stays there if the handler likes. False: reading must stop.
-bool VerbsConnection::serve_cell() {
+/// A payload in a cell: it stays there if the handler likes. False: reading must stop.
+bool VerbsConnection::serve_cell(const FrameHeader& header) {
   Arrived& message = arrived_.front();
   const std::uint32_t cell = message.index;
   const auto payload = landing_.payload(cell, message.payload_bytes);
   core_.count_callback();
-  const bool stays = handler_->takes_in_place(*channel_, header_);
+  const bool stays = handler_->takes_in_place(*channel_, header);
   if (!serving()) return false;
   if (stays) {
-    destination_ = payload;
+    message.payload_bytes = 0;
+    reader_.take(header, payload);
     ++core_.statistics.frames_in_place;
-  } else {
-    if (!place(FrameHeader(header_))) return false;
-    if (!copy_payload(destination_, payload.data())) return false;
-    landing_.free(cell);
+    return deliver();
   }
+  if (!reader_.place(*this, header)) return false;
   message.payload_bytes = 0;
+  if (!copy_payload(reader_.payload(), payload.data())) {
+    reader_.forget();
+    return false;
+  }
+  reader_.land(payload.size());
+  landing_.free(cell);
   return deliver();
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 
 #include "verbs/record.h"
 #include "verbs/verbs_connection.h"
@@ -62,7 +61,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
       last_sent_ = true;
       return core_.make_due(*this);
     case WorkKind::read:
-      if (asked_ < destination_.size()) {
+      if (asked_ < reader_.payload().size()) {
         fetch_more();
       } else if (reading_ == 0) {
         core_.make_due(*this);
@@ -87,7 +86,8 @@ void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
 
 /// A connection that has failed gives the peer nothing to read any more.
 bool VerbsConnection::awaits_revocation() const noexcept {
-  return serving() && !in_frame_ && !failed_ && !arrived_.empty() && !windows_.is_revoked(arrived_.front().revoking);
+  return serving() && !reader_.in_frame() && !failed_ && !arrived_.empty() &&
+         !windows_.is_revoked(arrived_.front().revoking);
 }
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
@@ -144,11 +144,13 @@ void VerbsConnection::arrived(const Arrived& what) {
 
 void VerbsConnection::serve() {
   if (!serving()) return discard_arrived();
-  if (in_frame_) {
-    if (reading_ > 0 || asked_ < destination_.size() || failed_) return;
+  reader_.begin_turn();
+  if (reader_.in_frame()) {
+    if (reading_ > 0 || asked_ < reader_.payload().size() || failed_) return;
     if (!fetched()) return;
   }
-  while (serving() && !stalled_ && !in_frame_ && !arrived_.empty() && !awaits_revocation() && serve_record()) {
+  while (serving() && !reader_.stalled() && !reader_.in_frame() && !arrived_.empty() && !awaits_revocation() &&
+         serve_record()) {
   }
 }
 
@@ -210,53 +212,36 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
         head.payload_bytes == 0 || record_end_ != message.bytes) {
       return corrupt("a frame whose payload has not come with it");
     }
-    header_ = *header;
-    return serve_cell();
+    return serve_cell(*header);
   }
   if (head.kind == RecordKind::fetch && arrived_.front().queue_pair != 0)
     return corrupt("an offer through a further queue pair");
-  if (!place(*header)) return false;
-  if (head.kind == RecordKind::fetch) {
-    in_frame_ = true;
-    return fetch(read_as<RemotePayload>(body));
-  }
-  return copy_payload(destination_, body.data()) && deliver();
-}
-
-/// Asks where the payload goes.
-bool VerbsConnection::place(const FrameHeader& header) {
-  resumed_ = false;
-  core_.count_callback();
-  Placement placement = handler_->on_header(*channel_, header);
-  if (!serving()) return false;
-  if (auto* reject = std::get_if<Reject>(&placement)) {
-    tell_closed(std::move(reject->error));
-    return false;
-  }
-  if (std::holds_alternative<NotYet>(placement)) {
-    stalled_ = !resumed_;
-    if (resumed_) core_.make_due(*this);
-    return false;
-  }
-  destination_ = std::get<Accept>(placement).payload;
-  if (destination_.size() != header.payload_bytes) {
-    throw std::logic_error("on_header accepted a payload at a place of another length");
-  }
-  header_ = header;
-  return true;
+  if (!reader_.place(*this, *header)) return false;
+  if (head.kind == RecordKind::fetch) return fetch(read_as<RemotePayload>(body));
+  return copy_and_deliver(body.data());
 }
 
 bool VerbsConnection::deliver() {
   read_to_ = record_end_;
   ++core_.statistics.frames_received;
-  core_.count_callback();
-  handler_->on_frame(*channel_, header_, destination_);
-  return serving();
+  return reader_.deliver(*this);
+}
+
+/// A payload that is here already goes to its place.
+bool VerbsConnection::copy_and_deliver(const std::byte* from) {
+  const std::span<std::byte> place = reader_.rest();
+  if (!copy_payload(place, from)) {
+    reader_.forget();
+    return false;
+  }
+  reader_.land(place.size());
+  return deliver();
 }
 
 bool VerbsConnection::fetch(const RemotePayload& from) {
-  auto sink = domain_->registrations().acquire(destination_, Access::local);
+  auto sink = domain_->registrations().acquire(reader_.payload(), Access::local);
   if (!sink) {
+    reader_.forget();
     broken(std::move(sink.error()));
     return false;
   }
@@ -269,10 +254,11 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
 
 void VerbsConnection::fetch_more() {
   QueuePair& pair = pairs_.front();  // whose other end has the right to
-  while (asked_ < destination_.size() && reading_ < reads_max_) {
-    const std::size_t piece = std::min<std::size_t>(core_.settings().read_bytes_max, destination_.size() - asked_);
+  const std::span<std::byte> place = reader_.payload();
+  while (asked_ < place.size() && reading_ < reads_max_) {
+    const std::size_t piece = std::min<std::size_t>(core_.settings().read_bytes_max, place.size() - asked_);
     ibv_send_wr& work =
-        pair.list.add(next_work(WorkKind::read, pair), destination_.subspan(asked_, piece), sink_->local_key());
+        pair.list.add(next_work(WorkKind::read, pair), place.subspan(asked_, piece), sink_->local_key());
     work.opcode = IBV_WR_RDMA_READ;
     work.send_flags = IBV_SEND_SIGNALED;
     work.wr.rdma = {.remote_addr = remote_.address + asked_, .rkey = remote_.key};
@@ -284,10 +270,10 @@ void VerbsConnection::fetch_more() {
 
 /// The payload is whole. False: reading must stop.
 bool VerbsConnection::fetched() {
-  in_frame_ = false;
   sink_.reset();
   ++fetched_count_;
-  core_.statistics.bytes_fetched += destination_.size();
+  core_.statistics.bytes_fetched += reader_.payload().size();
+  reader_.land(reader_.payload().size());
   core_.make_dirty(*this);
   return deliver();
 }

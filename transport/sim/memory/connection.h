@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "channel/frame_reader.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/sim_network.h"
 
@@ -62,19 +63,21 @@ struct Pipe {
   std::size_t early_bytes = 0;        // released before they were delivered
   bool scheduled = false;             // an `arrive` event or work item exists
   bool sent_scheduled = false;
-  bool stalled = false;      // the receiver said NotYet
-  bool resumed = false;      // resume() came while on_header ran
-  bool fin = false;          // the sender is gone; after the last frame the receiver is told
-  bool dead = false;         // broken: nothing moves any more
-  bool header_seen = false;  // of frames.delivered: the receiver gave `destination`
-  std::uint8_t pieces = 0;   // of that payload so far
-  std::span<std::byte> destination;
-  std::size_t landed = 0;
+  bool fin = false;         // the sender is gone; after the last frame the receiver is told
+  bool dead = false;        // broken: nothing moves any more
+  std::uint8_t pieces = 0;  // of that payload so far
+  FrameReader reader;       // the receiver's; in a frame: in frames.delivered
   struct Expected {
     FrameHeader header;
     std::span<std::byte> place;
   };
   std::vector<Expected> expected;  // by the receiver
+
+  /// Reading goes on at once: the network has no turns to wait for.
+  void go_on() noexcept {
+    static_cast<void>(reader.resume());
+    reader.begin_turn();
+  }
 };
 
 struct End {

@@ -239,7 +239,7 @@ void SimCore::close_after_flush(std::uint32_t index, unsigned side, Duration lim
   end.handler = nullptr;
   if (end.opened && c.pipes[side].frames.delivered == c.pipes[side].frames.tail) return close_end(c, index, side);
   push(now_ + limit, EventKind::flush_limit, index, c.generation, side);
-  c.pipes[1 - side].stalled = false;  // what still comes in is thrown away
+  c.pipes[1 - side].go_on();  // what still comes in is thrown away
   schedule(index, 1 - side);
 }
 
@@ -258,13 +258,14 @@ void SimCore::count_loss(Pipe& pipe) {
   for (std::uint64_t i = pipe.frames.delivered; i < pipe.frames.released; ++i) {
     if (pipe.frames.at(i).borrowed) ++statistics.lost_after_sent;
   }
-  if (pipe.header_seen && pipe.landed > 0 && pipe.landed < pipe.destination.size()) ++statistics.half_written;
+  const std::size_t missing = pipe.reader.in_frame() ? pipe.reader.rest().size() : 0;
+  if (missing > 0 && missing < pipe.reader.payload().size()) ++statistics.half_written;
 }
 
 void SimCore::drop_frames(Pipe& pipe) {
   count_loss(pipe);
   pipe.frames.clear();
-  pipe.header_seen = false;
+  pipe.reader.drop_frame();
   pipe.borrowed_queued = 0;
   pipe.early_bytes = 0;
 }
@@ -293,7 +294,7 @@ void SimCore::close_end(SimConnection& c, std::uint32_t index, unsigned side) {
   out.fin = true;
   out.fin_at = std::max(out.last_arrival, now_ + out.link.latency + jitter(out.link));
   schedule(index, side);
-  c.pipes[1 - side].stalled = false;  // what still comes in is thrown away
+  c.pipes[1 - side].go_on();  // what still comes in is thrown away
   schedule(index, 1 - side);
 }
 

@@ -143,6 +143,8 @@ class SimCore : public std::enable_shared_from_this<SimCore> {
                     std::span<const std::byte> payload);
   void move(std::byte* to, const std::byte* from, std::size_t bytes);
   void write_early(SimConnection& c, unsigned side, const SimFrame& frame);
+  class Receiver;
+  friend class Receiver;
   static void check_expected(Pipe& pipe, const FrameHeader& header, std::span<const std::byte> destination);
   void stamp(Pipe& pipe, SimFrame& frame);
   void schedule(std::uint32_t index, unsigned side);

@@ -182,7 +182,8 @@ void SimCore::schedule(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& pipe = c.pipes[side];
   const End& sender = c.ends[side];
-  if (pipe.scheduled || pipe.stalled || pipe.dead || c.accept_pending || !(sender.opened || sender.closed)) return;
+  if (pipe.scheduled || pipe.reader.stalled() || pipe.dead || c.accept_pending || !(sender.opened || sender.closed))
+    return;
   TimePoint at = now_;
   if (pipe.frames.delivered < pipe.frames.tail) {
     at = pipe.frames.at(pipe.frames.delivered).ready_at;
@@ -202,7 +203,7 @@ void SimCore::swallow(std::uint32_t index, unsigned side) {
   pipe.scheduled = false;
   if (pipe.frames.delivered < pipe.frames.tail) {
     ++pipe.frames.delivered;
-    pipe.header_seen = false;
+    pipe.reader.drop_frame();
     advance_released(index, side);
     if (c.ends[side].flushing && pipe.frames.delivered == pipe.frames.tail) close_end(c, index, side);
   } else if (pipe.fin) {
@@ -239,9 +240,35 @@ void SimCore::deliver(const Event& event) {
   }
   if (event.side == 1 && c.breaks_at_once)
     return break_connection(event.target, "broke before a word of the other side had come.");
-  if (!pipe.header_seen && !place(event)) return;
+  if (!pipe.reader.in_frame() && !place(event)) return;
   if (land(event)) schedule(event.target, event.side);
 }
+
+/// The receiving side of an event, as a FrameReader talks for it.
+class SimCore::Receiver {
+ public:
+  Receiver(SimCore& core, const Event& event) : core_(core), event_(event), frame_(pipe().frames.delivered) {}
+  [[nodiscard]] ChannelHandler* handler() const { return end().handler; }
+  [[nodiscard]] Channel* channel() const { return end().channel; }
+  void count_callback() const noexcept {}
+  /// The callback has left this side, and the frame that it was about, as they were.
+  [[nodiscard]] bool serving() const {
+    if (!core_.alive(event_, side())) return false;
+    const Pipe& now = pipe();
+    return !now.dead && now.frames.delivered == frame_ && now.frames.tail != frame_;
+  }
+  void tell_closed(Error error) const { core_.end_with(event_.target, side(), std::move(error), event_); }
+  void make_due() const noexcept { pipe().go_on(); }
+
+ private:
+  [[nodiscard]] unsigned side() const noexcept { return 1U - event_.side; }
+  [[nodiscard]] End& end() const { return core_.connection(event_.target).ends[side()]; }
+  [[nodiscard]] Pipe& pipe() const { return core_.connection(event_.target).pipes[event_.side]; }
+
+  SimCore& core_;
+  const Event& event_;
+  const std::uint64_t frame_;
+};
 
 /// Asks the receiver where the payload goes. False: nowhere now.
 bool SimCore::place(const Event& event) {
@@ -252,37 +279,16 @@ bool SimCore::place(const Event& event) {
   encode(pipe.frames.at(pipe.frames.delivered).header, bytes);
   const auto header = decode(bytes);
   if (!header) {
-    end_with(event.target, receiver,
-             {Errc::corrupt, to_string(c.ends[event.side].name) +
-                                 " sent a corrupt frame: " + std::string(to_string(header.error())) + "."},
-             event);
+    end_with(event.target, receiver, corrupt_frame(to_string(c.ends[event.side].name), header.error()), event);
     return false;
   }
-  pipe.resumed = false;
   trace(event, header->sequence ^ static_cast<std::uint64_t>(header->type) << 56);
-  const std::uint64_t asked = pipe.frames.delivered;
-  Placement placement = c.ends[receiver].handler->on_header(*c.ends[receiver].channel, *header);
-  if (!alive(event, receiver)) return false;
-  if (pipe.dead || pipe.frames.delivered != asked || pipe.frames.tail == asked) {  // the callback cut or closed it
-    schedule(event.target, event.side);
+  Receiver asked(*this, event);
+  if (!pipe.reader.place(asked, *header)) {
+    if (alive(event, receiver)) schedule(event.target, event.side);
     return false;
   }
-  if (auto* reject = std::get_if<Reject>(&placement)) {
-    end_with(event.target, receiver, std::move(reject->error), event);
-    return false;
-  }
-  if (std::holds_alternative<NotYet>(placement)) {
-    pipe.stalled = !pipe.resumed;
-    schedule(event.target, event.side);
-    return false;
-  }
-  pipe.destination = std::get<Accept>(placement).payload;
-  if (pipe.destination.size() != header->payload_bytes) {
-    throw std::logic_error("on_header accepted a payload at a place of another length");
-  }
-  check_expected(pipe, *header, pipe.destination);
-  pipe.header_seen = true;
-  pipe.landed = 0;
+  check_expected(pipe, *header, pipe.reader.payload());
   pipe.pieces = 0;
   return true;
 }
@@ -293,11 +299,11 @@ bool SimCore::land(const Event& event) {
   Pipe& pipe = c.pipes[event.side];
   const unsigned receiver = 1U - event.side;
   const SimFrame& frame = pipe.frames.at(pipe.frames.delivered);
-  const std::size_t rest = pipe.destination.size() - pipe.landed;
-  const bool split = rest > 0 && ++pipe.pieces < kPiecesMax && random.chance(settings_.split_percent);
-  const std::size_t piece = split ? static_cast<std::size_t>(random.below(rest)) : rest;
-  if (piece > 0) move(pipe.destination.data() + pipe.landed, frame.payload + pipe.landed, piece);
-  pipe.landed += piece;
+  const std::span<std::byte> rest = pipe.reader.rest();
+  const bool split = !rest.empty() && ++pipe.pieces < kPiecesMax && random.chance(settings_.split_percent);
+  const std::size_t piece = split ? static_cast<std::size_t>(random.below(rest.size())) : rest.size();
+  if (piece > 0) move(rest.data(), frame.payload + (pipe.reader.payload().size() - rest.size()), piece);
+  pipe.reader.land(piece);
   statistics.bytes += piece;
   if (split) {
     pipe.scheduled = true;
@@ -307,17 +313,17 @@ bool SimCore::land(const Event& event) {
   const FrameHeader header = frame.header;
   if (frame.borrowed && frame.owned) pipe.early_bytes -= header.payload_bytes;
   if (overhear && event.side == 0 && pipe.frames.delivered == 0)
-    overhear(c.ends[0].name, c.to, header, pipe.destination);
+    overhear(c.ends[0].name, c.to, header, pipe.reader.payload());
   ++pipe.frames.delivered;
   ++statistics.frames;
   SimTraffic& traffic = statistics.by_type[static_cast<std::size_t>(header.type)];
   ++traffic.frames;
   traffic.bytes += kFrameHeaderBytes + header.payload_bytes;
-  pipe.header_seen = false;
   advance_released(event.target, event.side);
   if (c.ends[event.side].flushing && pipe.frames.delivered == pipe.frames.tail) close_end(c, event.target, event.side);
   trace(event, header.sequence + header.payload_bytes);
-  c.ends[receiver].handler->on_frame(*c.ends[receiver].channel, header, pipe.destination);
+  Receiver told(*this, event);
+  static_cast<void>(pipe.reader.deliver(told));
   return alive(event, receiver);
 }
 
@@ -325,8 +331,7 @@ void SimCore::resume_reading(std::uint32_t index, unsigned side) {
   SimConnection& c = connection(index);
   Pipe& incoming = c.pipes[1 - side];
   if (c.ends[side].closed) return;
-  incoming.resumed = true;
-  incoming.stalled = false;
+  incoming.go_on();
   schedule(index, 1 - side);
 }
 
