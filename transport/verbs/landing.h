@@ -5,6 +5,7 @@
 // are none, by the key of its registration in a domain of its own.
 //
 // Cells are freed in the order in which they were written, those that were given back early with those before them.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -49,8 +50,12 @@ class Landing {
   void free(std::uint32_t cell) noexcept;
   /// The same for the cell with this payload; false: there is none.
   bool free(const std::byte* payload) noexcept;
-  /// So many cells were freed since the beginning.
-  [[nodiscard]] std::uint32_t freed() const noexcept { return static_cast<std::uint32_t>(freed_); }
+  /// So many cells were freed since the beginning: for a message, or a write, that is made now.
+  [[nodiscard]] std::uint32_t tell_freed() noexcept { return freed_told_ = static_cast<std::uint32_t>(freed_); }
+  /// The peer must hear of them, even if there is nothing else to say.
+  [[nodiscard]] bool owes_word() const noexcept {
+    return is_open() && static_cast<std::uint32_t>(freed_) - freed_told_ >= std::max(1U, cells() / 2);
+  }
 
  private:
   [[nodiscard]] std::byte* at(std::uint32_t cell) const noexcept { return memory_.bytes().data() + cell * cell_bytes_; }
@@ -62,6 +67,7 @@ class Landing {
   std::vector<char> held_;     // by cell
   std::uint64_t written_ = 0;  // cells, of all that ever were; the next is this modulo their number
   std::uint64_t freed_ = 0;
+  std::uint32_t freed_told_ = 0;
 };
 
 /// The other side's room, as this side may use it.

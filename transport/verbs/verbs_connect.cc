@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "tributary/transport/blocked_signals.h"
 #include "verbs/on_link.h"
@@ -82,16 +83,16 @@ Endpoint endpoint_of(const sockaddr& address) {
 
 /// The search begins in the next turn: by then the first frame says which lane's it is.
 void VerbsConnection::connect(const Endpoint& to, Duration limit) {
-  to_ = to;
-  connect_deadline_ = Clock::now() + limit;
-  core_.set_timer(*this, connect_deadline_);
+  opening_.to = to;
+  opening_.deadline = Clock::now() + limit;
+  core_.set_timer(*this, opening_.deadline);
   const auto go_on = [weak = weak_from_this()](const Result<std::vector<NetworkAddress>>& found) {
     if (const auto connection = weak.lock()) connection->found_addresses(found);
   };
   if (auto numeric = addresses_of(to, true))
     return core_.post([go_on, numeric = std::move(numeric)] { go_on(numeric); });
   const BlockedSignals blocked;
-  look_up_ = std::jthread([to, go_on, core = core_.weak_from_this()] {
+  opening_.look_up = std::jthread([to, go_on, core = core_.weak_from_this()] {
     auto found = addresses_of(to, false);
     if (const auto alive = core.lock()) alive->post([go_on, found = std::move(found)] { go_on(found); });
   });
@@ -103,17 +104,19 @@ void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found)
   const auto from = sources();
   if (!from) return broken(from.error());
   if (from->empty()) {
-    for (const NetworkAddress& address : *found) routes_.push_back({.from = {}, .to = address});
+    for (const NetworkAddress& address : *found) opening_.routes.push_back({.from = {}, .to = address});
   }
   for (const NetworkAddress& source : *from) {
     for (const NetworkAddress& address : *found) {
-      if (source.get()->sa_family == address.get()->sa_family) routes_.push_back({.from = source, .to = address});
+      if (source.get()->sa_family == address.get()->sa_family)
+        opening_.routes.push_back({.from = source, .to = address});
     }
   }
   // Rails may be networks of their own: where the address is on another's than this lane's, because its own is away,
   // that one's device leads there. Of several that do, or of none, the order stays.
   if (from->size() > 1)
-    std::ranges::stable_partition(routes_, [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
+    std::ranges::stable_partition(opening_.routes,
+                                  [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
   try_next_address();
 }
 
@@ -136,20 +139,20 @@ Result<std::vector<NetworkAddress>> VerbsConnection::sources() const {
 
 /// The reason that stays is the last address's.
 void VerbsConnection::connect_failed(const std::string& why) {
-  connect_error_ = why;
+  opening_.error = why;
   try_next_address();
 }
 
 void VerbsConnection::try_next_address() {
-  while (!routes_.empty()) {
-    const Route route = routes_.front();
-    routes_.pop_front();
+  while (!opening_.routes.empty()) {
+    const Route route = opening_.routes.front();
+    opening_.routes.pop_front();
     const auto ok = start_resolving(route);
     if (ok) return;
-    connect_error_ = ok.error().message;
+    opening_.error = ok.error().message;
   }
-  if (connect_error_.empty()) connect_error_ = "none of its addresses is of our device's kind";
-  broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + connect_error_ + "."});
+  if (opening_.error.empty()) opening_.error = "none of its addresses is of our device's kind";
+  broken({Errc::unreachable, "cannot connect to " + peer_ + ": " + opening_.error + "."});
 }
 
 Status VerbsConnection::start_resolving(const Route& route) {
@@ -161,7 +164,7 @@ Status VerbsConnection::start_resolving(const Route& route) {
   id_.reset(id);
   auto from = route.from;
   auto to = route.to;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(connect_deadline_ - Clock::now()).count();
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(opening_.deadline - Clock::now()).count();
   const int wait = static_cast<int>(std::clamp<std::int64_t>(left, 1, 60'000));
   if (rdma_resolve_addr(id, from ? from->get() : nullptr, to.get(), wait) != 0) {
     return fail(Errc::unreachable, "no RDMA device leads there: " + text_of(errno));
@@ -182,33 +185,34 @@ Greeting VerbsConnection::greeting() const {
 /// The receives are there before anybody can send: posting works from the queue pair's first state on.
 Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t count) {
   const Greeting ours = greeting();
-  depth_ = ours.receive_depth;
+  credit_.post(ours.receive_depth);
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
   // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that; windows
   // to be bound, and to be revoked; READs; a probe; and what one list may have more than may_send() looks at.
   const auto sends_with = [&](std::uint32_t binds) {
-    return 2 * depth_ + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
+    return 2 * credit_.depth() + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
   // Windows: of payloads that are fetched, of places, of the landing room.
   const std::uint32_t places = std::min(core_.settings().places_max, kPlacesMax);
-  auto device = core_.device_of(id_->verbs, count * (depth_ + sends_with(core_.settings().windows_max + places + 1)));
+  auto device =
+      core_.device_of(id_->verbs, count * (credit_.depth() + sends_with(core_.settings().windows_max + places + 1)));
   if (!device) return std::unexpected(device.error());
   device_ = std::move(*device);
   const bool has_windows = device_->windows() > 0;
   binds_max_ = has_windows ? device_->windows() + places + 1 : 0;
   const std::uint32_t sends = sends_with(binds_max_);
-  reads_max_ = std::min(reads, device_->reads_max());
+  fetch_.set_reads_max(std::min(reads, device_->reads_max()));
   auto domain = device_->domain_of(group);
   if (!domain) return std::unexpected(domain.error());
   domain_ = std::move(*domain);
-  if (auto ok = device_->reserve(count * (depth_ + sends)); !ok) return ok;
-  reserved_ = count * (depth_ + sends);
+  if (auto ok = device_->reserve(count * (credit_.depth() + sends)); !ok) return ok;
+  reserved_ = count * (credit_.depth() + sends);
   const QueuePair::Wanted wanted{.domain = domain_->get(),
                                  .completions = device_->completion_queue(),
                                  .sends = sends,
-                                 .receives = depth_,
+                                 .receives = credit_.depth(),
                                  .inline_bytes = core_.settings().inline_bytes,
-                                 .reads_asked = static_cast<std::uint8_t>(reads_max_),
+                                 .reads_asked = static_cast<std::uint8_t>(fetch_.reads_max()),
                                  .reads_answered = static_cast<std::uint8_t>(device_->reads_max()),
                                  .extended = core_.settings().extended_posting,
                                  .extended_gathers = !device_->is_software_roce()};
@@ -228,7 +232,8 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
   windows_.open(*domain_->get(), device_->windows(), core_.statistics);
   for (Window& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
   places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
-  auto rings = Rings::make(*domain_, count * depth_, ours.message_bytes(), depth_, ours.message_bytes());
+  auto rings =
+      Rings::make(*domain_, count * credit_.depth(), ours.message_bytes(), credit_.depth(), ours.message_bytes());
   if (!rings) return std::unexpected(rings.error());
   rings_ = std::move(*rings);
   if (!made_by_manager()) {
@@ -243,7 +248,7 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
   parameters.private_data = &ours;
   parameters.private_data_len = sizeof ours;
   parameters.responder_resources = static_cast<std::uint8_t>(device_->reads_max());
-  parameters.initiator_depth = static_cast<std::uint8_t>(reads_max_);
+  parameters.initiator_depth = static_cast<std::uint8_t>(fetch_.reads_max());
   parameters.retry_count = std::min<std::uint8_t>(core_.settings().path.retry_count, 7);
   parameters.rnr_retry_count = std::min<std::uint8_t>(core_.settings().path.rnr_retry_count, 7);
   parameters.qp_num = pairs_.front().get()->qp_num;
@@ -253,28 +258,27 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
 /// The smaller of both sides' numbers is what each may use of the other.
 void VerbsConnection::set_up_sending(const Greeting& theirs) {
   const Greeting ours = greeting();
-  peer_depth_ =
-      std::min(theirs.receive_depth, ours.receive_depth);  // of ours, because the send ring has so many places
+  credit_.open(std::min(theirs.receive_depth, ours.receive_depth));
   message_bytes_ = std::min(theirs.message_bytes(), ours.message_bytes());
 }
 
 Status VerbsConnection::start_connecting() {
   std::optional<LinkKeys::Link> link;
   const auto* const first = queue_.first();
-  if (first != nullptr) claimed_group_ = first->header.group;
+  if (first != nullptr) opening_.claimed_group = first->header.group;
   if (const auto& keys = core_.settings().keys)
     link = first == nullptr ? keys->to_connect(0, 0, 0)
                             : keys->to_connect(first->header.group, first->header.epoch, first->header.lane);
-  if (auto ok = make_queue_pairs(claimed_group_, pairs_wanted()); !ok) return ok;
-  first_packet_ = new_first_packet();
+  if (auto ok = make_queue_pairs(opening_.claimed_group, pairs_wanted()); !ok) return ok;
+  opening_.first_packet = new_first_packet();
   Greeting ours = greeting_with_pairs();
-  ours.group = claimed_group_;
+  ours.group = opening_.claimed_group;
   if (first != nullptr) ours.lane = static_cast<std::uint8_t>(first->header.lane);
   if (link) {
     ours.epoch = link->link.name.epoch;
     ours.child = link->link.name.child;
     ours.proof = proof_of_request(link->secret, ours, *rdma_get_local_addr(id_.get()));
-    proved_by_ = Proved{link->secret, ours.proof};
+    opening_.proved_by = Proved{link->secret, ours.proof};
   }
   rdma_conn_param wanted = parameters(ours);
   if (rdma_connect(id_.get(), &wanted) != 0) return fail(Errc::unreachable, text_of(errno));
@@ -284,17 +288,17 @@ Status VerbsConnection::start_connecting() {
 void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::uint8_t reads,
                              std::function<void()> accepted) {
   state_ = State::accepting;
-  accepted_here_ = true;
+  opening_.here = true;
   id_ = std::move(id);
   id_->context = static_cast<Notified*>(this);
-  accepted_ = std::move(accepted);
-  claimed_group_ = theirs.group;
-  claimed_by_peer_ = true;
+  opening_.accepted = std::move(accepted);
+  opening_.claimed_group = theirs.group;
+  opening_.claimed_by_peer = true;
   core_.set_timer(*this, Clock::now() + kAcceptLimit);
   const auto offered = static_cast<std::uint32_t>(
       std::ranges::count_if(theirs.further, [](const auto& number) { return value_of(number) != 0; }));
-  auto ok = make_queue_pairs(claimed_group_, std::min(pairs_wanted(), offered + 1));
-  first_packet_ = new_first_packet();
+  auto ok = make_queue_pairs(opening_.claimed_group, std::min(pairs_wanted(), offered + 1));
+  opening_.first_packet = new_first_packet();
   if (ok) ok = join_pairs(theirs);
   if (ok) {
     set_up_sending(theirs);
@@ -365,7 +369,8 @@ bool VerbsConnection::join(const Notice& answer) {
     broken({Errc::corrupt, "what answers at " + peer_ + " speaks another protocol."});
     return false;
   }
-  if (proved_by_ && !same_proof(theirs.proof, proof_of_answer(proved_by_->secret, theirs, proved_by_->proof))) {
+  if (opening_.proved_by &&
+      !same_proof(theirs.proof, proof_of_answer(opening_.proved_by->secret, theirs, opening_.proved_by->proof))) {
     broken({Errc::denied, "what answers at " + peer_ + " does not know the secret that it should."});
     return false;
   }
@@ -385,11 +390,10 @@ void VerbsConnection::opened() {
   core_.make_dirty(*this);
   if (detached_) return;  // and its timer runs
   core_.clear_timer(*this);
-  heard_ = true;
+  keepalive_.heard = true;
   probe();  // from time to time, if nothing else is heard
   if (was_accepting) {
-    const auto accepted = std::move(accepted_);
-    accepted_ = nullptr;
+    const auto accepted = std::exchange(opening_.accepted, nullptr);
     if (accepted) accepted();
     return;
   }

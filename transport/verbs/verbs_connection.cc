@@ -45,7 +45,7 @@ void VerbsConnection::time_out() {
   if (detached_) return close();
   if (state_ == State::connecting) {
     broken_ = Error{Errc::unreachable, "cannot connect to " + peer_ + ": " +
-                                           (connect_error_.empty() ? "no answer in time" : connect_error_) + "."};
+                                           (opening_.error.empty() ? "no answer in time" : opening_.error) + "."};
     return core_.make_due(*this);
   }
   if (state_ == State::accepting) return close();
@@ -58,12 +58,12 @@ void VerbsConnection::probe() {
   const Duration period = core_.settings().keepalive;
   if (period <= Duration::zero()) return;
   core_.set_timer(*this, Clock::now() + period);
-  if (std::exchange(heard_, false) || probing_ || broken_) return;
+  if (std::exchange(keepalive_.heard, false) || keepalive_.probing || broken_) return;
   QueuePair& pair = pairs_.front();
   ibv_send_wr& work = pair.list.add(next_work(WorkKind::probe, pair));
   work.opcode = IBV_WR_RDMA_WRITE;
   work.send_flags = IBV_SEND_SIGNALED;
-  probing_ = true;
+  keepalive_.probing = true;
   static_cast<void>(post(pair));
 }
 
@@ -90,8 +90,9 @@ void VerbsConnection::broken(Error error) {
 void VerbsConnection::turn() {
   if (state_ == State::closed) return;
   const ConnectionPtr alive = self();
-  if (spoken_early_ && state_ == State::accepting) opened();
-  if (last_sent_) return close();
+  // A message may come before the connection manager's word that the connection is open.
+  if (state_ == State::accepting && !inbox_.empty()) opened();
+  if (state_ == State::said) return close();
   // What arrived before the end is served before it: the end may be told sooner than the last completions were taken.
   if (broken_) core_.take_all_completions();
   if (running()) revoke_places();
@@ -101,11 +102,11 @@ void VerbsConnection::turn() {
   tell_sent();
   if (state_ == State::closed) return;
   // A peer that ended in order has left nothing to be fetched, so a receiver that is not ready yet may take its time.
-  if (broken_ && !(last_arrived_ && reader_.stalled()) && !awaits_revocation()) {
+  if (broken_ && !(inbox_.has_last() && reader_.stalled()) && !awaits_revocation()) {
     const Error error = std::move(*broken_);
     return tell_closed(error);
   }
-  if (running() && may_send() && has_news()) core_.make_dirty(*this);
+  if (may_send() && has_news()) core_.make_dirty(*this);
 }
 
 void VerbsConnection::tell_sent() {
@@ -130,8 +131,7 @@ void VerbsConnection::tell_closed(Error error) {
 /// When it returns, no device reads or writes memory for this connection any more: the queue pair is gone.
 void VerbsConnection::tear_down() {
   state_ = State::closed;
-  const auto last_reference = std::move(accepted_);  // perhaps
-  accepted_ = nullptr;
+  const auto last_reference = std::exchange(opening_.accepted, nullptr);  // perhaps
   core_.clear_timer(*this);
   core_.leave(number_);
   if (!pairs_.empty()) {
@@ -149,11 +149,11 @@ void VerbsConnection::tear_down() {
   if (device_) device_->give_back(reserved_);
   reserved_ = 0;
   queue_.clear();
-  sink_.reset();
+  fetch_.end();
   rings_.release();
   domain_.reset();
   device_.reset();
-  arrived_.clear();
+  inbox_.clear();
 }
 
 bool VerbsConnection::uses(const ibv_context* context, std::uint32_t queue_pair) const noexcept {

@@ -16,24 +16,8 @@
 // The accepting side has its further queue pairs ready before it accepts, the connecting side before it sends anything;
 // so the first side may use them at once, the other one once something has come.
 //
-// Why a receive is always posted before it can be needed. Let D be the receives that the other side posted, on each
-// queue pair, before the connection was there (its Greeting). Every message takes one, and so does a payload that is
-// written to its place, which counts as a message here; every message also tells how many of the other side's were
-// consumed, which it counts only after their receives were posted anew, on the same queue pair (those that a write took
-// are, when its turn has come: their buffers were not used). So on queue pair q
-//     posted there = D + consumed there(q),   needed there = sent here(q).
-// The sum over all q of sent(q) - consumed(q) is sent - consumed, and none of them is negative. So no one of them is
-// more than D as long as
-//     sent - (consumed, as told) <= D
-// which is all that has to be kept, and may_send() keeps it: told is never more than consumed. As nothing is consumed
-// before all that has a lower number has come, the numbers of what can come next are fewer than D apart, too.
-//
-// Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only
-// used by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b
-// with message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all of
-// a's: a is free. The other way round, b is free. If neither: A acknowledged something new to b, after which b has sent
-// nothing, as B was its last: b is free. And whoever is free, and owes an acknowledgement of half of D or more, sends
-// one by itself.
+// How many messages may be under way, why a receive is always posted before it can be needed, and why the two sides
+// never wait for each other for ever: credit.h.
 #include <array>
 #include <deque>
 #include <optional>
@@ -42,7 +26,10 @@
 
 #include "channel/forwarding_channel.h"
 #include "channel/frame_reader.h"
+#include "verbs/credit.h"
+#include "verbs/fetch.h"
 #include "verbs/frame_queue.h"
+#include "verbs/inbox.h"
 #include "verbs/landing.h"
 #include "verbs/places.h"
 #include "verbs/proof.h"
@@ -108,25 +95,34 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
     std::optional<NetworkAddress> from;
     NetworkAddress to;
   };
-  enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, closed };
-  /// A message, or a payload that was written without one.
-  struct Arrived {
-    enum class Where : std::uint8_t { ring, cell, place };
-    Where where = Where::ring;
-    std::uint32_t queue_pair = 0;     // by which it came
-    std::uint32_t index = 0;          // there
-    std::uint32_t bytes = 0;          // of the message
-    std::uint32_t payload_bytes = 0;  // in the cell, until it is served
-    std::uint32_t revoking = 0;       // windows_.revoking() behind what it acknowledges
+  //  connecting --+                  close_after_flush()          our last is posted       the peer's device has it
+  //               +--> open ----------------> flushing ----------------> last_words ----------------> said
+  //  accepting ---+
+  //
+  // A connection that flushes before it is open goes from there to flushing at once (detached_). All end in closed.
+  enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, said, closed };
+  struct Proved {
+    LinkSecret secret;
+    Proof proof;
   };
-  /// A receive that was used, as its completion tells.
-  struct Came {
-    bool here = false;
-    bool written = false;  // by a write, with this immediate; else by a send
-    std::uint32_t queue_pair = 0;
-    std::uint32_t index = 0;  // the receive
-    std::uint32_t immediate = 0;
-    std::uint32_t bytes = 0;
+  /// What matters until the connection is open.
+  struct Opening {
+    Endpoint to;
+    TimePoint deadline{};
+    std::deque<Route> routes;  // to be tried
+    std::string error;         // of the last one
+    std::function<void()> accepted;
+    std::uint64_t claimed_group = 0;
+    bool claimed_by_peer = false;     // and its first frame, which must repeat the claim, has not come
+    std::uint32_t first_packet = 0;   // on further queue pairs
+    std::optional<Proved> proved_by;  // of the request
+    bool here = false;                // it was accepted here, and not connected
+    std::jthread look_up;
+  };
+  /// Whether the peer's device lives, while nothing else tells.
+  struct Keepalive {
+    bool heard = false;    // something has completed since the last probe()
+    bool probing = false;  // its write is under way
   };
 
   friend class transport::FrameReader;
@@ -173,7 +169,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   Status join_pairs(const Greeting& theirs);
   [[nodiscard]] bool others_quiet() const noexcept;
   /// The accepting side waits with the further ones until the peer's are ready, which it shows by saying anything.
-  [[nodiscard]] bool may_use_all() const noexcept { return !accepted_here_ || came_ > 0; }
+  [[nodiscard]] bool may_use_all() const noexcept { return !opening_.here || inbox_.came() > 0; }
   /// Bits of room_untold_.
   [[nodiscard]] std::uint32_t tellable_room() const noexcept {
     return may_use_all() ? room_untold_ : room_untold_ & 1U;
@@ -199,10 +195,10 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   bool corrupt(const std::string& why);
   void discard_arrived();
   [[nodiscard]] std::span<std::byte> receive(std::uint32_t queue_pair, std::uint32_t index) const noexcept {
-    return rings_.receive(queue_pair * depth_ + index);
+    return rings_.receive(queue_pair * credit_.depth() + index);
   }
   void post_receives();
-  void post_receives(QueuePair& pair);
+  std::uint32_t post_receives(QueuePair& pair);
   void post_first_receives(QueuePair& pair);
   void completion_failed(const ibv_wc& completion);
   void retire(QueuePair& pair, std::uint32_t index);
@@ -255,50 +251,24 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   ChannelHandler* handler_ = nullptr;
   State state_ = State::connecting;
   bool detached_ = false;        // close_after_flush() came: no callback any more
+  bool failed_ = false;          // the queue pair, its port or its device
   std::optional<Error> broken_;  // why it ends once what has arrived was served
-  bool last_arrived_ = false;    // the peer's last message is here, perhaps not read yet
   const std::uint32_t number_;
-  bool heard_ = false;    // something has completed since the last probe()
-  bool probing_ = false;  // its write is under way
-
-  // opening
-  Endpoint to_;
-  TimePoint connect_deadline_{};
-  std::deque<Route> routes_;  // to be tried
-  std::string connect_error_;
-  std::function<void()> accepted_;
-  std::uint64_t claimed_group_ = 0;
-  bool claimed_by_peer_ = false;  // and its first frame, which must repeat the claim, has not come
+  Keepalive keepalive_;
+  Opening opening_;
 
   std::shared_ptr<Device> device_;
   std::shared_ptr<Domain> domain_;
   ConnectionIdPtr id_;
-  std::vector<QueuePair> pairs_;    // the first is the id's
-  std::uint32_t reserved_ = 0;      // in the device's completion queue
-  std::uint32_t first_packet_ = 0;  // on further ones
-  struct Proved {
-    LinkSecret secret;
-    Proof proof;
-  };
-  std::optional<Proved> proved_by_;  // of the request
-  bool accepted_here_ = false;       // and not connected
+  std::vector<QueuePair> pairs_;  // the first is the id's
+  std::uint32_t reserved_ = 0;    // in the device's completion queue
   Rings rings_;
+  Credit credit_;
 
   // receiving
-  std::uint32_t came_ = 0;                   // messages, in the order of their numbers
-  std::array<Came, kNumberMask + 1> early_;  // by number: those that wait for one before them
-  std::uint32_t early_count_ = 0;
-  std::deque<Arrived> arrived_;
-  std::size_t read_to_ = 0;     // within the first arrived message
-  std::size_t record_end_ = 0;  // of the frame that is being read
-  FrameReader reader_;          // in a frame: its payload is being fetched
-  RegistrationPtr sink_;
-  RemotePayload remote_;
-  std::size_t asked_ = 0;       // bytes of the payload in READs so far
-  std::uint32_t reading_ = 0;   // READs under way
-  bool failed_ = false;         // the queue pair, its port or its device
-  std::uint32_t consumed_ = 0;  // messages
-  std::uint32_t fetched_count_ = 0;
+  Inbox inbox_;
+  FrameReader reader_;  // in a frame: its payload is being fetched
+  Fetch fetch_;
   Landing landing_;
   std::array<Window, kQueuePairsMax> landing_windows_;
   std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer has not been told of it yet
@@ -310,25 +280,10 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   Windows windows_;
   LandingThere landing_there_;
   PlacesThere places_there_;
-  std::uint32_t binds_max_ = 0;  // of all windows
-  std::uint32_t peer_depth_ = 0;
+  std::uint32_t binds_max_ = 0;      // of all windows
   std::uint32_t message_bytes_ = 0;  // of a message to the peer
-  std::uint32_t sent_ = 0;           // messages
-  std::uint32_t peer_consumed_ = 0;  // of them
-  std::uint32_t peer_fetched_ = 0;   // payloads
-  std::uint32_t fetch_offered_ = 0;  // payloads that the peer was asked to fetch
-  std::uint32_t consumed_told_ = 0;
-  std::uint32_t fetched_told_ = 0;
-  std::uint32_t freed_told_ = 0;
-  std::uint32_t told_on_ = 0;  // the queue pair whose places were told last
+  std::uint32_t told_on_ = 0;        // the queue pair whose places were told last
   std::uint32_t inline_bytes_ = 0;
-  std::uint32_t reads_max_ = 1;
-  bool last_posted_ = false;   // our last message; nothing follows
-  bool last_sent_ = false;     // and the peer's device has it
-  bool spoken_early_ = false;  // a message came before the connection manager's word that it is open
-  std::uint32_t depth_ = 0;    // receives posted here, and places in the send ring
-
-  std::jthread look_up_;  // last: it uses the others
 };
 
 class VerbsChannel final : public ForwardingChannel<VerbsCore, VerbsConnection, ReachesDeviceMemory> {

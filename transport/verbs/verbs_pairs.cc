@@ -19,7 +19,7 @@ std::uint32_t VerbsConnection::pairs_wanted() const noexcept {
 
 Greeting VerbsConnection::greeting_with_pairs() const {
   Greeting ours = greeting();
-  ours.first_packet = number_24(first_packet_);
+  ours.first_packet = number_24(opening_.first_packet);
   for (std::size_t i = 1; i < pairs_.size(); ++i) ours.further[i - 1] = number_24(pairs_[i].get()->qp_num);
   return ours;
 }
@@ -38,16 +38,15 @@ Status VerbsConnection::join_pairs(const Greeting& theirs) {
     post_first_receives(pairs_[i]);
     const QueuePair::Peer peer{.number = value_of(theirs.further[i - 1]),
                                .its_first_packet = value_of(theirs.first_packet),
-                               .our_first_packet = first_packet_};
+                               .our_first_packet = opening_.first_packet};
     if (auto ok = pairs_[i].connect(*id_, path, &peer); !ok) return ok;
   }
   return pairs_.front().connect(*id_, path, nullptr);
 }
 
 void VerbsConnection::post_first_receives(QueuePair& pair) {
-  for (std::uint32_t i = 0; i < depth_; ++i) pair.to_receive.push_back(i);
-  post_receives(pair);
-  consumed_ -= depth_;  // these were not consumed before
+  for (std::uint32_t i = 0; i < credit_.depth(); ++i) pair.to_receive.push_back(i);
+  static_cast<void>(post_receives(pair));  // these were not consumed before
 }
 
 /// Nothing is outstanding but on the first.
@@ -61,17 +60,14 @@ void VerbsConnection::came(const Came& what) {
   const auto early = early_by(what);
   if (!early) return;
   if (*early > 0) {
-    Came& place = early_[(came_ + *early) & kNumberMask];
-    if (place.here) return static_cast<void>(corrupt("two messages of one number"));
-    place = what;
-    ++early_count_;
+    if (!inbox_.keep_early(*early, what)) corrupt("two messages of one number");
     return;
   }
   take(what);
-  while (early_count_ > 0 && early_[came_ & kNumberMask].here && !failed_) {
-    const Came next = std::exchange(early_[came_ & kNumberMask], {});
-    --early_count_;
-    take(next);
+  while (!failed_) {
+    const auto next = inbox_.next_early();
+    if (!next) break;
+    take(*next);
   }
 }
 
@@ -80,7 +76,7 @@ void VerbsConnection::came(const Came& what) {
 std::optional<std::uint32_t> VerbsConnection::early_by(const Came& what) {
   std::uint32_t early = 0;
   if (what.written) {
-    early = (number_of(what.immediate) - came_) & kNumberMask;
+    early = (number_of(what.immediate) - inbox_.came()) & kNumberMask;
   } else {
     if (what.bytes < sizeof(MessagePrefix)) {
       corrupt("a message without its prefix");
@@ -88,9 +84,9 @@ std::optional<std::uint32_t> VerbsConnection::early_by(const Came& what) {
     }
     MessagePrefix prefix;
     std::memcpy(&prefix, receive(what.queue_pair, what.index).data(), sizeof prefix);
-    early = prefix.number - came_;
+    early = prefix.number - inbox_.came();
   }
-  if (early < depth_) return early;
+  if (early < credit_.depth()) return early;
   corrupt("a message whose number cannot be");
   return std::nullopt;
 }

@@ -77,8 +77,8 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
 
 /// What the other side tells of its own.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
-  read_to_ = record_end_;
-  const std::uint32_t by = arrived_.front().queue_pair;
+  inbox_.end_record();
+  const std::uint32_t by = inbox_.first().queue_pair;
   if (head.kind == RecordKind::room)
     return landing_there_.open(where, head.payload_bytes, by) || corrupt("of a room that cannot be");
   const auto header = decode(head.header);
@@ -116,8 +116,8 @@ void VerbsConnection::cell_written(const CellImmediate& said, const Came& what) 
 void VerbsConnection::place_written(const PlaceImmediate& said, const Came& what) {
   if (!places_.written(said.place, what.queue_pair, what.bytes))
     return static_cast<void>(corrupt("a payload to a place that it has not"));
-  const MessagePrefix news{.consumed = peer_consumed_ + ((said.consumed - peer_consumed_) & kConsumedMask),
-                           .fetched = peer_fetched_,
+  const MessagePrefix news{.consumed = credit_.whole_consumed(said.consumed, kConsumedMask),
+                           .fetched = credit_.peer_fetched(),
                            .freed = landing_there_.whole_count(said.freed, kFreedMask),
                            .bytes = sizeof(MessagePrefix)};
   if (!take_news(news, sizeof news)) return;
@@ -157,7 +157,7 @@ bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
 
 /// A payload at its place. False: reading must stop.
 bool VerbsConnection::serve_place() {
-  const std::uint32_t number = arrived_.front().index;
+  const std::uint32_t number = inbox_.first().index;
   if (places_.is_revoking(number) && !failed_) return false;
   const auto written = places_.memory(number);
   if (!reader_.place(*this, places_.header(number))) return false;
@@ -168,14 +168,13 @@ bool VerbsConnection::serve_place() {
   }
   reader_.land(written.size());
   if (!places_.is_revoking(number)) places_.free(number);
-  arrived_.pop_front();
-  record_end_ = 0;
+  inbox_.pop();
   return deliver();
 }
 
 /// A payload in a cell: it stays there if the handler likes. False: reading must stop.
 bool VerbsConnection::serve_cell(const FrameHeader& header) {
-  Arrived& message = arrived_.front();
+  Arrived& message = inbox_.first();
   const std::uint32_t cell = message.index;
   const auto payload = landing_.payload(cell, message.payload_bytes);
   core_.count_callback();

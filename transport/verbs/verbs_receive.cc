@@ -42,10 +42,10 @@ Errc code_of(ibv_wc_status status) {
 
 /// Marks what has happened. No callback: that is turn()'s.
 void VerbsConnection::completed(const ibv_wc& completion) {
-  heard_ = true;
+  keepalive_.heard = true;
   const WorkId work = WorkId::of(completion.wr_id);
   if (work.queue_pair >= pairs_.size()) return;  // of one that the peer did not want, or that is gone
-  if (work.kind == WorkKind::read) --reading_;
+  if (work.kind == WorkKind::read) fetch_.read_over();
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
   if (work.kind == WorkKind::receive) {
     return came({.here = true,
@@ -58,17 +58,14 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   retire(pairs_[work.queue_pair], work.index);
   switch (work.kind) {
     case WorkKind::last_send:
-      last_sent_ = true;
-      return core_.make_due(*this);
+      state_ = State::said;
+      return make_due();
     case WorkKind::read:
-      if (asked_ < reader_.payload().size()) {
-        fetch_more();
-      } else if (reading_ == 0) {
-        core_.make_due(*this);
-      }
+      if (!fetch_.all_asked()) return fetch_more();
+      if (fetch_.all_read()) make_due();
       return;
     case WorkKind::probe:
-      probing_ = false;
+      keepalive_.probing = false;
       return;
     default:
       core_.make_due(*this);  // what was written is done
@@ -86,8 +83,8 @@ void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
 
 /// A connection that has failed gives the peer nothing to read any more.
 bool VerbsConnection::awaits_revocation() const noexcept {
-  return serving() && !reader_.in_frame() && !failed_ && !arrived_.empty() &&
-         !windows_.is_revoked(arrived_.front().revoking);
+  return serving() && !reader_.in_frame() && !failed_ && !inbox_.empty() &&
+         !windows_.is_revoked(inbox_.first().revoking);
 }
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
@@ -98,7 +95,7 @@ void VerbsConnection::completion_failed(const ibv_wc& completion) {
 }
 
 void VerbsConnection::take(const Came& what) {
-  ++came_;
+  inbox_.take_next();
   ++core_.statistics.messages_received;
   if (what.written) {
     written(what);
@@ -110,7 +107,7 @@ void VerbsConnection::take(const Came& what) {
 void VerbsConnection::received(const Came& what) {
   const auto prefix = read_as<MessagePrefix>(receive(what.queue_pair, what.index));
   if (!take_news(prefix, what.bytes)) return;
-  last_arrived_ = (prefix.flags & kLastMessage) != 0;
+  if ((prefix.flags & kLastMessage) != 0) inbox_.note_last();
   arrived({.where = Arrived::Where::ring,
            .queue_pair = what.queue_pair,
            .index = what.index,
@@ -121,24 +118,17 @@ void VerbsConnection::received(const Came& what) {
 /// What a message of so many bytes, or a write instead of one, tells of the other direction. Taken at once, so that a
 /// handler that says NotYet does not hold up our own sending. False: it cannot be.
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
-  const std::uint32_t consumed = prefix.consumed - peer_consumed_;
-  const std::uint32_t fetched = prefix.fetched - peer_fetched_;
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
-  if (consumed > sent_ - peer_consumed_ || fetched > fetch_offered_ - peer_fetched_ ||
-      !landing_there_.freed_to(prefix.freed)) {
-    return corrupt("an acknowledgement of what was not sent");
-  }
-  peer_consumed_ = prefix.consumed;
-  peer_fetched_ = prefix.fetched;
-  end_offers(fetched);
-  if (last_arrived_) return corrupt("a message after the last");
-  if (consumed > 0) core_.make_dirty(*this);
+  const auto heard = credit_.hear(prefix.consumed, prefix.fetched);
+  if (!heard || !landing_there_.freed_to(prefix.freed)) return corrupt("an acknowledgement of what was not sent");
+  end_offers(heard->fetched);
+  if (inbox_.has_last()) return corrupt("a message after the last");
+  if (heard->consumed > 0) core_.make_dirty(*this);
   return true;
 }
 
 void VerbsConnection::arrived(const Arrived& what) {
-  arrived_.push_back(what);
-  spoken_early_ = state_ == State::accepting;
+  inbox_.push(what);
   core_.make_due(*this);
 }
 
@@ -146,10 +136,10 @@ void VerbsConnection::serve() {
   if (!serving()) return discard_arrived();
   reader_.begin_turn();
   if (reader_.in_frame()) {
-    if (reading_ > 0 || asked_ < reader_.payload().size() || failed_) return;
+    if (!fetch_.all_read() || failed_) return;
     if (!fetched()) return;
   }
-  while (serving() && !reader_.stalled() && !reader_.in_frame() && !arrived_.empty() && !awaits_revocation() &&
+  while (serving() && !reader_.stalled() && !reader_.in_frame() && !inbox_.empty() && !awaits_revocation() &&
          serve_record()) {
   }
 }
@@ -167,26 +157,23 @@ std::span<const std::byte> VerbsConnection::message_of(const Arrived& message) c
 
 /// One frame, one word about places, or the end of a message. False: reading must stop.
 bool VerbsConnection::serve_record() {
-  const Arrived& message = arrived_.front();
+  const Arrived& message = inbox_.first();
   if (message.where == Arrived::Where::place) return serve_place();
   const auto bytes = message_of(message);
-  if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);
-  if (read_to_ >= bytes.size()) return message_over();
-  const auto record = read_record(bytes, read_to_);
+  if (inbox_.read_to() >= bytes.size()) return message_over();
+  const auto record = read_record(bytes, inbox_.read_to());
   if (!record) return corrupt(std::string(record.error()));
-  record_end_ = record->end;
+  inbox_.begin_record(record->end);
   if (record->head.kind == RecordKind::place || record->head.kind == RecordKind::room)
     return learn_place(record->head, read_as<RemotePayload>(record->body));
   return serve_frame(record->head, record->body);
 }
 
 bool VerbsConnection::message_over() {
-  const Arrived message = arrived_.front();
-  if (message.payload_bytes != 0) return corrupt("a payload without its frame");
+  if (inbox_.first().payload_bytes != 0) return corrupt("a payload without its frame");
+  const bool last = inbox_.first_is_last();
+  const Arrived message = inbox_.pop();
   if (message.where == Arrived::Where::ring) pairs_[message.queue_pair].to_receive.push_back(message.index);
-  const bool last = last_arrived_ && arrived_.size() == 1;
-  arrived_.pop_front();
-  read_to_ = 0;
   if (!last) return true;
   tell_sent();  // what it has taken is told before its end
   if (state_ != State::closed) tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
@@ -201,20 +188,20 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
   }
   if (header->payload_bytes != head.payload_bytes)
     return corrupt("a frame whose payload has another length than it says");
-  if (claimed_by_peer_ && claimed_group_ != 0 && header->group != claimed_group_) {
+  if (opening_.claimed_by_peer && opening_.claimed_group != 0 && header->group != opening_.claimed_group) {
     return corrupt("a first frame of another group than it claimed");
   }
-  claimed_by_peer_ = false;
+  opening_.claimed_by_peer = false;
   if (awaits_withdrawal(*header)) return false;
   if (head.kind == RecordKind::landed) {
-    const Arrived& message = arrived_.front();
+    const Arrived& message = inbox_.first();
     if (message.where != Arrived::Where::cell || message.payload_bytes != head.payload_bytes ||
-        head.payload_bytes == 0 || record_end_ != message.bytes) {
+        head.payload_bytes == 0 || inbox_.record_end() != message.bytes) {
       return corrupt("a frame whose payload has not come with it");
     }
     return serve_cell(*header);
   }
-  if (head.kind == RecordKind::fetch && arrived_.front().queue_pair != 0)
+  if (head.kind == RecordKind::fetch && inbox_.first().queue_pair != 0)
     return corrupt("an offer through a further queue pair");
   if (!reader_.place(*this, *header)) return false;
   if (head.kind == RecordKind::fetch) return fetch(read_as<RemotePayload>(body));
@@ -222,7 +209,7 @@ bool VerbsConnection::serve_frame(const RecordHead& head, std::span<const std::b
 }
 
 bool VerbsConnection::deliver() {
-  read_to_ = record_end_;
+  inbox_.end_record();
   ++core_.statistics.frames_received;
   return reader_.deliver(*this);
 }
@@ -245,33 +232,26 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
     broken(std::move(sink.error()));
     return false;
   }
-  sink_ = std::move(*sink);
-  remote_ = from;
-  asked_ = 0;
+  fetch_.begin(reader_.payload(), std::move(*sink), from);
   fetch_more();
   return false;  // the next frame after this one
 }
 
 void VerbsConnection::fetch_more() {
   QueuePair& pair = pairs_.front();  // whose other end has the right to
-  const std::span<std::byte> place = reader_.payload();
-  while (asked_ < place.size() && reading_ < reads_max_) {
-    const std::size_t piece = std::min<std::size_t>(core_.settings().read_bytes_max, place.size() - asked_);
-    ibv_send_wr& work =
-        pair.list.add(next_work(WorkKind::read, pair), place.subspan(asked_, piece), sink_->local_key());
+  while (const auto piece = fetch_.next(core_.settings().read_bytes_max)) {
+    ibv_send_wr& work = pair.list.add(next_work(WorkKind::read, pair), piece->to, fetch_.local_key());
     work.opcode = IBV_WR_RDMA_READ;
     work.send_flags = IBV_SEND_SIGNALED;
-    work.wr.rdma = {.remote_addr = remote_.address + asked_, .rkey = remote_.key};
-    ++reading_;
-    asked_ += piece;
+    work.wr.rdma = {.remote_addr = piece->from, .rkey = piece->key};
   }
   if (!pair.list.empty()) static_cast<void>(post(pair));
 }
 
 /// The payload is whole. False: reading must stop.
 bool VerbsConnection::fetched() {
-  sink_.reset();
-  ++fetched_count_;
+  fetch_.end();
+  credit_.fetch();
   core_.statistics.bytes_fetched += reader_.payload().size();
   reader_.land(reader_.payload().size());
   core_.make_dirty(*this);
@@ -281,23 +261,25 @@ bool VerbsConnection::fetched() {
 /// After our own close: what still comes is read by nobody, but its receives are posted again, because the peer's
 /// acknowledgements come with it.
 void VerbsConnection::discard_arrived() {
-  for (const Arrived& one : arrived_) {
+  const bool last = inbox_.has_last();
+  while (!inbox_.empty()) {
+    const Arrived one = inbox_.pop();
     if (one.where == Arrived::Where::ring) pairs_[one.queue_pair].to_receive.push_back(one.index);
     if (one.where == Arrived::Where::cell) landing_.free(one.index);
   }
-  arrived_.clear();
-  read_to_ = 0;
-  if (last_arrived_) close();  // and nobody will fetch what we still had
+  if (last) close();  // and nobody will fetch what we still had
 }
 
 /// Posted first, and counted as consumed after that.
 void VerbsConnection::post_receives() {
   for (QueuePair& pair : pairs_) {
-    if (!pair.to_receive.empty()) post_receives(pair);
+    if (!pair.to_receive.empty()) credit_.consume(post_receives(pair));
   }
 }
 
-void VerbsConnection::post_receives(QueuePair& pair) {
+/// So many were posted; all, unless the connection is broken.
+std::uint32_t VerbsConnection::post_receives(QueuePair& pair) {
+  std::uint32_t posted = 0;
   std::array<ibv_recv_wr, kPostedAtOnce> works;
   std::array<ibv_sge, kPostedAtOnce> places;
   while (!pair.to_receive.empty()) {
@@ -315,11 +297,13 @@ void VerbsConnection::post_receives(QueuePair& pair) {
     }
     ibv_recv_wr* refused = nullptr;
     if (const int error = ibv_post_recv(pair.get(), works.data(), &refused); error != 0) {
-      return broken({Errc::io, "cannot receive from " + peer_ + ": " + std::strerror(error) + "."});
+      broken({Errc::io, "cannot receive from " + peer_ + ": " + std::strerror(error) + "."});
+      return posted;
     }
     pair.to_receive.resize(pair.to_receive.size() - count);
-    consumed_ += static_cast<std::uint32_t>(count);
+    posted += static_cast<std::uint32_t>(count);
   }
+  return posted;
 }
 
 }  // namespace tributary::transport::verbs

@@ -32,18 +32,14 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
   if (state_ == State::open) core_.make_dirty(*this);
 }
 
-/// See verbs_connection.h: the last place is for those that acknowledge something new.
+/// Nothing follows our last message.
 bool VerbsConnection::may_send() const noexcept {
-  if (!running() || last_posted_) return false;
-  const std::uint32_t places = consumed_ != consumed_told_ ? peer_depth_ : peer_depth_ - 1;
-  return sent_ - peer_consumed_ < places;
+  return (state_ == State::open || state_ == State::flushing) && credit_.may_send();
 }
 
 bool VerbsConnection::has_news() noexcept {
-  if (may_send_next() || fetched_count_ != fetched_told_) return true;
-  if (consumed_ - consumed_told_ >= std::max(1U, depth_ / 2)) return true;
+  if (may_send_next() || credit_.owes_word() || landing_.owes_word()) return true;
   if (places_.has_untold() || tellable_room() != 0) return true;
-  if (landing_.is_open() && landing_.freed() - freed_told_ >= std::max(1U, landing_.cells() / 2)) return true;
   return state_ == State::flushing && queue_.all_done() && others_quiet();
 }
 
@@ -100,29 +96,29 @@ QueuePair& VerbsConnection::pair_for(Way way, const FrameQueue::Frame* frame) no
 /// Lists of messages, each behind the windows that it tells of. False: there is no room now, or the connection is
 /// broken.
 bool VerbsConnection::post_messages() {
-  const std::uint32_t sent_before = sent_;
+  const std::uint32_t sent_before = credit_.number();
   bool ok = true;
   while (ok && may_send() && has_news()) {
     FrameQueue::Frame* const next = may_send_next() ? queue_.next() : nullptr;
     const Way way = next != nullptr ? way_of(*next) : Way::in_message;
     QueuePair& pair = pair_for(way, next);
-    if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * depth_ + binds_max_) {
-      if (pair.list.empty() && sent_ == sent_before) return false;  // what is outstanding there wakes us
+    if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * credit_.depth() + binds_max_) {
+      if (pair.list.empty() && credit_.number() == sent_before) return false;  // what is outstanding there wakes us
       break;
     }
     ok = way == Way::to_place  ? add_place(*next, pair)
          : way == Way::to_cell ? add_cell(*next, pair)
                                : add_message(pair);
     if (!ok) break;
-    ++sent_;
+    credit_.send();
     // Of others than the first all is heard, in the end: see others_quiet().
     if (pair.index != 0) pair.tells_end = true;
-    if (last_posted_ || ++pair.since_signal >= std::max(1U, depth_ / 4)) {
+    if (state_ == State::last_words || ++pair.since_signal >= std::max(1U, credit_.depth() / 4)) {
       pair.list.last().send_flags |= IBV_SEND_SIGNALED;
       pair.since_signal = 0;
     }
   }
-  core_.statistics.messages_sent += sent_ - sent_before;
+  core_.statistics.messages_sent += credit_.number() - sent_before;
   if (!post_lists() || !ok) return false;
   core_.make_due(*this);  // what has left is told
   return true;
@@ -143,10 +139,10 @@ bool VerbsConnection::post_lists() {
 }
 
 bool VerbsConnection::add_message(QueuePair& pair) {
-  const auto message = rings_.send(sent_ % depth_).first(message_bytes_);
+  const auto message = rings_.send(credit_.number() % credit_.depth()).first(message_bytes_);
   const auto used = fill_message(message, pair);
   if (!used) return false;
-  ibv_send_wr& work = pair.list.add(next_work(last_posted_ ? WorkKind::last_send : WorkKind::send, pair),
+  ibv_send_wr& work = pair.list.add(next_work(state_ == State::last_words ? WorkKind::last_send : WorkKind::send, pair),
                                     message.first(*used), rings_.local_key());
   work.opcode = IBV_WR_SEND;
   if (*used <= inline_bytes_) work.send_flags = IBV_SEND_INLINE;
@@ -156,7 +152,8 @@ bool VerbsConnection::add_message(QueuePair& pair) {
 /// The frame's message and its payload, gathered into the peer's next cell.
 bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   if (!register_local(frame, pair)) return false;
-  const auto message = rings_.send(sent_ % depth_).first(std::min<std::size_t>(message_bytes_, kCellMessageBytes));
+  const auto message =
+      rings_.send(credit_.number() % credit_.depth()).first(std::min<std::size_t>(message_bytes_, kCellMessageBytes));
   auto used = write_news(message, sizeof(RecordHead), pair);
   if (!used) return false;
   RecordHead head{.kind = RecordKind::landed, .payload_bytes = frame.header.payload_bytes, .header = {}};
@@ -166,7 +163,7 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   write_prefix(message, *used, 0);
   ibv_send_wr& work = pair.list.add(next_work(WorkKind::write, pair), message.first(*used), rings_.local_key());
   pair.list.gather(work, frame.payload, frame.registration->local_key());
-  landing_there_.write_next(work, pair.index, static_cast<std::uint32_t>(*used), sent_);
+  landing_there_.write_next(work, pair.index, static_cast<std::uint32_t>(*used), credit_.number());
   queue_.written(pair.index, pair.posted);
   return true;
 }
@@ -178,10 +175,10 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   ibv_send_wr& work = pair.list.add(next_work(WorkKind::write, pair), frame.payload, frame.registration->local_key());
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   work.wr.rdma = {.remote_addr = there->where.address, .rkey = there->where.key};
-  consumed_told_ = consumed_;
-  freed_told_ = landing_.freed();
-  work.imm_data = htonl(packed(
-      PlaceImmediate{.place = there->where.number, .number = sent_, .consumed = consumed_told_, .freed = freed_told_}));
+  work.imm_data = htonl(packed(PlaceImmediate{.place = there->where.number,
+                                              .number = credit_.number(),
+                                              .consumed = credit_.tell_consumed(),
+                                              .freed = landing_.tell_freed()}));
   places_there_.taken(there);
   queue_.written(pair.index, pair.posted);
   return true;
@@ -249,7 +246,6 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
   std::uint32_t flags = 0;
   if (state_ == State::flushing && queue_.all_done() && pair.index == 0 && others_quiet()) {
     flags = kLastMessage;
-    last_posted_ = true;
     state_ = State::last_words;
   }
   write_prefix(message, used, flags);
@@ -273,12 +269,12 @@ std::optional<std::size_t> VerbsConnection::write_news(std::span<std::byte> mess
 
 void VerbsConnection::write_prefix(std::span<std::byte> message, std::size_t used, std::uint32_t flags) noexcept {
   MessagePrefix prefix;
-  prefix.consumed = consumed_told_ = consumed_;
-  prefix.fetched = fetched_told_ = fetched_count_;
-  prefix.freed = freed_told_ = landing_.freed();
+  prefix.consumed = credit_.tell_consumed();
+  prefix.fetched = credit_.tell_fetched();
+  prefix.freed = landing_.tell_freed();
   prefix.bytes = static_cast<std::uint32_t>(used);
   prefix.flags = flags;
-  prefix.number = sent_;
+  prefix.number = credit_.number();
   std::memcpy(message.data(), &prefix, sizeof prefix);
 }
 
@@ -303,7 +299,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
     }
     const RemotePayload remote{.address = reinterpret_cast<std::uintptr_t>(frame.payload.data()), .key = *key};
     std::memcpy(after, &remote, sizeof remote);
-    ++fetch_offered_;
+    credit_.offer();
   }
   queue_.sent(!here);
   return sizeof head + aligned(body);

@@ -142,7 +142,7 @@ TEST(Mailbox, NeverSleepsThroughAPostOfAnyThread) {
 
 /// One message at a time, so that nearly every one of them meets the other thread on its way to sleep.
 TEST(Mailbox, NeverSleepsThroughAnAnswer) {
-  constexpr int kRounds = 20'000;
+  constexpr int kRounds = 5000;
   Sleeper here;
   Sleeper there;
   std::jthread other([&] {

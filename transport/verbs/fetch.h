@@ -1,0 +1,66 @@
+#pragma once
+// One payload that is fetched from the peer's memory, by several READs that may be under way at once.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "tributary/protocol/assert.h"
+#include "verbs/registrations.h"
+#include "verbs/wire.h"
+
+namespace tributary::transport::verbs {
+
+class Fetch {
+ public:
+  /// At most so many READs at once.
+  void set_reads_max(std::uint32_t reads) noexcept { reads_max_ = reads; }
+  [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
+
+  /// `sink` keeps `place` registered until end().
+  void begin(std::span<std::byte> place, RegistrationPtr sink, const RemotePayload& from) noexcept {
+    TRIBUTARY_ASSERT(reading_ == 0, "a payload is fetched while {} reads of another are under way", reading_);
+    place_ = place;
+    sink_ = std::move(sink);
+    from_ = from;
+    asked_ = 0;
+  }
+  struct Piece {
+    std::span<std::byte> to;
+    std::uint64_t from = 0;
+    std::uint32_t key = 0;
+  };
+  /// What the next READ is to bring, at most so many bytes; it counts as under way. Nothing: all is asked for, or
+  /// enough is under way.
+  [[nodiscard]] std::optional<Piece> next(std::size_t bytes_max) noexcept {
+    if (asked_ == place_.size() || reading_ >= reads_max_) return std::nullopt;
+    const std::size_t bytes = std::min(bytes_max, place_.size() - asked_);
+    const Piece piece{.to = place_.subspan(asked_, bytes), .from = from_.address + asked_, .key = from_.key};
+    asked_ += bytes;
+    ++reading_;
+    return piece;
+  }
+  /// One READ is done, or has failed.
+  void read_over() noexcept {
+    TRIBUTARY_ASSERT(reading_ > 0, "a read is over, and none of {} bytes was under way", place_.size());
+    --reading_;
+  }
+  [[nodiscard]] bool all_asked() const noexcept { return asked_ == place_.size(); }
+  /// The payload is whole, if no READ has failed.
+  [[nodiscard]] bool all_read() const noexcept { return all_asked() && reading_ == 0; }
+  [[nodiscard]] std::uint32_t local_key() const noexcept { return sink_->local_key(); }
+  /// The place need not be registered any more.
+  void end() noexcept { sink_.reset(); }
+
+ private:
+  std::span<std::byte> place_;
+  RegistrationPtr sink_;
+  RemotePayload from_;
+  std::size_t asked_ = 0;      // bytes, in READs so far
+  std::uint32_t reading_ = 0;  // READs under way
+  std::uint32_t reads_max_ = 1;
+};
+
+}  // namespace tributary::transport::verbs

@@ -1,0 +1,112 @@
+#pragma once
+// What the peer has sent and nobody has read yet: put in the order of its numbers, then read record by record.
+//
+// With several queue pairs a message may come before one of a lower number. Those that come early wait at the place of
+// their number; the numbers of what may come are fewer apart than there are receives (credit.h).
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "tributary/protocol/assert.h"
+#include "verbs/wire.h"
+
+namespace tributary::transport::verbs {
+
+/// A receive that was used, as its completion tells.
+struct Came {
+  bool here = false;
+  bool written = false;  // by a write, with this immediate; else by a send
+  std::uint32_t queue_pair = 0;
+  std::uint32_t index = 0;  // the receive
+  std::uint32_t immediate = 0;
+  std::uint32_t bytes = 0;
+};
+
+/// A message, or a payload that was written without one, in its turn.
+struct Arrived {
+  enum class Where : std::uint8_t { ring, cell, place };
+  Where where = Where::ring;
+  std::uint32_t queue_pair = 0;     // by which it came
+  std::uint32_t index = 0;          // there
+  std::uint32_t bytes = 0;          // of the message
+  std::uint32_t payload_bytes = 0;  // in the cell, until it is served
+  std::uint32_t revoking = 0;       // Windows::revoking() behind what it acknowledges
+};
+
+class Inbox {
+ public:
+  // ---- in the order of the numbers
+  /// So many have come in their turn; also the number of the next.
+  [[nodiscard]] std::uint32_t came() const noexcept { return came_; }
+  void take_next() noexcept { ++came_; }
+  /// It is so many numbers early, at least one. False: one of that number waits already.
+  [[nodiscard]] bool keep_early(std::uint32_t early, const Came& what) noexcept {
+    TRIBUTARY_ASSERT(early > 0 && early < early_.size(), "a message is {} numbers early, of at most {}", early,
+                     early_.size() - 1);
+    Came& place = early_[(came_ + early) & kNumberMask];
+    if (place.here) return false;
+    place = what;
+    ++early_count_;
+    return true;
+  }
+  /// The next, if it came early.
+  [[nodiscard]] std::optional<Came> next_early() noexcept {
+    if (early_count_ == 0 || !early_[came_ & kNumberMask].here) return std::nullopt;
+    --early_count_;
+    return std::exchange(early_[came_ & kNumberMask], {});
+  }
+
+  // ---- to be read
+  void push(const Arrived& what) { arrived_.push_back(what); }
+  [[nodiscard]] bool empty() const noexcept { return arrived_.empty(); }
+  [[nodiscard]] Arrived& first() noexcept {
+    TRIBUTARY_ASSERT(!arrived_.empty(), "nothing has arrived, and the first of it is read");
+    return arrived_.front();
+  }
+  [[nodiscard]] const Arrived& first() const noexcept { return arrived_.front(); }
+  /// The first is read whole.
+  Arrived pop() noexcept {
+    const Arrived over = first();
+    arrived_.pop_front();
+    read_to_ = record_end_ = 0;
+    return over;
+  }
+  /// Nobody will read the rest.
+  void clear() noexcept {
+    arrived_.clear();
+    read_to_ = record_end_ = 0;
+  }
+
+  /// The peer's last message is here, perhaps not read yet.
+  [[nodiscard]] bool has_last() const noexcept { return has_last_; }
+  void note_last() noexcept { has_last_ = true; }
+  /// The first is the peer's last.
+  [[nodiscard]] bool first_is_last() const noexcept { return has_last_ && arrived_.size() == 1; }
+
+  // ---- within the first: its records
+  /// Where the next record begins: behind the prefix, to begin with.
+  [[nodiscard]] std::size_t read_to() noexcept {
+    if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);
+    return read_to_;
+  }
+  void begin_record(std::size_t end) noexcept {
+    TRIBUTARY_ASSERT(end > read_to_, "a record ends at {}, before its beginning at {}", end, read_to_);
+    record_end_ = end;
+  }
+  [[nodiscard]] std::size_t record_end() const noexcept { return record_end_; }
+  void end_record() noexcept { read_to_ = record_end_; }
+
+ private:
+  std::uint32_t came_ = 0;
+  std::array<Came, kNumberMask + 1> early_;  // by number
+  std::uint32_t early_count_ = 0;
+  std::deque<Arrived> arrived_;
+  std::size_t read_to_ = 0;
+  std::size_t record_end_ = 0;  // of the record that is being read
+  bool has_last_ = false;
+};
+
+}  // namespace tributary::transport::verbs
