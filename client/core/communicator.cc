@@ -22,7 +22,7 @@ Communicator::Communicator(transport::Transport& transport, GroupService* servic
       service_(service),
       settings_(std::move(settings)),
       arrivals_(settings_.nranks),
-      messages_(settings_.rank),
+      messages_(settings_.rank, message_events()),
       alive_(std::make_shared<bool>(true)) {}
 
 Communicator::~Communicator() {
@@ -268,40 +268,41 @@ void Communicator::send_message(std::uint32_t peer, Message message) {
   messages_.send(peer, std::move(message));
 }
 
-void Communicator::receive_message(std::uint32_t peer, Message message) {
+void Communicator::receive_message(std::optional<std::uint32_t> source, Message message) {
   if (error_) return message.on_done(std::unexpected(*error_));
   look_at_clock(transport_.now());
   message.called_at = now_;
-  messages_.receive(peer, std::move(message));
+  messages_.receive(source, std::move(message));
+}
+
+MessageEvents Communicator::message_events() {
+  return {
+      .arrived =
+          [this] {
+            look_at_clock(transport_.now());
+            messages_progress_at_ = now_;
+          },
+      .ended = [this] { finalize_when_idle(); },
+      .disagree =
+          [this](std::string text) {
+            tell_rank_0({.type = FrameType::abort,
+                         .value = static_cast<std::uint64_t>(Errc::mismatch),
+                         .body = std::move(text)});
+          },
+      .lost = [this](std::uint32_t peer, const std::string& reason) { peer_failed(peer, PeerClass::message, reason); }};
 }
 
 void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                                  std::span<std::byte> payload) {
   look_at_clock(transport_.now());
-  (peer_class == PeerClass::message ? messages_progress_at_ : progress_at_) = now_;
-  switch (peer_class) {
-    case PeerClass::collective:
-      return runner_->received(peer, receive, payload);
-    case PeerClass::message:
-      messages_.received(peer, receive);
-      return finalize_when_idle();
-    case PeerClass::repair:
-      if (repair_) repair_->received(peer, receive, payload);
-      return;
-  }
+  progress_at_ = now_;
+  if (peer_class == PeerClass::collective) return runner_->received(peer, receive, payload);
+  if (repair_) repair_->received(peer, receive, payload);
 }
 
-void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
-  switch (peer_class) {
-    case PeerClass::collective:
-      return runner_->sent(cookie);
-    case PeerClass::message:
-      messages_.sent(peer, cookie);
-      return finalize_when_idle();
-    case PeerClass::repair:
-      if (repair_) repair_->sent();
-      return;
-  }
+void Communicator::peer_sent(std::uint32_t, PeerClass peer_class, std::uint64_t cookie) {
+  if (peer_class == PeerClass::collective) return runner_->sent(cookie);
+  if (repair_) repair_->sent();
 }
 
 // A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any

@@ -128,7 +128,8 @@ class Communicator final : public transport::Acceptor,
   /// Makes ready what operations with this memory need. Why they would not go as they are, if so.
   [[nodiscard]] Status prepare_direct(DirectMemory& memory);
   void send_message(std::uint32_t peer, Message message);
-  void receive_message(std::uint32_t peer, Message message);
+  /// No source: from any rank.
+  void receive_message(std::optional<std::uint32_t> source, Message message);
   /// `on_done` when every rank has called it and every operation everywhere has ended.
   void finalize(std::function<void(const Status&)> on_done);
   /// Ends every operation here and elsewhere.
@@ -289,6 +290,7 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] std::uint32_t known_as(std::uint32_t rank) const noexcept {
     return settings_.known_as.empty() ? rank : settings_.known_as[rank];
   }
+  [[nodiscard]] MessageEvents message_events();
   [[nodiscard]] bool messages_idle() const noexcept { return messages_.idle(); }
   void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                      std::span<std::byte> payload) override;

@@ -208,8 +208,7 @@ void Communicator::have_members() {
     });
   };
   mesh_ = std::make_unique<PeerMesh>(ways(), directory_, settings_.rank, settings_.id.secret, settings_.timeout / 3);
-  for (const auto peer_class : {PeerClass::collective, PeerClass::message, PeerClass::repair})
-    mesh_->set_user(peer_class, *this);
+  for (const auto peer_class : {PeerClass::collective, PeerClass::repair}) mesh_->set_user(peer_class, *this);
   runner_ = std::make_unique<FallbackRunner>(*mesh_, settings_.rank, settings_.nranks, policy_);
   messages_.use(*mesh_);
   arrivals_.resume();

@@ -10,17 +10,9 @@ namespace tributary::client {
 
 using transport::TimePoint;
 
-void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+void Communicator::peer_mismatch(std::uint32_t peer, PeerClass, const PostedReceive& expected,
                                  const FrameHeader& arrived) {
-  if (peer_class == PeerClass::message) {
-    const auto text = [](const Signature& s) {
-      return std::to_string(s.count) + " " + std::string(to_string(s.dtype));
-    };
-    tell_rank_0({.type = FrameType::abort,
-                 .value = static_cast<std::uint64_t>(Errc::mismatch),
-                 .body = "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " +
-                         std::to_string(settings_.rank) + ", which called recv for " + text(expected.signature)});
-  } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
+  if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
     report_mismatch(expected.operation, expected.signature, peer, arrived.signature());
   } else if (arrived.operation < expected.operation) {
     check_unwanted_frames();
@@ -175,8 +167,9 @@ void Communicator::check_stall() {
   }
   // A little later than collectives: of those rank 0 knows better which rank everybody waits for.
   const transport::Duration patience = settings_.timeout * 21 / 20;
+  if (!waited(messages_progress_at_, patience)) return;
   if (const std::string message = messages_.overdue(std::max(absences_.ago(patience, now_), TimePoint{}));
-      !message.empty() && waited(messages_progress_at_, patience)) {
+      !message.empty()) {
     tell_rank_0({.type = FrameType::abort,
                  .value = static_cast<std::uint64_t>(Errc::timed_out),
                  .body = timed_out_after(settings_.timeout) + "rank " + std::to_string(settings_.rank) +

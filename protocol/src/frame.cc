@@ -57,6 +57,8 @@ constexpr TypeRule kRules[] = {
     {FrameType::repair, "repair", kSegmentBytesMax},
     {FrameType::message, "message", kPeerBytesMax},
     {FrameType::taken, "taken", 0},
+    {FrameType::offer, "offer", 0},
+    {FrameType::want, "want", 0},
 };
 
 const TypeRule* rule_of(FrameType type) noexcept {

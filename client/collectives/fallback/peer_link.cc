@@ -19,6 +19,8 @@ std::string_view to_string(PeerClass peer_class) noexcept {
       return "message";
     case PeerClass::repair:
       return "repair";
+    case PeerClass::tagged:
+      return "tagged";
   }
   return "unknown";
 }
@@ -124,6 +126,10 @@ bool PeerLink::hears_taken(const FrameHeader& header) {
   return header.type == FrameType::taken ? sent_.taken(header.count) : sent_.taken_low_bits(header.epoch);
 }
 
+bool PeerLink::is_note(const FrameHeader& header) const noexcept {
+  return class_ == PeerClass::tagged && (header.type == FrameType::offer || header.type == FrameType::want);
+}
+
 void PeerLink::close() {
   closed_ = true;
   if (channel_) channel_->close();
@@ -142,6 +148,12 @@ Placement PeerLink::on_header(transport::Channel&, const FrameHeader& header) {
   }
   if (!hears_taken(header)) return Reject{{Errc::corrupt, "a count of frames that were not sent"}};
   if (header.type == FrameType::taken && watch_ != nullptr) return Accept{};
+  if (is_note(header)) return Accept{};
+  if (posted_.empty() && !mismatched_) {
+    // Such a message is wanted first, and its receives are posted before that is said.
+    if (class_ == PeerClass::tagged) return Reject{{Errc::corrupt, "a message with a tag that nobody has asked for"}};
+    user_.peer_waits(peer_, class_);
+  }
   if (posted_.empty() || mismatched_) {
     held_back_ = header;
     return NotYet{};
@@ -173,6 +185,13 @@ void PeerLink::on_frame(transport::Channel& channel, const FrameHeader& header, 
   if (header.type == FrameType::taken) {
     if (second_ && !open_) go_on_from(header.count);
     return;
+  }
+  if (is_note(header)) {
+    count_taken();
+    const Status ok = user_.peer_noted(peer_, header);
+    if (ok) return;
+    channel.close();
+    return fail(ok.error().message);
   }
   const PostedReceive receive = posted_.front();
   posted_.pop_front();

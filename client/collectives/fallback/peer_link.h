@@ -22,9 +22,9 @@
 namespace tributary::client {
 
 /// Channels of one pair that must not wait for each other: collectives run in the order of calls, messages in the order
-/// of each pair's calls, repairs whenever a tree is lost.
-enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2 };
-inline constexpr std::size_t kPeerClasses = 3;
+/// of each pair's calls, repairs whenever a tree is lost, messages with tags in the order in which they are wanted.
+enum class PeerClass : std::uint8_t { collective = 0, message = 1, repair = 2, tagged = 3 };
+inline constexpr std::size_t kPeerClasses = 4;
 [[nodiscard]] std::string_view to_string(PeerClass peer_class) noexcept;
 
 /// Most bytes of one frame between ranks: one staging buffer of this size a link is enough.
@@ -50,6 +50,12 @@ class PeerLinkUser {
   virtual void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                              std::span<std::byte> payload) = 0;
   virtual void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) = 0;
+  /// A frame has come, and no receive is posted. It waits in the network for the next one that is, which may be posted
+  /// here and now. May be told twice of the same frame, where the second way takes over in between.
+  virtual void peer_waits(std::uint32_t /*peer*/, PeerClass /*peer_class*/) {}
+  /// An `offer` or a `want`. Those need no posted receive: each is taken when it comes, so that neither direction of
+  /// this class ever stands still. An error ends the connection.
+  virtual Status peer_noted(std::uint32_t /*peer*/, const FrameHeader& /*note*/) { return {}; }
   /// The channel is broken or could not be made, and there is no other way.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
   /// What arrived is not what was posted: the two ranks called different things.
@@ -119,6 +125,7 @@ class PeerLink final : public transport::ChannelHandler {
   /// This channel's frames are counted and kept: it may break.
   [[nodiscard]] bool may_go_on() const noexcept { return watch_ != nullptr && !second_; }
   [[nodiscard]] bool hears_taken(const FrameHeader& header);
+  [[nodiscard]] bool is_note(const FrameHeader& header) const noexcept;
   void go_on_from(std::uint64_t taken_there);
   void count_taken();
   void say_taken();

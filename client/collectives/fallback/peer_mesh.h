@@ -42,7 +42,7 @@ class PeerMesh final : private FirstWayWatch {
   PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
            transport::Duration connect_limit);
 
-  /// Who gets a class's callbacks; all three before the first link(). What concerns a rank as a whole goes to that of
+  /// Who gets a class's callbacks; all of them before the first link(). What concerns a rank as a whole goes to that of
   /// collectives.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);

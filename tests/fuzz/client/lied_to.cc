@@ -22,31 +22,35 @@ constexpr std::uint32_t kRanks = 3;
 constexpr auto kTimeout = 1s;
 constexpr auto kLimit = 12s;  // each of the calls, and the meeting, may be late by less than the time-out
 
-/// Messages between the ranks, all at once.
+/// Messages between the ranks, all at once: without tags, with tags, and with one that is received from any rank.
 class Talk {
  public:
   void begin(Cluster& cluster, std::uint32_t rank) {
+    constexpr std::uint32_t kAny = 3;
     auto& communicator = cluster.groups()[0][rank]->communicator();
     for (std::uint32_t peer = 0; peer < kRanks; ++peer) {
       for (const std::size_t bytes : {std::size_t{100}, std::size_t{0}, std::size_t{300'000}}) {
-        for (const bool sends : {true, false}) {
-          auto& memory = memory_.emplace_back(std::make_unique<std::byte[]>(bytes));
-          client::Message message{.sends = sends,
-                                  .send = sends ? memory.get() : nullptr,
-                                  .recv = sends ? nullptr : memory.get(),
-                                  .count = bytes,
-                                  .on_done = [](const Status&) {}};
-          if (sends) {
-            communicator.send_message(peer, std::move(message));
-          } else {
-            communicator.receive_message(peer, std::move(message));
-          }
+        for (const std::uint32_t tag : {0U, 7U}) {
+          communicator.send_message(peer, message(true, bytes, tag));
+          communicator.receive_message(peer, message(false, bytes, tag));
         }
       }
+      communicator.send_message(peer, message(true, 10, kAny));
+      communicator.receive_message(std::nullopt, message(false, 10, kAny));
     }
   }
 
  private:
+  client::Message message(bool sends, std::size_t bytes, std::uint32_t tag) {
+    auto& memory = memory_.emplace_back(std::make_unique<std::byte[]>(bytes));
+    return {.sends = sends,
+            .send = sends ? memory.get() : nullptr,
+            .recv = sends ? nullptr : memory.get(),
+            .count = bytes,
+            .tag = tag,
+            .on_done = [](const Status&) {}};
+  }
+
   std::deque<std::unique_ptr<std::byte[]>> memory_;
 };
 

@@ -71,6 +71,8 @@ enum class FrameType : std::uint8_t {
   repair = 50,      // a result, or an input, that recovery moves between ranks
   message = 51,     // a piece of a send/recv pair
   taken = 52,       // how many frames of this connection have been taken; answers a peer_hello that goes on
+  offer = 53,       // a send with a tag waits for its receive; no data
+  want = 54,        // the receive is there: send the message that was offered under this number
 };
 
 namespace frame_flags {

@@ -1,0 +1,256 @@
+// Messages between the ranks of a cluster: tags in any order, receives from any rank, and what becomes of them when a
+// rank or its device goes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "cluster.h"
+
+namespace tributary::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+using client::Message;
+
+constexpr std::uint32_t kRanks = 4;
+constexpr std::uint32_t kTags = 6;  // from 0 on
+constexpr std::uint64_t kEach = 3;  // messages of each pair with each tag
+
+std::byte byte_of(std::uint32_t from, std::uint32_t to, std::uint32_t tag, std::uint64_t number, std::size_t at) {
+  return static_cast<std::byte>(from * 101 + to * 37 + tag * 59 + number * 31 + at * 7 + at / 251);
+}
+
+/// Every rank sends to every rank, itself included, with every tag; sends and receives are called in an order, and at
+/// times, that come from the seed. Receives with some tags are from any rank.
+class Exchange {
+ public:
+  Exchange(Cluster& cluster, std::uint32_t any_tags) : cluster_(cluster), any_tags_(any_tags) {
+    for (auto& rank : ranks()) rank->outstanding_max = 0;  // until all have been called: then they take leave
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      std::vector<Step> steps;
+      for (std::uint32_t peer = 0; peer < kRanks; ++peer) {
+        for (std::uint32_t tag = 0; tag < kTags; ++tag) {
+          steps.insert(steps.end(), kEach, {true, peer, tag});
+          steps.insert(steps.end(), kEach, {false, peer, tag});
+        }
+      }
+      std::ranges::shuffle(steps, cluster.random());
+      plan(rank, std::move(steps));
+    }
+  }
+  [[nodiscard]] bool all_called() const { return called_ == 2 * kRanks * kRanks * kTags * kEach; }
+  [[nodiscard]] bool all_ended() const { return all_called() && ended_ == called_; }
+  [[nodiscard]] std::uint64_t failed() const { return failed_; }
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+ private:
+  struct Step {
+    bool sends;
+    std::uint32_t peer, tag;
+  };
+  using Pair = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // from, to, tag
+  std::vector<std::unique_ptr<SimRank>>& ranks() { return cluster_.groups()[0]; }
+  static std::size_t bytes_of(std::uint32_t tag) {
+    constexpr std::array<std::size_t, kTags> kBytes{700, 1, 4096, 0, 300'000, 5000};
+    return kBytes[tag];
+  }
+
+  void plan(std::uint32_t rank, std::vector<Step> steps) {
+    auto at = cluster_.network().now() + 5ms;
+    for (const Step& step : steps) {
+      at += std::chrono::microseconds(cluster_.below(50));
+      cluster_.network().call_at(at, [this, rank, step] { call(rank, step); });
+    }
+  }
+  void call(std::uint32_t rank, const Step& step) {
+    ++called_;
+    if (all_called()) {
+      for (auto& one : ranks()) one->outstanding_max = 4;
+    }
+    if (!ranks()[rank]->alive()) {
+      ++ended_;
+      return;
+    }
+    step.sends ? send(rank, step) : receive(rank, step);
+  }
+  void send(std::uint32_t rank, const Step& step) {
+    const std::uint64_t number = sent_[{rank, step.peer, step.tag}]++;
+    auto& memory = memory_.emplace_back(bytes_of(step.tag));
+    for (std::size_t at = 0; at < memory.size(); ++at) memory[at] = byte_of(rank, step.peer, step.tag, number, at);
+    ranks()[rank]->communicator().send_message(
+        step.peer, {.sends = true,
+                    .send = memory.data(),
+                    .count = memory.size(),
+                    .tag = step.tag,
+                    .on_done = [this, &memory](const Status& status) {
+                      end(status);
+                      std::ranges::fill(memory, std::byte{0xA5});  // ours again: a later reader is found out
+                    }});
+  }
+  void receive(std::uint32_t rank, const Step& step) {
+    struct Call {
+      std::vector<std::byte> memory;
+      std::uint32_t from = UINT32_MAX;
+      std::uint64_t number = 0;
+    };
+    const auto call = std::make_shared<Call>(Call{.memory = std::vector(bytes_of(step.tag), std::byte{0x5A})});
+    const bool any = (any_tags_ >> step.tag & 1U) != 0;
+    ranks()[rank]->communicator().receive_message(
+        any ? std::nullopt : std::optional(step.peer),
+        {.recv = call->memory.data(),
+         .count = call->memory.size(),
+         .tag = step.tag,
+         .on_done =
+             [this, rank, step, call, any](const Status& status) {
+               end(status);
+               if (!status) return;
+               std::size_t wrong = call->from == UINT32_MAX || (!any && call->from != step.peer) ? 1 : 0;
+               for (std::size_t at = 0; at < call->memory.size(); ++at)
+                 wrong += call->memory[at] != byte_of(call->from, rank, step.tag, call->number, at) ? 1U : 0U;
+               if (wrong > 0)
+                 wrong_ = "rank " + std::to_string(rank) + " with tag " + std::to_string(step.tag) + ", message " +
+                          std::to_string(call->number) + " of rank " + std::to_string(call->from);
+             },
+         // Those of one pair and tag are matched in the order of the sends.
+         .on_source =
+             [this, rank, step, call](std::uint32_t from) {
+               call->from = from;
+               call->number = received_[{from, rank, step.tag}]++;
+             }});
+  }
+  void end(const Status& status) {
+    ++ended_;
+    failed_ += status ? 0U : 1U;
+  }
+
+  Cluster& cluster_;
+  const std::uint32_t any_tags_;  // by bit
+  std::deque<std::vector<std::byte>> memory_;
+  std::map<Pair, std::uint64_t> sent_, received_;
+  std::uint64_t called_ = 0, ended_ = 0, failed_ = 0;
+  std::string wrong_;
+};
+
+ClusterSettings settings_of(std::uint64_t seed, bool devices) {
+  ClusterSettings settings{.seed = seed, .devices = devices, .path = client::PathMode::fallback};
+  settings.network.split_percent = 70;
+  settings.network.link.jitter = 40us;
+  if (devices) settings.network.early_sent_percent = static_cast<std::uint32_t>(seed % 4 * 30);
+  return settings;
+}
+
+constexpr std::array<std::uint32_t, 4> kAnyTags{0b000000, 0b111111, 0b010101, 0b101010};
+
+void expect_all_right(Cluster& cluster, const Exchange& exchange, std::uint64_t seed) {
+  ASSERT_TRUE(cluster.run(120s)) << "seed " << seed << "\n" << cluster.describe();
+  ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
+  for (auto& rank : cluster.groups()[0]) ASSERT_FALSE(rank->failure()) << "seed " << seed << "\n" << cluster.describe();
+  ASSERT_EQ(exchange.wrong(), "") << "seed " << seed;
+  ASSERT_TRUE(exchange.all_ended()) << "seed " << seed;
+  ASSERT_EQ(exchange.failed(), 0U) << "seed " << seed;
+}
+
+TEST(Messages, ComeOnceAndInOrderWhateverTheOrderOfTags) {
+  for (std::uint64_t seed = 1; seed <= 32; ++seed) {
+    Cluster cluster(settings_of(seed, false));
+    cluster.add_group(kRanks, 1, {.calls = 10});
+    const Exchange exchange(cluster, kAnyTags[seed % kAnyTags.size()]);
+    expect_all_right(cluster, exchange, seed);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Messages, ComeOnceThoughADeviceGoes) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Cluster cluster(settings_of(seed, true));
+    cluster.add_group(kRanks, 1, {.calls = 10});
+    const Exchange exchange(cluster, kAnyTags[seed % kAnyTags.size()]);
+    cluster.network().call_at(cluster.network().now() + 4ms + 120us * seed,
+                              [&] { cluster.groups()[0][seed % kRanks]->lose_device(seed % 3 == 0); });
+    expect_all_right(cluster, exchange, seed);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Messages, EndWithAnErrorThatNamesTheRankThatWasKilled) {
+  for (std::uint64_t seed = 1; seed <= 32; ++seed) {
+    Cluster cluster(settings_of(seed, seed % 2 == 0));
+    cluster.add_group(kRanks, 1, {.calls = 10});
+    const Exchange exchange(cluster, kAnyTags[seed % kAnyTags.size()]);
+    auto& ranks = cluster.groups()[0];
+    cluster.network().call_at(cluster.network().now() + 5ms + 90us * seed, [&] { ranks[3]->kill(); });
+    ASSERT_TRUE(cluster.run(120s)) << "seed " << seed << "\n" << cluster.describe();
+    ASSERT_EQ(exchange.wrong(), "") << "seed " << seed;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      ASSERT_TRUE(ranks[rank]->failure()) << "seed " << seed << "\n" << cluster.describe();
+      EXPECT_NE(ranks[rank]->failure()->message.find("rank 3"), std::string::npos) << ranks[rank]->failure()->message;
+    }
+    EXPECT_GT(exchange.failed(), 0U) << "seed " << seed;
+  }
+}
+
+/// Until every rank's communicator has failed.
+bool run_until_failed(Cluster& cluster) {
+  return cluster.network().run_until(
+      [&] {
+        return std::ranges::all_of(cluster.groups()[0],
+                                   [](const auto& rank) { return rank->communicator().error().has_value(); });
+      },
+      cluster.network().now() + 60s);
+}
+
+// Neither a rank nor a tag to look for: the sentence says so.
+TEST(Messages, ThatNobodySendsAreATimeOut) {
+  for (const std::uint32_t tag : {0U, 5U}) {
+    Cluster cluster(settings_of(1, false));
+    cluster.add_group(kRanks, 1, {.calls = 1});
+    auto& ranks = cluster.groups()[0];
+    for (auto& rank : ranks) rank->outstanding_max = 0;
+    std::array<std::byte, 8> memory{};
+    std::string said;
+    cluster.network().call_at(cluster.network().now() + 5ms, [&] {
+      ranks[2]->communicator().receive_message(
+          std::nullopt,
+          {.recv = memory.data(), .count = memory.size(), .tag = tag, .on_done = [&](const Status& status) {
+             said = status ? "nothing" : status.error().message;
+           }});
+    });
+    ASSERT_TRUE(run_until_failed(cluster)) << cluster.describe();
+    EXPECT_NE(said.find("timed out after 20 s"), std::string::npos) << said;
+    const std::string what = tag == 0 ? "recv of 8 uint8 from any rank" : "recv of 8 uint8 with tag 5 from any rank";
+    EXPECT_NE(said.find("rank 2: no partner for " + what), std::string::npos) << said;
+    for (auto& rank : ranks) EXPECT_EQ(rank->communicator().error()->code, Errc::timed_out);
+  }
+}
+
+TEST(Messages, OfAnotherCountAreAMismatchOnEveryRank) {
+  for (const std::uint32_t tag : {0U, 5U}) {
+    Cluster cluster(settings_of(1, false));
+    cluster.add_group(kRanks, 1, {.calls = 1});
+    auto& ranks = cluster.groups()[0];
+    for (auto& rank : ranks) rank->outstanding_max = 0;
+    std::array<std::byte, 8> here{}, there{};
+    cluster.network().call_at(cluster.network().now() + 5ms, [&] {
+      const auto ignore = [](const Status&) {};
+      ranks[1]->communicator().send_message(
+          2, {.sends = true, .send = here.data(), .count = 8, .tag = tag, .on_done = ignore});
+      ranks[2]->communicator().receive_message(std::nullopt,
+                                               {.recv = there.data(), .count = 7, .tag = tag, .on_done = ignore});
+    });
+    ASSERT_TRUE(run_until_failed(cluster)) << cluster.describe();
+    const std::string with = tag == 0 ? "" : " with tag 5";
+    for (auto& rank : ranks) {
+      const std::string& message = rank->communicator().error()->message;
+      EXPECT_EQ(rank->communicator().error()->code, Errc::mismatch);
+      EXPECT_NE(message.find("rank 1 sent 8 uint8" + with + " to rank 2, which called recv for 7 uint8"),
+                std::string::npos)
+          << message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tributary::simulation
