@@ -78,8 +78,10 @@ tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_
     auto message = check(call, comm->size());
     if (!message) return report(message.error(), &comm->errors());
     const std::size_t bytes = message->count * size_of(message->dtype);
+    const auto peer = call.from_any() ? std::nullopt : std::optional(static_cast<std::uint32_t>(call.peer));
     return run(comm, false, bytes, out, [&](const std::shared_ptr<Request>& request, Comm::Next next) {
-      return comm->start(static_cast<std::uint32_t>(call.peer), std::move(*message), request, next);
+      request->want_source(call.source);
+      return comm->start(peer, std::move(*message), request, next);
     });
   });
 }
@@ -212,6 +214,30 @@ tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype,
              comm, request);
 }
 
+tributary_status tributary_send_tagged(const void* send, size_t count, tributary_dtype dtype, int peer, uint32_t tag,
+                                       tributary_comm* comm, tributary_request** request) {
+  return run(MessageCall{.function = "tributary_send_tagged",
+                         .sends = true,
+                         .send = send,
+                         .count = count,
+                         .dtype = dtype,
+                         .peer = peer,
+                         .tag = tag},
+             comm, request);
+}
+
+tributary_status tributary_recv_tagged(void* recv, size_t count, tributary_dtype dtype, int peer, uint32_t tag,
+                                       int* source, tributary_comm* comm, tributary_request** request) {
+  return run(MessageCall{.function = "tributary_recv_tagged",
+                         .recv = recv,
+                         .count = count,
+                         .dtype = dtype,
+                         .peer = peer,
+                         .tag = tag,
+                         .source = source},
+             comm, request);
+}
+
 tributary_status tributary_barrier(tributary_comm* comm, tributary_request** request) {
   return run(CollectiveCall{.function = "tributary_barrier", .collective = Collective::barrier}, comm, request);
 }
@@ -230,6 +256,26 @@ tributary_status tributary_test(tributary_request* handle, int* done) {
     *done = 1;
     requests().remove(handle);
     return request->report_outcome();
+  });
+}
+
+tributary_status tributary_when_done(tributary_request* handle,
+                                     void (*done)(void* context, const tributary_outcome* outcome), void* context) {
+  constexpr const char* function = "tributary_when_done";
+  return guarded(function, [&]() -> tributary_status {
+    if (done == nullptr) return report(Errc::bad_argument, std::string(function) + ": done is NULL");
+    const auto request = live(function, handle);
+    if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
+    // The handle stays in the table until then, so that the communicator's end finds the request.
+    request->when_done([ended = request.get(), handle, done, context] {
+      requests().remove(handle);
+      const Status& status = ended->outcome();
+      const tributary_outcome outcome{.status = status ? TRIBUTARY_OK : to_status(status.error().code),
+                                      .sentence = status ? "" : status.error().message.c_str(),
+                                      .peer = ended->peer()};
+      done(context, &outcome);
+    });
+    return TRIBUTARY_OK;
   });
 }
 

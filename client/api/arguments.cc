@@ -158,7 +158,10 @@ std::unique_ptr<Operation> make_operation(const CheckedCall& call) {
 Result<Message> check(const MessageCall& call, std::uint32_t nranks) {
   const auto dtype = check_dtype(call.function, call.dtype);
   if (!dtype) return std::unexpected(dtype.error());
-  if (auto ok = check_rank_argument(call.function, "peer", call.peer, nranks); !ok) return std::unexpected(ok.error());
+  if (!call.from_any()) {
+    if (auto ok = check_rank_argument(call.function, "peer", call.peer, nranks); !ok)
+      return std::unexpected(ok.error());
+  }
   if (auto ok = check_count(call.function, call.count, *dtype, 1); !ok) return std::unexpected(ok.error());
   const void* buffer = call.sends ? call.send : call.recv;
   if (auto ok = check_not_null(call.function, call.sends ? "send" : "recv", buffer, call.count, *dtype); !ok) {
@@ -170,6 +173,7 @@ Result<Message> check(const MessageCall& call, std::uint32_t nranks) {
   message.recv = static_cast<std::byte*>(call.recv);
   message.count = call.count;
   message.dtype = *dtype;
+  message.tag = call.tag;
   return message;
 }
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "client/core/message_queue.h"
+#include "client/core/message.h"
 #include "client/core/operation.h"
+#include "client/include/tributary/tributary.h"
 
 namespace tributary::client {
 
@@ -47,8 +48,12 @@ struct MessageCall {
   std::size_t count = 0;
   int dtype = static_cast<int>(DType::uint8);
   int peer = 0;
+  std::uint32_t tag = 0;
+  int* source = nullptr;  // of a receive: where the caller wants the sender's rank; may be null
+
+  [[nodiscard]] bool from_any() const noexcept { return !sends && peer == TRIBUTARY_ANY_SOURCE; }
 };
-/// The message, without its on_done; `call.peer` is valid then.
+/// The message, without its on_done; `call.peer` is valid then, unless it is from_any().
 [[nodiscard]] Result<Message> check(const MessageCall& call, std::uint32_t nranks);
 
 [[nodiscard]] Status check_group(const char* function, int nranks, int rank);

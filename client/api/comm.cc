@@ -188,11 +188,12 @@ bool Comm::of_this_process() const noexcept {
 namespace {
 
 /// Over TCP, and over RDMA, whose star is TCP, every connection is a descriptor: rank 0 has one of each other rank, and
-/// every rank has up to two in exchanges of all with all. Over packets all go through one.
+/// every rank has up to three with each other: of collectives, messages, and messages with tags. Over packets all go
+/// through one.
 Status have_descriptors(std::uint32_t nranks, std::uint32_t rank, const std::string& transport) {
   constexpr std::uint64_t kOthers = 64;  // listeners, lanes, shared memory, the manager, neighbours
   if (transport == "udp" || transport == "dpdk") return {};
-  transport::raise_descriptor_limit(2 * std::uint64_t{nranks} + kOthers);
+  transport::raise_descriptor_limit(3 * std::uint64_t{nranks} + kOthers);
   if (rank != 0) return {};
   return transport::check_descriptors(transport::descriptor_limit(), nranks - 1 + kOthers,
                                       "rank 0 of " + std::to_string(nranks) + " ranks");
@@ -386,7 +387,8 @@ Status Comm::start(const CheckedCall& call, std::shared_ptr<gpu::DirectCall> dir
   return fail(Errc::aborted, "the communicator is over");
 }
 
-Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next) {
+Status Comm::start(std::optional<std::uint32_t> peer, Message message, const std::shared_ptr<Request>& request,
+                   Next next) {
   if (auto ok = may_start(); !ok) return ok;
   const std::size_t bytes = message.count * size_of(message.dtype);
   auto made = stager_->stage({.send = message.send,
@@ -394,6 +396,11 @@ Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Re
                               .recv = message.recv,
                               .recv_bytes = message.sends ? 0 : bytes});
   if (!made) return std::unexpected(made.error());
+  if (peer) {
+    request->note_peer(*peer);
+  } else {
+    message.on_source = [request](std::uint32_t source) { request->note_peer(source); };
+  }
   message.on_done = [request](const Status& status) { request->complete(status); };
   if (const std::shared_ptr<gpu::StagedCall> staged = std::move(*made)) {
     if (auto ok = staged->download(); !ok) return ok;
@@ -405,7 +412,7 @@ Status Comm::start(std::uint32_t peer, Message message, const std::shared_ptr<Re
   }
   const bool queued = thread_->submit(
       [peer, m = std::move(message)](Communicator& c) mutable {
-        if (m.sends) return c.send_message(peer, std::move(m));
+        if (m.sends) return c.send_message(*peer, std::move(m));
         c.receive_message(peer, std::move(m));
       },
       next);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ class Comm {
   /// Queues; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once it is over.
   using Next = ProgressThread::Next;
   [[nodiscard]] Status start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next);
-  [[nodiscard]] Status start(std::uint32_t peer, Message message, const std::shared_ptr<Request>& request, Next next);
+  /// No peer: a receive from any rank.
+  [[nodiscard]] Status start(std::optional<std::uint32_t> peer, Message message,
+                             const std::shared_ptr<Request>& request, Next next);
   /// Until the request of this communicator is done; this thread makes progress meanwhile. False: the deadline came.
   [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt) {
     if (!request.local()) return thread_->wait(request, deadline);

@@ -3,13 +3,29 @@
 namespace tributary::client {
 
 void Request::complete(const Status& status) {
-  std::lock_guard lock(mutex_);
-  if (done_.load(std::memory_order_relaxed)) return;
-  outcome_ = status;
-  if (!status) comm_->set(status.error().message);
-  done_.store(true, std::memory_order_release);  // pairs with done()
-  // Under the lock: whoever waits may destroy the request as soon as it can see that it is done.
-  changed_.notify_all();
+  std::function<void()> then;
+  {
+    std::lock_guard lock(mutex_);
+    if (done_.load(std::memory_order_relaxed)) return;
+    outcome_ = status;
+    if (!status) comm_->set(status.error().message);
+    done_.store(true, std::memory_order_release);  // pairs with done()
+    // Under the lock: whoever waits may destroy the request as soon as it can see that it is done.
+    changed_.notify_all();
+    then = std::move(then_);
+  }
+  if (then) then();
+}
+
+void Request::when_done(std::function<void()> then) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!done_.load(std::memory_order_relaxed)) {
+      then_ = std::move(then);
+      return;
+    }
+  }
+  then();
 }
 
 bool Request::wait(std::optional<TimePoint> deadline) {
@@ -24,7 +40,9 @@ bool Request::wait(std::optional<TimePoint> deadline) {
 }
 
 tributary_status Request::report_outcome() const noexcept {
-  return outcome_ ? TRIBUTARY_OK : report(outcome_.error(), comm_.get());
+  if (!outcome_) return report(outcome_.error(), comm_.get());
+  if (source_into_ != nullptr) *source_into_ = peer_;
+  return TRIBUTARY_OK;
 }
 
 }  // namespace tributary::client

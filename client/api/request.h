@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,8 +30,19 @@ class Request {
   [[nodiscard]] bool wait(std::optional<TimePoint> deadline = std::nullopt);
   /// Of a request that is done.
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
-  /// The outcome as a status, noted as this thread's last error unless it is good. Of a request that is done.
+  /// The outcome as a status, noted as this thread's last error unless it is good; the source goes to who wants it. Of
+  /// a request that is done.
   tributary_status report_outcome() const noexcept;
+  /// Calls `then` once, when it is done: here and now if it is, else on the thread that completes it.
+  void when_done(std::function<void()> then);
+
+  /// Of a receive: its caller wants the sender's rank there, or nullptr. Before it starts.
+  void want_source(int* into) noexcept { source_into_ = into; }
+  /// The other side of a message: before it starts, or, of a receive from any rank, by whoever drives, before
+  /// complete().
+  void note_peer(std::uint32_t rank) noexcept { peer_ = static_cast<int>(rank); }
+  /// The other side of a message that has ended well; else -1.
+  [[nodiscard]] int peer() const noexcept { return outcome_ ? peer_ : -1; }
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] bool local() const noexcept { return local_; }
   /// False on a fork's other side, where nobody may touch what the communicator is made of.
@@ -48,6 +60,9 @@ class Request {
   std::condition_variable changed_;
   std::atomic<bool> done_{false};  // set under mutex_, after outcome_; readers need no lock
   Status outcome_;
+  std::function<void()> then_;  // under mutex_
+  int peer_ = -1;               // set before done_
+  int* source_into_ = nullptr;
 };
 
 }  // namespace tributary::client

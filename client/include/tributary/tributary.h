@@ -271,11 +271,31 @@ TRIBUTARY_API tributary_status tributary_gather(const void* send, void* recv, si
 TRIBUTARY_API tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                  int root, tributary_comm* comm, tributary_request** request);
 /* Pairs with the other side's tributary_recv in order, independent of the order of collectives. Counts and dtypes must
- * agree. */
+ * agree. peer of tributary_recv may be TRIBUTARY_ANY_SOURCE, see below. */
 TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
+/* Messages with tags, from 1 on: a receive takes a message with its tag alone, so those with different tags may be
+ * received in any order. Messages from one rank with one tag keep their order; tag 0 is tributary_send and
+ * tributary_recv. Two calls that could take the same message: the one that was called first does.
+ *
+ * peer of a receive, with any tag, may be TRIBUTARY_ANY_SOURCE: it takes the first message with its tag from any rank,
+ * this one included. While one with tag 0 waits, receives with tag 0 that are called after it wait behind it. The first
+ * such receive with tag 0, and the first with another, connects this rank to every lower one.
+ *
+ * source, unless NULL: gets the rank that has sent the message, from the call that returns TRIBUTARY_OK for it
+ * (tributary_wait, tributary_test, or this one where request is NULL); it must be there until then.
+ *
+ * A message with a tag is sent once its receive is called: a blocking send waits for that, and each costs a round trip
+ * more than tributary_send. A rank may have 65,536 sends with tags to another that this has not received;
+ * one more is TRIBUTARY_ERROR_EXHAUSTED from its request, and nothing else ends. */
+#define TRIBUTARY_ANY_SOURCE INT32_MIN /* no sum of ranks comes near it by mistake */
+TRIBUTARY_API tributary_status tributary_send_tagged(const void* send, size_t count, tributary_dtype dtype, int peer,
+                                                     uint32_t tag, tributary_comm* comm, tributary_request** request);
+TRIBUTARY_API tributary_status tributary_recv_tagged(void* recv, size_t count, tributary_dtype dtype, int peer,
+                                                     uint32_t tag, int* source, tributary_comm* comm,
+                                                     tributary_request** request);
 TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary_request** request);
 
 /* *done = 1 when the operation has ended; the return value is then its outcome, and the request is freed. *done = 0: it
@@ -286,6 +306,18 @@ TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* d
  * An operation may itself end with TIMED_OUT: a wait with a time-out of its own leaves open which of the two it was,
  * and the next call on the request then answers BAD_ARGUMENT if it was the operation. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
+typedef struct tributary_outcome {
+  tributary_status status;
+  const char* sentence; /* what tributary_last_error would say; "" with TRIBUTARY_OK. Valid during the call */
+  int peer;             /* of a message with TRIBUTARY_OK: the other rank; else -1 */
+} tributary_outcome;
+/* In the place of tributary_test and tributary_wait, for callers that wait for many requests at once: calls `done`
+ * once, when the operation has ended, and frees the request before; here and now if it has ended. It comes on any
+ * thread, also one that moves the communicator on: it must return soon, and must not call this library. The
+ * communicator's end is its end, too. */
+TRIBUTARY_API tributary_status tributary_when_done(tributary_request* request,
+                                                   void (*done)(void* context, const tributary_outcome* outcome),
+                                                   void* context);
 
 #ifdef __cplusplus
 }

@@ -414,18 +414,22 @@ class Communicator {
                                root, comm_, request);
     });
   }
-  /// Pairs with the peer's recv of the same size and element type, in the order of calls between the two.
+  /// Pairs with the peer's recv of the same size, element type and tag; with tag 0 in the order of calls between the
+  /// two.
   template <class Send>
-  [[nodiscard]] Request start_send(const Send& send, int peer) {
+  [[nodiscard]] Request start_send(const Send& send, int peer, std::uint32_t tag = 0) {
     return start([&](tributary_request** request) {
-      return tributary_send(std::data(send), std::size(send), dtype_of<detail::ElementOf<const Send>>, peer, comm_,
-                            request);
+      return tributary_send_tagged(std::data(send), std::size(send), dtype_of<detail::ElementOf<const Send>>, peer, tag,
+                                   comm_, request);
     });
   }
+  /// peer: a rank, or TRIBUTARY_ANY_SOURCE. source: gets the sender's rank from the Request's wait() or test(), and
+  /// must be there until then; may be nullptr.
   template <class Recv>
-  [[nodiscard]] Request start_recv(Recv&& recv, int peer) {
+  [[nodiscard]] Request start_recv(Recv&& recv, int peer, std::uint32_t tag = 0, int* source = nullptr) {
     return start([&](tributary_request** request) {
-      return tributary_recv(std::data(recv), std::size(recv), detail::Pair<Recv, Recv>::dtype, peer, comm_, request);
+      return tributary_recv_tagged(std::data(recv), std::size(recv), detail::Pair<Recv, Recv>::dtype, peer, tag, source,
+                                   comm_, request);
     });
   }
   [[nodiscard]] Request start_barrier() {
@@ -466,12 +470,15 @@ class Communicator {
     start_scatter(send, recv, root).wait();
   }
   template <class Send>
-  void send(const Send& buffer, int peer) {
-    start_send(buffer, peer).wait();
+  void send(const Send& buffer, int peer, std::uint32_t tag = 0) {
+    start_send(buffer, peer, tag).wait();
   }
+  /// Returns the sender's rank.
   template <class Recv>
-  void recv(Recv&& buffer, int peer) {
-    start_recv(buffer, peer).wait();
+  int recv(Recv&& buffer, int peer, std::uint32_t tag = 0) {
+    int source = -1;
+    start_recv(buffer, peer, tag, &source).wait();
+    return source;
   }
   void barrier() { start_barrier().wait(); }
 
