@@ -28,6 +28,7 @@ SOURCES = [
     "element.cc",
     "work.cc",
     "serial_thread.cc",
+    "endings.cc",
     "staging.cc",
     "communicator.cc",
     "backend.cc",

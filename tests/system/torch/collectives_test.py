@@ -322,6 +322,102 @@ def batches_of_messages_work(rank: int, size: int) -> None:
 
 
 @check
+def messages_are_received_in_any_order_of_tags(rank: int, size: int) -> None:
+    right, left = (rank + 1) % size, (rank - 1) % size
+    if size == 1:
+        return
+    tags = [0, 1, 5, 2**31 - 1]
+    sends = [dist.isend(values(rank + i, 100 + i), right, tag=tag) for i, tag in enumerate(tags)]
+    for i, tag in reversed(list(enumerate(tags))):
+        received = torch.empty(100 + i)
+        assert dist.recv(received, left, tag=tag) == left
+        expect_equal(received, values(left + i, 100 + i), f"tag {tag}")
+    for work in sends:
+        work.wait()
+
+
+@check
+def a_receive_that_was_called_later_may_end_first(rank: int, size: int) -> None:
+    if size == 1 or rank > 1:
+        return
+    first, second, answer = torch.empty(9), torch.empty(9), torch.zeros(1)
+    if rank == 1:
+        dist.send(values(2, 9), 0, tag=2)
+        dist.recv(answer, 0, tag=3)  # rank 0 has the second one by now
+        dist.send(values(1, 9), 0, tag=1)
+        return
+    works = [dist.irecv(first, 1, tag=1), dist.irecv(second, 1, tag=2)]
+    works[1].wait()
+    expect_equal(second, values(2, 9))
+    assert not works[0].is_completed()
+    dist.send(answer, 1, tag=3)
+    assert works[0].get_future().wait() is not None
+    expect_equal(first, values(1, 9))
+    assert works[0]._source_rank() == 1
+
+
+@check
+def many_messages_with_tags_are_under_way_at_once(rank: int, size: int) -> None:
+    if size == 1:
+        return
+    right, left = (rank + 1) % size, (rank - 1) % size
+    inputs = [torch.empty(3) for _ in range(500)]
+    works = [dist.irecv(tensor, left, tag=1 + tag) for tag, tensor in enumerate(inputs)]
+    works += [dist.isend(values(rank + tag, 3), right, tag=1 + tag) for tag in reversed(range(len(inputs)))]
+    for work in works:
+        work.wait()
+    for tag, tensor in enumerate(inputs):
+        expect_equal(tensor, values(left + tag, 3), f"tag {1 + tag}")
+
+
+@check
+def messages_are_received_from_any_rank(rank: int, size: int) -> None:
+    if size == 1:
+        return
+    for tag in (0, 4):
+        sends = [dist.isend(values(rank, 30), peer, tag=tag) for peer in range(size) if peer != rank for _ in range(2)]
+        sources = []
+        for _ in range(size - 1):
+            received = torch.empty(30)
+            sources.append(dist.recv(received, tag=tag))
+            expect_equal(received, values(sources[-1], 30))
+            work = dist.irecv(received, tag=tag)
+            work.wait()
+            sources.append(work._source_rank())
+            expect_equal(received, values(sources[-1], 30))
+        assert sorted(sources) == sorted(2 * [peer for peer in range(size) if peer != rank]), sources
+        for work in sends:
+            work.wait()
+
+
+@check
+def the_source_of_a_message_is_a_rank_of_the_whole_job(rank: int, size: int) -> None:
+    if size < 3:
+        return
+    group = dist.new_group([1, 2])
+    received = torch.empty(5)
+    if rank == 1:
+        dist.send(values(1, 5), 2, group)
+    elif rank == 2:
+        assert dist.recv(received, group=group) == 1
+        expect_equal(received, values(1, 5))
+
+
+@check
+def batches_of_messages_have_tags(rank: int, size: int) -> None:
+    if size == 1:
+        return
+    right, left = (rank + 1) % size, (rank - 1) % size
+    inputs = [torch.empty(64) for _ in range(4)]
+    operations = [dist.P2POp(dist.irecv, inputs[tag], left, tag=tag) for tag in (3, 1, 2, 0)]
+    operations += [dist.P2POp(dist.isend, values(rank + tag, 64), right, tag=tag) for tag in range(4)]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+    for tag, tensor in enumerate(inputs):
+        expect_equal(tensor, values(left + tag, 64), f"tag {tag}")
+
+
+@check
 def barriers_return(rank: int, size: int) -> None:
     for _ in range(3):
         dist.barrier()

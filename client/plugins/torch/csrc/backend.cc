@@ -75,11 +75,11 @@ WorkPtr Backend::submit(Operation operation, Line line) {
   auto shared = std::make_shared<Operation>(std::move(operation));
   std::lock_guard lock(order_);
   ++sequence_;
-  SerialThread& then = waiter(line);
+  SerialThread* then = line.kind == Line::Kind::any_order ? nullptr : &waiter(line);
   if (!shared->staging.waits() && !shared->first && starter_.idle()) {
     start(shared, then);
   } else {
-    starter_.post([this, shared, &then] {
+    starter_.post([this, shared, then] {
       shared->staging.wait_until_read();
       start(shared, then);
     });
@@ -87,8 +87,9 @@ WorkPtr Backend::submit(Operation operation, Line line) {
   return work;
 }
 
-// With a step that fails, those before it are on their way: their buffers are the library's until they end.
-void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread& then) {
+// With a step that fails, those before it are on their way: their buffers are the library's until they end. `then` is
+// nullptr where operations end in any order: these have one step.
+void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread* then) {
   std::vector<tributary_request*> requests;
   std::string error = operation->first ? find_out(*operation) : std::string();
   const bool open = !error.empty() || communicator_.use([&](tributary_comm* comm) {
@@ -102,7 +103,9 @@ void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread& t
     }
   });
   if (!open) error = kClosed;
-  then.post([this, operation, requests, error] { finish(*operation, requests, error); });
+  if (then == nullptr)
+    return finish_in_any_order(operation, requests.empty() ? nullptr : requests.front(), std::move(error));
+  then->post([this, operation, requests, error] { finish(*operation, requests, error); });
 }
 
 // Why the operation cannot go on; else empty. The communicator is free meanwhile: abort() ends this wait.
@@ -127,6 +130,19 @@ void Backend::finish(Operation& operation, const std::vector<tributary_request*>
     const tributary_status status = tributary_wait(request, -1);
     if (status != TRIBUTARY_OK && error.empty()) error = sentence(operation.work->title(), status);
   }
+  conclude(operation, error);
+}
+
+void Backend::finish_in_any_order(const std::shared_ptr<Operation>& operation, tributary_request* request,
+                                  std::string error) {
+  const auto then = [operation](const std::string& why, int peer) {
+    if (operation->work->retrieveOpType() != c10d::OpType::SEND) operation->work->came_from(peer);
+    conclude(*operation, why);
+  };
+  request != nullptr ? endings_.follow(request, operation->work->title(), then) : endings_.end(then, std::move(error));
+}
+
+void Backend::conclude(Operation& operation, const std::string& error) {
   if (!error.empty()) return operation.work->fail(backend_error(error));
   try {
     operation.staging.deliver([&] { operation.work->succeed(); });
@@ -150,6 +166,7 @@ void Backend::drain() {
     for (const auto& [line, thread] : waiters_) threads.push_back(thread.get());
   }
   for (SerialThread* thread : threads) thread->drain();
+  endings_.drain();
 }
 
 void Backend::shutdown() {

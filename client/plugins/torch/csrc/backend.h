@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "communicator.h"
+#include "endings.h"
 #include "serial_thread.h"
 #include "staging.h"
 #include "work.h"
@@ -35,9 +36,10 @@ struct Operation {
 };
 
 /// Where operations of one kind wait for their end. Collectives end in the order of their calls; messages between two
-/// ranks do so per peer and direction, but must not wait for collectives, nor these for them.
+/// ranks do so per peer and direction, but must not wait for collectives, nor these for them. Messages with tags, and
+/// receives from any rank, end in any order.
 struct Line {
-  enum class Kind { collective, send, receive } kind = Kind::collective;
+  enum class Kind { collective, send, receive, any_order } kind = Kind::collective;
   int peer = 0;
   auto operator<=>(const Line&) const = default;
 };
@@ -46,8 +48,8 @@ struct Line {
 ///
 /// Threads: calls come in on the caller's, which hands CPU tensors to the library at once. With accelerator tensors a
 /// starter thread waits for their copy to the host first; then later calls queue up behind it, so that the library sees
-/// every call in the order in which it was made. A thread per Line waits for requests in order and completes the works.
-/// None of them takes the interpreter lock.
+/// every call in the order in which it was made. A thread per Line waits for requests in order and completes the works;
+/// one completes those that end in any order. None of them takes the interpreter lock.
 class Backend : public c10d::Backend {
  public:
   /// The meeting of all `size` ranks.
@@ -113,9 +115,11 @@ class Backend : public c10d::Backend {
   Operation operation(c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
                       std::vector<at::Tensor> outputs);
   WorkPtr submit(Operation operation, Line line = {});
-  void start(const std::shared_ptr<Operation>& operation, SerialThread& then);
+  void start(const std::shared_ptr<Operation>& operation, SerialThread* then);
   std::string find_out(Operation& operation);
   void finish(Operation& operation, const std::vector<tributary_request*>& requests, std::string error);
+  void finish_in_any_order(const std::shared_ptr<Operation>& operation, tributary_request* request, std::string error);
+  static void conclude(Operation& operation, const std::string& error);
   SerialThread& waiter(Line line);
   void add_exchange(Operation& operation, const std::vector<at::Tensor>& outputs,
                     const std::vector<at::Tensor>& inputs);
@@ -128,6 +132,7 @@ class Backend : public c10d::Backend {
   std::mutex order_;  // the order of calls is the order in which this is taken; guards the rest
   std::uint64_t sequence_ = 0;
   std::map<Line, std::unique_ptr<SerialThread>> waiters_;
+  Endings endings_;
   SerialThread starter_;
 };
 

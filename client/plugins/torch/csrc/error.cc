@@ -5,7 +5,10 @@
 namespace tributary_torch {
 
 std::string sentence(const char* what, tributary_status status) {
-  const char* detail = tributary_last_error(nullptr);
+  return sentence(what, status, tributary_last_error(nullptr));
+}
+
+std::string sentence(const char* what, tributary_status status, const char* detail) {
   return std::string(what) + ": " + (detail != nullptr && *detail != '\0' ? detail : tributary_status_string(status));
 }
 

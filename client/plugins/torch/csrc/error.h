@@ -10,6 +10,8 @@ namespace tributary_torch {
 /// The library's own sentence about the call that just failed on this thread, headed by what was asked for, as
 /// "tributary:all_reduce".
 std::string sentence(const char* what, tributary_status status);
+/// The same with a sentence that the library gave otherwise.
+std::string sentence(const char* what, tributary_status status, const char* detail);
 
 /// Raises torch.distributed.DistBackendError with that sentence unless `status` is TRIBUTARY_OK. To be called on the
 /// thread that made the failing call, before it makes another one.

@@ -45,15 +45,17 @@ Operation::Step scatter_from(const at::Tensor& send, const at::Tensor& recv, int
   };
 }
 
-Operation::Step send_to(const at::Tensor& data, int peer) {
+Operation::Step send_to(const at::Tensor& data, int peer, int tag = 0) {
   return [=, element = Element(data)](tributary_comm* comm, tributary_request** request) {
-    return tributary_send(data.const_data_ptr(), element.count(data), element.dtype, peer, comm, request);
+    return tributary_send_tagged(data.const_data_ptr(), element.count(data), element.dtype, peer,
+                                 static_cast<std::uint32_t>(tag), comm, request);
   };
 }
 
-Operation::Step recv_from(const at::Tensor& data, int peer) {
+Operation::Step recv_from(const at::Tensor& data, int peer, int tag = 0) {
   return [=, element = Element(data)](tributary_comm* comm, tributary_request** request) {
-    return tributary_recv(data.mutable_data_ptr(), element.count(data), element.dtype, peer, comm, request);
+    return tributary_recv_tagged(data.mutable_data_ptr(), element.count(data), element.dtype, peer,
+                                 static_cast<std::uint32_t>(tag), nullptr, comm, request);
   };
 }
 
@@ -260,30 +262,40 @@ WorkPtr Backend::alltoall_base(at::Tensor& output, at::Tensor& input, std::vecto
   return submit(std::move(call));
 }
 
+namespace {
+
+void check_tag(int tag, const char* what) {
+  TORCH_CHECK(tag >= 0, "tributary: ", what, ": a tag must not be negative; it got ", tag);
+}
+
+}  // namespace
+
 void Backend::check_peer(int peer, int tag, const char* what) const {
   TORCH_CHECK(peer >= 0 && peer < size_ && peer != rank_, "tributary: ", what, ": rank ", peer,
               " is not another rank of this group of ", size_);
-  TORCH_CHECK(tag == 0, "tributary: ", what,
-              " has no tags: messages between two ranks arrive in the order in which they were sent; it got tag ", tag);
+  check_tag(tag, what);
 }
 
 WorkPtr Backend::send(std::vector<at::Tensor>& tensors, int peer, int tag) {
   check_peer(peer, tag, "send");
   Operation call = operation(c10d::OpType::SEND, "tributary:send", tensors, tensors);
-  call.steps.push_back(send_to(call.staging.read(only(tensors, "send")), peer));
-  return submit(std::move(call), {Line::Kind::send, peer});
+  call.steps.push_back(send_to(call.staging.read(only(tensors, "send")), peer, tag));
+  return submit(std::move(call), tag == 0 ? Line{Line::Kind::send, peer} : Line{Line::Kind::any_order});
 }
 
 WorkPtr Backend::recv(std::vector<at::Tensor>& tensors, int peer, int tag) {
   check_peer(peer, tag, "recv");
   Operation call = operation(c10d::OpType::RECV, "tributary:recv", tensors, tensors);
-  call.steps.push_back(recv_from(call.staging.write(only(tensors, "recv")), peer));
-  return submit(std::move(call), {Line::Kind::receive, peer});
+  call.steps.push_back(recv_from(call.staging.write(only(tensors, "recv")), peer, tag));
+  call.work->came_from(peer);
+  return submit(std::move(call), tag == 0 ? Line{Line::Kind::receive, peer} : Line{Line::Kind::any_order});
 }
 
-WorkPtr Backend::recvAnysource(std::vector<at::Tensor>& /*tensors*/, int /*tag*/) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      false, "tributary: recv needs its source rank: receiving from whoever sends first is not supported");
+WorkPtr Backend::recvAnysource(std::vector<at::Tensor>& tensors, int tag) {
+  check_tag(tag, "recv");
+  Operation call = operation(c10d::OpType::RECVANYSOURCE, "tributary:recvAnySource", tensors, tensors);
+  call.steps.push_back(recv_from(call.staging.write(only(tensors, "recv")), TRIBUTARY_ANY_SOURCE, tag));
+  return submit(std::move(call), {Line::Kind::any_order});
 }
 
 WorkPtr Backend::barrier(const c10d::BarrierOptions& /*options*/) {

@@ -49,6 +49,12 @@ bool Work::wait(std::chrono::milliseconds timeout) {
   return true;
 }
 
+int Work::sourceRank() const {
+  TORCH_CHECK(source_ >= 0, "tributary: only a receive that has ended has a source rank; this is ", title_, " number ",
+              sequence_);
+  return source_;
+}
+
 void Work::synchronize() {
   future_->wait();
 }

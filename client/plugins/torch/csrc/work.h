@@ -26,14 +26,19 @@ class Work final : public c10d::Work {
   std::vector<at::Tensor> result() override { return results_; }
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
   std::uint64_t getSequencenumber() const override { return sequence_; }
+  /// Of a receive that has ended well: the rank that has sent.
+  int sourceRank() const override;
 
   [[nodiscard]] const char* title() const noexcept { return title_; }
+  /// Of a receive, before succeed().
+  void came_from(int rank) noexcept { source_ = rank; }
   void succeed();
   void fail(std::exception_ptr error);
 
  private:
   const char* title_;
   std::uint64_t sequence_;
+  int source_ = -1;  // written before the work is completed, read after
   const MadeHere made_here_;
   std::vector<at::Tensor> results_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;

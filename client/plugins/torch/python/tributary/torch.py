@@ -8,8 +8,9 @@
 
 Every call of torch.distributed that gloo knows works, with these differences:
 
-- recv() needs its source rank, and messages have no tags: between two ranks they arrive in the order in which they
-  were sent. all_to_all with unequal parts is made of such messages and takes its turn among them.
+- Messages without a tag, which is tag 0, arrive between two ranks in the order in which they were sent, and all_to_all
+  with unequal parts is made of such messages and takes its turn among them. While a recv() without a source waits,
+  later ones with its tag 0 wait behind it. The first recv() without a source connects its rank to all lower ones.
 - The operations are SUM, AVG, PRODUCT, MIN, MAX, PREMUL_SUM, BAND, BOR and BXOR. For the last three each bit travels
   as a byte: eight times the bytes, whatever the number of ranks. Tensors of int16 and uint16 can be moved, and reduced
   with these three alone.

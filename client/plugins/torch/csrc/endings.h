@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "process.h"
+#include "serial_thread.h"
+#include "tributary/tributary.h"
+
+namespace tributary_torch {
+
+/// Waits for requests that may end in any order: messages with tags, and receives from any rank. What waits costs no
+/// thread; one runs the ends, in the order in which they come.
+class Endings {
+ public:
+  /// `error`: empty, or the sentence behind `title`. `peer`: of a message that has ended well, the other rank.
+  using Then = std::function<void(const std::string& error, int peer)>;
+
+  Endings();
+  Endings(const Endings&) = delete;
+  Endings& operator=(const Endings&) = delete;
+  ~Endings();
+
+  /// Takes the request over. `then` runs once, on this object's thread.
+  void follow(tributary_request* request, const char* title, Then then);
+  /// Runs `then` in the same way, for what could not be started.
+  void end(Then then, std::string error);
+  /// Returns when everything that was followed has ended, and its `then` returned.
+  void drain();
+
+ private:
+  struct Followed;
+  struct State;
+  void begin();
+  void post(Then then, std::string error, int peer);
+
+  const MadeHere made_here_;
+  std::unique_ptr<State> state_;
+  SerialThread thread_;  // last: its tasks use the others
+};
+
+}  // namespace tributary_torch
