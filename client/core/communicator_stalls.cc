@@ -47,6 +47,15 @@ void Communicator::check_unwanted_frames() {
   });
 }
 
+namespace {
+
+std::string troubles_in_brackets(const PeerMesh& mesh) {
+  const std::string troubles = mesh.troubles();
+  return troubles.empty() ? "" : " (" + troubles + ")";
+}
+
+}  // namespace
+
 std::string Communicator::waits_for(const Operation& o) const {
   const std::string name = to_string(o);
   if (o.state == Operation::State::in_network) {
@@ -67,8 +76,7 @@ std::string Communicator::waits_for(const Operation& o) const {
   const auto ranks = runner_->waits_for();
   for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
     text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
-  const std::string troubles = mesh_->troubles();
-  return troubles.empty() ? text : text + " (" + troubles + ")";
+  return text + troubles_in_brackets(*mesh_);
 }
 
 void Communicator::on_inquiry(const ControlMessage& message) {
@@ -173,7 +181,7 @@ void Communicator::check_stall() {
     tell_rank_0({.type = FrameType::abort,
                  .value = static_cast<std::uint64_t>(Errc::timed_out),
                  .body = timed_out_after(settings_.timeout) + "rank " + std::to_string(settings_.rank) +
-                         ": no partner for " + message});
+                         ": no partner for " + message + troubles_in_brackets(*mesh_)});
   }
 }
 

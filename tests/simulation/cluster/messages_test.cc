@@ -226,6 +226,25 @@ TEST(Messages, ThatNobodySendsAreATimeOut) {
   }
 }
 
+// As where the other rank's library knows no tags, and refuses the connection.
+TEST(Messages, ThatCannotBeSentSayWhichConnectionFailed) {
+  Cluster cluster(settings_of(1, false));
+  cluster.add_group(kRanks, 1, {.calls = 1});
+  auto& ranks = cluster.groups()[0];
+  for (auto& rank : ranks) rank->outstanding_max = 0;
+  cluster.network().call_at(cluster.network().now() + 5ms, [&] {
+    cluster.network().refuse_connections(ranks[1]->host(), 100);
+    ranks[2]->communicator().send_message(1, {.sends = true, .tag = 5, .on_done = [](const Status&) {}});
+  });
+  ASSERT_TRUE(run_until_failed(cluster)) << cluster.describe();
+  for (auto& rank : ranks) {
+    const std::string& message = rank->communicator().error()->message;
+    EXPECT_NE(message.find("no partner for send of 0 uint8 with tag 5 to rank 1 (the connection to rank 1 failed "),
+              std::string::npos)
+        << message;
+  }
+}
+
 TEST(Messages, OfAnotherCountAreAMismatchOnEveryRank) {
   for (const std::uint32_t tag : {0U, 5U}) {
     Cluster cluster(settings_of(1, false));
