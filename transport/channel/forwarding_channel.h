@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport {
@@ -16,6 +17,7 @@ class ForwardingChannel : public Channel, public Besides... {
  public:
   ForwardingChannel(std::shared_ptr<Core> core, std::shared_ptr<Connection> connection)
       : core_(std::move(core)), connection_(std::move(connection)) {
+    TRIBUTARY_ASSERT(connection_ != nullptr, "a channel is made without a connection");
     connection_->set_channel(this);
   }
   ~ForwardingChannel() override { connection_->channel_destroyed(); }
@@ -55,6 +57,8 @@ class ForwardingChannel : public Channel, public Besides... {
   [[nodiscard]] Connection& own() const noexcept { return *connection_; }
   /// Goes on with another connection. The one before is told nothing any more.
   void replace(std::shared_ptr<Connection> other) {
+    TRIBUTARY_ASSERT(other != nullptr && connection_->closed(), "the connection to {} is replaced while it lives",
+                     connection_->peer());
     connection_ = std::move(other);
     connection_->set_channel(this);
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 namespace {
 
@@ -78,6 +80,7 @@ std::size_t SendQueue::consume(std::size_t bytes) noexcept {
     ++written_;
     ++completed;
   }
+  TRIBUTARY_ASSERT(written_ < tail_ || offset_ == 0, "{} bytes more were written than were queued", offset_);
   return completed;
 }
 
@@ -85,6 +88,7 @@ std::optional<std::uint64_t> SendQueue::next_sent() noexcept {
   while (told_ < written_) {
     const Frame& frame = at(told_++);
     if (!frame.borrowed) continue;
+    TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is told of, and none is borrowed", told_ - 1);
     --borrowed_;
     return frame.cookie;
   }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::transport {
@@ -36,6 +37,7 @@ class SendQueue {
   };
   /// The frame that is to be written next. Not when empty().
   [[nodiscard]] Next next() noexcept {
+    TRIBUTARY_ASSERT(!empty(), "the next of {} frames is asked for, and all are written", tail_);
     const Frame& frame = at(written_);
     return {frame.header, {frame.payload, frame.payload_bytes}, offset_, frame.borrowed};
   }

@@ -10,6 +10,7 @@
 #include "shm/shm_connection.h"
 #include "shm/unix_socket.h"
 #include "tcp/tcp_connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 namespace {
@@ -40,6 +41,7 @@ bool is_loopback(const SocketAddress& address) noexcept {
 
 /// Nothing came of shared memory: the channel goes on as a connection over TCP.
 void back_to_tcp(TcpCore& core, ShmConnection& from, std::deque<SocketAddress>&& addresses) {
+  TRIBUTARY_ASSERT(from.channel() != nullptr, "the channel to {} is gone, and its connection goes on", from.peer());
   auto& channel = static_cast<ConnectionChannel&>(*from.channel());
   auto connection = TcpConnection::make(core, from.peer(), nullptr);
   Beginning beginning = from.hand_on();
@@ -76,6 +78,7 @@ std::function<bool(TcpConnection&, const SocketAddress&)> detour_by(TcpCore& cor
     if (!is_local(address)) return false;
     OwnedDescriptor socket = call(endpoint_of(address));
     if (!socket.is_open()) return false;
+    TRIBUTARY_ASSERT(from.channel() != nullptr, "the channel to {} is gone, and its connection goes on", from.peer());
     auto& channel = static_cast<ConnectionChannel&>(*from.channel());
     std::deque<SocketAddress> addresses = from.take_addresses();
     addresses.push_front(address);

@@ -7,6 +7,7 @@
 #include "ethernet/checksum.h"
 #include "packet/address.h"
 #include "packet/connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -108,6 +109,8 @@ std::uint64_t PacketCore::enter(const ConnectionPtr& connection) {
   }
   std::uint64_t id = 0;
   while (id >> kPlaceBits == 0) id = (ids_.next() << kPlaceBits) | place;
+  TRIBUTARY_ASSERT(places_[place].id == 0 && !places_[place].connection, "place {} is taken by connection {}", place,
+                   places_[place].id);
   places_[place] = {connection, id};
   ++statistics.connections;
   return id;
@@ -299,6 +302,7 @@ void PacketCore::flush() {
 }
 
 std::span<std::byte> PacketCore::sealed_room(std::size_t bytes) {
+  TRIBUTARY_ASSERT(bytes <= kSealedRoom, "a packet of {} bytes is to be sealed, with room for {}", bytes, kSealedRoom);
   if (sealed_.empty()) sealed_.resize(kSealedRoom);
   if (sealed_used_ + bytes > sealed_.size()) flush();
   const auto room = std::span(sealed_).subspan(sealed_used_, bytes);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "packet/address.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -27,7 +28,8 @@ std::uint64_t HalfOpen::in_the_way(const PacketAddress& from) const noexcept {
 
 void HalfOpen::add(std::uint64_t id, const PacketAddress& from) {
   order_.push_back({id, source_of(from)});
-  by_id_.emplace(id, std::prev(order_.end()));
+  const bool is_new = by_id_.emplace(id, std::prev(order_.end())).second;
+  TRIBUTARY_ASSERT(id != 0 && is_new, "connection {} is half open twice", id);
   ++of_source_[order_.back().source];
 }
 
@@ -35,6 +37,7 @@ void HalfOpen::remove(std::uint64_t id) noexcept {
   const auto at = by_id_.find(id);
   if (at == by_id_.end()) return;
   const auto count = of_source_.find(at->second->source);
+  TRIBUTARY_ASSERT(count != of_source_.end() && count->second > 0, "connection {} is of a source that has none", id);
   if (--count->second == 0) of_source_.erase(count);
   order_.erase(at->second);
   by_id_.erase(at);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 
 std::unique_ptr<Chunk> ChunkPool::take() {
@@ -18,7 +20,9 @@ std::unique_ptr<Chunk> ChunkPool::take() {
 }
 
 void ChunkPool::give_back(std::unique_ptr<Chunk> chunk) {
-  if (chunk) free_.push_back(std::move(chunk));
+  if (!chunk) return;
+  TRIBUTARY_ASSERT(free_.size() < made_, "a chunk is given back, and all {} are free", made_);
+  free_.push_back(std::move(chunk));
 }
 
 ReceiveStream::Outcome ReceiveStream::receive(std::uint64_t offset, std::span<const std::byte> bytes,
@@ -34,6 +38,7 @@ ReceiveStream::Outcome ReceiveStream::receive(std::uint64_t offset, std::span<co
     reading_ = true;
     const std::size_t taken = reader.take(fresh);
     reading_ = false;
+    TRIBUTARY_ASSERT(taken <= fresh.size(), "a reader has taken {} of {} bytes", taken, fresh.size());
     if (over_) return Outcome::in_order;
     received_ += taken;
     consumed_to(received_);

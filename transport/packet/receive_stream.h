@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 
 inline constexpr std::size_t kChunkBytes = 16384;
@@ -61,6 +63,7 @@ class ReceiveStream {
   [[nodiscard]] bool straight() const noexcept { return consumed_ == received_ && ranges_.empty() && !reading_; }
   /// The next bytes went there, straight().
   void pass(std::size_t bytes) noexcept {
+    TRIBUTARY_ASSERT(straight(), "{} bytes pass by {} that are kept", bytes, received_ - consumed_);
     received_ += bytes;
     consumed_to(received_);
   }
@@ -85,6 +88,8 @@ class ReceiveStream {
     return chunks_[offset / kChunkBytes % chunks_.size()];
   }
   void consumed_to(std::uint64_t offset) noexcept {
+    TRIBUTARY_ASSERT(offset >= consumed_ && offset <= received_, "byte {} is consumed after {}, of {} received", offset,
+                     consumed_, received_);
     const std::uint64_t before = std::exchange(consumed_, offset);
     if (!chunks_.empty()) give_back_chunks(before);
   }

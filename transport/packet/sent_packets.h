@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::packet {
@@ -16,9 +17,15 @@ class Ring {
  public:
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(end_ - begin_); }
-  [[nodiscard]] T& operator[](std::size_t index) noexcept { return items_[(begin_ + index) & (items_.size() - 1)]; }
+  [[nodiscard]] T& operator[](std::size_t index) noexcept {
+    TRIBUTARY_ASSERT(index < size(), "item {} of {}", index, size());
+    return items_[(begin_ + index) & (items_.size() - 1)];
+  }
   [[nodiscard]] T& front() noexcept { return (*this)[0]; }
-  void pop_front() noexcept { ++begin_; }
+  void pop_front() noexcept {
+    TRIBUTARY_ASSERT(!empty(), "the first is taken from an empty ring of {}", items_.size());
+    ++begin_;
+  }
   /// A new last one, to be written to where it is: an item that is put together elsewhere in small pieces, and copied
   /// in large ones at once, waits for its own stores.
   [[nodiscard]] T& push_back() {
@@ -83,6 +90,9 @@ class SentPackets {
   }
   void set(SentPacket& packet, SentPacket::State state) noexcept {
     if (packet.state == SentPacket::State::under_way && state != SentPacket::State::under_way) {
+      TRIBUTARY_ASSERT(under_way_ > 0 && bytes_under_way_ >= packet.bytes,
+                       "a packet of {} bytes has arrived, and {} with {} bytes are under way", packet.bytes, under_way_,
+                       bytes_under_way_);
       --under_way_;
       bytes_under_way_ -= packet.bytes;
     }

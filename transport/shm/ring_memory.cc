@@ -12,6 +12,8 @@
 #include <cstring>
 #include <string>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 namespace {
 
@@ -128,6 +130,7 @@ std::byte* RingMemory::ring(Role reader) const noexcept {
 }
 
 void copy_in(std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<const std::byte> from) noexcept {
+  TRIBUTARY_ASSERT(from.size() <= ring_bytes, "{} bytes are put into a ring of {}", from.size(), ring_bytes);
   if (from.empty()) return;
   const std::size_t place = at & (ring_bytes - 1);
   const std::size_t straight = std::min(from.size(), ring_bytes - place);
@@ -136,6 +139,7 @@ void copy_in(std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::spa
 }
 
 void copy_out(const std::byte* ring, std::size_t ring_bytes, std::uint64_t at, std::span<std::byte> to) noexcept {
+  TRIBUTARY_ASSERT(to.size() <= ring_bytes, "{} bytes are taken from a ring of {}", to.size(), ring_bytes);
   if (to.empty()) return;
   const std::size_t place = at & (ring_bytes - 1);
   const std::size_t straight = std::min(to.size(), ring_bytes - place);

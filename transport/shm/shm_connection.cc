@@ -7,6 +7,7 @@
 
 #include "shm/shm_listener.h"
 #include "shm/unix_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -148,6 +149,7 @@ void ShmConnection::on_deadline() {
 // ---- handing over
 
 Beginning ShmConnection::hand_on() {
+  TRIBUTARY_ASSERT(opening(), "the connection to {} is handed on in state {}", peer_, state_);
   Beginning beginning{.handler = std::exchange(handler_, nullptr),
                       .queue = std::exchange(queue_, {}),
                       .deadline = deadline_,

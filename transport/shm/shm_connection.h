@@ -20,6 +20,7 @@
 #include "shm/regions_told.h"
 #include "shm/ring_memory.h"
 #include "shm/shm_part.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -141,7 +142,11 @@ class ShmConnection final : public Connection {
   void room_is_enough() noexcept;
   void ring_bell_of(const Side& sleeper) noexcept;
   void tell_sent();
-  [[nodiscard]] std::size_t room() const noexcept { return memory_->ring_bytes() - (written_ - read_seen_); }
+  [[nodiscard]] std::size_t room() const noexcept {
+    TRIBUTARY_ASSERT(written_ - read_seen_ <= memory_->ring_bytes(),
+                     "{} bytes are written, and {} read, of a ring of {}", written_, read_seen_, memory_->ring_bytes());
+    return memory_->ring_bytes() - (written_ - read_seen_);
+  }
 
   // shm_regions.cc
   [[nodiscard]] bool region_words_due() const noexcept {

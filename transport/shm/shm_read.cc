@@ -1,6 +1,8 @@
 // Reading: what the other side has written is looked at once, checked, and copied before it is used.
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 #include "shm/shm_connection.h"
 
 namespace tributary::transport {
@@ -78,6 +80,7 @@ bool ShmConnection::take_in_place(const FrameHeader& header, std::size_t& budget
   kept_.push_back({.begin = read_, .payload = payload, .given_back = false});
   reader_.take(header, {payload, header.payload_bytes});
   read_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
+  TRIBUTARY_ASSERT(read_ <= written_seen_, "a payload is taken up to {}, and {} was written", read_, written_seen_);
   budget -= std::min<std::size_t>(budget, kFrameHeaderBytes + header.payload_bytes);
   ++part_->statistics.frames_in_place;
   return deliver();
@@ -111,6 +114,7 @@ bool ShmConnection::land(std::size_t& budget) {
   budget -= std::min(budget, piece + kFrameHeaderBytes);
   if (reader_.whole()) {
     read_ = whole_lines(read_);  // the writer has published whole lines, so this is not beyond what it wrote
+    TRIBUTARY_ASSERT(read_ <= written_seen_, "position {} is read, and {} was written", read_, written_seen_);
     return deliver();
   }
   publish_read();
@@ -127,6 +131,8 @@ bool ShmConnection::deliver() {
 void ShmConnection::publish_read() noexcept {
   const std::uint64_t whole = (kept_.empty() ? read_ : kept_.front().begin) / kLineBytes * kLineBytes;
   if (whole == read_told_) return;
+  TRIBUTARY_ASSERT(whole > read_told_ && whole <= written_seen_, "position {} is given back after {}, of {} written",
+                   whole, read_told_, written_seen_);
   const std::uint64_t told = std::exchange(read_told_, whole);
   memory_->mine().read.store(whole, std::memory_order_seq_cst);  // pairs with set_asleep()
   const Side& theirs = memory_->theirs();

@@ -4,6 +4,7 @@
 
 #include "shm/shm_connection.h"
 #include "shm/unix_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 constexpr std::uint64_t kNoWait = ~std::uint64_t{0};
@@ -110,6 +111,8 @@ bool ShmConnection::write_some(std::size_t& budget) {
 
 void ShmConnection::publish_written() noexcept {
   if (written_ == written_told_) return;
+  TRIBUTARY_ASSERT(written_ % kLineBytes == 0 && written_ > written_told_, "position {} is told after {}", written_,
+                   written_told_);
   written_told_ = written_;
   memory_->mine().written.store(written_, std::memory_order_seq_cst);  // pairs with set_asleep()
   ring_bell_of(memory_->theirs());
@@ -146,6 +149,8 @@ void ShmConnection::tell_sent() {
     const auto cookie = queue_.next_sent();
     if (!cookie) return;
     ++sends_told_;
+    TRIBUTARY_ASSERT(sends_told_ <= sends_written_, "{} sends are told of, and {} were written", sends_told_,
+                     sends_written_);
     core_.count_callback();
     handler_->on_sent(*channel_, *cookie);
   }

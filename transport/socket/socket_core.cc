@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 namespace {
 
@@ -144,11 +146,16 @@ void SocketCore::set_deadline(Pollable& what, Duration limit) {
 }
 
 void SocketCore::enter(Pollable& what) {
+  TRIBUTARY_ASSERT(what.registered_at_ == Pollable::kNotRegistered, "it enters a second time, after {}",
+                   what.registered_at_);
   what.registered_at_ = registered_.size();
   registered_.push_back(what.shared_from_this());
 }
 
 void SocketCore::watch_memory(Pollable& what) {
+  TRIBUTARY_ASSERT(what.registered_at_ != Pollable::kNotRegistered && what.watched_at_ == Pollable::kNotRegistered,
+                   "memory is watched of one that is registered at {} and watched at {}", what.registered_at_,
+                   what.watched_at_);
   what.watched_at_ = watched_.size();
   watched_.push_back(&what);
 }
@@ -167,6 +174,8 @@ void SocketCore::leave(Pollable& what) noexcept {
     watched_.pop_back();
   }
   const std::size_t at = what.registered_at_;
+  TRIBUTARY_ASSERT(at < registered_.size() && registered_[at].get() == &what, "it leaves from place {} of {}", at,
+                   registered_.size());
   std::swap(registered_[at], registered_.back());
   registered_[at]->registered_at_ = at;
   registered_.back()->registered_at_ = Pollable::kNotRegistered;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
@@ -134,6 +136,7 @@ void TcpConnection::on_deadline() {
 // ---- handing over
 
 Beginning TcpConnection::hand_on() {
+  TRIBUTARY_ASSERT(state_ == State::connecting, "the connection to {} is handed on in state {}", peer_, state_);
   Beginning beginning{.handler = std::exchange(handler_, nullptr),
                       .queue = std::exchange(queue_, {}),
                       .deadline = deadline_,

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
+
 #include "tcp/tcp_connection.h"
 
 namespace tributary::transport {
@@ -62,7 +64,8 @@ bool TcpConnection::deliver() {
 
 /// One call to the system.
 void TcpConnection::receive(std::size_t& budget) {
-  if (staged_begin_ > 0) {  // at most a part of a header
+  TRIBUTARY_ASSERT(staged() < kFrameHeaderBytes, "{} staged bytes are not served before more are read", staged());
+  if (staged_begin_ > 0) {
     std::memmove(staging_.data(), staging_.data() + staged_begin_, staged());
     staged_end_ -= staged_begin_;
     staged_begin_ = 0;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::turn {
@@ -24,6 +25,7 @@ class DeadlineHeap {
   }
   [[nodiscard]] TimePoint first() const noexcept { return entries_.empty() ? TimePoint::max() : entries_.front().at; }
   Entry pop() noexcept {
+    TRIBUTARY_ASSERT(!entries_.empty(), "the first deadline is taken, and there is none");
     std::ranges::pop_heap(entries_, later);
     const Entry entry = entries_.back();
     entries_.pop_back();

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::turn {
@@ -21,7 +22,8 @@ class Deadlines {
   }
   void clear(Owner& owner) noexcept {
     if (owner.*At == TimePoint::max()) return;
-    ordered_.erase({owner.*At, &owner});
+    const std::size_t erased = ordered_.erase({owner.*At, &owner});
+    TRIBUTARY_ASSERT(erased == 1, "a deadline is known {} times in its list", erased);
     owner.*At = TimePoint::max();
   }
   [[nodiscard]] bool empty() const noexcept { return ordered_.empty(); }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "packet/address.h"
+#include "tributary/protocol/assert.h"
 #include "udp/udp_port.h"
 
 namespace tributary::transport::udp {
@@ -38,6 +39,8 @@ bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> h
     ++counts_.unsent_no_way;
     return true;
   }
+  TRIBUTARY_ASSERT(header.size() <= packet::kPortHeaderBytesMax, "a header of {} bytes, of at most {}", header.size(),
+                   packet::kPortHeaderBytesMax);
   std::memcpy(heads_.data() + queued_.size() * packet::kPortHeaderBytesMax, header.data(), header.size());
   queued_.push_back({to, static_cast<std::uint32_t>(header.size()), payload});
   return true;

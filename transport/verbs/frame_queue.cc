@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 namespace {
 
@@ -27,11 +29,13 @@ FrameQueue::Frame& FrameQueue::push(const FrameHeader& header) {
 }
 
 void FrameQueue::sent(bool fetching) noexcept {
+  TRIBUTARY_ASSERT(sent_ < tail_, "frame {} is sent, and {} were queued", sent_, tail_);
   at(sent_++).fetching = fetching;
   if (fetching) ++being_fetched_;
 }
 
 void FrameQueue::written(std::uint32_t queue_pair, std::uint32_t position) noexcept {
+  TRIBUTARY_ASSERT(sent_ < tail_, "frame {} is written, and {} were queued", sent_, tail_);
   Frame& frame = at(sent_++);
   frame.writing = true;
   frame.written_on = queue_pair;
@@ -39,6 +43,7 @@ void FrameQueue::written(std::uint32_t queue_pair, std::uint32_t position) noexc
 }
 
 void FrameQueue::fetched() noexcept {
+  TRIBUTARY_ASSERT(being_fetched_ > 0, "a payload was fetched, and none of {} frames was offered", sent_);
   while (!at(fetched_).fetching) ++fetched_;
   Frame& frame = at(fetched_++);
   frame.fetching = false;
@@ -47,6 +52,7 @@ void FrameQueue::fetched() noexcept {
 }
 
 FrameQueue::Done FrameQueue::take_oldest() noexcept {
+  TRIBUTARY_ASSERT(told_ < sent_, "frame {} is told of, and {} were sent", told_, sent_);
   Frame& frame = at(told_++);
   if (fetched_ < told_) fetched_ = told_;
   frame.registration.reset();

@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 
 void Landing::make(std::uint32_t cells, std::uint32_t payload_bytes) {
@@ -39,6 +41,7 @@ std::optional<Landing::Written> Landing::written(const CellImmediate& said, std:
 }
 
 void Landing::free(std::uint32_t cell) noexcept {
+  TRIBUTARY_ASSERT(cell < held_.size(), "cell {} of {} is freed", cell, held_.size());
   held_[cell] = 0;
   while (freed_ != written_ && held_[freed_ % cells()] == 0) ++freed_;
 }
@@ -71,14 +74,18 @@ bool LandingThere::freed_to(std::uint32_t count) noexcept {
 }
 
 std::uint32_t LandingThere::next_queue_pair() noexcept {
+  TRIBUTARY_ASSERT(cells_ != 0, "a way to the room is asked for before any was told");
   do {
     last_queue_pair_ = (last_queue_pair_ + 1) % kQueuePairsMax;
-  } while (!keys_[last_queue_pair_]);  // takes() is true, so one has
+  } while (!keys_[last_queue_pair_]);
   return last_queue_pair_;
 }
 
 void LandingThere::write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
                               std::uint32_t number) noexcept {
+  TRIBUTARY_ASSERT(written_ - freed_ < cells_ && keys_[queue_pair] && message_bytes <= kCellMessageBytes,
+                   "cell {} of {}, of which {} are free again, is written with a message of {} bytes", written_, cells_,
+                   freed_, message_bytes);
   const std::uint64_t cell = written_ % cells_ * cell_bytes_for(payload_bytes_);
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   work.imm_data = htonl(packed(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 namespace {
 
@@ -42,6 +44,7 @@ bool Places::expect(const FrameHeader& header, std::span<std::byte> memory) {
 }
 
 Result<Places::Told> Places::tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work) {
+  TRIBUTARY_ASSERT(has_untold(), "a place is told, and none of {} is expected", places_.size());
   const std::uint32_t number = untold_.front();
   Place& place = at(number);
   auto registration = registrations.acquire(place.memory, Access::target);
@@ -103,6 +106,7 @@ void Places::revoked(std::uint32_t number) {
 
 void Places::revoke(std::uint32_t queue_pair, ibv_send_wr& work, std::uint32_t position) {
   Queue& queue = queues_[queue_pair];
+  TRIBUTARY_ASSERT(!queue.to_revoke.empty(), "a right is revoked on queue pair {}, which has none", queue_pair);
   const std::uint32_t number = queue.to_revoke.front();
   queue.to_revoke.pop_front();
   at(number).window.revoke(work);
@@ -122,6 +126,7 @@ bool Places::done_to(std::uint32_t queue_pair, std::uint32_t position) {
 }
 
 void Places::free(std::uint32_t number) {
+  TRIBUTARY_ASSERT(at(number).state == State::revoked, "place {} is freed in state {}", number, at(number).state);
   at(number).state = State::free;
   free_.push_back(number);
 }
@@ -140,7 +145,9 @@ const PlacesThere::Place* PlacesThere::find(const FrameHeader& header) const noe
 }
 
 void PlacesThere::taken(const Place* place) {
-  places_.erase(std::ranges::find_if(places_, [&](const Place& one) { return &one == place; }));
+  const auto found = std::ranges::find_if(places_, [&](const Place& one) { return &one == place; });
+  TRIBUTARY_ASSERT(found != places_.end(), "a place is used that is not among the {} that were told", places_.size());
+  places_.erase(found);
 }
 
 }  // namespace tributary::transport::verbs

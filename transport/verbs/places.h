@@ -11,8 +11,10 @@
 #include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
 #include "verbs/registrations.h"
 #include "verbs/windows.h"
 #include "verbs/wire.h"
@@ -72,8 +74,11 @@ class Places {
     State state = State::free;
     bool withdrawn = false;
   };
-  [[nodiscard]] Place& at(std::uint32_t number) noexcept { return places_[number]; }
-  [[nodiscard]] const Place& at(std::uint32_t number) const noexcept { return places_[number]; }
+  [[nodiscard]] Place& at(std::uint32_t number) noexcept { return const_cast<Place&>(std::as_const(*this).at(number)); }
+  [[nodiscard]] const Place& at(std::uint32_t number) const noexcept {
+    TRIBUTARY_ASSERT(number < places_.size(), "place {} of {}", number, places_.size());
+    return places_[number];
+  }
   void end_right(std::uint32_t number);
   void revoked(std::uint32_t number);
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "tributary/protocol/assert.h"
 #include "verbs/device.h"
 
 namespace tributary::transport::verbs {
@@ -16,6 +17,7 @@ class Rings {
                                           std::uint32_t sends, std::uint32_t send_bytes);
 
   [[nodiscard]] std::span<std::byte> receive(std::uint32_t index) const noexcept {
+    TRIBUTARY_ASSERT(index < receives_, "receive {} of {}", index, receives_);
     return {memory_.get() + std::size_t{index} * receive_bytes_, receive_bytes_};
   }
   [[nodiscard]] std::span<std::byte> send(std::uint32_t index) const noexcept {

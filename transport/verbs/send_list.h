@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 
 class SendList {
@@ -24,6 +26,7 @@ class SendList {
   [[nodiscard]] bool gathers() const noexcept { return gathers_; }
   /// A request behind the others; there is room.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number) noexcept {
+    TRIBUTARY_ASSERT(count_ < kRoom, "a request is added to a list that has {}", count_);
     ibv_send_wr& work = works_[count_++];
     work = {};
     work.wr_id = number;
@@ -40,12 +43,17 @@ class SendList {
   }
   /// These too, behind those that the last request has; at most kGathered in all.
   void gather(ibv_send_wr& work, std::span<const std::byte> bytes, std::uint32_t local_key) noexcept {
+    TRIBUTARY_ASSERT(work.num_sge < static_cast<int>(kGathered), "a request gathers from {} places already",
+                     work.num_sge);
     gathers_ = gathers_ || work.num_sge > 0;
     work.sg_list[work.num_sge++] = {.addr = reinterpret_cast<std::uintptr_t>(bytes.data()),
                                     .length = static_cast<std::uint32_t>(bytes.size()),
                                     .lkey = local_key};
   }
-  [[nodiscard]] ibv_send_wr& last() noexcept { return works_[count_ - 1]; }
+  [[nodiscard]] ibv_send_wr& last() noexcept {
+    TRIBUTARY_ASSERT(count_ > 0, "the last of no requests is asked for");
+    return works_[count_ - 1];
+  }
   /// The first of them, the others behind it by their `next`.
   [[nodiscard]] ibv_send_wr* chained() noexcept {
     for (std::size_t i = 0; i + 1 < count_; ++i) works_[i].next = &works_[i + 1];

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
 #include "verbs/record.h"
 #include "verbs/verbs_connection.h"
 
@@ -76,6 +77,8 @@ void VerbsConnection::completed(const ibv_wc& completion) {
 /// What was posted before it is done too.
 void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   pair.retired += (index - pair.retired) & kIndexMask;
+  TRIBUTARY_ASSERT(static_cast<std::int32_t>(pair.posted - pair.retired) >= 0, "request {} is done, and {} were posted",
+                   pair.retired, pair.posted);
   const std::uint32_t revoked = pair.index == 0 ? windows_.done_to(pair.retired) : 0;
   for (std::uint32_t i = 0; i < revoked; ++i) queue_.fetched();
   if (places_.done_to(pair.index, pair.retired) || revoked > 0) core_.make_due(*this);

@@ -1,9 +1,10 @@
 #include "verbs/windows.h"
 
 #include <bit>
-#include <cassert>
 #include <cerrno>
 #include <cstring>
+
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
 
@@ -40,7 +41,7 @@ void Window::revoke(ibv_send_wr& work) noexcept {
 }
 
 void Windows::open(ibv_pd& domain, std::uint32_t count, VerbsStatistics& statistics) {
-  assert(count == 0 || std::has_single_bit(count));
+  TRIBUTARY_ASSERT(count == 0 || std::has_single_bit(count), "{} windows, which is no power of two", count);
   ring_.resize(count);
   for (Place& place : ring_) place.window.open(domain, statistics);
 }
@@ -52,12 +53,15 @@ void Windows::close() noexcept {
 
 Result<std::uint32_t> Windows::bind(std::span<const std::byte> memory, const Registration& registration,
                                     ibv_send_wr& work) {
+  TRIBUTARY_ASSERT(has_free(), "window {} is bound, and of {} only those before {} are free", bound_, ring_.size(),
+                   freed_);
   auto key = at(bound_).window.bind(memory, registration, IBV_ACCESS_REMOTE_READ, work);
   if (key) ++bound_;
   return key;
 }
 
 void Windows::revoke(ibv_send_wr& work, std::uint32_t position) noexcept {
+  TRIBUTARY_ASSERT(revoking_ != bound_, "a window is revoked, and all {} are being revoked already", bound_);
   Place& place = at(revoking_++);
   place.revoked_at = position;
   place.window.revoke(work);

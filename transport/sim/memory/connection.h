@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "channel/frame_reader.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/sim_network.h"
 
@@ -35,7 +36,11 @@ class FrameRing {
     return at(tail++);
   }
   /// Forgets everything from `number` on.
-  void truncate(std::uint64_t number) noexcept { tail = number; }
+  void truncate(std::uint64_t number) noexcept {
+    TRIBUTARY_ASSERT(number >= delivered && number <= tail, "frames are forgotten from {} on, of {} to {}", number,
+                     delivered, tail);
+    tail = number;
+  }
   void clear() noexcept { told = released = delivered = tail = 0; }
 
   std::uint64_t told = 0;       // on_sent was called for those before

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport {
@@ -43,6 +44,7 @@ class EventQueue {
   [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
   [[nodiscard]] const Event& top() const noexcept { return heap_.front(); }
   Event pop() {
+    TRIBUTARY_ASSERT(!heap_.empty(), "the next event is taken, and there is none");
     std::pop_heap(heap_.begin(), heap_.end(), Later{});
     const Event event = heap_.back();
     heap_.pop_back();
