@@ -1,5 +1,5 @@
 #pragma once
-// What stands behind a Channel: one connection, of whatever kind. A channel may go on with another connection as long
+// The connection behind a Channel, of whatever kind. A channel may go on with another connection as long
 // as it is not open.
 #include <memory>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tributary::transport {
 
-/// What a connection that is not open yet passes on to one that takes its place.
+/// Passed on by a connection that is not open yet to one that takes its place.
 struct Beginning {
   ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() came
   SendQueue queue;

@@ -1,5 +1,5 @@
 #pragma once
-// What comes in on a connection, frame by frame, and the dialogue with the channel's handler about it. It is the same
+// The incoming frames of a connection, and the dialogue with the channel's handler about each of them. It is the same
 // for every transport; where the bytes come from, and who puts them at their place, is the transport's.
 //
 //               place(): Accept            whole: deliver()
@@ -82,7 +82,7 @@ class FrameReader {
   }
 
   // ---- within a frame
-  /// What is missing of the payload.
+  /// The part of the payload that is missing.
   [[nodiscard]] std::span<std::byte> rest() const noexcept { return payload_.subspan(landed_); }
   /// So many bytes more are there.
   void land(std::size_t bytes) noexcept {

@@ -21,8 +21,9 @@ struct Descriptors {
   std::uint16_t transmit = 0;
 };
 
-/// Of one queue's pool, on a device with `queues` of them, each of which `sharers` ports share. The device's own rings
-/// are those of net_ring, too: what it has not taken out of there yet are the sender's transmit descriptors.
+/// The buffers of one queue's pool, on a device with `queues` of them, each of which `sharers` ports share. The
+/// device's own rings are those of net_ring, too: what it has not taken out of there yet are the sender's transmit
+/// descriptors.
 [[nodiscard]] constexpr std::uint32_t mbufs_needed(Descriptors descriptors, std::uint32_t queues,
                                                    std::uint32_t sharers = 1) noexcept {
   const std::uint32_t ports = queues * sharers;
@@ -58,7 +59,7 @@ inline constexpr std::uint32_t kMtuMax = 65326;
 
 static_assert(data_room(kMtuMax) <= UINT16_MAX && data_room(kMtuMax + 1) > UINT16_MAX);
 
-/// What a device takes of DPDK's memory: pools, with an mbuf's own 128 bytes and the pool's 64 for each, and room for
+/// The DPDK memory that a device takes: pools, with an mbuf's own 128 bytes and the pool's 64 for each, and room for
 /// the rings of descriptors and the drivers' own.
 [[nodiscard]] constexpr std::size_t memory_needed(Descriptors descriptors, std::uint32_t queues, std::uint32_t mtu,
                                                   std::uint32_t sharers = 1) noexcept {

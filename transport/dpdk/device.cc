@@ -33,7 +33,7 @@ std::string name_of(const std::string& device) {
   return device.substr(0, device.find(','));
 }
 
-/// Of the kernel's interface with this number; 0: there is none.
+/// The MTU of the kernel's interface with this number; 0: there is none.
 std::uint32_t interface_mtu(unsigned index) {
   ifreq request{};
   if (index == 0 || ::if_indextoname(index, request.ifr_name) == nullptr) return 0;
@@ -131,7 +131,7 @@ Status Device::check(const rte_eth_dev_info& info) {
                                      std::to_string(settings_.queues) + " are asked for: one for each worker",
                                  0));
   }
-  // Of these drivers all queues that the device is told to have take packets, whether anybody looks at them or not.
+  // With these drivers all queues that the device is told to have take packets, whether anybody looks at them or not.
   const std::string_view driver(info.driver_name);
   if ((driver == "net_af_packet" || driver == "net_af_xdp") && info.max_rx_queues > settings_.queues) {
     return std::unexpected(error(Errc::bad_config,
@@ -346,7 +346,7 @@ void Device::release(const Bound& bound) noexcept {
   const std::lock_guard lock(bind_mutex_);
   place_of_[bound.udp_port].store(kNobody, std::memory_order_release);
   rules_.erase(bound.udp_port);
-  // Who looked it up just before may still add something: the next port there finds that it is not its own.
+  // A thread that looked it up just before may still add something: the next port there finds that it is not its own.
   for (void* left = nullptr; rings_[bound.place] && ::rte_ring_dequeue(rings_[bound.place].get(), &left) == 0;)
     ::rte_pktmbuf_free(static_cast<rte_mbuf*>(left));
   taken_[bound.place] = false;

@@ -1,5 +1,5 @@
 #pragma once
-// What a device's driver counts.
+// The counts of a device's driver.
 #include <cstdint>
 #include <string>
 #include <utility>

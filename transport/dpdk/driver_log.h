@@ -1,5 +1,5 @@
 #pragma once
-// What DPDK and its drivers print: the last lines are kept for our own error messages, instead of standing in the
+// The output of DPDK and its drivers: the last lines are kept for our own error messages, instead of standing in the
 // program's output without their connection.
 #include <cstdio>
 #include <string>

@@ -13,8 +13,8 @@ namespace tributary::transport::dpdk {
 
 class GpuMemory {
  public:
-  /// Of the GPU that DPDK calls `gpu`. Errc::unsupported: it drives none of that name, its memory cannot be mapped, or
-  /// `device` cannot reach it.
+  /// Memory of the GPU that DPDK calls `gpu`. Errc::unsupported: it drives none of that name, its memory cannot be
+  /// mapped, or `device` cannot reach it.
   [[nodiscard]] static Result<std::shared_ptr<GpuMemory>> allocate(const std::string& gpu, std::size_t bytes,
                                                                    rte_device* device);
   ~GpuMemory();

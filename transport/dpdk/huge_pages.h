@@ -1,5 +1,5 @@
 #pragma once
-// What the kernel has of huge pages, and what to do where that is too little.
+// The kernel's huge pages, and what to do where there are too few.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What a port does with what comes.
+// How a port takes what comes.
 #include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -113,7 +113,7 @@ std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
     count = ::rte_ring_dequeue_burst(ring, reinterpret_cast<void**>(burst.data()),
                                      static_cast<unsigned>(burst.size() / 2), nullptr);
   }
-  // Who shares the queue and is at it already hands over what is ours.
+  // Another port of the queue that is at it already hands over what is ours.
   if (turns_ != nullptr && !turns_->receive.try_lock()) return count;
   count +=
       ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count, static_cast<std::uint16_t>(burst.size() - count));
@@ -134,7 +134,7 @@ void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
 
 /// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
 bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
-  // What a GPU has cannot be put together by this processor's own addresses.
+  // Bytes in a GPU's memory cannot be put together by this processor's own addresses.
   if (mbuf->nb_segs > 1 && (seen_at_ != 0 || ::rte_pktmbuf_linearize(mbuf) != 0)) {
     drop(mbuf, statistics_.dropped_scattered);
     return false;
@@ -166,7 +166,7 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   return false;
 }
 
-/// What most packets are. False: look closer.
+/// Whether it is as most packets are. False: look closer.
 bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
   ethernet::PlainDatagram plain;
   if (!plain_.match(bytes, plain)) return false;

@@ -1,4 +1,4 @@
-// What a port does with what it is given to send.
+// How a port sends what it is given.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 

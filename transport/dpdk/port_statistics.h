@@ -1,5 +1,5 @@
 #pragma once
-// What a port counts, on its thread.
+// The counts of a port, on its thread.
 #include <array>
 #include <cstdint>
 

@@ -15,7 +15,7 @@ namespace tributary::transport::ethernet {
 struct MacAddress {
   std::array<std::uint8_t, 6> bytes{};
   friend auto operator<=>(const MacAddress&, const MacAddress&) = default;
-  /// Of a group of stations; the broadcast address is one, too.
+  /// Whether it is of a group of stations; the broadcast address is one, too.
   [[nodiscard]] bool is_group() const noexcept { return (bytes[0] & 1U) != 0; }
 };
 inline constexpr MacAddress kBroadcastMac{{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}};
@@ -36,7 +36,7 @@ using IpAddress = std::array<std::uint8_t, 16>;
 [[nodiscard]] std::array<std::uint8_t, 4> ipv4_of(const IpAddress& ip) noexcept;
 /// :: and 0.0.0.0.
 [[nodiscard]] bool is_unspecified(const IpAddress& ip) noexcept;
-/// Of a group of hosts, or of all (255.255.255.255).
+/// Whether it is of a group of hosts, or of all (255.255.255.255).
 [[nodiscard]] bool is_multicast(const IpAddress& ip) noexcept;
 /// 127.0.0.0/8 and ::1, which never appear in a network.
 [[nodiscard]] bool is_loopback(const IpAddress& ip) noexcept;

@@ -52,7 +52,7 @@ template <std::size_t kBytes>
 }
 /// `sum` as that of bytes which stand at an odd place.
 [[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
-/// What UDP and ICMPv6 cover besides their own bytes.
+/// The bytes that UDP and ICMPv6 cover besides their own.
 [[nodiscard]] PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                                            std::uint32_t bytes) noexcept;
 /// In the processor's order: to be stored as it is, by memcpy. 0 for bytes that hold their own right checksum.
@@ -61,7 +61,7 @@ template <std::size_t kBytes>
   const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
   return static_cast<std::uint16_t>(~((half + std::rotl(half, 16)) >> 16U));
 }
-/// Of a few whole words that stand next to each other: addresses, a header.
+/// The sum of a few whole words that stand next to each other: addresses, a header.
 template <std::size_t kBytes>
 [[nodiscard]] inline PartialSum sum_of_words(const std::byte* at) noexcept {
   static_assert(kBytes % sizeof(std::uint32_t) == 0);
@@ -77,7 +77,7 @@ template <std::size_t kBytes>
 [[nodiscard]] inline bool udp_right(PartialSum besides, std::span<const std::byte> body) noexcept {
   return finish(besides + partial_sum(body)) == 0;
 }
-/// What finish() gave, to its place in a header.
+/// Puts what finish() gave to its place in a header.
 inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
   std::memcpy(at, &checksum, sizeof checksum);
 }

@@ -1,4 +1,4 @@
-// What a host says of datagrams that reach nobody, and believes of what routers say of its own.
+// A host's words on datagrams that reach nobody, and its belief in what routers say of its own.
 #include <algorithm>
 #include <cstring>
 

@@ -173,12 +173,12 @@ void NeighbourTable::heard(const IpAddress& ip, const MacAddress& mac, Neighbour
   const bool known = place->state != State::none && place->state != State::incomplete;
   const bool same = known && place->at == mac;
   if (known && !same && !word.may_replace) return;
-  // What was confirmed and stays the same is as fresh as before.
+  // An entry that was confirmed and stays the same is as fresh as before.
   if (!word.is_answer && same && place->state != State::stale) return;
   believe(*place, ip, mac, word.is_answer, now);
 }
 
-/// What time does to one neighbour. True: `probe` must be asked.
+/// Lets time pass for one neighbour. True: `probe` must be asked.
 bool NeighbourTable::step(Place& place, TimePoint now, NeighbourProbe& probe) noexcept {
   if (place.used.exchange(false, std::memory_order_relaxed)) {
     place.last_used = now;

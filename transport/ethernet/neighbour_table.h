@@ -73,7 +73,7 @@ class NeighbourTable {
   /// what is known, but are not proof of two ways. A neighbour that is new gets a place only if it asks for us, and
   /// only one that nobody here uses.
   void heard(const IpAddress& ip, const MacAddress& mac, NeighbourWord word, TimePoint now);
-  /// What must be asked now, as far as it fits; ends what has not been answered.
+  /// The neighbours that must be asked now, as far as they fit; ends questions that have not been answered.
   [[nodiscard]] std::size_t due(TimePoint now, std::span<NeighbourProbe> probes);
   [[nodiscard]] NeighbourCounts counts() const;
 

@@ -16,7 +16,7 @@ constexpr std::size_t kIpv4Total = 2, kIpv4Fragment = 6, kIpv4Ttl = 8, kIpv4Prot
 constexpr std::size_t kIpv6Length = 4, kIpv6Next = 6, kIpv6Hops = 7, kIpv6From = 8, kIpv6To = 24;
 constexpr std::size_t kUdpLength = 4, kUdpChecksum = 6;
 
-/// Of IPv4: neither unspecified, nor loopback, nor of a group, nor all.
+/// Whether an IPv4 address is neither unspecified, nor loopback, nor of a group, nor all.
 bool is_host(std::uint32_t ip) noexcept {
   return ip != 0 && ip >> 24U != 127 && ip >> 28U != 0xE && ip != 0xFFFFFFFFU;
 }
@@ -129,7 +129,7 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   }
 }
 
-/// Of IPv4 over Ethernet: hardware type 1, 6 and 4 bytes of addresses.
+/// Whether it is of IPv4 over Ethernet: hardware type 1, 6 and 4 bytes of addresses.
 Drop parse_arp(Bytes bytes, std::size_t at, Frame& frame) noexcept {
   constexpr std::uint64_t kIpv4OverEthernet = 0x0001'0800'0604;
   if (bytes.size() - at < kArpBytes) return Drop::runt;

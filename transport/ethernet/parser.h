@@ -1,5 +1,6 @@
 #pragma once
-// What a frame is. A pure function of its bytes: no state, nothing is written, every length is checked before use.
+// Finds out what a frame is. A pure function of its bytes: no state, nothing is written, every length is checked before
+// use.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,7 +37,7 @@ enum class Drop : std::uint8_t {
 inline constexpr std::size_t kDrops = 17;
 [[nodiscard]] std::string_view to_string(Drop drop) noexcept;
 
-/// What a device has checked already.
+/// The checks that a device has made already.
 struct CheckedByDevice {
   bool ip = false;
   bool udp = false;

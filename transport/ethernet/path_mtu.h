@@ -1,5 +1,5 @@
 #pragma once
-// What routers have said about how long a packet may be on the way to a host (RFC 1191, RFC 8201), as far as whoever
+// The words of routers about how long a packet may be on the way to a host (RFC 1191, RFC 8201), as far as whoever
 // asks has found the word about a packet that was sent. Bounded: when it is full the oldest word goes. Any thread;
 // without a lock as long as no router has said anything, which is the usual case.
 #include <array>

@@ -6,7 +6,7 @@
 namespace tributary::transport::ethernet {
 namespace {
 
-/// What the error is; false: none that concerns us.
+/// Finds what the error is; false: none that concerns us.
 bool read_kind(const std::byte* message, bool ipv4, Quotation& quotation) noexcept {
   const std::uint8_t type = load8(message);
   const std::uint8_t code = load8(message + 1);

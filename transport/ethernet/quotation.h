@@ -1,6 +1,6 @@
 #pragma once
 // The datagram of ours that an ICMP error is about: routers and hosts quote its beginning (RFC 792, RFC 4443 2.4).
-// Whoever invents one must guess what we have sent.
+// An attacker who invents one must guess what we have sent.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,7 +20,8 @@ struct Quotation {
   std::optional<std::uint32_t> mtu;  // it was too long; this would not have been
 };
 
-/// Of a frame that parse_frame() calls ICMP or ICMPv6; nullopt where it is no such error, or not about a UDP datagram.
+/// The quotation in a frame that parse_frame() calls ICMP or ICMPv6; nullopt where it is no such error, or not about a
+/// UDP datagram.
 [[nodiscard]] std::optional<Quotation> parse_quotation(const Frame& frame, std::span<const std::byte> bytes) noexcept;
 
 }  // namespace tributary::transport::ethernet

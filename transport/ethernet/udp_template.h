@@ -35,7 +35,7 @@ class UdpTemplate {
   UdpTemplate() = default;
   UdpTemplate(const UdpFlow& flow, ChecksumsByDevice device) noexcept;
 
-  /// Of all headers.
+  /// The bytes of all headers.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t ip_bytes() const noexcept { return ipv4_ ? kIpv4Bytes : kIpv6Bytes; }
   [[nodiscard]] bool ipv4() const noexcept { return ipv4_; }

@@ -55,7 +55,7 @@ std::string name_of_listener(const Endpoint& local) {
   return means_all(local.host) ? name_at_any_address(local.port) : shared_name(to_string(local));
 }
 
-/// What is sent to an address of this host is sent from that address, if nothing else is said. No packet is sent here.
+/// Packets to an address of this host leave from that address, if nothing else is said. No packet is sent here.
 bool is_local(const SocketAddress& address) noexcept {
   if (is_loopback(address)) return true;
   const OwnedDescriptor probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -9,7 +9,7 @@
 
 namespace tributary::transport {
 
-/// What a listener at this address and port answers to; at any address, for those that mean all of them.
+/// The name that a listener at this address and port answers to; at any address, for those that mean all of them.
 [[nodiscard]] std::string name_of_listener(const Endpoint& local);
 
 /// One of this host, in this network namespace.

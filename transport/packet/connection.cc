@@ -52,7 +52,7 @@ void PacketConnection::close() {
   end();
 }
 
-/// What was sent before a close() arrives over TCP, too, as the system has it by then. So it does here, where it is
+/// Frames from before a close() arrive over TCP, too, as the system has them by then. So they do here, where they are
 /// ours.
 void PacketConnection::abandon() {
   abandoned_ = detached_ = true;
@@ -107,8 +107,8 @@ bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte
     // A whole frame's header is the same for all whom its payload goes to.
     const auto copied = head.subspan(kPacketHeaderBytes);
     const bool framed = copied.size() == kFrameHeaderBytes;
-    const PacketCore::Ending& ending =
-        core_.ending_of(framed ? copied : std::span<std::byte>{}, rest, payload_place(rest.data()));
+    const Ending& ending =
+        core_.endings().of(framed ? copied : std::span<std::byte>{}, rest, payload_place(rest.data()));
     header.write(head.first<kPacketHeaderBytes>(), framed ? std::span<std::byte>{} : copied, ending.suffix,
                  copied.size() + rest.size());
   }
@@ -120,7 +120,7 @@ bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte
 
 bool PacketConnection::send_frame(const DataHeader& header, const WholeFrame& frame) {
   const std::size_t place = payload_place(frame.payload.data());
-  const PacketCore::Ending& ending = core_.ending_of(frame.header, frame.payload, place);
+  const Ending& ending = core_.endings().of(frame.header, frame.payload, place);
   alignas(64) std::array<std::byte, kPacketHeaderBytes> head;
   header.write(head, {}, ending.suffix, frame.bytes());
   if (!core_.port().send_frame(address_, {.packet_header = head,
@@ -328,8 +328,8 @@ void PacketConnection::ask_route() {
   if (flowing()) flow_.narrow_to(core_.datagram_bytes(address_), core_.now());
 }
 
-/// What anybody could have said is not believed of a sealed connection, but it is asked whether it is so: the other
-/// side has the time of some round trips to answer.
+/// A word that anybody could have said is not believed of a sealed connection, but it is asked whether it is so: the
+/// other side has the time of some round trips to answer.
 void PacketConnection::suspect() {
   if (!flowing() || suspected_until_ != TimePoint::max()) return;
   suspected_until_ = core_.now() + std::max(kSuspicionMin, 4 * flow_.round_trip().timeout(0));

@@ -4,22 +4,18 @@
 #include <cstring>
 #include <utility>
 
-#include "ethernet/checksum.h"
 #include "packet/address.h"
 #include "packet/connection.h"
-#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 namespace {
 
 // A thread that was away for so long cannot tell a silent peer from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
-// What a connection may promise at least, however many there are: two datagrams of the longest kind.
+// A connection may promise at least this, however many there are: two datagrams of the longest kind.
 constexpr std::size_t kWindowMin = 32768;
 // A look asks the system, which takes about as long as an offer.
 constexpr std::uint32_t kLooksPerOffer = 1;
-// Some bursts of the longest datagrams.
-constexpr std::size_t kSealedRoom = 1U << 20;
 
 }  // namespace
 
@@ -97,57 +93,19 @@ std::size_t PacketCore::datagram_bytes(const PacketAddress& to) {
 // ---- connections
 
 std::uint64_t PacketCore::enter(const ConnectionPtr& connection) {
-  std::uint32_t place = 0;
-  if (free_places_.empty()) {
-    place = static_cast<std::uint32_t>(places_.size());
-    places_.emplace_back();
-    free_places_.reserve(places_.size());
-    departed_.reserve(places_.capacity());
-  } else {
-    place = free_places_.back();
-    free_places_.pop_back();
-  }
-  std::uint64_t id = 0;
-  while (id >> kPlaceBits == 0) id = (ids_.next() << kPlaceBits) | place;
-  TRIBUTARY_ASSERT(places_[place].id == 0 && !places_[place].connection, "place {} is taken by connection {}", place,
-                   places_[place].id);
-  places_[place] = {connection, id};
-  ++statistics.connections;
+  const std::uint64_t id = connections_.enter(connection, [this] { return ids_.next(); });
+  statistics.connections = connections_.size();
   return id;
 }
 
 void PacketCore::leave(std::uint64_t id) noexcept {
-  const auto place = static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1));
-  if (place >= places_.size() || places_[place].id != id) return;
-  --statistics.connections;
-  places_[place].id = 0;
-  free_places_.push_back(place);
-  departed_.push_back(std::move(places_[place].connection));
-}
-
-PacketConnection* PacketCore::find(std::uint64_t id) const noexcept {
-  const std::uint64_t place = id & ((std::uint64_t{1} << kPlaceBits) - 1);
-  return id != 0 && place < places_.size() && places_[place].id == id ? places_[place].connection.get() : nullptr;
-}
-
-PacketConnection* PacketCore::find_peer(std::uint64_t peer_id) const noexcept {
-  const auto at = by_peer_.find(peer_id);
-  return at != by_peer_.end() ? find(at->second) : nullptr;
-}
-
-void PacketCore::find_ending(KnownEnding& known, std::span<const std::byte> head,
-                             std::span<const std::byte> payload) noexcept {
-  known.data = payload.data();
-  known.bytes = payload.size();
-  known.turn = transmits_;
-  known.framed = !head.empty();
-  if (known.framed) std::memcpy(known.head.data(), head.data(), kFrameHeaderBytes);
-  known.ending = {.suffix = Crc32cSuffix::of(head, payload), .head_sum = ethernet::partial_sum(head)};
+  connections_.leave(id);
+  statistics.connections = connections_.size();
 }
 
 std::size_t PacketCore::window_share() const noexcept {
   const std::size_t connections = std::max<std::size_t>(statistics.connections, 1);
-  // What others' streams fill is not promised a second time, and one share is left for who comes next. A stream may
+  // Memory that other streams fill is not promised twice, and one share is left for the next connection. A stream may
   // begin and end in the middle of a chunk.
   const std::size_t free = (pool_.chunks_max() - pool_.in_use()) / (connections + 1);
   const std::size_t kept = free > 2 ? (free - 2) * kChunkBytes : 0;
@@ -173,16 +131,13 @@ void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
   push_deadline(connection.id(), at);
   if (deadlines_.size() <= kPerConnection * statistics.connections + kBesides) return;
   deadlines_.clear();  // most of them were asked for before an earlier time was
-  for (const Place& place : places_) {
-    if (place.id != 0 && place.connection->asked_for != TimePoint::max()) {
-      push_deadline(place.id, place.connection->asked_for);
-    }
-  }
+  connections_.each([this](const PacketConnection& one) {
+    if (one.asked_for != TimePoint::max()) push_deadline(one.id(), one.asked_for);
+  });
 }
 
 void PacketCore::push_deadline(std::uint64_t id, TimePoint at) {
-  deadlines_.push({at, static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1)),
-                   static_cast<std::uint32_t>(id >> kPlaceBits)});
+  deadlines_.push({at, Table::place_of(id), Table::generation_of(id)});
   statistics.deadlines_max = std::max(statistics.deadlines_max, deadlines_.size());
 }
 
@@ -213,9 +168,7 @@ void PacketCore::look_at_clock() {
   const Duration away = now_ - attended_;
   attended_ = now_;
   if (away < kAbsence) return;
-  for (const Place& place : places_) {
-    if (place.id != 0) place.connection->excuse(away);
-  }
+  connections_.each([away](PacketConnection& one) { one.excuse(away); });
 }
 
 // ---- others
@@ -233,7 +186,7 @@ void PacketCore::watch_driven() {
   if (port_) port_->watch(descriptors);
 }
 
-/// What they have for their users comes in this turn, as if it were ours.
+/// Their callbacks run in this turn, as if they were ours.
 void PacketCore::turn_driven() {
   for (std::size_t i = 0; i < driven_.size(); ++i) count_callbacks(driven_[i]->poll(Duration::zero()));
   const auto over = [](const auto& other) {
@@ -256,7 +209,7 @@ void PacketCore::turn() {
   if (!ending_) run_posted();
   due_.run([](PacketConnection& connection) { connection.turn(); });
   transmit();
-  departed_.clear();
+  connections_.forget_departed();
 }
 
 void PacketCore::wait_for_packets(Duration limit) {
@@ -277,10 +230,8 @@ void PacketCore::wait_for_packets(Duration limit) {
 void PacketCore::run_expired() {
   while (deadlines_.first() <= now_) {
     const turn::DeadlineHeap::Entry entry = deadlines_.pop();
-    if (entry.place >= places_.size() || places_[entry.place].id == 0) continue;
-    const Place& place = places_[entry.place];
-    if (static_cast<std::uint32_t>(place.id >> kPlaceBits) != entry.generation) continue;
-    const ConnectionPtr connection = place.connection;
+    const ConnectionPtr connection = connections_.at(entry.place, entry.generation);
+    if (!connection) continue;
     if (connection->asked_for != entry.at) continue;  // it has asked for an earlier time since, and had it
     connection->asked_for = TimePoint::max();
     connection->on_time();
@@ -290,7 +241,7 @@ void PacketCore::run_expired() {
 /// No callback runs between a packet's send and the flush: the payload is borrowed until then.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
-  ++transmits_;
+  endings_.next_turn();
   dirty_.run([](PacketConnection& connection) { connection.transmit_turn(); });
   control_sent_ = false;
   flush();
@@ -298,17 +249,13 @@ void PacketCore::transmit() {
 
 void PacketCore::flush() {
   port_->flush();
-  sealed_used_ = 0;
+  sealed_.clear();
 }
 
 std::span<std::byte> PacketCore::sealed_room(std::size_t bytes) {
-  TRIBUTARY_ASSERT(bytes <= kSealedRoom, "a packet of {} bytes is to be sealed, with room for {}", bytes, kSealedRoom);
-  if (sealed_.empty()) sealed_.resize(kSealedRoom);
-  if (sealed_used_ + bytes > sealed_.size()) flush();
-  const auto room = std::span(sealed_).subspan(sealed_used_, bytes);
-  sealed_used_ += (bytes + 63) / 64 * 64;
-  sealed_used_ = std::min(sealed_used_, sealed_.size());
-  return room;
+  if (const auto room = sealed_.take(bytes); !room.empty()) return room;
+  flush();
+  return sealed_.take(bytes);
 }
 
 SealRandom PacketCore::random() noexcept {
@@ -320,20 +267,18 @@ SealRandom PacketCore::random() noexcept {
   return random;
 }
 
-/// What was sent is no system's to bring over after our end, as with TCP: so it is brought over before.
+/// After our end no system brings over what was sent, as with TCP: so it is brought over before.
 void PacketCore::linger() {
   const TimePoint until = time_() + settings_.linger;
   const auto some_left = [this] {
     bool left = false;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      const ConnectionPtr connection = places_[i].connection;
-      if (!connection) continue;
-      if (connection->last_words()) {
+    connections_.each([&left](PacketConnection& one) {
+      if (one.last_words()) {
         left = true;
       } else {
-        connection->shut_down();  // so that nobody is called back from here on
+        one.shut_down();  // so that nobody is called back from here on
       }
-    }
+    });
     return left;
   };
   for (bool left = some_left(); left && time_() < until; left = some_left()) {
@@ -348,10 +293,7 @@ void PacketCore::shut_down() {
   for (const auto& other : driven_) other->shut_down();
   if (port_) linger();
   end();
-  for (std::size_t i = 0; i < places_.size(); ++i) {
-    const ConnectionPtr connection = places_[i].connection;
-    if (connection) connection->shut_down();
-  }
+  connections_.each([](PacketConnection& one) { one.shut_down(); });
   due_.clear();
   dirty_.clear();
   if (port_) flush();

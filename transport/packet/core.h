@@ -1,20 +1,20 @@
 #pragma once
-// The turn of a PacketTransport: what has come, what is due, what is to be sent. Connections have numbered places; a
-// connection id is its place and 40 bits that nobody can guess.
+// The turn of a PacketTransport: takes what has come, does what is due, sends what is to be sent.
 #include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "packet/connection_table.h"
+#include "packet/endings.h"
 #include "packet/half_open.h"
 #include "packet/packet_transport.h"
-#include "packet/payload_place.h"
 #include "packet/receive_stream.h"
 #include "packet/seal.h"
+#include "packet/sealed_room.h"
 #include "packet/siphash.h"
 #include "packet/wire.h"
 #include "socket/resolver.h"
@@ -27,7 +27,7 @@ namespace tributary::transport::packet {
 class PacketConnection;
 using ConnectionPtr = std::shared_ptr<PacketConnection>;
 
-/// What the core keeps in each connection.
+/// The marks that the core keeps in each connection.
 struct TurnMarks {
   bool due = false;                        // in the core's lists
   bool touched = false;                    //
@@ -57,21 +57,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   // ---- for connections, on the transport's thread
   [[nodiscard]] const PacketSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] PacketPort& port() noexcept { return *port_; }
-  /// What a packet ends with, which a result's other receivers get, too.
-  struct Ending {
-    Crc32cSuffix suffix;
-    std::uint64_t head_sum = 0;  // as UDP's checksum counts it
-  };
-  /// Of a payload that is sent in this turn, and lies at `place` (payload_place.h). `head`: a frame's header before it,
-  /// or nothing.
-  [[nodiscard]] const Ending& ending_of(std::span<const std::byte> head, std::span<const std::byte> payload,
-                                        std::size_t place) noexcept {
-    KnownEnding& known = endings_[place];
-    const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == transmits_ &&
-                      known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
-    if (!same) find_ending(known, head, payload);
-    return known.ending;
-  }
+  /// The ends of packets, for payloads that do not change before the flush.
+  [[nodiscard]] Endings& endings() noexcept { return endings_; }
   /// The packet that is being read now; nullptr: none.
   [[nodiscard]] const ReceivedPacket* being_read() const noexcept { return being_read_; }
   [[nodiscard]] ChunkPool& pool() noexcept { return pool_; }
@@ -82,8 +69,8 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   [[nodiscard]] std::uint64_t enter(const ConnectionPtr& connection);
   void leave(std::uint64_t id) noexcept;
   /// Resets, and repeated opens, name a connection as the other side does.
-  void enter_peer(std::uint64_t peer_id, std::uint64_t id) { by_peer_[peer_id] = id; }
-  void leave_peer(std::uint64_t peer_id) noexcept { by_peer_.erase(peer_id); }
+  void enter_peer(std::uint64_t peer_id, std::uint64_t id) { connections_.enter_peer(peer_id, id); }
+  void leave_peer(std::uint64_t peer_id) noexcept { connections_.leave_peer(peer_id); }
   /// turn() will be called in this poll or the next.
   void make_due(PacketConnection& connection);
   /// transmit_turn() will be called soon.
@@ -92,7 +79,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void make_touched(PacketConnection& connection);
   /// on_time() will be called then, or a little later.
   void want_time(PacketConnection& connection, TimePoint at);
-  /// What each connection may promise to its peer, now that there are so many.
+  /// The bytes that each connection may promise to its peer, now that there are so many.
   [[nodiscard]] std::size_t window_share() const noexcept;
   /// A packet outside any flow.
   void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
@@ -116,28 +103,6 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   [[nodiscard]] TimePoint next_deadline() const noexcept;
 
  private:
-  struct KnownEnding {
-    const std::byte* data = nullptr;
-    std::size_t bytes = 0;
-    std::uint64_t turn = 0;  // of transmit(): payloads do not change while it runs
-    bool framed = false;
-    Ending ending;
-    std::array<std::byte, kFrameHeaderBytes> head;
-  };
-  void find_ending(KnownEnding& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
-  /// Of a frame's header, which was written just now: in no larger pieces than it was written in.
-  [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
-    using Piece [[gnu::vector_size(16)]] = std::uint64_t;
-    Piece differs{};
-    for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
-      Piece of_a;
-      Piece of_b;
-      std::memcpy(&of_a, a + i, sizeof of_a);
-      std::memcpy(&of_b, b + i, sizeof of_b);
-      differs |= of_a ^ of_b;
-    }
-    return (differs[0] | differs[1]) == 0;
-  }
   friend class turn::Engine<PacketCore>;
   // ---- for the engine
   void begin_poll(bool waits);
@@ -176,20 +141,14 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   [[nodiscard]] std::uint64_t cookie_for(const PacketAddress& from, const Handshake& handshake,
                                          std::uint64_t epoch) const;
   [[nodiscard]] std::uint64_t cookie_epoch() const noexcept;
-  [[nodiscard]] PacketConnection* find(std::uint64_t id) const noexcept;
-  [[nodiscard]] PacketConnection* find_peer(std::uint64_t peer_id) const noexcept;
   void run_expired();
   void transmit();
   void push_deadline(std::uint64_t id, TimePoint at);
   void wait_for_packets(Duration limit);
   void linger();
 
-  struct Place {
-    ConnectionPtr connection;
-    std::uint64_t id = 0;
-  };
+  using Table = ConnectionTable<PacketConnection>;
   static constexpr std::size_t kBurst = 32;
-  static constexpr std::uint64_t kPlaceBits = 24;
 
   const PacketTransport::OpenPort open_;
   const PacketSettings settings_;
@@ -200,23 +159,18 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   Acceptor* acceptor_ = nullptr;
   PacketTransport::Route route_;
   ChunkPool pool_;
-  std::vector<ConnectionPtr> departed_;  // in this turn; whoever is still at work with one may go on
   turn::DueList<PacketConnection*, &TurnMarks::touched> touched_;
   IdSource ids_;
-  std::vector<Place> places_;
-  std::vector<std::uint32_t> free_places_;
-  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;
+  Table connections_;
   HalfOpen half_open_;
   HalfOpen departing_;
   turn::DeadlineHeap deadlines_;
   turn::DueList<ConnectionPtr, &TurnMarks::due> due_;
   turn::DueList<PacketConnection*, &TurnMarks::dirty> dirty_;  // one that departs stays until the turn has transmitted
   std::vector<ReceivedPacket> burst_;
-  std::vector<std::byte> sealed_;  // what goes encrypted, until the flush; allocated when it is first needed
-  std::size_t sealed_used_ = 0;
+  SealedRoom sealed_;
   const ReceivedPacket* being_read_ = nullptr;
-  std::array<KnownEnding, kPayloadPlaces> endings_{};
-  std::uint64_t transmits_ = 0;
+  Endings endings_;
   TimePoint now_;
   TimePoint attended_{};  // this thread was here last
   TimePoint resets_from_{};

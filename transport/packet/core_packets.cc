@@ -56,7 +56,7 @@ bool PacketCore::receive_packets() {
     return;
   }
   if (header.type != PacketType::data) return take_control(packet, header);
-  PacketConnection* const connection = find(header.connection);
+  PacketConnection* const connection = connections_.find(header.connection);
   if (connection == nullptr) return send_reset(packet, header);
   if (!connection->unseal(header, packet.bytes)) return;
   const Arrival arrival{.header = header,
@@ -66,12 +66,12 @@ bool PacketCore::receive_packets() {
   if (!connection->take_frame(arrival)) connection->take_data(arrival);
 }
 
-/// What opens and ends connections.
+/// Takes packets that open and end connections.
 void PacketCore::take_control(const ReceivedPacket& packet, const PacketHeader& header) {
   if (header.type == PacketType::reset) return take_reset(header);
   if (header.type == PacketType::open) return take_open(packet, header);
   if (header.type == PacketType::close) return take_close(packet, header);
-  PacketConnection* const connection = find(header.connection);
+  PacketConnection* const connection = connections_.find(header.connection);
   if (header.type == PacketType::refuse) {
     return connection != nullptr ? connection->take_refuse(static_cast<RefuseReason>(header.reason)) : void();
   }
@@ -86,7 +86,7 @@ void PacketCore::take_control(const ReceivedPacket& packet, const PacketHeader& 
 }
 
 void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& header) {
-  PacketConnection* const connection = find(header.connection);
+  PacketConnection* const connection = connections_.find(header.connection);
   if (connection != nullptr) {
     if (!connection->control_is_authentic(header, packet.bytes)) return;
     connection->take_close();
@@ -96,7 +96,7 @@ void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& he
 
 /// Only who has seen our packets knows by which name we call the other side's end.
 void PacketCore::take_reset(const PacketHeader& header) {
-  PacketConnection* const connection = find_peer(header.connection);
+  PacketConnection* const connection = connections_.find_peer(header.connection);
   if (connection == nullptr) return;
   ++statistics.resets_received;
   connection->take_reset(false);
@@ -107,8 +107,8 @@ void PacketCore::take_reset(const PacketHeader& header) {
 void PacketCore::take_refusal(const ReceivedPacket& packet) {
   const auto header = decode_quoted(packet.bytes);
   if (!header) return;
-  PacketConnection* const connection =
-      header->type == PacketType::open ? find(header->connection) : find_peer(header->connection);
+  PacketConnection* const connection = header->type == PacketType::open ? connections_.find(header->connection)
+                                                                        : connections_.find_peer(header->connection);
   if (connection == nullptr || connection->address() != packet.from) return;
   if (packet.path_bytes == 0) return connection->take_reset(true);
   port_->believe_path(packet.from, packet.path_bytes);
@@ -211,7 +211,8 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
     answer.type = PacketType::redirect;
     return send_control(packet.from, answer, &told);
   }
-  if (PacketConnection* const known = find_peer(handshake->connection)) return known->repeat_accept(packet.from);
+  if (PacketConnection* const known = connections_.find_peer(handshake->connection))
+    return known->repeat_accept(packet.from);
   const std::uint64_t epoch = cookie_epoch();
   if (handshake->cookie != cookie_for(packet.from, *handshake, epoch) &&
       handshake->cookie != cookie_for(packet.from, *handshake, epoch - 1)) {
@@ -233,7 +234,7 @@ void PacketCore::take_open(const ReceivedPacket& packet, const PacketHeader& hea
 }
 
 void PacketCore::displace(std::uint64_t id) {
-  PacketConnection* const connection = find(id);
+  PacketConnection* const connection = connections_.find(id);
   if (connection == nullptr) return;
   ++statistics.displaced;
   connection->make_place();

@@ -180,7 +180,7 @@ TRIBUTARY_FOLD_TARGET inline __m512i wide(const std::byte* at) noexcept {
   return _mm512_loadu_si512(at);
 }
 
-/// What reads blocks of 64 bytes, and adds them up on the way as the checksum of UDP wants it, if that is asked for.
+/// Reads blocks of 64 bytes, and adds them up on the way as the checksum of UDP wants it, if that is asked for.
 template <bool kSums>
 struct Blocks {
   using Words [[gnu::vector_size(64)]] = std::uint32_t;

@@ -7,10 +7,10 @@
 
 namespace tributary::transport::packet {
 
-/// Of `bytes`, which follow those that `before` was computed of; 0 to begin.
+/// The CRC of `bytes`, which follow those that `before` was computed of; 0 to begin.
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0) noexcept;
 
-/// Of the first 60 bytes of a packet's header: all but the checksum itself.
+/// The CRC of the first 60 bytes of a packet's header: all but the checksum itself.
 inline constexpr std::size_t kCrc32cHeaderBytes = 60;
 [[nodiscard]] std::uint32_t crc32c_of_header(const std::byte* header) noexcept;
 
@@ -31,9 +31,9 @@ class Crc32cSuffix {
  public:
   Crc32cSuffix() = default;
   [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> bytes) noexcept { return of({}, bytes); }
-  /// Of bytes in two pieces.
+  /// The suffix of bytes in two pieces.
   [[nodiscard]] static Crc32cSuffix of(std::span<const std::byte> first, std::span<const std::byte> second) noexcept;
-  /// Of bytes whose CRC is `before`, and these behind them.
+  /// The CRC of bytes whose CRC is `before`, and these behind them.
   [[nodiscard]] std::uint32_t behind(std::uint32_t before) const noexcept;
 
  private:

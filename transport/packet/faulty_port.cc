@@ -31,7 +31,7 @@ class FaultyPort final : public PacketPort {
     if (happens(faults_.repeated)) (void)port_->send(to, header, payload);
     return port_->send(to, header, payload);
   }
-  /// What was held goes out behind what was sent later, after some flushes.
+  /// A packet that was held goes out behind those that were sent later, after some flushes.
   void flush() override {
     std::vector<Held> due;
     std::erase_if(held_, [&](Held& held) {

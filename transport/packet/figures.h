@@ -4,7 +4,7 @@
 
 namespace tributary::transport::packet {
 
-/// What users of a transport are told of what its core counts.
+/// The figures that users of a transport are told, from the counts of its core.
 [[nodiscard]] PacketFigures figures_of(const PacketStatistics& from);
 
 }  // namespace tributary::transport::packet

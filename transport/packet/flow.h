@@ -50,7 +50,7 @@ class Flow {
  public:
   Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics);
 
-  /// What the handshake has told: bytes of stream that the other side takes, and of a datagram that goes there.
+  /// Takes what the handshake has told: bytes of stream that the other side takes, and of a datagram that goes there.
   /// `reserved_bytes`: room that the sink wants behind each header.
   void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, std::size_t reserved_bytes,
             TimePoint now);
@@ -71,7 +71,7 @@ class Flow {
   /// It is the next packet, brings the next bytes, and says nothing unusual: receive() would take all of it, and show
   /// the reader its payload and nothing else.
   [[nodiscard]] bool expects(const Arrival& arrival) const noexcept;
-  /// What receive() does besides that, for a packet that it expects().
+  /// Does what receive() does besides that, for a packet that it expects().
   void take_expected(const Arrival& arrival, TimePoint now);
   /// The reader wants more.
   void read_on(StreamReader& reader) { stream_.read_on(reader); }

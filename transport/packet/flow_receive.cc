@@ -1,4 +1,4 @@
-// What comes: acknowledgements first, so that whoever reads the payload finds their effect.
+// Receiving: acknowledgements first, so that the reader of the payload finds their effect.
 #include <algorithm>
 #include <bit>
 
@@ -199,7 +199,7 @@ void Flow::acknowledge_below(std::uint64_t received) {
   sent_.trim();
 }
 
-/// What was sent before something that has come, long enough before.
+/// Finds packets that were sent long enough before something that has come.
 void Flow::find_lost(TimePoint now) {
   lost_at_ = TimePoint::max();
   const std::uint64_t acknowledged = frames_.acknowledged() + (finish_acknowledged_ ? 1 : 0);

@@ -1,4 +1,4 @@
-// What goes: what is to be sent again, then what is new, then acknowledgements that found no packet to ride on.
+// Sending: first what is to be sent again, then what is new, then acknowledgements that found no packet to ride on.
 #include <algorithm>
 
 #include "packet/flow.h"
@@ -125,7 +125,7 @@ Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now
   return Sent::yes;
 }
 
-/// What all packets of one transmit() tell the other side: nothing of it changes meanwhile.
+/// The header's words that are the same in all packets of one transmit().
 DataHeader Flow::told(TimePoint now) const noexcept {
   PacketHeader head;
   head.type = PacketType::data;

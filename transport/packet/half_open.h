@@ -2,10 +2,10 @@
 // Connections whose opener has shown a cookie, and whose first packet is awaited: so many at most. When all places are
 // taken a newcomer takes another's.
 //
-// Whose: an opener that means it sends its packet within a round trip, so the oldest is the least likely to be one. But
-// whoever floods is not to make others old: who has taken his share of the places already, by his address, displaces
-// the oldest of his own. Addresses cannot be forged, as their cookies go there; those of one IPv6 network (/64), which
-// one host may have all to itself, count as one.
+// Which one: an opener that means it sends its packet within a round trip, so the oldest is the least likely to be one.
+// But whoever floods is not to make others old: who has taken his share of the places already, by his address,
+// displaces the oldest of his own. Addresses cannot be forged, as their cookies go there; those of one IPv6 network
+// (/64), which one host may have all to itself, count as one.
 #include <cstdint>
 #include <list>
 #include <unordered_map>

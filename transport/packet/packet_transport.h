@@ -13,7 +13,7 @@ namespace tributary::transport::packet {
 
 class PacketCore;
 
-/// What a connection is for: taken from the first frame that was queued on it.
+/// The purpose of a connection: taken from the first frame that was queued on it.
 struct Claim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
@@ -43,7 +43,7 @@ class PacketTransport final : public Transport {
   [[nodiscard]] TimePoint now() const override;
   void post(std::function<void()> call) override;
 
-  /// Of the first port.
+  /// The counts of the first port.
   [[nodiscard]] PacketStatistics statistics() const;
   /// When poll() must be called although nothing comes; max: never. For tests on virtual time.
   [[nodiscard]] TimePoint next_deadline() const;

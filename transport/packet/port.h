@@ -1,5 +1,5 @@
 #pragma once
-// What the packet protocol stands on: something that sends and receives UDP datagrams in bursts. Kernel sockets
+// The port that the packet protocol stands on: it sends and receives UDP datagrams in bursts. Kernel sockets
 // (transport/udp), a DPDK device (transport/dpdk) and the tests' simulated network are ports; the protocol above knows
 // none of them.
 //
@@ -48,10 +48,10 @@ struct ReceivedPacket {
   std::optional<std::uint64_t> udp_besides;
 };
 
-/// Of a send()'s header, at most.
+/// The most bytes of a send()'s header.
 inline constexpr std::size_t kPortHeaderBytesMax = 1024;
 
-/// Of a packet's own header.
+/// The bytes of a packet's own header.
 inline constexpr std::size_t kPacketHeaderBytes = 64;
 
 /// A datagram that is a whole frame. All but its own header may go to others, too, so what is found out about that is
@@ -64,7 +64,7 @@ struct FrameDatagram {
   std::size_t payload_place = 0;       // payload_place(payload.data())
 };
 
-/// What a port counts of its own, in datagrams. Not all ports do: a device has counters elsewhere.
+/// The port's own counts, in datagrams. Not all ports have some: a device has counters elsewhere.
 struct PortCounts {
   // Taken by send(), and never sent:
   std::uint64_t unsent_full = 0;      // the system takes no more for now
@@ -82,7 +82,7 @@ class PacketPort {
   /// Fills `into` from its beginning with what has come, without waiting; returns how many. They stay valid until the
   /// next receive().
   [[nodiscard]] virtual std::size_t receive(std::span<ReceivedPacket> into) = 0;
-  /// Whoever calls it verifies UDP's checksum where receive() has left that to him.
+  /// The caller verifies UDP's checksum from now on, where receive() has left that to it.
   virtual void leave_checksums() noexcept {}
   /// For ports whose buffers can stay with who reads them. The bytes of a packet that the last receive() has shown stay
   /// where they are, until give_back() was called as often as this. False: no more can be spared; they must be copied.
@@ -101,7 +101,7 @@ class PacketPort {
   virtual void flush() = 0;
   /// Waits until something has come, wake() was called, or `limit` is over. A port that cannot sleep returns at once.
   virtual void wait(Duration limit) = 0;
-  /// What a wait() can watch: it can be read when something has come. -1: there is nothing like that.
+  /// A descriptor for a wait() to watch: it can be read when something has come. -1: there is none.
   [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
   /// A wait() ends when one of these can be read, too: other ports of the same thread. A port that has no descriptor
   /// itself sleeps shortly, if at all, and need not look at them.
@@ -110,7 +110,7 @@ class PacketPort {
   virtual void wake() noexcept = 0;
   /// The greatest datagram to `to` that needs no fragments: of the route or device; what UDP carries, without headers.
   [[nodiscard]] virtual std::size_t datagram_bytes_max(const PacketAddress& to) = 0;
-  /// What a refusal has said about the way to `to` (path_bytes) is about a packet that was sent: it may be believed.
+  /// Believe what a refusal has said about the way to `to` (path_bytes): it is about a packet that was sent.
   virtual void believe_path(const PacketAddress& /*to*/, std::uint32_t /*path_bytes*/) {}
   [[nodiscard]] virtual PortCounts counts() const noexcept { return {}; }
   /// With the port that was chosen for port 0. An unspecified ip means all of this host's.

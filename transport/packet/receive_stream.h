@@ -32,7 +32,7 @@ class ChunkPool {
   std::size_t chunks_max_;
 };
 
-/// Who makes sense of the stream.
+/// The reader that makes sense of the stream.
 class StreamReader {
  public:
   virtual ~StreamReader() = default;
@@ -59,7 +59,7 @@ class ReceiveStream {
   };
   /// A piece that lies below the credit that was given, at most `window` beyond consumed().
   Outcome receive(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window, StreamReader& reader);
-  /// What comes next would go straight to the reader, and nothing that waits would follow it.
+  /// The next bytes would go straight to the reader, and nothing that waits would follow them.
   [[nodiscard]] bool straight() const noexcept { return consumed_ == received_ && ranges_.empty() && !reading_; }
   /// The next bytes went there, straight().
   void pass(std::size_t bytes) noexcept {

@@ -11,8 +11,8 @@ class RoundTrip {
   RoundTrip(Duration initial, Duration timeout_min, Duration timeout_max) noexcept
       : initial_(initial), timeout_min_(timeout_min), timeout_max_(timeout_max) {}
 
-  /// Of a packet that was sent once: packets that are sent again have numbers of their own, so Karn's ambiguity cannot
-  /// arise.
+  /// The time of a packet that was sent once: packets that are sent again have numbers of their own, so Karn's
+  /// ambiguity cannot arise.
   void sample(Duration measured) noexcept {
     measured = std::max(measured, Duration(1));
     latest_ = measured;

@@ -24,11 +24,12 @@ namespace tributary::transport::packet {
 using SealTag = std::array<std::byte, kSealTagBytes>;
 using SealRandom = std::array<std::byte, kHandshakeRandomBytes>;
 
-/// Of an open, which comes before there are keys of a connection. Covers the header but for its checksum.
+/// The authenticator of an open, which comes before there are keys of a connection. Covers the header but for its
+/// checksum.
 [[nodiscard]] SealTag open_tag(const LinkSecret& secret, std::span<const std::byte> header,
                                std::span<const std::byte> payload) noexcept;
 
-/// What both sides know of a connection when its keys are made.
+/// The facts of a connection that both sides know when its keys are made.
 struct SealContext {
   PacketSecurity level = PacketSecurity::authenticate;
   std::uint64_t client = 0, listener = 0;  // their names for it
@@ -55,7 +56,7 @@ class Seal {
   /// A whole datagram with this number. Authentic: its payload can be read where it is, from now on. Otherwise nothing
   /// in it means anything.
   [[nodiscard]] Verdict open(std::uint64_t number, std::span<std::byte> datagram) noexcept;
-  /// Of an accept or a close that we send, or that the other side does.
+  /// The authenticator of an accept or a close that we send, or that the other side does.
   [[nodiscard]] SealTag control_tag(bool ours, std::span<const std::byte> header,
                                     std::span<const std::byte> payload) const noexcept;
 

@@ -36,8 +36,8 @@ class SendStream {
     std::span<const std::byte> rest;
     [[nodiscard]] std::size_t bytes() const noexcept { return copied + rest.size(); }
   };
-  /// Of at most `bytes_max` from `offset`, which must not be acknowledged yet. Headers and small payloads are copied to
-  /// `place`, so that many small frames make one piece; a large payload ends it.
+  /// A piece of at most `bytes_max` from `offset`, which must not be acknowledged yet. Headers and small payloads are
+  /// copied to `place`, so that many small frames make one piece; a large payload ends it.
   [[nodiscard]] Piece piece(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
 
   /// The frame behind the last piece, if it begins at `offset` and makes a piece of at most `bytes_max`, of one frame:
@@ -56,7 +56,7 @@ class SendStream {
   std::size_t acknowledge(std::uint64_t to) noexcept;
   /// The next cookie to report.
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
-  /// Of the first frame that is not acknowledged.
+  /// The header of the first frame that is not acknowledged.
   [[nodiscard]] std::optional<FrameHeader> first() const noexcept;
   /// Memory of the user's is still needed: a frame that was borrowed is not acknowledged.
   [[nodiscard]] bool needs_borrowed() const noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// What can be set about a packet transport, and what it counts.
+// The settings of a packet transport, and its counts.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tributary::transport::packet {
 
-/// What every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
+/// The datagram that every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
 inline constexpr std::size_t kDatagramBytesMin = 1232;
 inline constexpr std::size_t kDatagramBytesMax = 65000;
-/// Of frame headers and small payloads that are copied into one packet.
+/// The most bytes of frame headers and small payloads that are copied into one packet.
 inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHeaderBytes;
 
 struct PacketSettings {

@@ -98,7 +98,7 @@ enum class PacketReject : std::uint8_t { length, magic, version, type, flags, ch
 inline constexpr std::size_t kPacketRejects = 6;
 [[nodiscard]] std::string_view to_string(PacketReject reject) noexcept;
 
-/// What `of` becomes when its lower 32 bits are `low`: the nearest such number.
+/// The number nearest to `of` whose lower 32 bits are `low`.
 [[nodiscard]] constexpr std::uint64_t expand(std::uint32_t low, std::uint64_t near) noexcept {
   return near + static_cast<std::uint64_t>(
                     static_cast<std::int64_t>(static_cast<std::int32_t>(low - static_cast<std::uint32_t>(near))));
@@ -158,8 +158,8 @@ class DataHeader {
 };
 static_assert(std::endian::native == std::endian::little);
 
-/// Of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken for a secret
-/// that is not known.
+/// The checksum of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken
+/// for a secret that is not known.
 [[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
 /// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no
 /// checksum: whether it is what was sent, its authenticator tells. `udp_besides`: UDP's checksum is to be verified,
@@ -173,7 +173,7 @@ static_assert(std::endian::native == std::endian::little);
 /// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked. Enough is what tells the
 /// type and the connection: what is quoted not at all is zero.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
-/// What a datagram carries behind its header, and behind its authenticator.
+/// The part of a datagram behind its header, and behind its authenticator.
 [[nodiscard]] inline std::span<std::byte> payload_of(const PacketHeader& header,
                                                      std::span<std::byte> datagram) noexcept {
   const bool sealed = (header.flags & packet_flags::kSealed) != 0;

@@ -19,7 +19,7 @@ class LentRange {
   LentRange& operator=(const LentRange&) = delete;
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// Of its first byte in the file.
+  /// The offset of its first byte in the file.
   [[nodiscard]] std::uint64_t file_offset() const noexcept { return offset_; }
   /// The payload lies in it. Then it begins at `offset` of the range.
   [[nodiscard]] bool holds(std::span<const std::byte> payload, std::uint64_t& offset) const noexcept;

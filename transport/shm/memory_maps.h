@@ -6,8 +6,8 @@
 
 namespace tributary::transport {
 
-/// Of memory that is one shared, writable mapping of a memfd, or several that continue each other. Errc::unsupported:
-/// what it is instead.
+/// Finds memory that is one shared, writable mapping of a memfd, or several that continue each other.
+/// Errc::unsupported: what it is instead.
 [[nodiscard]] Result<SharedRange> find_mapped_file(std::span<const std::byte> memory);
 
 }  // namespace tributary::transport

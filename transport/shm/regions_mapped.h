@@ -21,10 +21,10 @@ class RegionsMapped {
 
   /// False: it is not what it should be, or beyond what one connection (`bytes_max`), or this process, maps.
   [[nodiscard]] bool map(const RegionLine& told, const OwnedDescriptor& file, std::uint64_t bytes_max);
-  /// What is still read there stays mapped until it is not.
+  /// Memory in which something is still read stays mapped until nothing is.
   void drop(const RegionLine& withdrawn) noexcept;
   [[nodiscard]] Bytes find(const RegionLine& payload) const noexcept;
-  /// Of all places.
+  /// The bytes of all places.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t count() const noexcept;
 

@@ -1,5 +1,5 @@
 #pragma once
-// What one connection has told its other side of this process's memory, and what that side has answered.
+// A connection's account of this process's memory: the ranges it has told its other side, and the answers.
 #include <array>
 #include <optional>
 

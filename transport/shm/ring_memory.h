@@ -47,7 +47,7 @@ class RingMemory {
  public:
   enum class Role : std::uint8_t { listener, connector };
 
-  /// Of huge pages where the system has set some aside and `huge` asks for them. Sealed: nobody can make it shorter.
+  /// Made of huge pages where the system has set some aside and `huge` asks for them. Sealed: nobody can shorten it.
   [[nodiscard]] static Result<std::shared_ptr<RingMemory>> create(std::size_t ring_bytes, bool huge);
   /// Maps what the process that listened has made, as the one that connected. Errc::corrupt if it is not what it should
   /// be: sealed, and long enough.

@@ -112,7 +112,7 @@ OwnedDescriptor duplicate(int number) noexcept {
   return OwnedDescriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
 }
 
-/// Of one allocation; nullopt: of none.
+/// The range of one allocation; nullopt: there is none.
 std::optional<Result<SharedRange>> find_allocated(std::span<const std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   Allocations& all = allocations();

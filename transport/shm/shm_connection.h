@@ -28,7 +28,7 @@ class ShmAcceptor;
 
 inline constexpr std::size_t kInPlaceBytesMin = 4096;  // less is copied faster than it is kept, or named
 
-/// What both sides of a connection have told each other of their memory.
+/// The memory that the two sides of a connection have told each other of.
 struct ShmRegions {
   RegionsTold told;
   RegionsMapped mapped;
@@ -49,7 +49,7 @@ struct ShmHandOver {
 
 class ShmConnection final : public Connection {
  public:
-  /// What a connection does that came to nothing before it was open, instead of telling its handler.
+  /// Called in place of the handler when the connection comes to nothing before it is open.
   using Otherwise = std::function<void(ShmConnection&)>;
 
   static std::shared_ptr<ShmConnection> make(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer,

@@ -67,7 +67,7 @@ void ShmAcceptor::turn() {
   core_.make_due(*this);
 }
 
-/// Who is turned away finds the connection closed, and takes another way.
+/// A process that is turned away finds the connection closed, and takes another way.
 void ShmAcceptor::take(OwnedDescriptor socket) {
   if (!trusted_user(socket.get())) {
     ++part_->statistics.refused_user;

@@ -1,5 +1,5 @@
 #pragma once
-// What the shared-memory connections of one transport have in common, besides the core.
+// The state that the shared-memory connections of one transport have in common, besides the core.
 #include <memory>
 #include <vector>
 

@@ -11,7 +11,7 @@
 namespace tributary::transport {
 namespace {
 
-// What telling of memory costs the other side's turn: a few calls to the system.
+// The cost of telling of memory, for the other side's turn: a few calls to the system.
 constexpr std::size_t kTellingBytes = 64U << 10;
 // The widest element that anything adds up.
 constexpr std::size_t kElementBytesMax = 8;
@@ -64,7 +64,7 @@ bool ShmConnection::write_region_words() noexcept {
   return true;
 }
 
-/// Of a frame of which nothing is written yet. It is told of memory that it lies in with the first payload from there,
+/// For a frame of which nothing is written yet. The other side is told of a range with the first payload from there,
 /// which is copied still.
 std::optional<RegionLine> ShmConnection::name_payload(const SendQueue::Next& next) {
   if (!next.borrowed || next.payload.size() < kInPlaceBytesMin) return std::nullopt;
@@ -91,7 +91,7 @@ bool ShmConnection::write_named(const RegionLine& line, const SendQueue::Next& n
   return true;
 }
 
-/// What the other side has read, it needs no more.
+/// Payloads that the other side has read are not needed any more.
 void ShmConnection::look_for_payloads_read() {
   if (named_.empty()) return;
   const std::uint64_t read = memory_->theirs().payloads_read.load(std::memory_order_acquire);

@@ -23,7 +23,7 @@ namespace tributary::transport {
 
 /// All of it at once or not at all. `descriptor` -1: none goes along.
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> message, int descriptor = -1) noexcept;
-/// What has come: at most message.size(); 0: the end; -1 with errno. A descriptor that comes along is put into
+/// Takes what has come, at most message.size(); 0: the end; -1 with errno. A descriptor that comes along is put into
 /// `descriptor`; of more than one the others are closed, and so are all where none is wanted (nullptr).
 [[nodiscard]] ssize_t receive_message(int socket, std::span<std::byte> message,
                                       OwnedDescriptor* descriptor = nullptr) noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// What takes part in the turns of a SocketCore: channels and listeners.
+// Participants in the turns of a SocketCore: channels and listeners.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -45,10 +45,10 @@ turn::Looked SocketCore::sleep(TimePoint now, TimePoint until) {
   return {.at = woken, .some = !idle()};
 }
 
-/// What others have written to memory is seen without asking the system; while there is some of it, the system is asked
-/// in every few turns only, so that sockets wait for their turn but are not forgotten.
+/// Bytes that others have written to memory are seen without asking the system; while there are some, the system is
+/// asked in every few turns only, so that sockets wait for their turn but are not forgotten.
 ///
-/// What the system tells is marked whole before anything is done about it: what a callback destroys is told no more.
+/// All events are marked before anything is done about them: a connection that a callback destroys is told of none.
 void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
   if (!watched_.empty() && !due_.empty() && ++turns_unasked_ < kTurnsUnaskedMax) return;
@@ -104,7 +104,7 @@ void SocketCore::spin_on_memory() noexcept {
 bool SocketCore::fall_asleep() noexcept {
   asleep_ = true;
   if (!calls().fall_asleep()) return false;
-  // What other processes publish is looked at after they were told, for the reason that turn/alarm.h gives.
+  // Other processes' memory is looked at after they were told, for the reason that turn/alarm.h gives.
   for (Pollable* what : watched_) what->set_asleep(true);
   mark_changed();
   return due_.empty();

@@ -16,7 +16,7 @@
 
 namespace tributary::transport::turn {
 
-/// What a look has found.
+/// The findings of a look.
 struct Looked {
   TimePoint at;       // the time when it had looked
   bool some = false;  // there was something, or there is more to do: do not offer the core to others

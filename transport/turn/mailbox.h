@@ -1,5 +1,5 @@
 #pragma once
-// What other threads leave for the one thread that drives a transport.
+// Messages that other threads leave for the one thread that drives a transport.
 #include <chrono>
 #include <condition_variable>
 #include <mutex>

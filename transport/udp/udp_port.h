@@ -25,7 +25,7 @@ class Descriptor {
   int number_;
 };
 
-/// What the system gives of a receive buffer of so many bytes, with its own accounting included.
+/// The receive buffer that the system gives when so many bytes are asked for, with its own accounting included.
 [[nodiscard]] std::size_t receive_buffer_granted(std::size_t wanted);
 
 class UdpPort final : public packet::PacketPort {

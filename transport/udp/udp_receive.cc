@@ -19,7 +19,7 @@ namespace {
 constexpr int kEcnMask = 0x03;
 constexpr int kCongestionExperienced = 0x03;
 
-/// What to add to the system's wall clock, in which it notes arrivals, for ours.
+/// The time to add to the system's wall clock, in which it notes arrivals, for ours.
 Duration wall_to_steady() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   return Clock::now().time_since_epoch() - std::chrono::duration_cast<Duration>(wall);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
 constexpr Duration kUncutFor = std::chrono::seconds(10);
 
-/// What ICMP says of an earlier datagram, in place of an answer to this call.
+/// Whether it may be ICMP's word on an earlier datagram, in place of an answer to this call.
 bool may_be_answer(int error) noexcept {
   return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EMSGSIZE ||
          error == EHOSTDOWN || error == EPROTO || error == ENOPROTOOPT || error == EACCES;
@@ -103,7 +103,7 @@ void UdpPort::prepare(mmsghdr& message, std::size_t first, std::size_t count, st
   std::memcpy(CMSG_DATA(control), &bytes, sizeof bytes);
 }
 
-/// What the system does not take is dropped and counted: the protocol sends it again.
+/// A datagram that the system does not take is dropped and counted: the protocol sends it again.
 void UdpPort::send_messages(std::size_t count) {
   const auto joined = [this](std::size_t index) { return send_messages_[index].msg_hdr.msg_controllen != 0; };
   int answers = 0;

@@ -1,4 +1,4 @@
-// What this host's devices are, and how they are reached.
+// This host's devices, and how they are reached.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::vector<Rail> verbs_rails() {
   return rails;
 }
 
-/// What the connection manager says of a socket that is bound there. Only its own words count against an address: no
+/// The connection manager's word on a socket that is bound there. Only its own words count against an address: no
 /// descriptor left, for one, says nothing about it.
 Status verbs_address_lives(const std::string& host) {
   const auto away = [&](const std::string& why) -> Status { return fail(Errc::unreachable, why); };

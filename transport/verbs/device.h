@@ -58,7 +58,7 @@ class Device {
     return reserved_ + completions <= completions_max_;
   }
   [[nodiscard]] Status reserve(std::uint32_t completions);
-  /// What such a connection left in the queue may still be there; it goes with the next time that the queue is empty.
+  /// Completions that such a connection left in the queue may still be there; they go when the queue is empty next.
   void give_back(std::uint32_t completions) noexcept { leftover_ += completions; }
   void seen_empty() noexcept {
     reserved_ -= leftover_;

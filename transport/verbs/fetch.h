@@ -32,8 +32,8 @@ class Fetch {
     std::uint64_t from = 0;
     std::uint32_t key = 0;
   };
-  /// What the next READ is to bring, at most so many bytes; it counts as under way. Nothing: all is asked for, or
-  /// enough is under way.
+  /// The piece that the next READ is to bring, at most so many bytes; it counts as under way. Nothing: all is asked
+  /// for, or enough is under way.
   [[nodiscard]] std::optional<Piece> next(std::size_t bytes_max) noexcept {
     if (asked_ == place_.size() || reading_ >= reads_max_) return std::nullopt;
     const std::size_t bytes = std::min(bytes_max, place_.size() - asked_);

@@ -1,5 +1,5 @@
 #pragma once
-// What the peer has sent and nobody has read yet: put in the order of its numbers, then read record by record.
+// The peer's messages that nobody has read yet: put in the order of their numbers, then read record by record.
 //
 // With several queue pairs a message may come before one of a lower number. Those that come early wait at the place of
 // their number; the numbers of what may come are fewer apart than there are receives (credit.h).

@@ -59,7 +59,7 @@ class Places {
   [[nodiscard]] bool is_revoking(std::uint32_t number) const noexcept { return at(number).state == State::revoking; }
   [[nodiscard]] const FrameHeader& header(std::uint32_t number) const noexcept { return at(number).header; }
   [[nodiscard]] std::span<std::byte> memory(std::uint32_t number) const noexcept { return at(number).memory; }
-  /// Of a revoked one: its frame was served.
+  /// Frees a revoked one: its frame was served.
   void free(std::uint32_t number);
 
  private:

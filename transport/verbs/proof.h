@@ -11,9 +11,9 @@ namespace tributary::transport::verbs {
 
 using Proof = decltype(Greeting::proof);
 
-/// Of a request that comes from this address.
+/// The proof of a request that comes from this address.
 [[nodiscard]] Proof proof_of_request(const LinkSecret& secret, const Greeting& request, const sockaddr& from) noexcept;
-/// Of the answer to a request with that proof.
+/// The proof of the answer to a request with that proof.
 [[nodiscard]] Proof proof_of_answer(const LinkSecret& secret, const Greeting& answer, const Proof& request) noexcept;
 /// In constant time.
 [[nodiscard]] bool same_proof(const Proof& a, const Proof& b) noexcept;

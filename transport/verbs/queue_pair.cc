@@ -51,7 +51,7 @@ void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
   ibv_wr_set_sge_list(&pair, static_cast<std::size_t>(work.num_sge), work.sg_list);
 }
 
-/// Of the port's table. Members with full rights and those with limited ones are in the same partition.
+/// The index in the port's table. Members with full rights and those with limited ones are in the same partition.
 Result<std::uint16_t> index_of_partition(ibv_context& context, std::uint8_t port, std::uint16_t key) {
   constexpr std::uint16_t kPartition = 0x7FFF;
   std::string others;

@@ -175,7 +175,7 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
   return fail(error == EFAULT ? Errc::bad_argument : Errc::exhausted, why + ".");
 }
 
-// What is local is registered last: where that is there, the others have been tried.
+// The local registration is made last: where it is there, the others have been tried.
 Status Registrations::reach(std::span<const std::byte> memory) {
   if (is_exact(Access::local))
     return fail(Errc::unsupported, "this kind of RDMA device must have memory registered for each payload");

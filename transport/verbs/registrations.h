@@ -30,7 +30,7 @@ enum class Access : std::uint8_t {
 };
 inline constexpr std::size_t kAccesses = 4;
 
-/// What the keys of registrations would allow by themselves.
+/// The rights that the keys of registrations give by themselves.
 struct Exposed {
   // Registrations whose keys give rights to whoever knows them: they are of exactly the memory that was asked for, and
   // end with their use.
@@ -56,7 +56,7 @@ class Registration {
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
-  /// Of the processor's memory alone, among which a device's may lie.
+  /// The processor's memory alone, among which a device's may lie.
   [[nodiscard]] bool is_on_demand() const noexcept { return on_demand_; }
   /// False: it is of a device's memory, in whose place there may be other memory now.
   [[nodiscard]] bool is_current() const { return owner_ == nullptr || owner_->holds(memory_); }

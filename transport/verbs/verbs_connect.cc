@@ -21,7 +21,7 @@ std::string text_of(int error) {
   return std::strerror(error);
 }
 
-/// Of a refusal, as InfiniBand numbers them; iWARP's are errno values below zero.
+/// The text of a refusal, as InfiniBand numbers them; iWARP's are errno values below zero.
 std::string refusal(const Notice& notice) {
   if (notice.status == 28 && notice.data_bytes > 0) {
     const auto reason = static_cast<Refusal>(notice.data[0]);
@@ -362,7 +362,7 @@ void VerbsConnection::notice(const Notice& notice) {
   }
 }
 
-/// What the other side has answered. False: the connection is broken.
+/// Takes the other side's answer. False: the connection is broken.
 bool VerbsConnection::join(const Notice& answer) {
   Greeting theirs;
   if (!read_greeting({answer.data.data(), answer.data_bytes}, theirs)) {

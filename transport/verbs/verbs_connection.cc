@@ -93,7 +93,7 @@ void VerbsConnection::turn() {
   // A message may come before the connection manager's word that the connection is open.
   if (state_ == State::accepting && !inbox_.empty()) opened();
   if (state_ == State::said) return close();
-  // What arrived before the end is served before it: the end may be told sooner than the last completions were taken.
+  // Messages from before the end are served before it: the end may be told sooner than the last completions were taken.
   if (broken_) core_.take_all_completions();
   if (running()) revoke_places();
   if (running()) serve();

@@ -105,7 +105,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
     LinkSecret secret;
     Proof proof;
   };
-  /// What matters until the connection is open.
+  /// The state that matters until the connection is open.
   struct Opening {
     Endpoint to;
     TimePoint deadline{};

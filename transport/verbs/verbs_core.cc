@@ -135,7 +135,7 @@ bool VerbsCore::run_once() {
   return true;
 }
 
-/// What it has for its users comes in this turn, as if it were ours. The system is asked when it has said that there is
+/// Its callbacks run in this turn, as if they were ours. The system is asked when it has said that there is
 /// something, or is about to be. True: there was.
 bool VerbsCore::take_beside() {
   const bool told = beside_waits_->load(std::memory_order_acquire);
@@ -151,7 +151,7 @@ bool VerbsCore::take_beside() {
   } else if (turns_beside_left_ > 0) {
     --turns_beside_left_;
   }
-  // Who is asked in every turn need not tell; a sleep is ended by its descriptor. What is left there tells then.
+  // While it is asked in every turn it need not tell; its descriptor ends a sleep. Then it tells of what is left there.
   if (turns_beside_left_ == 0 && !std::exchange(beside_armed_, true)) {
     event_watch_->rearm(beside_number_, beside_descriptor_);
   }
@@ -263,7 +263,7 @@ void VerbsCore::sleep_until(TimePoint deadline) {
     if (const auto device = weak.lock()) device->arm();
   }
   const bool nothing_posted = calls().fall_asleep();
-  // What came before the queues were armed makes no event.
+  // A completion from before the queues were armed makes no event.
   if (run_once() || !nothing_posted || ended()) return calls().wake_up();
   deadline = std::min(deadline, timers_.first());
   if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
@@ -280,7 +280,7 @@ void VerbsCore::sleep_until(TimePoint deadline) {
   run_once();
 }
 
-/// What has ended a sleep.
+/// Takes the events that have ended a sleep.
 void VerbsCore::hear(std::span<const epoll_event> told) {
   bool completions = false;
   for (const epoll_event& event : told) {

@@ -29,7 +29,7 @@ namespace verbs {
 class VerbsConnection;
 using ConnectionPtr = std::shared_ptr<VerbsConnection>;
 
-/// What the core keeps in each connection.
+/// The marks that the core keeps in each connection.
 struct TurnMarks {
   bool due = false;  // in the core's lists
   bool dirty = false;

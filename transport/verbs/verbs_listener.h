@@ -38,7 +38,7 @@ class VerbsListener final : public Listener {
   Endpoint local_;
 };
 
-/// Whose id it is, its events come to `core` from now on; the connection goes to `acceptor()`, if there is one by then.
+/// The id's events come to `core` from now on; the connection goes to `acceptor()`, if there is one by then.
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
                   std::uint8_t reads, std::function<Acceptor*()> acceptor);
 

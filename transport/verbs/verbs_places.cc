@@ -1,4 +1,4 @@
-// What the peer writes here: payloads of expected frames to their places, others into the room that was made for them.
+// The peer's writes: payloads of expected frames go to their places, others into the room that was made for them.
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -75,7 +75,7 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
   return kToldBytes;
 }
 
-/// What the other side tells of its own.
+/// The other side tells of a place or room of its own.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;

@@ -74,7 +74,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   }
 }
 
-/// What was posted before it is done too.
+/// All that was posted before it is done, too.
 void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   pair.retired += (index - pair.retired) & kIndexMask;
   TRIBUTARY_ASSERT(static_cast<std::int32_t>(pair.posted - pair.retired) >= 0, "request {} is done, and {} were posted",
@@ -118,7 +118,7 @@ void VerbsConnection::received(const Came& what) {
            .revoking = windows_.revoking()});
 }
 
-/// What a message of so many bytes, or a write instead of one, tells of the other direction. Taken at once, so that a
+/// Takes what a message of so many bytes, or a write instead of one, tells of the other direction: at once, so that a
 /// handler that says NotYet does not hold up our own sending. False: it cannot be.
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");

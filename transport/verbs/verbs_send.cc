@@ -53,7 +53,7 @@ bool VerbsConnection::is_eager(std::size_t payload_bytes) const noexcept {
   return payload_bytes <= message_bytes_ - sizeof(MessagePrefix) - sizeof(RecordHead);
 }
 
-/// What the peer reads by itself always works, so nobody waits for room.
+/// A payload that the peer fetches needs no room, so nobody waits for any.
 VerbsConnection::Way VerbsConnection::way_of(const FrameQueue::Frame& frame) const noexcept {
   if (is_eager(frame.payload.size())) return Way::in_message;
   if (places_there_.find(frame.header) != nullptr) return Way::to_place;
@@ -111,7 +111,7 @@ bool VerbsConnection::post_messages() {
                                : add_message(pair);
     if (!ok) break;
     credit_.send();
-    // Of others than the first all is heard, in the end: see others_quiet().
+    // On the further queue pairs the end of everything is heard: see others_quiet().
     if (pair.index != 0) pair.tells_end = true;
     if (state_ == State::last_words || ++pair.since_signal >= std::max(1U, credit_.depth() / 4)) {
       pair.list.last().send_flags |= IBV_SEND_SIGNALED;
@@ -184,7 +184,7 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// What may only be read (a file that is mapped so, a program's constants) cannot be registered as memory of ours is:
+/// Memory that may only be read (a file that is mapped so, a program's constants) cannot be registered as ours is:
 /// then a copy of it is sent. Read by the kernel, so that what is not there at all is an error as before.
 Result<RegistrationPtr> VerbsConnection::register_payload(FrameQueue::Frame& frame, Access access) {
   auto made = domain_->registrations().acquire(frame.payload, access);

@@ -1,5 +1,5 @@
 #pragma once
-// What travels between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it goes in
+// The bytes between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it goes in
 // a send, or by a write in front of one payload that lands with it. Little-endian, as all of the protocol.
 #include <algorithm>
 #include <array>

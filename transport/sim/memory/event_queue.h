@@ -1,5 +1,5 @@
 #pragma once
-// What will happen, ordered by virtual time and then by the order of making.
+// Future events, ordered by virtual time and then by the order of making.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

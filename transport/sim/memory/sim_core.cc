@@ -193,7 +193,7 @@ std::size_t SimCore::poll(std::uint32_t index, Duration wait) {
   return polled.generation == generation && !polled.paused ? run_all_due(polled) : 0;
 }
 
-/// What becomes due meanwhile waits for the next poll: a turn is bounded.
+/// Work that becomes due meanwhile waits for the next poll: a turn is bounded.
 std::size_t SimCore::run_all_due(SimHost& runs) {
   const std::uint64_t callbacks_before = statistics.callbacks;
   const std::uint32_t generation = runs.generation;

@@ -114,7 +114,7 @@ void SimCore::write_early(SimConnection& c, unsigned side, const SimFrame& frame
   }
 }
 
-/// Who says where a frame will go must mean it.
+/// Checks that a frame goes where the receiver has said that it will.
 void SimCore::check_expected(Pipe& pipe, const FrameHeader& header, std::span<const std::byte> destination) {
   std::erase_if(pipe.expected, [&](const Pipe::Expected& one) {
     if (!same(one.header, header)) return false;

@@ -1,4 +1,4 @@
-// What goes wrong on purpose.
+// Faults on purpose.
 #include <algorithm>
 
 #include "sim/memory/sim_core.h"
@@ -124,7 +124,7 @@ bool SimCore::held(const Event& event) {
   return true;
 }
 
-/// What is free to travel goes on in its old order.
+/// Frames that are free to travel go on in their old order.
 void SimCore::release_held() {
   std::vector<Event> waiting;
   waiting.swap(held_);

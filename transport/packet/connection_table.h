@@ -1,0 +1,102 @@
+#pragma once
+// The connections of one core, by their ids. An id is the number of a place and 40 bits that nobody can guess, so that
+// a packet finds its connection without a search, and one that names a connection of before finds none.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::transport::packet {
+
+template <class Connection>
+class ConnectionTable {
+ public:
+  [[nodiscard]] static std::uint32_t place_of(std::uint64_t id) noexcept {
+    return static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1));
+  }
+  /// Tells one use of a place from another.
+  [[nodiscard]] static std::uint32_t generation_of(std::uint64_t id) noexcept {
+    return static_cast<std::uint32_t>(id >> kPlaceBits);
+  }
+
+  /// A place, and an id for it with the secret bits of `random()`.
+  template <class Random>
+  [[nodiscard]] std::uint64_t enter(std::shared_ptr<Connection> connection, Random random) {
+    const std::uint32_t place = free_place();
+    std::uint64_t id = 0;
+    while (id >> kPlaceBits == 0) id = (random() << kPlaceBits) | place;
+    TRIBUTARY_ASSERT(places_[place].id == 0 && !places_[place].connection, "place {} is taken by connection {}", place,
+                     places_[place].id);
+    places_[place] = {std::move(connection), id};
+    return id;
+  }
+  /// Nothing happens where there is no such connection. It stays until forget_departed(): whoever is at work with it
+  /// may go on. Allocates nothing.
+  void leave(std::uint64_t id) noexcept {
+    const std::uint32_t place = place_of(id);
+    if (place >= places_.size() || places_[place].id != id || id == 0) return;
+    places_[place].id = 0;
+    free_.push_back(place);
+    departed_.push_back(std::move(places_[place].connection));
+  }
+  void forget_departed() noexcept { departed_.clear(); }
+
+  [[nodiscard]] Connection* find(std::uint64_t id) const noexcept {
+    const std::uint32_t place = place_of(id);
+    return id != 0 && place < places_.size() && places_[place].id == id ? places_[place].connection.get() : nullptr;
+  }
+  /// The connection that this use of the place is; nullptr: it is over.
+  [[nodiscard]] std::shared_ptr<Connection> at(std::uint32_t place, std::uint32_t generation) const noexcept {
+    if (place >= places_.size() || generation == 0 || generation_of(places_[place].id) != generation) return nullptr;
+    return places_[place].connection;
+  }
+
+  /// The other side calls it so.
+  void enter_peer(std::uint64_t peer_id, std::uint64_t id) { by_peer_[peer_id] = id; }
+  void leave_peer(std::uint64_t peer_id) noexcept { by_peer_.erase(peer_id); }
+  [[nodiscard]] Connection* find_peer(std::uint64_t peer_id) const noexcept {
+    const auto at = by_peer_.find(peer_id);
+    return at != by_peer_.end() ? find(at->second) : nullptr;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return places_.size() - free_.size(); }
+  /// Calls `visit` for each, in the order of their places; connections may come and go meanwhile.
+  template <class Visit>
+  void each(Visit visit) const {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      const std::shared_ptr<Connection> kept = places_[i].connection;
+      if (kept) visit(*kept);
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kPlaceBits = 24;
+  struct Place {
+    std::shared_ptr<Connection> connection;
+    std::uint64_t id = 0;
+  };
+
+  /// Also makes room for the connection to depart.
+  [[nodiscard]] std::uint32_t free_place() {
+    if (!free_.empty()) {
+      const std::uint32_t place = free_.back();
+      free_.pop_back();
+      return place;
+    }
+    places_.emplace_back();
+    free_.reserve(places_.size());
+    departed_.reserve(places_.capacity());
+    return static_cast<std::uint32_t>(places_.size() - 1);
+  }
+
+  std::vector<Place> places_;
+  std::vector<std::uint32_t> free_;
+  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // our ids by the other side's
+  std::vector<std::shared_ptr<Connection>> departed_;         // in this turn
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,64 @@
+#pragma once
+// The ends of packets: a result goes to many children, and what their packets end with is the same, so it is found once
+// and kept while one transmit() runs.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "packet/crc32c.h"
+#include "packet/payload_place.h"
+#include "tributary/protocol/frame.h"
+
+namespace tributary::transport::packet {
+
+struct Ending {
+  Crc32cSuffix suffix;
+  std::uint64_t head_sum = 0;  // of the frame's header, as UDP's checksum counts it
+};
+
+class Endings {
+ public:
+  /// The ending of a payload that is sent in this turn, and lies at `place` (payload_place.h). `head`: a frame's header
+  /// before it, or nothing.
+  [[nodiscard]] const Ending& of(std::span<const std::byte> head, std::span<const std::byte> payload,
+                                 std::size_t place) noexcept {
+    Known& known = known_[place];
+    const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == turn_ &&
+                      known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
+    if (!same) find(known, head, payload);
+    return known.ending;
+  }
+  /// Payloads may have changed.
+  void next_turn() noexcept { ++turn_; }
+
+ private:
+  struct Known {
+    const std::byte* data = nullptr;
+    std::size_t bytes = 0;
+    std::uint64_t turn = 0;
+    bool framed = false;
+    Ending ending;
+    std::array<std::byte, kFrameHeaderBytes> head;
+  };
+  void find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
+  /// Compares frames' headers, which were written just now: in no larger pieces than they were written in.
+  [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
+    using Piece [[gnu::vector_size(16)]] = std::uint64_t;
+    Piece differs{};
+    for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
+      Piece of_a;
+      Piece of_b;
+      std::memcpy(&of_a, a + i, sizeof of_a);
+      std::memcpy(&of_b, b + i, sizeof of_b);
+      differs |= of_a ^ of_b;
+    }
+    return (differs[0] | differs[1]) == 0;
+  }
+
+  std::array<Known, kPayloadPlaces> known_{};
+  std::uint64_t turn_ = 1;  // none of the first is known
+};
+
+}  // namespace tributary::transport::packet

@@ -1,0 +1,34 @@
+#pragma once
+// Room for payloads that go encrypted: the port reads them there until it is flushed.
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::transport::packet {
+
+class SealedRoom {
+ public:
+  static constexpr std::size_t kBytes = 1U << 20;  // some bursts of the longest datagrams
+
+  /// So many bytes, at least one; nothing: they do not fit any more. Allocates when it is first needed.
+  [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
+    TRIBUTARY_ASSERT(bytes > 0 && bytes <= kBytes, "{} bytes are to be sealed, in a room of {}", bytes, kBytes);
+    if (bytes_.empty()) bytes_.resize(kBytes);
+    if (used_ + bytes > kBytes) return {};
+    const auto room = std::span(bytes_).subspan(used_, bytes);
+    used_ = std::min(used_ + (bytes + kLineBytes - 1) / kLineBytes * kLineBytes, kBytes);
+    return room;
+  }
+  /// The port was flushed.
+  void clear() noexcept { used_ = 0; }
+
+ private:
+  static constexpr std::size_t kLineBytes = 64;
+  std::vector<std::byte> bytes_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace tributary::transport::packet
