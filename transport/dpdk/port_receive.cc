@@ -11,6 +11,7 @@
 #include "dpdk/port.h"
 #include "ethernet/checksum.h"
 #include "ethernet/quotation.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -96,9 +97,12 @@ bool DpdkPort::keep(void* buffer) noexcept {
 /// Not before the next receive(): until then whoever was shown a packet may still read it. There is room for all: those
 /// that were kept before the last receive(), and those that it has shown.
 void DpdkPort::give_back(void* buffer) noexcept {
+  TRIBUTARY_ASSERT(kept_count_ > 0, "a buffer is given back, and none is kept, with {} returned", returned_count_);
   --kept_count_;
   auto* const mbuf = static_cast<rte_mbuf*>(buffer);
   if (rte_mbuf_refcnt_read(mbuf) > 1) return ::rte_pktmbuf_free(mbuf);  // others have it, too
+  TRIBUTARY_ASSERT(returned_count_ < returned_.size(), "{} buffers are returned, of at most {}", returned_count_ + 1,
+                   returned_.size());
   returned_[returned_count_++] = mbuf;
 }
 
@@ -128,6 +132,8 @@ void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
 
 /// Until it is given back, or the next receive(). It knows its place, for keep().
 void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
+  TRIBUTARY_ASSERT(shown_count_ < shown_.size(), "{} packets are shown, of at most {}", shown_count_ + 1,
+                   shown_.size());
   mbuf->hash.usr = static_cast<std::uint32_t>(shown_count_);
   shown_[shown_count_++] = mbuf;
 }

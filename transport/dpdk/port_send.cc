@@ -9,6 +9,7 @@
 #include "dpdk/fetch.h"
 #include "dpdk/port.h"
 #include "packet/payload_place.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -162,6 +163,8 @@ bool DpdkPort::has_room() noexcept {
 
 /// There is room.
 void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
+  TRIBUTARY_ASSERT(staged_count_ < staged_.size(), "{} packets are staged, of at most {}", staged_count_ + 1,
+                   staged_.size());
   staged_[staged_count_++] = mbuf;
 }
 

@@ -7,6 +7,7 @@
 
 #include "dpdk/fetch.h"
 #include "packet/payload_place.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -23,6 +24,7 @@ SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload, s
   if (known.data != payload.data() || known.bytes != payload.size()) {
     ++first_;
     if (known.data == nullptr) {
+      TRIBUTARY_ASSERT(used_count_ < used_.size(), "{} places are used, of {}", used_count_ + 1, used_.size());
       used_[used_count_++] = static_cast<std::uint8_t>(place);
     } else {
       let_go(known);

@@ -19,27 +19,21 @@ WakeBell::~WakeBell() {
   ::close(event_);
 }
 
-// Either the sleeper sees that it was rung, or the ringer sees that it sleeps: both orders are sequentially consistent.
 void WakeBell::ring() noexcept {
-  rung_.store(true);
-  if (asleep_.load()) static_cast<void>(::eventfd_write(event_, 1));
-}
-
-bool WakeBell::take() noexcept {
-  return rung_.load(std::memory_order_relaxed) && rung_.exchange(false);
+  if (alarm_.ring()) static_cast<void>(::eventfd_write(event_, 1));
 }
 
 void WakeBell::sleep(std::chrono::nanoseconds limit) noexcept {
-  asleep_.store(true);
-  if (!rung_.load()) {
+  if (alarm_.fall_asleep()) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     const timespec time{.tv_sec = limit.count() / kSecond, .tv_nsec = limit.count() % kSecond};
     pollfd event{.fd = event_, .events = POLLIN, .revents = 0};
-    ::ppoll(&event, 1, &time, nullptr);
+    eventfd_t ignored = 0;
+    // A bell that rings just as the limit is over is heard by the next sleep, which it ends.
+    if (::ppoll(&event, 1, &time, nullptr) > 0) static_cast<void>(::eventfd_read(event_, &ignored));
   }
-  asleep_.store(false);
-  eventfd_t ignored = 0;
-  if (take()) static_cast<void>(::eventfd_read(event_, &ignored));
+  alarm_.wake_up();
+  static_cast<void>(take());
 }
 
 }  // namespace tributary::transport::dpdk

@@ -1,10 +1,10 @@
 #pragma once
-// A thread sleeps, another one wakes it. No system call where nobody sleeps.
-#include <atomic>
+// A thread sleeps, another one wakes it. No system call where nobody sleeps: turn/alarm.h says why that misses nothing.
 #include <chrono>
 #include <memory>
 
 #include "tributary/protocol/error.h"
+#include "turn/alarm.h"
 
 namespace tributary::transport::dpdk {
 
@@ -18,15 +18,14 @@ class WakeBell {
   /// Any thread.
   void ring() noexcept;
   /// Whether it was rung since the last call. One thread, as sleep().
-  [[nodiscard]] bool take() noexcept;
+  [[nodiscard]] bool take() noexcept { return alarm_.take(); }
   /// Until it is rung, or `limit` is over.
   void sleep(std::chrono::nanoseconds limit) noexcept;
 
  private:
   explicit WakeBell(int event) : event_(event) {}
   const int event_;
-  std::atomic<bool> rung_{false};
-  std::atomic<bool> asleep_{false};
+  turn::Alarm alarm_;
 };
 
 }  // namespace tributary::transport::dpdk

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 namespace {
 
@@ -24,6 +26,8 @@ void Flow::open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t
                 std::size_t reserved_bytes, TimePoint now) {
   peer_connection_ = peer_connection;
   head_bytes_ = kPacketHeaderBytes + reserved_bytes;
+  TRIBUTARY_ASSERT(head_bytes_ < kDatagramBytesMin && datagram_bytes >= kDatagramBytesMin,
+                   "a flow of datagrams of {} bytes opens with headers of {}", datagram_bytes, head_bytes_);
   credit_ = credit;
   credit_given_ = window_;
   datagram_bytes_ = datagram_bytes_route_ = datagram_bytes;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tributary/protocol/assert.h"
+
 #include "packet/flow.h"
 
 namespace tributary::transport::packet {
@@ -76,6 +78,8 @@ bool Flow::expects(const Arrival& arrival) const noexcept {
 }
 
 void Flow::take_expected(const Arrival& arrival, TimePoint now) {
+  TRIBUTARY_ASSERT(arrival.header.number == numbers_.largest() + 1, "packet {} goes the short way behind packet {}",
+                   arrival.header.number, numbers_.largest());
   last_heard_ = waiting_since_ = now;
   take_acknowledgement(arrival, now);
   stream_.pass(arrival.payload.size());

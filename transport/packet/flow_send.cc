@@ -1,6 +1,8 @@
 // Sending: first what is to be sent again, then what is new, then acknowledgements that found no packet to ride on.
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 #include "packet/flow.h"
 
 namespace tributary::transport::packet {
@@ -107,6 +109,9 @@ Flow::Sent Flow::send_new(PacketSink& sink, TimePoint now) {
 }
 
 Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t bytes_max, bool fin, TimePoint now) {
+  TRIBUTARY_ASSERT(offset >= frames_.acknowledged() && offset <= frames_.end(),
+                   "byte {} is sent, of a stream that is acknowledged to {} and ends at {}", offset,
+                   frames_.acknowledged(), frames_.end());
   const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(head_bytes_));
   fin = fin && offset + piece.bytes() == frames_.end();
   header_.set(fin ? packet_flags::kFin : std::uint16_t{0}, sent_.next(), static_cast<std::uint32_t>(offset));
