@@ -71,6 +71,14 @@ std::uint64_t guid_of(const std::filesystem::path& folder, const std::string& na
   return guid != 0 ? guid : std::hash<std::string>{}(name) | 1ULL << 63;
 }
 
+SocketCounts socket_counts_of(const std::filesystem::path& folder, const std::string& name) {
+  std::string complaint;
+  const auto counts = socket_counts(std::getenv("NCCL_SOCKET_NTHREADS"), std::getenv("NCCL_NSOCKS_PERTHREAD"),
+                                    first_line(folder / "device" / "vendor"), complaint);
+  if (!complaint.empty()) warn(name + ": " + complaint);
+  return counts;
+}
+
 NetDevice describe_interface(const std::string& name, const std::string& address) {
   const std::filesystem::path folder = "/sys/class/net/" + name;
   NetDevice device;
@@ -79,6 +87,7 @@ NetDevice describe_interface(const std::string& name, const std::string& address
   device.pci_path = pci_path_of(folder);
   device.guid = guid_of(folder, name);
   device.speed_mbps = speed_of(folder);
+  device.socket_counts = socket_counts_of(folder, name);
   return device;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/plugins/nccl/abi/properties.h"
+#include "client/plugins/nccl/socket_counts.h"
 
 namespace tributary::nccl {
 
@@ -15,7 +16,8 @@ struct NetDevice {
   std::uint64_t guid = 0;
   int speed_mbps = 0;
   int port = 1;
-  std::string rdma_device;  // whose port this is; empty where messages do not go over verbs
+  std::string rdma_device;     // whose port this is; empty where messages do not go over verbs
+  SocketCounts socket_counts;  // of each connection over TCP that listens here
 };
 
 /// Found once: all interfaces that are up, have a link, have an address that others can reach, and are neither the

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "client/bootstrap/mutual_proof.h"
-#include "client/plugins/nccl/p2p/receive_comm.h"
+#include "client/plugins/nccl/p2p/frames/frame_receive_comm.h"
+#include "client/plugins/nccl/p2p/handle.h"
 #include "tests/fuzz/transport/script.h"
 
 using namespace tributary;
@@ -29,7 +30,10 @@ class Line {
    public:
     explicit Channel(Line& line) : line_(line) {}
     ~Channel() override { line_.closed_ = true; }
-    bool send(const FrameHeader&, std::span<const std::byte>, std::uint64_t) override { return false; }
+    bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t) override {
+      send_copy(header, payload);
+      return true;
+    }
     void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
       if (header.type != FrameType::challenge || payload.size() > line_.heard_.size()) std::abort();
       std::memcpy(line_.heard_.data(), payload.data(), payload.size());
@@ -46,7 +50,7 @@ class Line {
 
   [[nodiscard]] std::unique_ptr<Channel> channel() { return std::make_unique<Channel>(*this); }
   /// The next frame, unless one waits for its place.
-  void bring(ReceiveComm& to, const FrameHeader& header, std::span<const std::byte> payload, Channel& channel) {
+  void bring(FrameReceiveComm& to, const FrameHeader& header, std::span<const std::byte> payload, Channel& channel) {
     if (closed_) return;
     if (!held_) {
       FrameBytes bytes{};
@@ -71,7 +75,7 @@ class Line {
     held_.reset();
     to.on_frame(channel, landed, place);
   }
-  void end(ReceiveComm& to, Channel& channel, const std::string& why) {
+  void end(FrameReceiveComm& to, Channel& channel, const std::string& why) {
     if (closed_) return;
     closed_ = true;
     to.on_closed(channel, {Errc::peer_gone, why});
@@ -92,17 +96,19 @@ class Line {
 };
 
 /// Everything that the connecting end says, with or without the secret: the empty frame, then its nonce and its proof.
-void greet(Script& script, Line& line, ReceiveComm& comm, Line::Channel& their_end) {
+void greet(Script& script, Line& line, FrameReceiveComm& comm, Line::Channel& their_end) {
   FrameHeader hello;
   hello.type = FrameType::peer_hello;
   const std::uint8_t faults = script.byte();
   if (faults % 8 != 0) line.bring(comm, hello, {}, their_end);
   Secret secret = kSecret;
   if (faults % 8 == 1) secret[script.byte() % secret.size()] ^= std::byte{1};
-  client::ConnectingProof proof(secret,
-                                {.purpose = "nccl messages", .detail = std::string(kListeningAt) + "\n" + kPeer});
+  const std::string part = to_text({.connection = std::string(kNonceDigits, '0')});
+  client::ConnectingProof proof(
+      secret, {.purpose = "nccl messages", .detail = std::string(kListeningAt) + "\n" + kPeer + "\n" + part});
   const auto answer = proof.answer(line.heard());
-  std::string said = answer ? answer->nonce + answer->proof : std::string(kNonceDigits + kProofDigits, 'x');
+  std::string said =
+      answer ? answer->nonce + answer->proof + part : std::string(kNonceDigits + kProofDigits + kPartDigits, 'x');
   if (faults % 8 == 2) said[script.byte() % said.size()] = static_cast<char>(script.byte());
   if (faults % 8 == 3) said.resize(script.byte() % said.size());
   hello.payload_bytes = static_cast<std::uint32_t>(said.size());
@@ -136,7 +142,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto channel = line.channel();
   Line::Channel& their_end = *channel;
   std::vector<Posted> posted;
-  ReceiveComm comm(engine, std::move(channel), kSecret, kListeningAt);
+  FrameReceiveComm comm(engine, std::move(channel), kSecret, kListeningAt);
   for (int steps = 0; !script.over() && steps < 256; ++steps) {
     switch (script.byte() % 8) {
       case 0:

@@ -133,7 +133,7 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
   const std::string raw(reinterpret_cast<const char*>(secret.data()), secret.size());
   const std::string heard = fake.heard();
   EXPECT_EQ(heard.find(raw.substr(0, 16)), std::string::npos) << "the secret itself was sent";
-  EXPECT_EQ(heard.size(), kNonceDigits + kProofDigits) << "a nonce and a proof, and nothing else";
+  EXPECT_EQ(heard.size(), kNonceDigits + kProofDigits + kPartDigits) << "a nonce, a proof, a number, and nothing else";
 }
 
 // The words that the fake hears are all that it could show to the process whose address it took.
@@ -274,7 +274,10 @@ TEST(Greeting, AStrangerDoesNotKeepThePeerOut) {
 
 class Words final : public transport::Channel {
  public:
-  bool send(const FrameHeader&, std::span<const std::byte>, std::uint64_t) override { return false; }
+  bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t) override {
+    send_copy(header, payload);
+    return true;
+  }
   void send_copy(const FrameHeader& header, std::span<const std::byte> payload) override {
     FrameHeader sent = header;
     sent.payload_bytes = static_cast<std::uint32_t>(payload.size());
@@ -306,11 +309,13 @@ struct Outcome {
   std::optional<Errc> refused;
 };
 
+const ConnectionPart kPart{.connection = std::string(32, 'a'), .number = 1, .parts = 5};
+
 Outcome meet(const ConnectionEnds& seen_by_connecting, const ConnectionEnds& seen_by_listening, Secret first = {},
-             Secret second = {}) {
+             Secret second = {}, std::uint32_t parts_of_listening = 5) {
   Words of_connecting, of_listening;
-  ConnectingGreeting connecting(first);
-  ListeningGreeting listening(second, seen_by_listening);
+  ConnectingGreeting connecting(first, kPart);
+  ListeningGreeting listening(second, seen_by_listening, parts_of_listening);
   connecting.begin(of_connecting, 1);
   EXPECT_TRUE(listening.begin(of_listening));
   Status status;
@@ -329,10 +334,41 @@ TEST(Greeting, BindsBothEndsAddressesAndTheSecret) {
   other[31] = std::byte{1};
   for (const Outcome& bad :
        {meet(ends, {"10.0.0.1:5000", "10.0.0.2:6001"}), meet(ends, {"10.0.0.1:5001", "10.0.0.2:6000"}),
-        meet(ends, {"10.0.0.1:5000", ""}), meet(ends, ends, {}, other)}) {
+        meet(ends, {"10.0.0.1:5000", ""}), meet(ends, ends, {}, other), meet(ends, ends, {}, {}, 4)}) {
     EXPECT_FALSE(bad.connecting || bad.listening);
     EXPECT_EQ(bad.refused, Errc::denied);
   }
+}
+
+// Somebody who stands between the ends could else let one socket of a connection pass for another.
+TEST(Greeting, BindsWhichPartOfWhichConnectionAChannelIs) {
+  const ConnectionEnds ends{"10.0.0.1:5000", "10.0.0.2:6000"};
+  for (std::size_t digit = 0; digit <= kPartDigits; ++digit) {
+    Words of_connecting, of_listening;
+    ConnectingGreeting connecting(Secret{}, kPart);
+    ListeningGreeting listening(Secret{}, ends, 5);
+    connecting.begin(of_connecting, 1);
+    ASSERT_TRUE(listening.begin(of_listening));
+    ASSERT_TRUE(hand_over(of_connecting, listening, of_listening));
+    ASSERT_TRUE(hand_over(of_listening, connecting, of_connecting, ends));
+    auto& said = of_connecting.frames.at(0).second;
+    const bool changes = digit < kPartDigits;
+    if (changes) said[kNonceDigits + kProofDigits + digit] ^= std::byte{1};
+    const Status status = hand_over(of_connecting, listening, of_listening);
+    EXPECT_EQ(status.has_value(), !changes) << "digit " << digit;
+    EXPECT_EQ(listening.proved(), !changes);
+  }
+}
+
+TEST(Greeting, ReadsTheTextOfAPartAndNoOther) {
+  const auto read = read_part(to_text(kPart));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->connection, kPart.connection);
+  EXPECT_EQ(read->number, kPart.number);
+  EXPECT_EQ(read->parts, kPart.parts);
+  const std::string connection(32, 'a');
+  for (const char* bad : {"0505", "0605", "0000", "010", "01050", "0x05", "01A5"})
+    EXPECT_FALSE(read_part(connection + bad)) << bad;
 }
 
 TEST(Greeting, TakesFramesOfItsOwnOrderAndLengthOnly) {
@@ -342,13 +378,14 @@ TEST(Greeting, TakesFramesOfItsOwnOrderAndLengthOnly) {
     header.payload_bytes = bytes;
     return std::holds_alternative<transport::Reject>(end.place(header));
   };
-  ConnectingGreeting connecting{Secret{}};
+  ConnectingGreeting connecting(Secret{}, kPart);
   EXPECT_TRUE(rejected(connecting, FrameType::message, kNonceDigits));
   EXPECT_TRUE(rejected(connecting, FrameType::challenge, kProofDigits)) << "the nonce comes first";
   EXPECT_FALSE(rejected(connecting, FrameType::challenge, kNonceDigits));
-  ListeningGreeting listening(Secret{}, {});
+  ListeningGreeting listening(Secret{}, {}, 5);
   EXPECT_TRUE(rejected(listening, FrameType::message, 0));
-  EXPECT_TRUE(rejected(listening, FrameType::peer_hello, kNonceDigits + kProofDigits)) << "the empty frame comes first";
+  EXPECT_TRUE(rejected(listening, FrameType::peer_hello, kNonceDigits + kProofDigits + kPartDigits))
+      << "the empty frame comes first";
   EXPECT_FALSE(rejected(listening, FrameType::peer_hello, 0));
 }
 

@@ -4,6 +4,7 @@
 // NCCL connects and closes on its service thread and sends, receives and tests on its progress thread, which spins. So
 // nobody waits and nothing is handed over: whoever calls takes the lock, and moves all connections on. The lock is free
 // but when two communicators of one process share an engine (before v11) or a connection is made meanwhile.
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -19,24 +20,51 @@ class Engine {
   [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device);
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  /// Connections leave this engine as bare sockets once both ends are proved.
+  [[nodiscard]] bool has_sockets() const noexcept { return tcp_ != nullptr; }
+  /// Moves connections on that are being made, where there are some: called by those that wait for something else.
+  /// Returns at once where another thread does so already.
+  void settle() {
+    if (unsettled_.load(std::memory_order_relaxed) == 0) return;
+    if (const std::unique_lock free(mutex_, std::try_to_lock); free) poll();
+  }
   // ---- with the lock
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   void poll() { transport_->poll({}); }
   /// A channel's last words may be lost when it is closed: what is sent leaves this process only later. False for
   /// sockets, whose system sees to it.
   [[nodiscard]] bool loses_last_words() const noexcept { return tcp_ == nullptr; }
+  /// Takes the bare socket out of a channel of this engine, which is closed then: see TcpTransport::release().
+  [[nodiscard]] tributary::Result<int> release(transport::Channel& channel) { return tcp_->release(channel); }
   /// The address of the connecting end of a channel that this process has connected; empty over verbs.
   [[nodiscard]] std::string connecting_end(transport::Channel& channel) const;
   /// The same of a channel that was accepted.
   [[nodiscard]] std::string accepted_end(const transport::Channel& channel) const;
 
  private:
+  friend class Settling;
   explicit Engine(std::unique_ptr<transport::Transport> transport)
       : transport_(std::move(transport)), tcp_(dynamic_cast<transport::TcpTransport*>(transport_.get())) {}
 
   std::mutex mutex_;
   const std::unique_ptr<transport::Transport> transport_;
   transport::TcpTransport* const tcp_;  // nullptr over verbs
+  std::atomic<int> unsettled_{0};       // listening ends, and connections that are being made
+};
+
+/// A share of an engine; while it lives settle() has something to do.
+class Settling {
+ public:
+  explicit Settling(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) { ++engine_->unsettled_; }
+  ~Settling() { --engine_->unsettled_; }
+  Settling(const Settling&) = delete;
+  Settling& operator=(const Settling&) = delete;
+
+  [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
+  [[nodiscard]] const std::shared_ptr<Engine>& shared_engine() const noexcept { return engine_; }
+
+ private:
+  const std::shared_ptr<Engine> engine_;
 };
 
 /// The engines of one communicator, or of the process where NCCL gives no context. Any thread.

@@ -1,13 +1,16 @@
 #include "client/plugins/nccl/p2p/greeting.h"
 
+#include <charconv>
 #include <span>
+
+#include "tributary/protocol/credential.h"
 
 namespace tributary::nccl {
 namespace {
 
-client::ProofScope scope_of(const ConnectionEnds& ends) {
-  // A line each: neither address has a line's end in it.
-  return {.purpose = "nccl messages", .detail = ends.listening + "\n" + ends.connecting};
+client::ProofScope scope_of(const ConnectionEnds& ends, std::string_view part) {
+  // A line each: no address has a line's end in it.
+  return {.purpose = "nccl messages", .detail = ends.listening + "\n" + ends.connecting + "\n" + std::string(part)};
 }
 
 FrameHeader header_of(FrameType type) {
@@ -23,6 +26,25 @@ Error refused(const transport::Channel& channel, const Error& why) {
 }
 
 }  // namespace
+
+std::string to_text(const ConnectionPart& part) {
+  return part.connection + to_hex(std::array{std::byte(part.number), std::byte(part.parts)});
+}
+
+std::optional<ConnectionPart> read_part(std::string_view text) {
+  if (text.size() != kPartDigits || text.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return std::nullopt;
+  const auto number_at = [text](std::size_t at) {
+    std::uint32_t number = 0;
+    std::from_chars(text.data() + at, text.data() + at + 2, number, 16);
+    return number;
+  };
+  ConnectionPart part{.connection = std::string(text.substr(0, kNonceDigits)),
+                      .number = number_at(kNonceDigits),
+                      .parts = number_at(kNonceDigits + 2)};
+  if (part.number >= part.parts) return std::nullopt;
+  return part;
+}
 
 // ---- the connecting end
 
@@ -48,10 +70,10 @@ Status ConnectingGreeting::take(transport::Channel& channel, const ConnectionEnd
 }
 
 Status ConnectingGreeting::answer(transport::Channel& channel, const ConnectionEnds& ends) {
-  proof_.emplace(secret_, scope_of(ends));
+  proof_.emplace(secret_, scope_of(ends, part_));
   const auto answer = proof_->answer(std::string_view(said_.data(), said_bytes_));
   if (!answer) return std::unexpected(refused(channel, answer.error()));
-  const std::string text = answer->nonce + answer->proof;
+  const std::string text = answer->nonce + answer->proof + part_;
   channel.send_copy(header_of(FrameType::peer_hello), std::as_bytes(std::span(text)));
   return {};
 }
@@ -77,10 +99,21 @@ Status ListeningGreeting::take(transport::Channel& channel) {
   if (!std::exchange(greeted_, true)) return {};
   if (!proof_) return fail(Errc::io, "this process has no nonce for the connection");
   const std::string_view said(said_.data(), said_.size());
-  const auto proof = proof_->check(scope_of(ends_), {.nonce = std::string(said.substr(0, kNonceDigits)),
-                                                     .proof = std::string(said.substr(kNonceDigits))});
+  const std::string_view part_text = said.substr(kNonceDigits + kProofDigits);
+  auto proof =
+      proof_->check(scope_of(ends_, part_text), {.nonce = std::string(said.substr(0, kNonceDigits)),
+                                                 .proof = std::string(said.substr(kNonceDigits, kProofDigits))});
   if (!proof) return std::unexpected(refused(channel, proof.error()));
-  channel.send_copy(header_of(FrameType::challenge), std::as_bytes(std::span(*proof)));
+  auto part = read_part(part_text);
+  if (!part) return fail(Errc::corrupt, channel.peer() + " does not say which part of a connection it opens");
+  if (part->parts != parts_) {
+    return fail(Errc::denied, channel.peer() + " opens a connection of " + std::to_string(part->parts) +
+                                  " sockets, and the handle says " + std::to_string(parts_));
+  }
+  last_word_ = std::move(*proof);
+  if (!channel.send(header_of(FrameType::challenge), std::as_bytes(std::span(last_word_)), 0))
+    return fail(Errc::peer_gone, channel.peer() + " has left before it was answered");
+  part_ = std::move(part);
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "client/bootstrap/unique_id.h"
 #include "client/plugins/nccl/abi/base.h"
+#include "client/plugins/nccl/socket_counts.h"
 #include "client/plugins/nccl/wire.h"
 #include "tributary/protocol/descriptor.h"
 
@@ -19,14 +20,15 @@ struct NetHandle {
   std::array<char, 64> host{};
   std::uint32_t port = 0;
   Wire wire = Wire::tcp;
+  SocketCounts counts;      // of the connection, on both sides: the listening side decides
   void* pending = nullptr;  // of the connecting side's copy: its connection, from the first call until it stands
 
-  static constexpr std::uint64_t kMagic = 0x322d74656e627274;  // "trbnet-2"
+  static constexpr std::uint64_t kMagic = 0x332d74656e627274;  // "trbnet-3"
 
   static std::optional<NetHandle> read(const void* from) {
     NetHandle handle;
     std::memcpy(&handle, from, sizeof handle);
-    if (handle.magic != kMagic || handle.host.back() != '\0') return std::nullopt;
+    if (handle.magic != kMagic || handle.host.back() != '\0' || !is_possible(handle.counts)) return std::nullopt;
     return handle;
   }
   void write(void* to) const {

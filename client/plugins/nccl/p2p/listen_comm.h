@@ -1,33 +1,41 @@
 #pragma once
 // Waits for peers, which must prove that they know the handle's secret (greeting.h).
-#include <deque>
 #include <memory>
+#include <string>
 
+#include "client/plugins/nccl/p2p/handle.h"
 #include "client/plugins/nccl/p2p/receive_comm.h"
 
 namespace tributary::nccl {
 
-class ListenComm final : public transport::Acceptor {
+class ListenComm : public transport::Acceptor {
  public:
   /// Listens at the engine's device, and fills the handle.
   [[nodiscard]] static tributary::Result<std::unique_ptr<ListenComm>> open(std::shared_ptr<Engine> engine,
                                                                            const NetDevice& device, void* handle);
-  ~ListenComm() override;
+  /// A derived class calls close() in its own destructor.
+  ~ListenComm() override = default;
   ListenComm(const ListenComm&) = delete;
   ListenComm& operator=(const ListenComm&) = delete;
 
   /// nullptr: nobody yet. Never blocks.
-  [[nodiscard]] std::unique_ptr<ReceiveComm> accept();
+  [[nodiscard]] virtual std::unique_ptr<ReceiveComm> accept() = 0;
 
-  transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override;
+ protected:
+  explicit ListenComm(std::shared_ptr<Engine> engine) : settling_(std::move(engine)) {}
+  [[nodiscard]] Engine& engine() const noexcept { return settling_.engine(); }
+  [[nodiscard]] const std::shared_ptr<Engine>& shared_engine() const noexcept { return settling_.shared_engine(); }
+  [[nodiscard]] const NetHandle& handle() const noexcept { return handle_; }
+  /// As the handle has it.
+  [[nodiscard]] std::string listening_at() const { return to_string(handle_.endpoint()); }
+  /// With the lock: nobody comes any more.
+  void stop_listening() { listener_.reset(); }
 
  private:
-  explicit ListenComm(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  [[nodiscard]] Status listen(const NetDevice& device);
 
-  const std::shared_ptr<Engine> engine_;
-  Secret secret_{};
-  std::string listening_at_;  // as the handle has it
-  std::deque<std::unique_ptr<ReceiveComm>> arrived_;
+  const Settling settling_;
+  NetHandle handle_;
   std::unique_ptr<transport::Listener> listener_;
 };
 

@@ -103,7 +103,7 @@ abi::Result connect(void* context, int device, void* handle, void** send_comm) {
     if (to->pending == nullptr) {
       auto engine = context_of(context).engine(device);
       if (!engine) return invalid_argument;
-      to->pending = std::make_unique<SendComm>(std::move(engine), *to).release();
+      to->pending = SendComm::connect(std::move(engine), *to).release();
       to->write(handle);
     }
     auto* comm = static_cast<SendComm*>(to->pending);

@@ -1,22 +1,25 @@
 #pragma once
-// What NCCL holds of either end of a connection, and registers memory with.
+// The object that NCCL holds of either end of a connection, and registers memory with.
 #include <memory>
 
 #include "client/plugins/nccl/p2p/engine.h"
 
 namespace tributary::nccl {
 
+inline constexpr std::size_t kNetRequestsMax = 64;  // of one connection; NCCL has at most 32 under way
+
 /// The calls that NCCL makes for one connection come with a pointer to this.
-class NetComm : public transport::ChannelHandler {
+class NetComm {
  public:
+  virtual ~NetComm() = default;
+  NetComm(const NetComm&) = delete;
+  NetComm& operator=(const NetComm&) = delete;
+
   [[nodiscard]] Engine& engine() const noexcept { return *engine_; }
   [[nodiscard]] const std::shared_ptr<Engine>& shared_engine() const noexcept { return engine_; }
 
  protected:
   explicit NetComm(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
-  /// Closes the connection. `in_order`: nothing is under way here any more, but the other side may not have heard of
-  /// all of it: a message that was sent, or that one was taken. That is waited for, though not for long.
-  void end(std::unique_ptr<transport::Channel> channel, bool in_order) const;
 
  private:
   const std::shared_ptr<Engine> engine_;

@@ -1,69 +1,26 @@
 #pragma once
 // The sending end of one connection.
-#include <array>
-#include <deque>
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "client/plugins/nccl/p2p/greeting.h"
+#include "client/plugins/nccl/p2p/handle.h"
 #include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/request.h"
 
 namespace tributary::nccl {
 
-inline constexpr std::size_t kNetRequestsMax = 64;  // of one connection; NCCL has at most 32 under way
-
-/// A message is a row of frames of at most kPeerBytesMax each. Messages go out in the order of their calls, written
-/// straight from the caller's buffer. All calls take the engine's lock themselves.
-class SendComm final : public NetComm {
+/// Messages go out in the order of their calls, written straight from the caller's buffer.
+class SendComm : public NetComm {
  public:
   enum class Opening : std::uint8_t { under_way, open, failed };
 
-  /// Begins to connect. The connection is open once both ends have proved that they know the handle's secret.
-  SendComm(std::shared_ptr<Engine> on, const NetHandle& to);
-  ~SendComm() override;
-  SendComm(const SendComm&) = delete;
-  SendComm& operator=(const SendComm&) = delete;
+  /// Begins to connect, over what the engine has. The connection is open once both ends have proved that they know the
+  /// handle's secret.
+  [[nodiscard]] static std::unique_ptr<SendComm> connect(std::shared_ptr<Engine> engine, const NetHandle& to);
 
-  [[nodiscard]] Opening opening();
+  [[nodiscard]] virtual Opening opening() = 0;
   /// *request stays NULL when kNetRequestsMax are under way.
-  abi::Result send(const void* data, std::size_t bytes, int tag, nccl::Request** request);
+  virtual abi::Result send(const void* data, std::size_t bytes, int tag, nccl::Request** request) = 0;
 
-  transport::Placement on_header(transport::Channel&, const FrameHeader&) override;
-  void on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) override;
-  void on_sent(transport::Channel&, std::uint64_t cookie) override;
-  void on_closed(transport::Channel&, const Error& error) override;
-
- private:
-  class Message final : public nccl::Request {
-   public:
-    abi::Result test(int* done, int* sizes) override;
-
-    SendComm* comm = nullptr;
-    std::span<const std::byte> data;
-    int tag = 0;
-    std::uint64_t number = 0;
-    std::size_t queued_bytes = 0;
-    std::uint32_t frames_queued = 0;
-    bool all_queued = false;
-    bool done = false;
-  };
-
-  void queue_frames();
-  [[nodiscard]] bool queue_next_frame(Message& message);
-
-  std::array<Message, kNetRequestsMax> messages_;
-  std::vector<Message*> free_;
-  std::deque<Message*> to_queue_;  // messages of which frames are still to be queued
-  std::uint32_t frames_queued_ = 0;
-  std::uint64_t next_number_ = 0;
-  const std::string listening_at_;
-  const transport::TimePoint open_until_;  // the greeting has ended then, or it is the connection's end
-  ConnectingGreeting greeting_;
-  bool failed_ = false;
-  std::string failure_;
-  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+ protected:
+  using NetComm::NetComm;
 };
 
 }  // namespace tributary::nccl

@@ -1,4 +1,4 @@
-#include "client/plugins/nccl/p2p/net_comm.h"
+#include "client/plugins/nccl/p2p/frames/channel_end.h"
 
 #include <chrono>
 #include <thread>
@@ -11,12 +11,12 @@ constexpr std::chrono::seconds kLastWordsLimit{2};
 
 }  // namespace
 
-void NetComm::end(std::unique_ptr<transport::Channel> channel, bool in_order) const {
-  auto lock = engine().lock();
-  if (in_order && engine().loses_last_words()) {
+void end_channel(Engine& engine, std::unique_ptr<transport::Channel> channel, bool in_order) {
+  auto lock = engine.lock();
+  if (in_order && engine.loses_last_words()) {
     channel->close_after_flush(kLastWordsLimit);
     while (!channel->closed()) {
-      engine().poll();
+      engine.poll();
       lock.unlock();  // NCCL's progress thread may have other connections to move on
       std::this_thread::yield();
       lock.lock();

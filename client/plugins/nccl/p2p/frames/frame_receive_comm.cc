@@ -1,9 +1,10 @@
-#include "client/plugins/nccl/p2p/receive_comm.h"
+#include "client/plugins/nccl/p2p/frames/frame_receive_comm.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/p2p/frames/channel_end.h"
 
 namespace tributary::nccl {
 namespace {
@@ -14,10 +15,10 @@ transport::Placement refuse(const char* what) {
 
 }  // namespace
 
-ReceiveComm::ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret,
-                         const std::string& listening_at)
-    : NetComm(std::move(on)),
-      greeting_(secret, {listening_at, engine().accepted_end(*channel)}),
+FrameReceiveComm::FrameReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel,
+                                   const Secret& secret, const std::string& listening_at)
+    : ReceiveComm(std::move(on)),
+      greeting_(secret, {listening_at, engine().accepted_end(*channel)}, 1),
       channel_(std::move(channel)) {
   for (Buffer& buffer : buffers_) {
     buffer.comm = this;
@@ -29,11 +30,12 @@ ReceiveComm::ReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::
   }
 }
 
-ReceiveComm::~ReceiveComm() {
-  if (channel_) end(std::move(channel_), greeting_.proved() && !failed_ && free_.size() == buffers_.size());
+FrameReceiveComm::~FrameReceiveComm() {
+  if (channel_)
+    end_channel(engine(), std::move(channel_), greeting_.proved() && !failed_ && free_.size() == buffers_.size());
 }
 
-abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::Request** request) {
+abi::Result FrameReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::Request** request) {
   const auto lock = engine().lock();
   *request = nullptr;
   if (free_.empty()) {
@@ -52,13 +54,13 @@ abi::Result ReceiveComm::receive(void* data, std::size_t bytes, int tag, nccl::R
   return abi::Result::success;
 }
 
-transport::Placement ReceiveComm::on_header(transport::Channel&, const FrameHeader& header) {
+transport::Placement FrameReceiveComm::on_header(transport::Channel&, const FrameHeader& header) {
   if (!greeting_.proved()) return greeting_.place(header);
   if (header.type != FrameType::message) return refuse("a frame that is no message");
   return header.segment == 0 ? place_first(header) : place_next(header);
 }
 
-transport::Placement ReceiveComm::place_first(const FrameHeader& header) {
+transport::Placement FrameReceiveComm::place_first(const FrameHeader& header) {
   if (filling_ != nullptr) return refuse("a message begins inside another");
   const auto at = std::ranges::find(posted_, std::bit_cast<int>(header.root), &Buffer::tag);
   if (at == posted_.end()) return transport::NotYet{};
@@ -69,14 +71,14 @@ transport::Placement ReceiveComm::place_first(const FrameHeader& header) {
   return place_next(header);
 }
 
-transport::Placement ReceiveComm::place_next(const FrameHeader& header) {
+transport::Placement FrameReceiveComm::place_next(const FrameHeader& header) {
   if (filling_ == nullptr || filling_->room.size() - filling_->landed_bytes < header.payload_bytes) {
     return refuse("a piece of a message that has no place in it");
   }
   return transport::Accept{filling_->room.subspan(filling_->landed_bytes, header.payload_bytes)};
 }
 
-void ReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte> payload) {
+void FrameReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte> payload) {
   if (!greeting_.proved()) {
     const auto taken = greeting_.take(channel);
     if (taken) return;
@@ -91,12 +93,12 @@ void ReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&, std:
   filling_ = nullptr;
 }
 
-void ReceiveComm::on_closed(transport::Channel& channel, const Error& error) {
+void FrameReceiveComm::on_closed(transport::Channel& channel, const Error& error) {
   failed_ = true;
   failure_ = channel.peer() + ": " + error.message;
 }
 
-abi::Result ReceiveComm::Buffer::test(int* finished, int* sizes) {
+abi::Result FrameReceiveComm::Buffer::test(int* finished, int* sizes) {
   Engine& engine = comm->engine();
   const auto lock = engine.lock();
   if (!done) engine.poll();

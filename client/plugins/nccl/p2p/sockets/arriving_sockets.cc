@@ -1,0 +1,78 @@
+#include "client/plugins/nccl/p2p/sockets/arriving_sockets.h"
+
+#include <algorithm>
+
+#include "client/plugins/nccl/log.h"
+#include "tributary/protocol/assert.h"
+
+namespace tributary::nccl {
+namespace {
+
+constexpr std::size_t kGatheringsMax = 64;
+
+}  // namespace
+
+ArrivingSocket::ArrivingSocket(Engine& engine, std::unique_ptr<transport::Channel> channel, const NetHandle& handle)
+    : engine_(engine),
+      greeting_(handle.secret, {to_string(handle.endpoint()), engine.accepted_end(*channel)},
+                1U + handle.counts.sockets),
+      channel_(std::move(channel)) {
+  failed_ = !greeting_.begin(*channel_);
+}
+
+transport::Placement ArrivingSocket::on_header(transport::Channel&, const FrameHeader& header) {
+  if (!greeting_.proved()) return greeting_.place(header);
+  return transport::Reject{{Errc::corrupt, "a message before this end is proved"}};
+}
+
+void ArrivingSocket::on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) {
+  const auto taken = greeting_.take(channel);
+  if (taken) return;
+  if (taken.error().code == Errc::denied) warn("a connection is refused: " + taken.error().message);
+  failed_ = true;
+  channel.close();
+}
+
+/// This end's proof is on its way, so the other end has not read it yet and can have sent nothing after it: the socket
+/// is between two frames.
+void ArrivingSocket::on_sent(transport::Channel& channel, std::uint64_t) {
+  const std::string peer = channel.peer();
+  const auto descriptor = engine_.release(channel);
+  if (descriptor) {
+    socket_.emplace(*descriptor, peer);
+  } else {
+    failed_ = true;  // it talks out of turn
+    channel.close();
+  }
+}
+
+std::deque<GatheringSockets::Gathering>::iterator GatheringSockets::of(const std::string& connection) {
+  const auto known = std::ranges::find(gatherings_, connection, &Gathering::connection);
+  if (known != gatherings_.end()) return known;
+  if (gatherings_.size() >= kGatheringsMax) gatherings_.pop_front();
+  Gathering gathering;
+  gathering.connection = connection;
+  gathering.sockets.resize(parts_);
+  gatherings_.push_back(std::move(gathering));
+  return std::prev(gatherings_.end());
+}
+
+std::vector<StreamSocket> GatheringSockets::add(const ConnectionPart& part, StreamSocket socket) {
+  TRIBUTARY_ASSERT(part.parts == parts_ && part.number < parts_,
+                   "the greeting let part {} of {} through, where there are {}", part.number, part.parts, parts_);
+  const auto gathering = of(part.connection);
+  auto& place = gathering->sockets[part.number];
+  if (place) {
+    warn(socket.peer() + " opens socket " + std::to_string(part.number) + " of one connection twice");
+    gatherings_.erase(gathering);
+    return {};
+  }
+  place.emplace(std::move(socket));
+  if (++gathering->here < parts_) return {};
+  std::vector<StreamSocket> sockets;
+  for (auto& one : gathering->sockets) sockets.push_back(std::move(*one));
+  gatherings_.erase(gathering);
+  return sockets;
+}
+
+}  // namespace tributary::nccl

@@ -1,0 +1,63 @@
+#pragma once
+// The listening end's sockets, from accept until each is proved and all of one connection are together.
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/plugins/nccl/p2p/engine.h"
+#include "client/plugins/nccl/p2p/greeting.h"
+#include "client/plugins/nccl/p2p/sockets/stream_socket.h"
+
+namespace tributary::nccl {
+
+/// One that has come. The engine's lock is held in every call.
+class ArrivingSocket final : public transport::ChannelHandler {
+ public:
+  ArrivingSocket(Engine& engine, std::unique_ptr<transport::Channel> channel, const NetHandle& handle);
+  ArrivingSocket(const ArrivingSocket&) = delete;
+  ArrivingSocket& operator=(const ArrivingSocket&) = delete;
+
+  /// Both ends are proved: take() and part() may be called.
+  [[nodiscard]] bool ready() const noexcept { return socket_.has_value(); }
+  [[nodiscard]] bool proved() const noexcept { return greeting_.proved(); }
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+  [[nodiscard]] StreamSocket take() { return std::move(*socket_); }
+  [[nodiscard]] const ConnectionPart& part() const { return greeting_.part(); }
+
+ private:
+  transport::Placement on_header(transport::Channel&, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) override;
+  void on_sent(transport::Channel& channel, std::uint64_t) override;
+  void on_closed(transport::Channel&, const Error&) override { failed_ = true; }
+
+  Engine& engine_;
+  ListeningGreeting greeting_;
+  bool failed_ = false;
+  std::optional<StreamSocket> socket_;
+  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+};
+
+/// The proved sockets of connections of which others are still missing. Bounded: those who know the secret could begin
+/// connections and never end one.
+class GatheringSockets {
+ public:
+  explicit GatheringSockets(std::uint32_t parts) : parts_(parts) {}
+  /// A proved socket, as one part of its connection. All sockets of that connection, by their numbers, once this was
+  /// the last; else none. A second socket of one number ends its connection.
+  [[nodiscard]] std::vector<StreamSocket> add(const ConnectionPart& part, StreamSocket socket);
+
+ private:
+  struct Gathering {
+    std::string connection;
+    std::vector<std::optional<StreamSocket>> sockets;
+    std::uint32_t here = 0;
+  };
+  [[nodiscard]] std::deque<Gathering>::iterator of(const std::string& connection);
+
+  const std::uint32_t parts_;
+  std::deque<Gathering> gatherings_;  // the eldest first
+};
+
+}  // namespace tributary::nccl

@@ -1,0 +1,60 @@
+#pragma once
+// The connecting end's sockets of one connection, from the first packet until both ends of each are proved.
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/plugins/nccl/p2p/engine.h"
+#include "client/plugins/nccl/p2p/greeting.h"
+#include "client/plugins/nccl/p2p/sockets/stream_socket.h"
+
+namespace tributary::nccl {
+
+/// One of them. The engine's lock is held in every call.
+class ConnectingSocket final : public transport::ChannelHandler {
+ public:
+  ConnectingSocket(Engine& engine, const NetHandle& to, const ConnectionPart& part, transport::Duration limit);
+  ConnectingSocket(const ConnectingSocket&) = delete;
+  ConnectingSocket& operator=(const ConnectingSocket&) = delete;
+
+  /// The other end is proved: the socket is out of the transport, or will be with one of the next calls.
+  [[nodiscard]] bool ready();
+  /// Why nothing will come of it; empty as long as something may.
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  /// Once ready().
+  [[nodiscard]] StreamSocket take() { return std::move(*socket_); }
+
+ private:
+  transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader&, std::span<std::byte>) override;
+  void on_closed(transport::Channel&, const Error& error) override;
+
+  Engine& engine_;
+  const std::string listening_at_;
+  ConnectingGreeting greeting_;
+  std::string failure_;
+  std::optional<StreamSocket> socket_;
+  std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
+};
+
+/// The sockets of one connection together. The engine's lock is held in every call.
+class ConnectingSockets {
+ public:
+  enum class Stage : std::uint8_t { under_way, ready, failed };
+
+  ConnectingSockets(Engine& engine, const NetHandle& to, transport::Duration limit);
+  [[nodiscard]] Stage stage();
+  /// The first reason for which stage() says failed.
+  [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
+  /// Once ready, by their numbers.
+  [[nodiscard]] std::vector<StreamSocket> take();
+
+ private:
+  const std::string listening_at_;
+  const transport::TimePoint until_;
+  std::vector<std::unique_ptr<ConnectingSocket>> sockets_;
+  std::string failure_;
+};
+
+}  // namespace tributary::nccl

@@ -1,0 +1,178 @@
+#include "client/plugins/nccl/p2p/sockets/socket_send_comm.h"
+
+#include <algorithm>
+
+#include "client/plugins/nccl/log.h"
+#include "client/plugins/nccl/settings.h"
+
+namespace tributary::nccl {
+namespace {
+
+constexpr std::size_t kMessagesPerCall = 32;
+
+iovec part_of(std::span<const std::byte> bytes) {
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // the system reads it
+}
+
+}  // namespace
+
+SocketSendComm::SocketSendComm(std::shared_ptr<Engine> on, const NetHandle& to)
+    : SendComm(std::move(on)), counts_(to.counts), dealer_(to.counts.sockets) {
+  for (Message& message : messages_) {
+    message.comm = this;
+    free_.push_back(&message);
+  }
+  settling_.emplace(shared_engine());
+  const auto lock = engine().lock();
+  connecting_.emplace(engine(), to, settings().timeout);
+}
+
+SocketSendComm::~SocketSendComm() {
+  if (!connecting_) return;
+  const auto lock = engine().lock();
+  connecting_.reset();
+}
+
+SendComm::Opening SocketSendComm::opening() {
+  const auto lock = engine().lock();
+  engine().poll();
+  switch (connecting_->stage()) {
+    case ConnectingSockets::Stage::under_way:
+      return Opening::under_way;
+    case ConnectingSockets::Stage::ready:
+      open();
+      return Opening::open;
+    case ConnectingSockets::Stage::failed:
+      break;
+  }
+  warn("cannot connect: " + connecting_->failure());
+  return Opening::failed;
+}
+
+void SocketSendComm::open() {
+  auto sockets = connecting_->take();
+  first_.emplace(std::move(sockets.front()));
+  sockets.erase(sockets.begin());
+  if (!sockets.empty()) helpers_.emplace(HelperThreads::Direction::send, std::move(sockets), counts_.threads);
+  connecting_.reset();
+  settling_.reset();
+}
+
+abi::Result SocketSendComm::send(const void* data, std::size_t bytes, int tag, nccl::Request** request) {
+  *request = nullptr;
+  if (bytes > kBytesMax) return abi::Result::invalid_argument;  // more than the properties allow
+  if (free_.empty()) {
+    write_queued();
+    return abi::Result::success;
+  }
+  const bool alone = free_.size() == messages_.size();
+  Message& message = *free_.back();
+  free_.pop_back();
+  const std::span whole(static_cast<const std::byte*>(data), bytes);
+  message.head = encode(MessageHead{.number = next_number_++, .bytes = static_cast<std::uint32_t>(bytes), .tag = tag});
+  message.bytes = bytes;
+  message.written = 0;
+  message.here = dealer_.deals(bytes) ? std::span<const std::byte>() : whole;
+  to_write_.push_back(&message);
+  if (dealer_.deals(bytes)) deal(message, whole);
+  // The only one goes at once. Where others are under way, test() is about to be called, and takes this one along.
+  if (alone || bytes >= kPieceBytesMin) write_queued();
+  *request = &message;
+  return abi::Result::success;
+}
+
+void SocketSendComm::deal(Message& message, std::span<const std::byte> data) {
+  message.pieces_left.store(dealer_.pieces_of(data.size()), std::memory_order_relaxed);
+  if (failed()) return;
+  dealer_.deal(data.size(), [&](std::uint32_t socket, std::size_t at, std::size_t bytes) {
+    auto* const from = const_cast<std::byte*>(data.data() + at);  // only read
+    helpers_->give(socket, {.data = from, .bytes = bytes, .left = &message.pieces_left});
+  });
+}
+
+std::size_t SocketSendComm::room() {
+  if (window_.surely_has(kPieceBytesMin)) return window_.room();
+  if (window_.wants_round_trip()) window_.note_round_trip(first_->shortest_round_trip());
+  window_.note_under_way(first_->under_way());
+  return window_.room();
+}
+
+std::span<iovec> SocketSendComm::gather(std::span<iovec> into, std::size_t bytes_max) const {
+  std::size_t count = 0;
+  const auto add = [&](std::span<const std::byte> bytes) {
+    const auto part = bytes.first(std::min(bytes.size(), bytes_max));
+    if (!part.empty()) into[count++] = part_of(part);
+    bytes_max -= part.size();
+  };
+  for (const Message* message : to_write_) {
+    if (bytes_max == 0 || count + 2 > into.size()) break;
+    const std::size_t head = message->head.size();
+    if (message->written < head) add(std::span(message->head).subspan(message->written));
+    add(message->here.subspan(std::max(message->written, head) - head));
+  }
+  return into.first(count);
+}
+
+void SocketSendComm::write_queued() {
+  while (!failed_ && !to_write_.empty()) {
+    std::array<iovec, 2 * kMessagesPerCall> parts;
+    const auto gathered = gather(parts, room());
+    if (gathered.empty()) return look_for_end();
+    std::size_t bytes = 0;
+    for (const iovec& part : gathered) bytes += part.iov_len;
+    const auto wrote = first_->write(gathered);
+    if (!wrote) return fail(wrote.error().message);
+    note_written(*wrote);
+    if (*wrote < bytes) return;
+  }
+}
+
+/// A window that is full when the connection breaks stays full, and nobody writes to find out.
+void SocketSendComm::look_for_end() {
+  if (const auto alive = first_->check(); !alive) fail(alive.error().message);
+}
+
+void SocketSendComm::note_written(std::size_t bytes) {
+  window_.note_written(bytes);
+  while (bytes > 0) {
+    Message& message = *to_write_.front();
+    const std::size_t rest = message.head.size() + message.here.size() - message.written;
+    message.written += std::min(bytes, rest);
+    if (bytes < rest) return;
+    bytes -= rest;
+    to_write_.pop_front();
+  }
+}
+
+bool SocketSendComm::failed() {
+  if (!failed_ && helpers_ && helpers_->failed()) fail(helpers_->failure());
+  return failed_;
+}
+
+void SocketSendComm::fail(const std::string& why) {
+  failed_ = true;
+  failure_ = why;
+  first_->close();
+  if (helpers_) helpers_->stop();
+}
+
+abi::Result SocketSendComm::Message::test(int* finished, int* sizes) {
+  if (!done()) comm->write_queued();
+  const bool over = done();
+  *finished = over ? 1 : 0;
+  if (!over && !comm->failed()) {
+    comm->engine().settle();
+    return abi::Result::success;
+  }
+  comm->free_.push_back(this);
+  if (over) {
+    if (sizes != nullptr) *sizes = static_cast<int>(bytes);
+    return abi::Result::success;
+  }
+  std::erase(comm->to_write_, this);
+  pieces_left.store(0, std::memory_order_relaxed);  // the helpers have stopped
+  warn("a message of " + std::to_string(bytes) + " bytes was not sent: " + comm->failure_);
+  return abi::Result::remote_error;
+}
+
+}  // namespace tributary::nccl
