@@ -9,8 +9,10 @@
 // MODE two: two processes, one for each end, by the clock. On a machine that others use the turns are lotteries: they
 // are short and many, who goes first alternates, and printed are the medians, and the upper tenth of the turns, which
 // had the machine almost for themselves.
+// MODE two@NAME: the receiving process goes into the network namespace NAME first (bench/nccl/shaped makes a pair).
 // MODE one: one thread moves both ends on, by the processor time that the whole process takes, helper threads too. What
 // else the machine does changes little of it. Its inverse is what a busy core moves at most.
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -270,7 +272,7 @@ Rates measure(Line& ours, Line& theirs, std::size_t bytes, int rounds) {
 
 void print(std::size_t bytes, const Rates& rates) {
   const double best = quantile(rates.ours, 9), best_theirs = quantile(rates.theirs, 9);
-  std::printf("%10zu | %8.2f %8.2f | %8.2f %8.2f | %6.2f %6.2f\n", bytes, quantile(rates.ours, 5), best,
+  std::printf("%10zu | %8.4g %8.4g | %8.4g %8.4g | %6.3f %6.3f\n", bytes, quantile(rates.ours, 5), best,
               quantile(rates.theirs, 5), best_theirs, quantile(rates.ratio, 5), best / best_theirs);
   std::fflush(stdout);
 }
@@ -283,13 +285,21 @@ void compare(Line& ours, Line& theirs, const std::vector<std::size_t>& sizes, in
   }
 }
 
-int compare_processes(const char* ours, const char* theirs, const std::vector<std::size_t>& sizes, int rounds) {
+void go_into_namespace(const std::string& name) {
+  const int space = ::open(("/run/netns/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+  require(space >= 0 && ::setns(space, CLONE_NEWNET) == 0, "cannot go into the network namespace " + name);
+  ::close(space);
+}
+
+int compare_processes(const char* ours, const char* theirs, const std::vector<std::size_t>& sizes, int rounds,
+                      const std::string& receivers_namespace) {
   std::array<int, 2> sockets{};
   require(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()) == 0, "no pair of sockets");
   const pid_t child = ::fork();
   require(child >= 0, "cannot fork");
   const bool sends = child != 0;
   ::close(sockets[sends ? 1 : 0]);
+  if (!sends && !receivers_namespace.empty()) go_into_namespace(receivers_namespace);
   const Pipe pipe(sockets[sends ? 0 : 1]);
   {
     Plugin first(ours), second(theirs);
@@ -303,8 +313,9 @@ int compare_processes(const char* ours, const char* theirs, const std::vector<st
 }
 
 int run(const std::vector<std::string>& words) {
-  if (words.size() < 5 || (words[1] != "one" && words[1] != "two")) {
-    std::fprintf(stderr, "usage: nccl_message_rates one|two ROUNDS PLUGIN.so OTHER.so [SIZE...]\n");
+  const bool apart = words.size() > 1 && words[1].starts_with("two@");
+  if (words.size() < 5 || (words[1] != "one" && words[1] != "two" && !apart)) {
+    std::fprintf(stderr, "usage: nccl_message_rates one|two|two@NAMESPACE ROUNDS PLUGIN.so OTHER.so [SIZE...]\n");
     return 2;
   }
   const int rounds = std::max(1, std::atoi(words[2].c_str()));
@@ -313,7 +324,10 @@ int run(const std::vector<std::string>& words) {
   for (std::size_t bytes = 1024; words.size() == 5 && bytes <= kBytesMax; bytes *= 4) sizes.push_back(bytes);
   require(std::ranges::all_of(sizes, [](std::size_t bytes) { return bytes > 0 && bytes <= kBytesMax; }),
           "sizes are from 1 byte to 64 MiB");
-  if (words[1] == "two") return compare_processes(words[3].c_str(), words[4].c_str(), sizes, rounds);
+  if (words[1] != "one") {
+    const std::string receivers_namespace = apart ? words[1].substr(4) : std::string();
+    return compare_processes(words[3].c_str(), words[4].c_str(), sizes, rounds, receivers_namespace);
+  }
   Plugin first(words[3]), second(words[4]);
   LineInOneThread line(first), other(second);
   compare(line, other, sizes, rounds, true);
