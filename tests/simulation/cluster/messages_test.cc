@@ -226,6 +226,43 @@ TEST(Messages, ThatNobodySendsAreATimeOut) {
   }
 }
 
+// A rank of so many knows only a few addresses beforehand; of two ranks the higher one connects, whichever sends.
+TEST(Messages, ComeFromEveryOneOfManyRanksToAReceiverThatNamesNone) {
+  constexpr std::uint32_t kMany = 70;
+  for (const std::uint32_t to : {0U, 35U, kMany - 1}) {
+    Cluster cluster(settings_of(to + 1, false));
+    cluster.add_group(kMany, 1, {.calls = 1});
+    auto& ranks = cluster.groups()[0];
+    for (auto& rank : ranks) rank->outstanding_max = 0;
+    std::vector<std::uint32_t> here(kMany), there(2 * kMany);
+    std::map<std::uint32_t, std::uint32_t> sources;
+    std::uint32_t received = 0;
+    cluster.network().call_at(cluster.network().now() + 1s, [&] {
+      for (std::uint32_t i = 0; i < 2 * kMany; ++i) {
+        const std::uint32_t tag = i % 2 * 5, from = i / 2;
+        here[from] = from;
+        ranks[from]->communicator().send_message(to, {.sends = true,
+                                                      .send = reinterpret_cast<const std::byte*>(&here[from]),
+                                                      .count = sizeof here[from],
+                                                      .tag = tag,
+                                                      .on_done = [](const Status& status) { EXPECT_TRUE(status); }});
+        ranks[to]->communicator().receive_message(std::nullopt, {.recv = reinterpret_cast<std::byte*>(&there[i]),
+                                                                 .count = sizeof there[i],
+                                                                 .tag = tag,
+                                                                 .on_done = [&, i](const Status& status) {
+                                                                   received += status ? 1U : 0U;
+                                                                   ++sources[there[i]];
+                                                                 }});
+      }
+    });
+    ASSERT_TRUE(cluster.network().run_until([&] { return received == 2 * kMany; }, cluster.network().now() + 10s))
+        << received << "\n"
+        << cluster.describe();
+    EXPECT_EQ(sources.size(), std::size_t{kMany});
+    for (const auto& [source, messages] : sources) EXPECT_EQ(messages, 2U) << "of rank " << source;
+  }
+}
+
 // As where the other rank's library knows no tags, and refuses the connection.
 TEST(Messages, ThatCannotBeSentSayWhichConnectionFailed) {
   Cluster cluster(settings_of(1, false));
