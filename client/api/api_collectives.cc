@@ -267,7 +267,7 @@ tributary_status tributary_when_done(tributary_request* handle,
     const auto request = live(function, handle);
     if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     // The handle stays in the table until then, so that the communicator's end finds the request.
-    request->when_done([ended = request.get(), handle, done, context] {
+    const bool first = request->when_done([ended = request.get(), handle, done, context] {
       requests().remove(handle);
       const Status& status = ended->outcome();
       const tributary_outcome outcome{.status = status ? TRIBUTARY_OK : to_status(status.error().code),
@@ -275,7 +275,9 @@ tributary_status tributary_when_done(tributary_request* handle,
                                       .peer = ended->peer()};
       done(context, &outcome);
     });
-    return TRIBUTARY_OK;
+    if (first) return TRIBUTARY_OK;
+    return report(Errc::bad_argument, std::string(function) + ": it was called with this request already",
+                  request->comm());
   });
 }
 

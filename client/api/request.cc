@@ -1,5 +1,7 @@
 #include "client/api/request.h"
 
+#include <utility>
+
 namespace tributary::client {
 
 void Request::complete(const Status& status) {
@@ -12,20 +14,22 @@ void Request::complete(const Status& status) {
     done_.store(true, std::memory_order_release);  // pairs with done()
     // Under the lock: whoever waits may destroy the request as soon as it can see that it is done.
     changed_.notify_all();
-    then = std::move(then_);
+    then = std::exchange(then_, nullptr);
   }
   if (then) then();
 }
 
-void Request::when_done(std::function<void()> then) {
+bool Request::when_done(std::function<void()> then) {
   {
     std::lock_guard lock(mutex_);
+    if (then_) return false;
     if (!done_.load(std::memory_order_relaxed)) {
       then_ = std::move(then);
-      return;
+      return true;
     }
   }
   then();
+  return true;
 }
 
 bool Request::wait(std::optional<TimePoint> deadline) {

@@ -33,8 +33,9 @@ class Request {
   /// The outcome as a status, noted as this thread's last error unless it is good; the source goes to who wants it. Of
   /// a request that is done.
   tributary_status report_outcome() const noexcept;
-  /// Calls `then` once, when it is done: here and now if it is, else on the thread that completes it.
-  void when_done(std::function<void()> then);
+  /// Calls `then` once, when it is done: here and now if it is, else on the thread that completes it. False: another
+  /// one waits for that already, and `then` will not be called.
+  [[nodiscard]] bool when_done(std::function<void()> then);
 
   /// Of a receive: its caller wants the sender's rank there, or nullptr. Before it starts.
   void want_source(int* into) noexcept { source_into_ = into; }

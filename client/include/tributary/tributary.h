@@ -314,7 +314,7 @@ typedef struct tributary_outcome {
 /* In the place of tributary_test and tributary_wait, for callers that wait for many requests at once: calls `done`
  * once, when the operation has ended, and frees the request before; here and now if it has ended. It comes on any
  * thread, also one that moves the communicator on: it must return soon, and must not call this library. The
- * communicator's end is its end, too. */
+ * communicator's end is its end, too. Once for each request. */
 TRIBUTARY_API tributary_status tributary_when_done(tributary_request* request,
                                                    void (*done)(void* context, const tributary_outcome* outcome),
                                                    void* context);

@@ -143,6 +143,7 @@ TEST(ClientMessages, TellWhenTheyAreDone) {
     ASSERT_GOOD(receive(comm, first, TRIBUTARY_ANY_SOURCE, 1, nullptr, &requests[0]));
     ASSERT_GOOD(receive(comm, second, 1, 2, nullptr, &requests[1]));
     for (std::size_t i = 0; i < 2; ++i) ASSERT_GOOD(tributary_when_done(requests[i], &Ends::done, &which[i]));
+    EXPECT_EQ(tributary_when_done(requests[0], &Ends::done, &which[0]), TRIBUTARY_ERROR_BAD_ARGUMENT);
     ends.wait_for(1);
     EXPECT_EQ(second, numbers(10, 1, 0, 2));
     ASSERT_GOOD(send(comm, second, 1, 3, nullptr));

@@ -166,6 +166,9 @@ TEST(Arguments, OfMessagesAreCheckedToo) {
   EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = f32, .peer = 4}), HasSubstr("peer is 4"));
   EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = f32, .peer = -1}),
               HasSubstr("peer is -1"));
+  EXPECT_EQ(error({.recv = &memory[0], .count = 3, .dtype = f32, .peer = TRIBUTARY_ANY_SOURCE}), "no error");
+  EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = f32, .peer = TRIBUTARY_ANY_SOURCE}),
+              HasSubstr("peer is -2147483648"));
   EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = SIZE_MAX, .dtype = f32, .peer = 0}),
               HasSubstr("count"));
   EXPECT_THAT(error({.sends = true, .send = &memory[0], .count = 3, .dtype = 12, .peer = 0}), HasSubstr("dtype"));

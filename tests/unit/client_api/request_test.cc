@@ -31,6 +31,38 @@ TEST(Request, WaitingEndsWithTheOutcomeOrTheDeadline) {
   EXPECT_STREQ(last_error(nullptr), "rank 3 is gone");
 }
 
+TEST(Request, TellsOnceWhenItIsDone) {
+  const auto request = make();
+  int told = 0, never = 0;
+  EXPECT_TRUE(request->when_done([&] {
+    ++told;
+    EXPECT_TRUE(request->done());
+    EXPECT_EQ(request->when_done([] {}), true) << "its lock is free";
+  }));
+  EXPECT_FALSE(request->when_done([&] { ++never; })) << "the first one waits for that";
+  EXPECT_EQ(told, 0);
+  request->complete({});
+  request->complete({});
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(request->when_done([&] { ++told; }));
+  EXPECT_EQ(told, 2) << "here and now";
+  EXPECT_EQ(never, 0);
+}
+
+TEST(Request, HandsOutTheSourceOfAReceiveThatEndedWell) {
+  for (const bool good : {true, false}) {
+    const auto request = make();
+    int source = -7;
+    request->want_source(&source);
+    request->note_peer(3);
+    request->complete(good ? Status{} : fail(Errc::peer_gone, "rank 3 is gone"));
+    EXPECT_EQ(request->peer(), good ? 3 : -1);
+    EXPECT_EQ(source, -7) << "the caller may still read it";
+    static_cast<void>(request->report_outcome());
+    EXPECT_EQ(source, good ? 3 : -7);
+  }
+}
+
 TEST(LastError, IsPerThreadAndPerCommunicator) {
   CommErrors one, two;
   report(Errc::bad_argument, "one, here", &one);
