@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "client/core/message.h"
-#include "client/core/operation.h"
+#include "client/communicator/message.h"
 #include "client/include/tributary/tributary.h"
+#include "client/operation/operation.h"
 
 namespace tributary::client {
 

@@ -8,7 +8,7 @@
 #include "client/api/interfaces.h"
 #include "client/api/log.h"
 #include "client/api/transports.h"
-#include "client/bootstrap/time_out.h"
+#include "client/control/time_out.h"
 #include "client/gpu/path_choice.h"
 #include "tributary/transport/descriptors.h"
 

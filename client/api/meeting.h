@@ -5,7 +5,7 @@
 
 #include "client/api/dpdk_module.h"
 #include "client/api/transports.h"
-#include "client/bootstrap/unique_id.h"
+#include "client/control/unique_id.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {

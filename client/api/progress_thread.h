@@ -21,7 +21,7 @@
 #include "client/api/local_care.h"
 #include "client/api/meeting.h"
 #include "client/api/request.h"
-#include "client/core/communicator.h"
+#include "client/communicator/communicator.h"
 #include "tributary/transport/shared_memory.h"
 
 namespace tributary::client {

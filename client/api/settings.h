@@ -12,7 +12,7 @@
 #include "client/api/dpdk_module.h"
 #include "client/api/log.h"
 #include "client/api/udp_rank.h"
-#include "client/core/communicator.h"
+#include "client/communicator/communicator.h"
 #include "client/gpu/path_choice.h"
 #include "client/include/tributary/tributary.h"
 #include "tributary/transport/rdma_path.h"

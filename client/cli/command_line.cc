@@ -8,11 +8,11 @@
 
 #include "client/cli/cluster/cluster_layout.h"
 #include "client/cli/doctor/doctor_command.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/manager/listings.h"
 #include "client/cli/perf/byte_size.h"
 #include "client/cli/perf/perf_command.h"
 #include "client/cli/run/run_command.h"
+#include "client/cli/terminal/exit_code.h"
 #include "client/cli/tuning/explain.h"
 #include "client/include/tributary/tributary.h"
 #include "tree-manager/topology/units.h"

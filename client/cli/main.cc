@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "client/cli/command_line.h"
-#include "client/cli/exit_code.h"
+#include "client/cli/terminal/exit_code.h"
 
 int main(int argc, char** argv) {
   try {

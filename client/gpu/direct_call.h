@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "client/core/direct_memory.h"
 #include "client/gpu/gpu_memory.h"
 #include "client/gpu/staged_call.h"
+#include "client/operation/direct_memory.h"
 
 namespace tributary::client::gpu {
 

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "client/core/direct_memory.h"
 #include "client/gpu/copy_line.h"
 #include "client/gpu/path_choice.h"
+#include "client/operation/direct_memory.h"
 #include "tributary/transport/device_memory.h"
 
 namespace tributary::client::gpu {

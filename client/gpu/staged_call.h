@@ -13,9 +13,9 @@
 #include <optional>
 #include <vector>
 
-#include "client/core/staged_memory.h"
 #include "client/gpu/copy_line.h"
 #include "client/gpu/pinned_pool.h"
+#include "client/operation/staged_memory.h"
 
 namespace tributary::client::gpu {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "client/bootstrap/time_out.h"
+#include "client/control/time_out.h"
 #include "client/recovery/places.h"
 #include "client/recovery/repair_plan.h"
 

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "client/recovery/control.h"
+#include "client/control/control_message.h"
 #include "client/recovery/group_service.h"
 #include "client/recovery/lost_aggregators.h"
 #include "client/recovery/own_absence.h"

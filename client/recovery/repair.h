@@ -15,7 +15,7 @@
 
 #include "client/collectives/fallback/peer_mesh.h"
 #include "client/collectives/in_network/lane_link.h"
-#include "client/recovery/control.h"
+#include "client/control/control_message.h"
 
 namespace tributary::client {
 

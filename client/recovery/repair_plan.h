@@ -19,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "client/recovery/control.h"
+#include "client/control/control_message.h"
 
 namespace tributary::client {
 

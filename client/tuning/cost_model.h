@@ -47,7 +47,7 @@
 // Sources: as in schedule.h.
 #include <vector>
 
-#include "client/collectives/schedule/schedule.h"
+#include "client/schedule/schedule.h"
 #include "client/tuning/figures.h"
 
 namespace tributary::tuning {

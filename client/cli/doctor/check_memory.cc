@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "client/cli/doctor/checks.h"
-#include "client/cli/manager/table.h"
+#include "client/cli/terminal/table.h"
 
 namespace tributary::cli::doctor {
 namespace {

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/cli/doctor/checks.h"
-#include "client/cli/exit_code.h"
+#include "client/cli/terminal/exit_code.h"
 
 namespace tributary::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/manager/table.h"
+#include "client/cli/terminal/table.h"
 
 namespace tributary::cli::doctor {
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/exit_code.h"
+#include "client/cli/terminal/exit_code.h"
 
 namespace tributary::cli {
 namespace {

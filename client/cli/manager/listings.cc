@@ -7,9 +7,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/exit_code.h"
-#include "client/cli/manager/table.h"
 #include "client/cli/manager/tree_drawing.h"
+#include "client/cli/terminal/exit_code.h"
+#include "client/cli/terminal/table.h"
 #include "tree-manager/topology/name_range.h"
 
 namespace tributary::cli {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "client/cli/manager/table.h"
+#include "client/cli/terminal/table.h"
 
 namespace tributary::cli {
 namespace {

@@ -11,11 +11,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "client/cli/exit_code.h"
 #include "client/cli/perf/id_exchange.h"
 #include "client/cli/perf/launch.h"
 #include "client/cli/perf/report.h"
 #include "client/cli/perf/tune.h"
+#include "client/cli/terminal/exit_code.h"
 
 namespace tributary::cli {
 namespace {

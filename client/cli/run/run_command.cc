@@ -9,8 +9,8 @@
 
 #include "client/cli/cluster/local_cluster.h"
 #include "client/cli/cluster/machine.h"
-#include "client/cli/exit_code.h"
 #include "client/cli/run/rank_processes.h"
+#include "client/cli/terminal/exit_code.h"
 
 namespace tributary::cli {
 namespace {

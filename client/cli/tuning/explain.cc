@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "client/cli/exit_code.h"
-#include "client/cli/manager/table.h"
+#include "client/cli/terminal/exit_code.h"
+#include "client/cli/terminal/table.h"
 #include "client/cli/tuning/explain_local.h"
 #include "client/tuning/table.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "client/cli/manager/table.h"
+#include "client/cli/terminal/table.h"
 #include "client/tuning/cost_model.h"
 #include "client/tuning/figures.h"
 #include "client/tuning/local_ways.h"

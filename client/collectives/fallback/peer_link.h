@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "client/bootstrap/mutual_proof.h"
 #include "client/collectives/fallback/sent_frames.h"
+#include "client/control/mutual_proof.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::client {

@@ -14,10 +14,10 @@
 #include <set>
 #include <vector>
 
-#include "client/bootstrap/directory.h"
-#include "client/bootstrap/retry.h"
-#include "client/bootstrap/unique_id.h"
 #include "client/collectives/fallback/peer_link.h"
+#include "client/control/directory.h"
+#include "client/control/retry.h"
+#include "client/control/unique_id.h"
 
 namespace tributary::client {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "client/collectives/fallback/peer_mesh.h"
-#include "client/collectives/schedule/schedule.h"
-#include "client/core/operation.h"
+#include "client/operation/operation.h"
+#include "client/schedule/schedule.h"
 
 namespace tributary::client {
 

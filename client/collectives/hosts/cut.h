@@ -6,7 +6,7 @@
 // each rank's part, all_gather a broadcast.
 #include <cstdint>
 
-#include "client/collectives/in_network/segmentation.h"
+#include "client/operation/segmentation.h"
 
 namespace tributary::client::hosts {
 

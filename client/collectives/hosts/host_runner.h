@@ -24,7 +24,7 @@
 #include "client/collectives/hosts/cut.h"
 #include "client/collectives/hosts/host_map.h"
 #include "client/collectives/local/local_group.h"
-#include "client/core/operation.h"
+#include "client/operation/operation.h"
 
 namespace tributary::client::hosts {
 

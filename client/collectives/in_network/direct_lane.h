@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/core/direct_memory.h"
+#include "client/operation/direct_memory.h"
 
 namespace tributary::client {
 

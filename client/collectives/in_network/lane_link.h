@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "client/collectives/in_network/direct_lane.h"
-#include "client/core/operation.h"
+#include "client/operation/operation.h"
 #include "tributary/kernels/pages.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/lane_loss.h"

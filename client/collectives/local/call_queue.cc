@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "client/collectives/payload.h"
+#include "client/operation/payload.h"
 
 namespace tributary::client::local {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "client/bootstrap/time_out.h"
+#include "client/control/time_out.h"
 
 namespace tributary::client::local {
 

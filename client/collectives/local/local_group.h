@@ -16,7 +16,7 @@
 #include "client/collectives/local/direct.h"
 #include "client/collectives/local/movement.h"
 #include "client/collectives/local/waiting.h"
-#include "client/core/absences.h"
+#include "client/operation/absences.h"
 #include "client/tuning/local_ways.h"
 
 namespace tributary::client::local {

@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "client/bootstrap/unique_id.h"
 #include "client/collectives/local/local_group.h"
+#include "client/control/unique_id.h"
 
 namespace tributary::client::local {
 

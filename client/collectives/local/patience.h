@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "client/core/absences.h"
+#include "client/operation/absences.h"
 
 namespace tributary::client::local {
 

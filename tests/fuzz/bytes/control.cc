@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "client/bootstrap/unique_id.h"
-#include "client/core/host_level.h"
-#include "client/recovery/control.h"
+#include "client/communicator/host_level.h"
+#include "client/control/control_message.h"
+#include "client/control/unique_id.h"
 #include "client/tuning/policy.h"
 #include "client/tuning/table.h"
 

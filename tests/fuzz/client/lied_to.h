@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "client/core/communicator.h"
+#include "client/communicator/communicator.h"
 
 namespace tributary::fuzz {
 

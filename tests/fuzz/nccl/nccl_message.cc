@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/bootstrap/mutual_proof.h"
+#include "client/control/mutual_proof.h"
 #include "client/plugins/nccl/p2p/frames/frame_receive_comm.h"
 #include "client/plugins/nccl/p2p/handle.h"
 #include "tests/fuzz/transport/script.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "aggregator/worker/worker.h"
-#include "client/core/communicator.h"
+#include "client/communicator/communicator.h"
 #include "distant_memory.h"
 #include "slow_memory.h"
 #include "tributary/transport/sim_network.h"

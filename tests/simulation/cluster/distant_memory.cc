@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "client/core/operation.h"
+#include "client/operation/operation.h"
 
 namespace tributary::simulation {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "client/core/direct_memory.h"
-#include "client/core/operation.h"
+#include "client/operation/direct_memory.h"
+#include "client/operation/operation.h"
 #include "tributary/transport/device_memory.h"
 #include "workload.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/core/staged_memory.h"
+#include "client/operation/staged_memory.h"
 
 namespace tributary::simulation {
 

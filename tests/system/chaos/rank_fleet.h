@@ -10,7 +10,7 @@
 
 #include "client/cli/cluster/child_process.h"
 #include "client/cli/cluster/local_cluster.h"
-#include "client/core/absences.h"
+#include "client/operation/absences.h"
 
 namespace tributary::chaos {
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "client/cli/manager/table.h"
 #include "client/cli/manager/tree_drawing.h"
+#include "client/cli/terminal/table.h"
 
 namespace tributary::cli {
 namespace {

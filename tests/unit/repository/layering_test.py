@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Dependencies point one way, and what must be without I/O stays so: fails on an #include that says otherwise.
+"""Dependencies point one way, and what must be without I/O stays so: fails on an #include that says otherwise, and where folders include each other.
 
     layering_test.py REPOSITORY
 
@@ -17,7 +17,10 @@ import tracked
 PROTOCOL = {"protocol"}
 DATA_PLANE = {"protocol", "kernels", "transport"}
 MANAGER = {"protocol", "service-kit", "tree-manager/topology", "tree-manager/planner", "tree-manager/store", "tree-manager/service"}
-CLIENT = {*DATA_PLANE, "client/bootstrap", "client/collectives", "client/collectives/schedule", "client/core", "client/recovery", "client/tuning"}
+# Each of the client's folders may include those before it.
+CLIENT_CORE = {*DATA_PLANE, "client/operation", "client/schedule", "client/tuning", "client/control"}
+COLLECTIVES = {"client/collectives/in_network", "client/collectives/fallback", "client/collectives/local", "client/collectives/hosts"}
+CLIENT = {*CLIENT_CORE, *COLLECTIVES, "client/recovery", "client/communicator"}
 
 # layer: the layers that it may include
 LAYERS: dict[str, set[str]] = {
@@ -35,20 +38,24 @@ LAYERS: dict[str, set[str]] = {
     "tree-manager/service": MANAGER - {"service-kit"},
     "tree-manager": MANAGER,
     "client/include": set(),
-    "client/collectives/schedule": PROTOCOL,
-    "client/tuning": {*PROTOCOL, "client/collectives/schedule"},
-    "client/bootstrap": CLIENT,
-    "client/collectives": CLIENT,
-    "client/recovery": CLIENT,
-    "client/core": CLIENT,
-    "client/gpu": {"protocol", "kernels", "transport", "client/core"},
+    "client/operation": {"protocol", "transport"},
+    "client/schedule": PROTOCOL,
+    "client/tuning": {*PROTOCOL, "client/schedule"},
+    "client/control": {"protocol", "transport"},
+    "client/collectives/in_network": CLIENT_CORE,
+    "client/collectives/fallback": CLIENT_CORE,
+    "client/collectives/local": CLIENT_CORE,
+    "client/collectives/hosts": {*CLIENT_CORE, "client/collectives/local"},
+    "client/recovery": {*CLIENT_CORE, *COLLECTIVES},
+    "client/communicator": {*CLIENT_CORE, *COLLECTIVES, "client/recovery"},
+    "client/gpu": {"protocol", "kernels", "transport", "client/operation"},
     "client/api": {*CLIENT, "client/gpu", "client/include", "tree-manager/api-client"},
     # topology: ranges of host names are written alike on the command line and in the topology file
-    "client/cli": {"protocol", "kernels", "transport", "client/gpu", "client/include", "client/tuning", "client/collectives/schedule", "tree-manager/api-client", "tree-manager/topology"},
+    "client/cli": {"protocol", "kernels", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
-    # client/bootstrap: their two ends prove themselves as two ranks do (see BARRED)
-    "client/plugins/nccl": {"client/include", "client/bootstrap", "protocol", "transport"},
+    # client/control: their two ends prove themselves as two ranks do (see BARRED)
+    "client/plugins/nccl": {"client/include", "client/control", "protocol", "transport"},
     "client/plugins/dpdk": {"client/api", "protocol", "transport"},
 }
 
@@ -69,7 +76,7 @@ BARRED: list[tuple[str, str, str]] = [
     ("protocol", r"(thread|mutex|fstream|iostream|filesystem)$|(sys|netinet|arpa|boost|spdlog)/|unistd\.h$", "protocol does no I/O"),
     ("client/include", r"(boost|spdlog|nlohmann|openssl|yaml-cpp|CLI)/", "the public headers need nothing but the standard library"),
     ("aggregator", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
-    ("client/plugins/nccl", r"client/bootstrap/(?!(mutual_proof|unique_id)\.h)", "of the ranks' bootstrap it has the proofs alone"),
+    ("client/plugins/nccl", r"client/control/(?!(mutual_proof|unique_id)\.h)", "of the ranks' control connections it has the proofs alone"),
     ("client", r"(rte_|infiniband/|rdma/)", "types of a transport stay in its folder"),
 ]
 # Headers that cost seconds of compile time in every file that sees them: in .cc files alone.
@@ -115,6 +122,23 @@ def complaints(path: str, text: str) -> list[str]:
     return found
 
 
+def circles(edges: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of folders of which each reaches each other one."""
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        open_ends = [start]
+        while open_ends:
+            for to in edges.get(open_ends.pop(), ()):
+                if to not in seen:
+                    seen.add(to)
+                    open_ends.append(to)
+        return seen
+
+    reach = {folder: reached(folder) for folder in edges}
+    knots = {tuple(sorted(other for other in reach[folder] if folder in reach.get(other, ()))) for folder in edges}
+    return [list(knot) for knot in sorted(knots) if knot]
+
+
 class Rules(unittest.TestCase):
     """That the check sees what it is for."""
 
@@ -130,16 +154,16 @@ class Rules(unittest.TestCase):
         self.good("tree-manager/planner/tree.cc", '"tributary/protocol/descriptor.h"')
         self.bad("protocol/src/frame.cc", '"tributary/kernels/reduce.h"')
         self.bad("kernels/cpu/reduce.cc", '"tributary/transport/channel.h"')
-        self.bad("transport/tcp/tcp_socket.cc", '"client/core/communicator.h"')
+        self.bad("transport/tcp/tcp_socket.cc", '"client/communicator/communicator.h"')
         self.bad("tree-manager/planner/tree.cc", '"tributary/transport/tcp.h"')
         self.bad("tree-manager/topology/topology.cc", '"tree-manager/service/cluster.h"')
-        self.bad("client/core/communicator.cc", '"tributary/manager_client/manager_client.h"')
-        self.bad("client/core/communicator.cc", '"client/api/comm.h"')
+        self.bad("client/communicator/communicator.cc", '"tributary/manager_client/manager_client.h"')
+        self.bad("client/communicator/communicator.cc", '"client/api/comm.h"')
         self.bad("aggregator/daemon/settings.cc", '"client/api/settings.h"')
-        self.bad("client/plugins/torch/csrc/work.cc", '"client/core/communicator.h"')
-        self.bad("client/plugins/nccl/collective/group_comm.cc", '"client/core/communicator.h"')
-        self.bad("client/plugins/nccl/p2p/greeting.h", '"client/bootstrap/arrivals.h"')
-        self.good("client/plugins/nccl/p2p/greeting.h", '"client/bootstrap/mutual_proof.h"')
+        self.bad("client/plugins/torch/csrc/work.cc", '"client/communicator/communicator.h"')
+        self.bad("client/plugins/nccl/collective/group_comm.cc", '"client/communicator/communicator.h"')
+        self.bad("client/plugins/nccl/p2p/greeting.h", '"client/control/arrivals.h"')
+        self.good("client/plugins/nccl/p2p/greeting.h", '"client/control/mutual_proof.h"')
         self.good("client/plugins/nccl/p2p/engine.h", '"tributary/transport/tcp.h"')
 
     def test_the_engine_is_without_io(self) -> None:
@@ -148,8 +172,12 @@ class Rules(unittest.TestCase):
         for header in ("<thread>", "<chrono>", "<mutex>", "<sys/socket.h>", "<boost/asio.hpp>"):
             self.bad("aggregator/engine/lane.cc", header)
 
+    def test_circles_are_seen(self) -> None:
+        self.assertEqual(circles({"a": {"b", "c"}, "b": {"c"}, "c": {"d"}}), [])
+        self.assertEqual(circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}}), [["a", "b", "c"], ["d", "e"]])
+
     def test_heavy_headers_stay_out_of_headers(self) -> None:
-        self.good("client/recovery/control.cc", "<nlohmann/json.hpp>")
+        self.good("client/recovery/coordinator.cc", "<nlohmann/json.hpp>")
         self.good("protocol/include/tributary/protocol/descriptor.h", "<nlohmann/json_fwd.hpp>")
         self.bad("protocol/include/tributary/protocol/descriptor.h", "<nlohmann/json.hpp>")
 
@@ -161,6 +189,21 @@ class Repository(unittest.TestCase):
         asks = [path for path in tracked.files(self.root) if path.suffix in SOURCES and path.as_posix().startswith("protocol/")
                 and "_clock::now" in (self.root / path).read_text(errors="replace")]
         self.assertEqual(asks, [], "protocol/ does no I/O: it is given the time")
+
+    def test_no_circles(self) -> None:
+        """Of two folders at most one knows the other, straight or by way of others."""
+        paths = {path.as_posix() for path in tracked.files(self.root) if path.suffix in SOURCES and not str(path).startswith(FREE)}
+        public = {path[path.index("/include/tributary/") + len("/include/"):]: path for path in paths if "/include/tributary/" in path}
+        edges: dict[str, dict[str, str]] = {}
+        for path in sorted(paths):
+            folder = path.rpartition("/")[0]
+            for quote, include in INCLUDE.findall((self.root / path).read_text(errors="replace")):
+                target = include if include in paths else public.get(include, f"{folder}/{include}")
+                if target in paths and target.rpartition("/")[0] != folder:
+                    edges.setdefault(folder, {}).setdefault(target.rpartition("/")[0], f"{path} includes {include}")
+        found = circles({folder: set(to) for folder, to in edges.items()})
+        told = ["\n".join(edges[a][b] for a in circle for b in edges.get(a, {}) if b in circle) for circle in found]
+        self.assertEqual(found, [], "folders that include each other:\n" + "\n\n".join(told))
 
     def test_includes(self) -> None:
         paths = [path for path in tracked.files(self.root) if path.suffix in SOURCES and not str(path).startswith(FREE)]

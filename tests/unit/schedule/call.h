@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "client/collectives/schedule/schedule.h"
+#include "client/schedule/schedule.h"
 
 namespace tributary::schedule {
 

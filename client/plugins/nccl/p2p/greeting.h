@@ -7,7 +7,7 @@
 //   connecting end -> listening end   peer_hello: its nonce, its proof, which part of which connection the channel is
 //   listening end -> connecting end   challenge: its proof
 //
-// The proofs are those of client/bootstrap/mutual_proof.h. They bind, besides both nonces and both roles, the address
+// The proofs are those of client/control/mutual_proof.h. They bind, besides both nonces and both roles, the address
 // that the handle names and, over TCP, the address and port of the connecting end as each end sees it. So a proof is
 // good for one connection: what stands between two ends, with connections of its own to both, is refused by both. They
 // bind the part, too: a connection may be several sockets, each of which is proved by itself.
@@ -17,7 +17,7 @@
 #include <array>
 #include <string>
 
-#include "client/bootstrap/mutual_proof.h"
+#include "client/control/mutual_proof.h"
 #include "client/plugins/nccl/p2p/handle.h"
 #include "tributary/transport/channel.h"
 

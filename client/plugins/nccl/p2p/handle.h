@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "client/bootstrap/unique_id.h"
+#include "client/control/unique_id.h"
 #include "client/plugins/nccl/abi/base.h"
 #include "client/plugins/nccl/socket_counts.h"
 #include "client/plugins/nccl/wire.h"

@@ -1,5 +1,5 @@
 #pragma once
-// The calls of the net tables, in the newest version's words. net_tables.cc makes every version of them.
+// The calls of the net tables, in the newest version's words. tables/net.cc makes every version of them.
 #include "client/plugins/nccl/abi/net.h"
 
 namespace tributary::nccl::net {

@@ -1,0 +1,106 @@
+#pragma once
+// Hosts as the lowest level of a communicator whose ranks are on several of them: the ranks of each host share memory,
+// and their leaders have a communicator of their own, in which each speaks for its host. That one has all that a
+// communicator has: trees (the manager plans them for one rank a host), fallback, failover, return. It uses the same
+// transport and is driven by whoever drives the outer one.
+//
+//   rank 0 has met all: hosts with several ranks?  -> opens a place for the leaders, says who is with whom in the
+//                                                     welcome
+//   the ranks of each host                         -> meet in shared memory; then the leaders at that place
+//   rank 0 has heard of a failure, or has leaders  -> its first commit says which; nobody is ready before
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/collectives/hosts/host_runner.h"
+#include "client/communicator/communicator.h"
+
+namespace tributary::client {
+
+class LocalMeeting;
+
+/// What the ranks are told of the leaders' communicator, as text that rank 0 sends to all.
+[[nodiscard]] std::string encode_between(const CommunicatorInfo& info);
+/// The members that the text speaks of. A malformed one says nothing.
+void decode_between(const std::string& body, CommunicatorInfo& info);
+
+class HostLevel {
+ public:
+  struct Parts {
+    transport::Transport& transport;
+    GroupService* service;          // the leaders', on rank 0
+    CommunicatorSettings settings;  // the outer communicator's
+    hosts::HostMap map;
+    std::function<void(Operation&)> done;
+    std::function<void()> path_changed;                          // rank 0's: encode_between() tells more
+    std::function<void(const std::string&, bool)> second_way{};  // Communicator::on_second_way, of the leaders
+  };
+  explicit HostLevel(Parts parts);
+  HostLevel(const HostLevel&) = delete;
+  HostLevel& operator=(const HostLevel&) = delete;
+  ~HostLevel();
+
+  /// Rank 0: where the leaders meet.
+  [[nodiscard]] Result<Endpoint> open();
+  /// Begins to meet. `then` is called once: this rank can do its part, or why not.
+  void start(const Endpoint& place, std::function<void(const Status&)> then);
+  /// start() has not answered yet.
+  [[nodiscard]] bool meeting() const noexcept { return then_ != nullptr; }
+  /// Rank 0: some host's ranks have not met by now, or its leader has not come.
+  [[nodiscard]] bool late(transport::TimePoint now) const;
+
+  void submit(Operation& operation);
+  /// What the driver calls in each of its turns: does what can be done now. How long it may wait for the transport
+  /// then, at most `limit`. `quiet`: nothing but this is expected of the transport.
+  [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit, bool quiet);
+  void tick(transport::TimePoint now);
+  /// So long was this process away: what it waits for could not come.
+  void excuse(transport::Duration absence) noexcept;
+  /// Why it cannot go on.
+  [[nodiscard]] std::optional<Error> error() const;
+  /// If ranks disagree: on which operation of the outer communicator.
+  [[nodiscard]] std::optional<std::uint64_t> disputed() const;
+  void fail(const Error& error);
+  /// All ranks have finalized; a leader takes leave of the others'.
+  void finalize(std::function<void()> done);
+
+  /// When something was done last, here or, on a leader, between the hosts.
+  [[nodiscard]] transport::TimePoint progress_at() const noexcept;
+  [[nodiscard]] std::uint64_t steps() const noexcept { return runner_ ? runner_->steps() : 0; }
+  [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const {
+    return runner_ ? runner_->regions() : std::vector<std::shared_ptr<local::Regions>>{};
+  }
+  [[nodiscard]] std::string attach_refusal() const { return runner_ ? runner_->attach_refusal() : std::string(); }
+  [[nodiscard]] std::uint64_t direct_pieces() const noexcept { return runner_ ? runner_->direct_pieces() : 0; }
+  [[nodiscard]] std::string waits_for() const { return runner_ ? runner_->waits_for() : "nothing"; }
+  [[nodiscard]] const hosts::HostMap& map() const noexcept { return parts_.map; }
+  /// A leader's; nullptr on the others.
+  [[nodiscard]] const Communicator* between() const noexcept { return between_.get(); }
+
+ private:
+  [[nodiscard]] CommunicatorSettings settings_between() const;
+  [[nodiscard]] local::GroupSettings settings_here() const;
+  void meet_here();
+  void on_met_here(Result<std::vector<std::unique_ptr<local::LocalGroup>>> groups);
+  void meet_leaders();
+  void answer(const Status& status);
+  [[nodiscard]] bool leads() const noexcept { return parts_.map.leads(parts_.settings.rank); }
+
+  Parts parts_;
+  Endpoint place_;
+  std::function<void(const Status&)> then_;
+  transport::TimePoint late_at_ = transport::TimePoint::max();
+  std::vector<std::unique_ptr<local::LocalGroup>> groups_;  // up, down
+  std::unique_ptr<Communicator> between_;
+  std::unique_ptr<transport::Listener> listener_;  // rank 0's, of between_
+  std::unique_ptr<hosts::HostRunner> runner_;      // once all have met
+  transport::TimePoint moved_at_{};
+  transport::TimePoint leaves_until_ = transport::TimePoint::max();
+  std::function<void()> left_;
+  std::shared_ptr<bool> alive_;
+  std::unique_ptr<LocalMeeting> meeting_;  // last: its end may still post
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,33 @@
+#include "client/communicator/local_meeting.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace tributary::client {
+
+// Without a descriptor to stop it by, the meeting's own limit has to do. The thread inherits that signals are blocked.
+LocalMeeting::LocalMeeting(std::function<Outcome(int stop)> meet, std::function<void(Outcome)> then)
+    : stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  thread_ = std::thread([stop = stop_.number(), meet = std::move(meet), then = std::move(then)] {
+    then([&]() -> Outcome {
+      try {
+        return meet(stop);
+      } catch (const std::exception& e) {
+        return fail(Errc::exhausted, std::string("the ranks of this host did not meet: ") + e.what());
+      }
+    }());
+  });
+  pthread_setname_np(thread_.native_handle(), "tributary-meet");
+}
+
+LocalMeeting::~LocalMeeting() {
+  if (stop_.open()) eventfd_write(stop_.number(), 1);
+  thread_.join();
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,34 @@
+#pragma once
+// Messages whose partner is known, cut into frames of one piece, from the first frame to the last.
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "client/collectives/fallback/peer_link.h"
+#include "client/communicator/message.h"
+
+namespace tributary::client {
+
+class MessagesUnderWay {
+ public:
+  /// Sends or posts all frames, under the number that both sides give the message.
+  void begin(PeerLink& link, std::uint32_t peer, Message message, std::uint64_t number);
+  /// A frame with this cookie was sent or received. Cookies of nothing, as 0, are passed over.
+  void frame_done(std::uint64_t cookie);
+  void fail_all(const Error& error);
+  [[nodiscard]] bool empty() const noexcept { return active_.empty(); }
+  /// Describes one that was called before; else empty.
+  [[nodiscard]] std::string overdue(transport::TimePoint before) const;
+
+ private:
+  struct Active {
+    Message message;
+    std::uint32_t peer = 0;
+    std::uint64_t frames_left = 0;
+  };
+
+  std::map<std::uint64_t, Active> active_;  // by cookie
+  std::uint64_t next_cookie_ = 1;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,57 @@
+#pragma once
+// Which offered message goes to which receive, where messages have tags: a pure state machine. An offer goes to the
+// receive that was called first of those that take it, a receive gets the offer that came first of those that it takes.
+// So messages of one rank with one tag keep their order, as in MPI. Each step takes time that grows with the logarithm
+// of what waits.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "client/communicator/message.h"
+
+namespace tributary::client {
+
+/// A send with a tag that waits for its receive.
+struct Offer {
+  std::uint32_t from = 0;
+  std::uint32_t tag = 0;
+  std::uint64_t number = 0;  // its sender's, for this rank
+  Signature signature;
+};
+
+class TagMatching {
+ public:
+  /// An offer has come: the receive that it goes to. None: it is kept.
+  [[nodiscard]] std::optional<Message> offered(const Offer& offer);
+  /// A receive with `message.tag`, from `source` or from any rank: its offer. None: it is kept, and `message` moved.
+  [[nodiscard]] std::optional<Offer> called(std::optional<std::uint32_t> source, Message& message);
+
+  /// Offers of that rank that are kept.
+  [[nodiscard]] std::size_t offers_of(std::uint32_t rank) const;
+  [[nodiscard]] bool receives_wait() const noexcept { return !receives_.empty(); }
+  void fail_receives(const Error& error);
+  /// Describes a receive that was called before; else empty.
+  [[nodiscard]] std::string overdue(transport::TimePoint before) const;
+
+ private:
+  struct Receive {
+    std::optional<std::uint32_t> source;
+    Message message;
+  };
+  /// Tag, rank, key: those of one tag and rank stand together, in their order.
+  using ByRank = std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>>;
+  [[nodiscard]] static std::optional<std::uint64_t> first(const ByRank& order, std::uint32_t tag, std::uint64_t rank);
+
+  std::uint64_t next_ = 0;                                           // key: in the order of arrival, and of calls
+  std::map<std::pair<std::uint32_t, std::uint64_t>, Offer> offers_;  // by tag and key
+  ByRank offers_from_;
+  std::map<std::uint32_t, std::size_t> kept_;  // by rank: how many offers
+  std::map<std::uint64_t, Receive> receives_;  // by key
+  ByRank receives_from_;                       // a source of kAnyRank: any
+};
+
+}  // namespace tributary::client

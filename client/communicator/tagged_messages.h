@@ -1,0 +1,64 @@
+#pragma once
+// Messages with tags other than 0, which may be received in any order of tags. The sender offers: number, tag, count
+// and dtype. The receiver keeps offers until a receive takes one; then it posts the receives of the data and says that
+// it wants that number; the sender sends what is wanted in the order of the wants. So data never wait in the network,
+// no buffer is needed at either end, and the cost is one round trip for each message. (Gloo does the same between its
+// unbound buffers.)
+//
+// Nothing can stand still for ever for want of room: offers and wants are taken whatever waits, data only come where
+// their receives are posted.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "client/collectives/fallback/peer_mesh.h"
+#include "client/communicator/messages_under_way.h"
+#include "client/communicator/tag_matching.h"
+
+namespace tributary::client {
+
+/// Sends with tags from one rank to another that no receive has taken yet. What is kept for each is below 256 bytes, so
+/// another rank, whatever it says, costs at most 16 MiB here; and more messages that nobody receives are a mistake of
+/// the program rather than its pipeline.
+inline constexpr std::size_t kOffersMax = 65536;
+
+class TaggedMessages {
+ public:
+  /// `disagree`: told the sentence when both sides of a message want another count or dtype.
+  TaggedMessages(std::uint32_t rank, MessagesUnderWay& under_way, std::function<void(std::string)> disagree)
+      : rank_(rank), under_way_(under_way), disagree_(std::move(disagree)) {}
+  void use(PeerMesh& mesh) { mesh_ = &mesh; }
+  /// Errc::exhausted by on_done where the peer has not taken kOffersMax others.
+  void send(std::uint32_t peer, Message message);
+  /// Connections must be there, or under way, to every rank that may be the source.
+  void receive(std::optional<std::uint32_t> source, Message message);
+  /// An error: what no rank of this program sends.
+  [[nodiscard]] Status noted(std::uint32_t peer, const FrameHeader& note);
+  void fail_all(const Error& error);
+  [[nodiscard]] bool idle() const noexcept { return unanswered_ == 0 && !matching_.receives_wait(); }
+  /// Describes one that was called before; else empty.
+  [[nodiscard]] std::string overdue(transport::TimePoint before) const;
+
+ private:
+  struct Peer {
+    std::uint64_t offers_sent = 0, offers_come = 0;
+    std::map<std::uint64_t, Message> unanswered;  // by number: offered, and not wanted yet
+  };
+  [[nodiscard]] Status on_offer(std::uint32_t peer, const FrameHeader& note);
+  [[nodiscard]] Status on_want(std::uint32_t peer, const FrameHeader& note);
+  void match(const Offer& offer, Message receive);
+  void match_own(const Offer& offer, const Message& receive);
+  [[nodiscard]] Message answered(Peer& peer, std::map<std::uint64_t, Message>::iterator it);
+
+  const std::uint32_t rank_;
+  MessagesUnderWay& under_way_;
+  const std::function<void(std::string)> disagree_;
+  PeerMesh* mesh_ = nullptr;
+  std::map<std::uint32_t, Peer> peers_;  // this rank among them
+  std::size_t unanswered_ = 0;           // of all peers
+  TagMatching matching_;
+};
+
+}  // namespace tributary::client

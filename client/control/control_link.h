@@ -1,0 +1,125 @@
+#pragma once
+// The connections between ranks and rank 0, and the ones that have not said yet whose they are (arrivals.h).
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/control/arrivals.h"
+#include "client/control/control_message.h"
+#include "client/control/frame_seal.h"
+#include "client/control/mutual_proof.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+class Arrival;
+
+/// Hears what one control connection brings. All calls come from the transport's callbacks.
+class ControlLinkUser {
+ public:
+  virtual ~ControlLinkUser() = default;
+  /// What this rank tells of itself. Asked for only once the other side has proved to be rank 0.
+  [[nodiscard]] virtual std::string introduction() const = 0;
+  virtual void on_control(std::uint32_t from, const ControlMessage& message) = 0;
+  /// The connection to `rank` has ended.
+  virtual void control_closed(std::uint32_t rank, const std::string& why) = 0;
+  /// A process answers at rank 0's address, and has not proved to be rank 0.
+  virtual void not_rank_0(const std::string& why) = 0;
+};
+
+/// Takes over the connections that have proved themselves.
+class ArrivalUser {
+ public:
+  virtual ~ArrivalUser() = default;
+  [[nodiscard]] virtual const Secret& secret() const = 0;
+  [[nodiscard]] virtual std::uint32_t rank() const = 0;
+  /// Connections between ranks can be taken over: it is known which ranks there are.
+  [[nodiscard]] virtual bool has_met() const = 0;
+  /// A rank introduces itself to rank 0.
+  virtual void on_hello(Arrival& arrival, const std::string& body) = 0;
+  /// A higher rank's connection to this one.
+  virtual void on_peer_hello(Arrival& arrival) = 0;
+};
+
+/// Both directions of a control connection, from one of its ends.
+struct ControlSeals {
+  FrameSeal out, in;
+};
+
+/// One end of the control star: whole messages, in order, sealed. The connecting side believes nothing and tells
+/// nothing before rank 0 has proved itself.
+class ControlLink final : public transport::ChannelHandler {
+ public:
+  /// `peer`: the rank at the other end.
+  ControlLink(ControlLinkUser& user, std::uint32_t peer) : user_(user), peer_(peer) {}
+  void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, ConnectingProof proof);
+  void adopt(std::unique_ptr<transport::Channel> channel, ControlSeals seals) {
+    channel_ = std::move(channel);
+    seals_.emplace(std::move(seals));
+  }
+  /// Nothing is said before both sides have proved themselves.
+  void send(const ControlMessage& message);
+  void close_after_flush(transport::Duration limit);
+
+  transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_closed(transport::Channel& channel, const Error& error) override;
+
+ private:
+  void on_proof_frame(const FrameHeader& header, std::string_view text);
+  void answer_nonce(std::string_view nonce);
+  void check_proof(std::string_view proof);
+  void turned_away(const std::string& why);
+
+  ControlLinkUser& user_;
+  const std::uint32_t peer_;
+  std::optional<ConnectingProof> proof_;  // of the connecting side
+  std::optional<ControlSeals> seals_;     // once both sides have proved themselves
+  std::vector<std::byte> body_;
+  std::unique_ptr<transport::Channel> channel_;
+};
+
+/// A connection that was accepted. Both sides prove themselves (mutual_proof.h); then the other side's next frame,
+/// which says that it has seen our proof, hands the connection on.
+class Arrival final : public transport::ChannelHandler {
+ public:
+  Arrival(ArrivalUser& user, Arrivals& arrivals, WaitingRoom::Id id, std::unique_ptr<transport::Channel> channel,
+          std::string nonce);
+
+  void challenge();
+  void refuse(const std::string& reason) { arrivals_.refuse(id_, reason); }
+  /// The frame that says why it is refused; the caller closes.
+  void say_refusal(const std::string& reason);
+  /// Whoever it was waiting for is known now.
+  void resume();
+  /// It has proved itself. From now on `target` gets the callbacks; the caller has taken the channel.
+  void hand_on(transport::ChannelHandler& target);
+  [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
+  /// The scope that the other side has proved.
+  [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
+  /// For the one that the connection is handed on to.
+  [[nodiscard]] ControlSeals take_seals() { return std::move(*seals_); }
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+
+  transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;
+  void on_frame(transport::Channel& channel, const FrameHeader& header, std::span<std::byte> payload) override;
+  void on_sent(transport::Channel& channel, std::uint64_t cookie) override;
+  void on_closed(transport::Channel& channel, const Error& error) override;
+
+ private:
+  void check_answer(const FrameHeader& header, const std::string& body);
+
+  ArrivalUser& user_;
+  Arrivals& arrivals_;
+  const WaitingRoom::Id id_;
+  std::unique_ptr<transport::Channel> channel_;
+  AcceptingProof proof_;
+  std::optional<ControlSeals> seals_;  // of a control connection, once proved
+  const std::string peer_;
+  transport::ChannelHandler* target_ = nullptr;
+  std::vector<std::byte> body_;
+  bool waiting_ = false;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,151 @@
+#include "client/control/control_message.h"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "client/control/json_number.h"
+#include "tributary/protocol/json_reader.h"
+#include "tributary/protocol/scaled_sum.h"
+
+namespace tributary::client {
+
+using nlohmann::json;
+
+namespace {
+/// Control messages come from ranks that proved the secret; a body that does not parse is a broken peer, and an error
+/// rather than a crash.
+json parse(const std::string& body) {
+  return json_or_discarded(body);
+}
+}  // namespace
+
+std::string encode(const LaneFailure& failure) {
+  return json{{"aggregator", failure.aggregator}, {"reason", failure.reason}}.dump(-1, ' ', false,
+                                                                                   json::error_handler_t::replace);
+}
+
+LaneFailure decode_lane_failure(const std::string& body) {
+  const json object = parse(body);
+  if (!object.is_object()) return {"", body};
+  const auto text = [&object](const char* member) {
+    const auto found = object.find(member);
+    return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return {text("aggregator"), text("reason")};
+}
+
+std::string encode(const Holdings& holdings) {
+  json lanes = json::array();
+  for (const LaneHolding& lane : holdings) {
+    json& numbers = lanes.emplace_back(json::array({lane.prefix}));
+    for (const std::uint64_t sequence : lane.wanted) numbers.push_back(sequence);
+  }
+  return lanes.dump();
+}
+
+namespace {
+
+/// Sequences of one window, ascending. Throws std::invalid_argument, or as json_number() does.
+std::vector<std::uint64_t> sequences(const json& array, std::size_t first) {
+  if (!array.is_array() || array.size() > first + kWindowMax) throw std::invalid_argument("sequences");
+  std::vector<std::uint64_t> sequences;
+  for (std::size_t i = first; i < array.size(); ++i) {
+    sequences.push_back(json_number<std::uint64_t>(array[i]));
+    if (sequences.size() > 1 && sequences.back() <= sequences[sequences.size() - 2])
+      throw std::invalid_argument("sequences that do not ascend");
+  }
+  return sequences;
+}
+
+}  // namespace
+
+Result<Holdings> decode_holdings(const std::string& body) {
+  const json lanes = parse(body);
+  if (!lanes.is_array() || lanes.size() > kLanesMax) return fail(Errc::corrupt, "a malformed holdings report");
+  try {
+    Holdings holdings;
+    for (const json& lane : lanes) {
+      if (!lane.is_array() || lane.empty()) throw std::invalid_argument("lane");
+      const auto prefix = json_number<std::uint64_t>(lane[0]);
+      holdings.emplace_back(prefix, sequences(lane, 1));
+      if (!holdings.back().wanted.empty() && holdings.back().wanted.front() < prefix)
+        throw std::invalid_argument("wants what it has");
+    }
+    return holdings;
+  } catch (const std::exception&) {
+    return fail(Errc::corrupt, "a malformed holdings report");
+  }
+}
+
+std::string encode(const Moves& moves) {
+  json lanes = json::array();
+  for (const LaneMoves& lane : moves) {
+    json object{{"own", lane.own}, {"lo", lane.lo}, {"hi", lane.hi}};
+    if (lane.from) object["from"] = *lane.from;
+    for (const LaneMoves::To& to : lane.to) object["to"].push_back({to.rank, to.prefix});
+    if (!lane.wanted.empty()) object["wanted"] = lane.wanted;
+    lanes.push_back(std::move(object));
+  }
+  return lanes.dump();
+}
+
+Result<Moves> decode_moves(const std::string& body) {
+  const json lanes = parse(body);
+  if (!lanes.is_array() || lanes.size() > kLanesMax) return fail(Errc::corrupt, "a malformed recover message");
+  try {
+    Moves moves;
+    for (const json& object : lanes) {
+      LaneMoves& lane = moves.emplace_back();
+      lane.own = json_number<std::uint64_t>(object.at("own"));
+      lane.lo = json_number<std::uint64_t>(object.at("lo"));
+      lane.hi = json_number<std::uint64_t>(object.at("hi"));
+      if (const auto it = object.find("from"); it != object.end()) lane.from = json_number<std::uint32_t>(*it);
+      if (const auto it = object.find("to"); it != object.end()) {
+        for (const json& to : *it)
+          lane.to.push_back({json_number<std::uint32_t>(to.at(0)), json_number<std::uint64_t>(to.at(1))});
+      }
+      if (const auto it = object.find("wanted"); it != object.end()) lane.wanted = sequences(*it, 0);
+    }
+    return moves;
+  } catch (const std::exception&) {
+    return fail(Errc::corrupt, "a malformed recover message");
+  }
+}
+
+std::string encode(const Progress& p) {
+  json object{{"called", p.called}, {"ended", p.ended}, {"waits_for_tree", p.waits_for_tree},
+              {"oldest", p.oldest}, {"steps", p.steps}, {"waits_for", p.waits_for}};
+  if (p.signature_known) {
+    object["signature"] = {static_cast<int>(p.signature.collective), static_cast<int>(p.signature.dtype),
+                           static_cast<int>(p.signature.op), p.signature.root, p.signature.count};
+  }
+  return object.dump();
+}
+
+Result<Progress> decode_progress(const std::string& body) {
+  const json object = parse(body);
+  if (!object.is_object()) return fail(Errc::corrupt, "a malformed progress report");
+  try {
+    Progress p;
+    p.called = object.at("called").get<bool>();
+    p.ended = object.at("ended").get<bool>();
+    p.waits_for_tree = object.at("waits_for_tree").get<bool>();
+    p.oldest = json_number<std::uint64_t>(object.at("oldest"));
+    p.steps = json_number<std::uint64_t>(object.at("steps"));
+    p.waits_for = object.at("waits_for").get<std::string>();
+    if (const auto it = object.find("signature"); it != object.end() && it->size() == 5) {
+      const auto collective = json_number<std::uint8_t>(it->at(0)), dtype = json_number<std::uint8_t>(it->at(1)),
+                 op = json_number<std::uint8_t>(it->at(2));
+      if (collective >= kCollectiveCount || dtype >= kDTypeCount || !is_wire_op(ReduceOp{op}))
+        return fail(Errc::corrupt, "a malformed progress report");
+      p.signature_known = true;
+      p.signature = {static_cast<Collective>(collective), static_cast<DType>(dtype), static_cast<ReduceOp>(op),
+                     json_number<std::uint32_t>(it->at(3)), json_number<std::uint64_t>(it->at(4))};
+    }
+    return p;
+  } catch (const json::exception&) {
+    return fail(Errc::corrupt, "a malformed progress report");
+  }
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,68 @@
+#pragma once
+// One collective call of one rank, from the call to its end.
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "client/operation/direct_memory.h"
+#include "client/operation/segmentation.h"
+#include "client/operation/staged_memory.h"
+#include "tributary/protocol/error.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+struct Operation {
+  enum class State : std::uint8_t { queued, in_network, fallback, by_hosts, done };
+
+  std::uint64_t number = 0;  // in the communicator's order of collective calls
+  Signature signature;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  bool in_place = false;
+  bool memory_kept = false;         // registered already by whoever this is a piece of
+  std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of, which decides on the path; 0: of none
+  std::function<void(const Status&)> on_done;  // once, on the communicator's thread
+  transport::TimePoint called_at{};
+  std::shared_ptr<StagedMemory> staged;  // send or recv stand for other memory; nullptr: they are the caller's own
+
+  // send and recv are not the processor's: as long as this is there it goes through a tree, or has not begun.
+  std::shared_ptr<DirectMemory> direct;
+  std::uint32_t direct_generation = 0;  // of the trees whose lanes reach them; 0: none
+
+  State state = State::queued;
+  std::uint64_t segments = 0;  // in-network: how many, and how many have their result
+  std::uint64_t segments_done = 0;
+  std::uint64_t segments_in_network = 0;  // of those, by a tree
+  // Last time: this rank suspected the tree or another rank, told rank 0 that the time-out is over, and rank 0 asked.
+  transport::TimePoint suspected_at{}, overdue_at{}, asked_at{};
+
+  // Of large buffers: registered once and not for each segment. Ends before on_done, as then the buffers may go.
+  std::unique_ptr<transport::KeptMemory> kept_send, kept_recv;
+  void release_memory() noexcept {
+    kept_send.reset();
+    kept_recv.reset();
+  }
+
+  [[nodiscard]] bool input_whole() const noexcept { return staged == nullptr || staged->input_whole(); }
+  [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
+  /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at
+  /// that chunk.
+  [[nodiscard]] const std::byte* input_of(const Segment& segment) const noexcept {
+    const std::uint64_t base = signature.collective == Collective::all_gather ? segment.owner * signature.count : 0;
+    return send + (segment.offset - base) * element_bytes();
+  }
+  [[nodiscard]] std::byte* result_of(const Segment& segment) const noexcept {
+    const std::uint64_t base = signature.collective == Collective::reduce_scatter ? segment.owner * signature.count : 0;
+    return recv + (segment.offset - base) * element_bytes();
+  }
+};
+
+/// "operation 17 (all_reduce of 1000 float32 (sum))"
+[[nodiscard]] inline std::string to_string(const Operation& operation) {
+  return "operation " + std::to_string(operation.number) + " (" + to_string(operation.signature) + ")";
+}
+
+}  // namespace tributary::client

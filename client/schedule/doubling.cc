@@ -1,0 +1,166 @@
+// All_reduce between pairs whose distance doubles. With p the largest power of two <= N, the first 2 (N - p) ranks
+// fold: each even one hands its input to the odd one after it and waits for the result. The p ranks that go on are
+// numbered anew, in rank order:
+//
+//   N = 6, p = 4:   rank    0    1    2    3    4    5
+//                   core    -    0    -    1    2    3
+//
+// In step j, cores c and c ^ 2^j, each of which has combined an aligned block of 2^j cores, combine the two blocks: the
+// lower block is always the first operand. So both compute the same bits, and every rank's input enters in rank order.
+#include <optional>
+#include <utility>
+
+#include "client/schedule/partition.h"
+#include "client/schedule/steps.h"
+
+namespace tributary::schedule {
+namespace {
+
+struct Core {
+  std::uint32_t cores;                 // p
+  std::uint32_t steps;                 // log2 p
+  std::uint32_t folded;                // N - p
+  std::optional<std::uint32_t> index;  // none: folded away
+  bool has_fold;                       // it has taken in the rank before it
+
+  [[nodiscard]] std::uint32_t rank_of(std::uint32_t core) const noexcept {
+    return core < folded ? 2 * core + 1 : core + folded;
+  }
+  /// How many ranks' inputs a core has combined before `step`: those of its aligned block of 2^step cores.
+  [[nodiscard]] std::uint32_t ranks_below(std::uint32_t core, std::uint64_t step) const noexcept {
+    const std::uint32_t size = 1U << step;
+    const std::uint32_t begin = core & ~(size - 1);
+    return size + std::min(size, folded - std::min(folded, begin));
+  }
+};
+
+Core core_of(const Parameters& p) noexcept {
+  const std::uint32_t cores = std::bit_floor(p.ranks);
+  Core core{cores, ceil_log2(cores), p.ranks - cores, std::nullopt, false};
+  if (p.rank >= 2 * core.folded) {
+    core.index = p.rank - core.folded;
+  } else if (p.rank % 2 == 1) {
+    core.index = p.rank / 2;
+    core.has_fold = true;
+  }
+  return core;
+}
+
+Slice all_of(const Parameters& p, Buffer buffer) noexcept {
+  return {buffer, 0, p.count};
+}
+
+Landing order(std::uint32_t core, std::uint32_t partner) noexcept {
+  return core < partner ? Landing::received_second : Landing::received_first;
+}
+
+/// Recursive doubling sends the whole partial result while it receives the other's, so the sum must go to another
+/// place: recv and scratch take turns such that the last step ends in recv. The place of what has been combined before
+/// `step`, the input itself aside.
+Buffer turn(const Core& core, std::uint64_t step) noexcept {
+  return (core.steps - step) % 2 == 0 ? Buffer::recv : Buffer::scratch;
+}
+
+/// In place, the input must move away when the first step writes recv.
+bool input_must_move(const Parameters& p, const Core& core) noexcept {
+  return p.in_place && !core.has_fold && turn(core, 1) == Buffer::recv;
+}
+
+/// Halving-doubling: the parts, of p, that a core works on after `steps` halvings.
+std::pair<std::uint64_t, std::uint64_t> kept(std::uint32_t core, std::uint32_t cores, std::uint64_t steps) noexcept {
+  std::uint64_t begin = 0;
+  std::uint64_t width = cores;
+  for (std::uint64_t step = 0; step < steps; ++step) {
+    width /= 2;
+    if ((core >> step & 1U) != 0) begin += width;
+  }
+  return {begin, begin + width};
+}
+
+Slice kept_slice(const Parameters& p, Buffer buffer, std::uint32_t core, std::uint32_t cores,
+                 std::uint64_t steps) noexcept {
+  const auto [begin, end] = kept(core, cores, steps);
+  return Partition{p.count, cores}.range(buffer, begin, end);
+}
+
+}  // namespace
+
+void fold(const Parameters& p, std::uint64_t /*step*/, Emitter& emit) noexcept {
+  const Core core = core_of(p);
+  const Slice input = all_of(p, Buffer::send);
+  if (!core.index) {
+    emit.send(p.rank + 1, input);
+  } else if (core.has_fold) {
+    const Buffer into = p.algorithm == Algorithm::recursive_doubling ? turn(core, 0) : Buffer::recv;
+    emit.receive_reduce({.peer = p.rank - 1, .landing = Landing::received_first}, all_of(p, into), input);
+  }
+}
+
+void unfold(const Parameters& p, std::uint64_t /*step*/, Emitter& emit) noexcept {
+  const Core core = core_of(p);
+  const Slice result = all_of(p, Buffer::recv);
+  if (!core.index) {
+    emit.receive(p.rank + 1, result);
+  } else if (core.has_fold) {
+    emit.send(p.rank - 1, result);
+  }
+}
+
+std::uint64_t exchange_scratch(const Parameters& p) noexcept {
+  const Core core = core_of(p);
+  if (!core.index) return 0;
+  const bool only_step_reads_input = core.steps == 1 && !core.has_fold && !p.in_place;
+  return only_step_reads_input ? 0 : p.count;
+}
+
+void exchange(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
+  const Core core = core_of(p);
+  if (!core.index) return;
+  Buffer from = turn(core, step);
+  if (step == 0 && !core.has_fold) {
+    from = Buffer::send;
+    if (input_must_move(p, core)) {
+      from = Buffer::scratch;
+      emit.copy(all_of(p, Buffer::send), all_of(p, from));
+    }
+  }
+  const std::uint32_t partner = *core.index ^ (1U << step);
+  const std::uint32_t peer = core.rank_of(partner);
+  const bool last = step + 1 == core.steps;
+  emit.send(peer, all_of(p, from));
+  emit.receive_reduce({.peer = peer,
+                       .landing = order(*core.index, partner),
+                       .divisor = last ? p.ranks : 1,
+                       .received_ranks = core.ranks_below(partner, step),
+                       .operand_ranks = core.ranks_below(*core.index, step)},
+                      all_of(p, turn(core, step + 1)), all_of(p, from));
+}
+
+void halve(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
+  const Core core = core_of(p);
+  if (!core.index) return;
+  const std::uint32_t partner = *core.index ^ (1U << step);
+  const std::uint32_t peer = core.rank_of(partner);
+  const Buffer from = step == 0 && !core.has_fold ? Buffer::send : Buffer::recv;
+  const bool last = step + 1 == core.steps;
+  emit.send(peer, kept_slice(p, from, partner, core.cores, step + 1));
+  emit.receive_reduce({.peer = peer,
+                       .landing = order(*core.index, partner),
+                       .divisor = last ? p.ranks : 1,
+                       .received_ranks = core.ranks_below(partner, step),
+                       .operand_ranks = core.ranks_below(*core.index, step)},
+                      kept_slice(p, Buffer::recv, *core.index, core.cores, step + 1),
+                      kept_slice(p, from, *core.index, core.cores, step + 1));
+}
+
+void regrow(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
+  const Core core = core_of(p);
+  if (!core.index) return;
+  const std::uint64_t level = core.steps - step;  // halvings undone after this step: level - 1 remain
+  const std::uint32_t partner = *core.index ^ (1U << (level - 1));
+  const std::uint32_t peer = core.rank_of(partner);
+  emit.send(peer, kept_slice(p, Buffer::recv, *core.index, core.cores, level));
+  emit.receive(peer, kept_slice(p, Buffer::recv, partner, core.cores, level));
+}
+
+}  // namespace tributary::schedule

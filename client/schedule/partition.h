@@ -1,0 +1,68 @@
+#pragma once
+// How a vector is divided among ranks, and how ranks are numbered from a root.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "client/schedule/schedule.h"
+
+namespace tributary::schedule {
+
+/// `total` elements in `parts` contiguous parts, as even as can be: the first total % parts have one more. Where total
+/// is a multiple of parts, as in all_gather, all have total / parts.
+struct Partition {
+  std::uint64_t total;
+  std::uint64_t parts;
+
+  [[nodiscard]] std::uint64_t offset(std::uint64_t part) const noexcept {
+    return part * (total / parts) + std::min(part, total % parts);
+  }
+  /// Parts [begin, end).
+  [[nodiscard]] Slice range(Buffer buffer, std::uint64_t begin, std::uint64_t end) const noexcept {
+    return {buffer, offset(begin), offset(end) - offset(begin)};
+  }
+  [[nodiscard]] Slice part(Buffer buffer, std::uint64_t index) const noexcept {
+    return range(buffer, index, index + 1);
+  }
+  [[nodiscard]] std::uint64_t largest() const noexcept { return offset(1); }
+};
+
+/// The vector of all_reduce, reduce and broadcast, divided among the ranks; or the ranks * count elements of the
+/// others.
+[[nodiscard]] inline Partition partition_of(const Parameters& p) noexcept {
+  switch (p.collective) {
+    case Collective::all_reduce:
+    case Collective::reduce:
+    case Collective::broadcast:
+      return {p.count, p.ranks};
+    default:
+      return {p.count * p.ranks, p.ranks};
+  }
+}
+
+/// Steps in which doubling reaches all of `ranks`.
+[[nodiscard]] constexpr std::uint32_t ceil_log2(std::uint32_t ranks) noexcept {
+  return static_cast<std::uint32_t>(std::bit_width(ranks - 1));
+}
+
+/// rank + distance, around the ring; distance may be up to `ranks`.
+[[nodiscard]] constexpr std::uint32_t ahead(const Parameters& p, std::uint64_t distance) noexcept {
+  return static_cast<std::uint32_t>((p.rank + distance) % p.ranks);
+}
+[[nodiscard]] constexpr std::uint32_t behind(const Parameters& p, std::uint64_t distance) noexcept {
+  return static_cast<std::uint32_t>((p.rank + p.ranks - distance) % p.ranks);
+}
+
+/// Ranks counted from the root, which is 0: what the trees are built on.
+[[nodiscard]] constexpr std::uint32_t place_of(const Parameters& p) noexcept {
+  return static_cast<std::uint32_t>((std::uint64_t{p.rank} + p.ranks - p.root) % p.ranks);
+}
+[[nodiscard]] constexpr std::uint32_t rank_at(const Parameters& p, std::uint64_t place) noexcept {
+  return static_cast<std::uint32_t>((place + p.root) % p.ranks);
+}
+/// Places [place, place + subtree(p, place)) hang under `place` in the binomial tree, itself included.
+[[nodiscard]] constexpr std::uint32_t subtree(const Parameters& p, std::uint32_t place) noexcept {
+  return place == 0 ? p.ranks : std::min(place & (0U - place), p.ranks - place);
+}
+
+}  // namespace tributary::schedule

@@ -1,0 +1,44 @@
+#pragma once
+// One function per phase of an algorithm: what `rank` does in one step, for 2 ranks or more and at least one element
+// (but for the barrier).
+#include <cstdint>
+
+#include "client/schedule/emitter.h"
+#include "client/schedule/schedule.h"
+
+namespace tributary::schedule {
+
+// ring.cc. N - 1 steps each.
+Step ring_reduce_scatter;  // all_reduce, reduce, reduce_scatter
+Step ring_all_gather;      // all_reduce, all_gather
+Step ring_broadcast;       // broadcast, after scatter_for_broadcast
+
+// doubling.cc. All_reduce; fold and unfold are one step each, where N is no power of two; the others floor(log2 N).
+Step fold;
+Step exchange;  // recursive doubling
+Step halve;     // halving-doubling: its reduce-scatter
+Step regrow;    // halving-doubling: its all-gather
+Step unfold;
+[[nodiscard]] std::uint64_t exchange_scratch(const Parameters& p) noexcept;
+
+// tree.cc. ceil(log2 N) steps each.
+Step binomial_broadcast;
+Step binomial_reduce;
+Step binomial_gather;
+Step binomial_scatter;
+Step scatter_for_broadcast;
+
+// direct.cc. The steps of exchange_parts, to_root and from_root do not depend on each other.
+Step barrier;           // ceil(log2 N) steps
+Step bruck_all_gather;  // ceil(log2 N)
+Step exchange_parts;    // N - 1; all_to_all, reduce_scatter
+Step reduce_parts;      // reduce_parts_steps; reduce_scatter
+Step to_root;           // N - 1; gather, reduce
+Step from_root;         // N - 1; scatter
+Step copy_alone;        // 1; what an only rank does
+[[nodiscard]] std::uint64_t reduce_parts_steps(std::uint32_t ranks) noexcept;
+
+/// Where ring_reduce_scatter leaves this rank's part of a reduce; to_root sends it from there.
+[[nodiscard]] Slice ring_reduce_scatter_result(const Parameters& p) noexcept;
+
+}  // namespace tributary::schedule
