@@ -1,434 +1,326 @@
 #include "client/communicator/communicator.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cstring>
 #include <tuple>
 
-#include "client/communicator/host_level.h"
-#include "client/communicator/local_meeting.h"
-#include "client/control/control_link.h"
-#include "client/control/time_out.h"
+#include "client/communicator/path_report.h"
 #include "client/operation/payload.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::client {
 
 using transport::TimePoint;
 
 Communicator::Communicator(transport::Transport& transport, GroupService* service, CommunicatorSettings settings)
-    : transport_(transport),
-      two_ways_(dynamic_cast<transport::HasSecondWay*>(&transport)),
-      star_(transport::lasting_way(transport)),
+    : shared_{.transport = transport, .settings = std::move(settings), .whole = static_cast<Whole&>(*this)},
       service_(service),
-      settings_(std::move(settings)),
-      arrivals_(settings_.nranks),
-      messages_(settings_.rank, message_events()),
-      alive_(std::make_shared<bool>(true)) {}
+      second_way_(shared_),
+      membership_(shared_, static_cast<MembershipUser&>(*this), second_way_),
+      operations_(static_cast<OperationWays&>(*this), shared_.settings.rank),
+      trees_(shared_, static_cast<TreeUser&>(*this), operations_, second_way_),
+      memory_(shared_, trees_),
+      messages_(shared_.settings.rank),
+      stalls_(shared_, {.operations = operations_,
+                        .messages = messages_,
+                        .text = static_cast<const ProgressText&>(*this),
+                        .directory = membership_.directory()}),
+      hosts_(shared_, {.service = service,
+                       .directory = membership_.directory(),
+                       .done = [this](Operation& operation) { operations_.finish(operation, {}); },
+                       .met = [this] { paths_are_known(); },
+                       .path_changed = [this] { tell_path_between(); },
+                       .second_way =
+                           [this](const std::string& line, bool device_gone) {
+                             if (on_second_way) on_second_way(line, device_gone);
+                           }}),
+      local_(shared_, [this] { paths_are_known(); }) {
+  second_way_.on_use = [this](const std::string& line, bool device_gone) {
+    if (on_second_way) on_second_way(line, device_gone);
+  };
+}
 
 Communicator::~Communicator() {
-  *alive_ = false;
+  *shared_.alive = false;
   if (coordinator_) coordinator_->stop();
 }
 
-Operation* Communicator::operation(std::uint64_t number) {
-  if (number < first_number_ || number - first_number_ >= operations_.size()) return nullptr;
-  return operations_[number - first_number_].get();
-}
-
-namespace {
-
-struct BufferBytes {
-  std::size_t send = 0;
-  std::size_t recv = 0;
-};
-
-/// What this rank's part reads and writes; nothing of a buffer that it does not use.
-BufferBytes buffer_bytes(const Operation& o, std::uint32_t nranks, std::uint32_t rank) {
-  const std::size_t one = o.signature.count * o.element_bytes();
-  const std::size_t all = one * nranks;
-  const bool root = o.signature.root == rank;
-  switch (o.signature.collective) {
-    case Collective::all_reduce:
-      return {one, one};
-    case Collective::reduce:
-      return {one, root ? one : 0};
-    case Collective::broadcast:
-      return {root ? one : 0, one};
-    case Collective::reduce_scatter:
-      return {all, one};
-    case Collective::all_gather:
-      return {one, all};
-    case Collective::all_to_all:
-      return {all, all};
-    case Collective::gather:
-      return {one, root ? all : 0};
-    case Collective::scatter:
-      return {root ? all : 0, one};
-    case Collective::barrier:
-      return {};
-  }
-  return {};
-}
-
-}  // namespace
-
-/// Of small buffers a segment or two is all there is, and most of those travel in the send itself.
-void Communicator::keep_registered(Operation& o) {
-  constexpr std::size_t kWorthIt = 64U << 10;
-  if (o.memory_kept || (goes_by_hosts(o) && host_level_->between() == nullptr))
-    return;  // or the transport never sees it
-  const BufferBytes bytes = buffer_bytes(o, settings_.nranks, settings_.rank);
-  const auto keep = [&](const std::byte* at, std::size_t size) {
-    return at != nullptr && size >= kWorthIt ? transport_.keep_registered({at, size}) : nullptr;
-  };
-  o.kept_send = keep(o.send, bytes.send);
-  o.kept_recv = keep(o.recv, bytes.recv);
-}
-
 void Communicator::submit(std::unique_ptr<Operation> owned) {
-  look_at_clock(transport_.now());
+  look_at_clock();
   Operation& o = *owned;
-  o.number = next_number_++;
-  if (error_) return o.on_done(fail(error_->code, error_->message + "; here " + to_string(o) + ", called after that"));
-  o.called_at = now_;
-  if (o.direct) settle_memory(o);
-  if (!o.direct) keep_registered(o);
-  recent_[o.number % recent_.size()] = o.signature;
-  operations_.push_back(std::move(owned));
-  advance();
-}
-
-// A pure function of the operation, the policy that all ranks share, and trees that all ranks use from one operation
-// on: so every rank takes the same path.
-bool Communicator::goes_in_network(const Operation& o) const {
-  if (!trees_ || frozen_ || o.number < trees_->first_operation || !in_network_capable(o.signature.collective))
-    return false;
-  if (settings_.path == PathMode::in_network) return true;
-  const std::uint64_t bytes = std::max(o.part_of_bytes, tuning::vector_bytes(o.signature.collective, settings_.nranks,
-                                                                             o.signature.count * o.element_bytes()));
-  return policy_.at(o.signature.collective, bytes).path == tuning::Path::tree;
-}
-
-bool Communicator::may_start(const Operation& o) const {
-  if (!ready_ || holding_ || error_ || !remainders_.empty()) return false;
-  if (goes_by_hosts(o)) return fallback_unfinished_ == 0 && o.input_whole();
-  if (!goes_in_network(o)) return unfinished_ == 0 && o.input_whole();
-  return fallback_unfinished_ == 0 && (!copies_own_part(o) || o.input_whole());
-}
-
-/// What the tree does not bring back is copied when the operation starts.
-bool Communicator::copies_own_part(const Operation& o) const noexcept {
-  return !o.in_place && o.signature.count > 0 &&
-         (o.signature.collective == Collective::all_gather ||
-          (o.signature.collective == Collective::broadcast && o.signature.root == settings_.rank));
-}
-
-Status Communicator::prepare_direct(DirectMemory& memory) {
-  if (!trees_ || frozen_) return fail(Errc::unsupported, "in-network reduction is not in use");
-  const auto ranges = memory.keep(transport_);
-  if (!ranges) return std::unexpected(ranges.error());
-  for (auto& lane : trees_->lanes) {
-    if (auto ok = lane->prepare(transport_, memory.device(), *ranges); !ok) return ok;
-  }
-  return {};
-}
-
-/// Of an operation that has not started: its buffers stay where they are if it can go through a tree with them.
-void Communicator::settle_memory(Operation& o) {
-  if (goes_by_hosts(o) || !goes_in_network(o)) return leave_direct(o, {});
-  if (o.direct_generation == trees_->generation) return;
-  if (const Status ok = prepare_direct(*o.direct); !ok) return leave_direct(o, ok);
-  o.direct_generation = trees_->generation;
-}
-
-/// Nothing of the network touches its buffers. A rank that can have no copy of them can do nothing more for the others.
-void Communicator::leave_direct(Operation& o, const Status& why) {
-  const bool begun = o.state == Operation::State::in_network;
-  auto host = o.direct->materialize(begun, why);
-  if (!host) {
-    tell_rank_0({.type = FrameType::abort,
-                 .value = static_cast<std::uint64_t>(host.error().code),
-                 .body = "rank " + std::to_string(known_as(settings_.rank)) + ": " + host.error().message});
-    return begin_failing(host.error());
-  }
-  o.send = host->send;
-  o.recv = host->recv;
-  o.staged = std::move(host->staged);
-  o.direct.reset();
+  o.number = operations_.take_number();
+  if (const auto& error = shared_.life.error())
+    return o.on_done(fail(error->code, error->message + "; here " + to_string(o) + ", called after that"));
+  o.called_at = shared_.clock.now();
+  settle_memory(o);
+  // Where a host's leader speaks for it, the other ranks' transports never see the buffers.
+  const bool stays_here = hosts_.takes(o) && hosts_.between() == nullptr;
+  if (!o.direct && !stays_here) memory_.keep_registered(o);
+  operations_.add(std::move(owned));
 }
 
 void Communicator::staged_input_arrived() {
-  if (error_) return;
-  look_at_clock(transport_.now());
-  progress_at_ = now_;
-  if (waiting_recover_ && brought_down()) {
-    const ControlMessage recover = *std::exchange(waiting_recover_, std::nullopt);
-    on_recover(recover);
-  }
-  if (trees_ && !frozen_) {
-    for (auto& lane : trees_->lanes) lane->pump();
-  }
-  if (remainders_.empty()) return advance();
-  next_remainder();
+  if (shared_.life.failed()) return;
+  look_at_clock();
+  operations_.touch(shared_.clock.now());
+  trees_.input_arrived();
+  operations_.run_remainders();
 }
 
-// An operation may end within start_operation(), and its end advances again: the loop takes care of that, not the
-// stack.
-void Communicator::advance() {
-  if (advancing_) return;
-  advancing_ = true;
-  for (Operation* next = operation(next_to_start_); next != nullptr; next = operation(next_to_start_)) {
-    if (next->direct) settle_memory(*next);
-    if (!may_start(*next)) break;
-    ++next_to_start_;
-    start_operation(*next);
-  }
-  advancing_ = false;
+// ---- the ways of operations ----
+
+bool Communicator::may_begin() const {
+  return shared_.life.has_begun() && shared_.life.well() && !trees_.holding();
 }
 
-void Communicator::start_operation(Operation& o) {
-  // The rules of order, as the file comment of communicator.h has them.
-  assert(fallback_unfinished_ == 0);
-  assert(unfinished_ == 0 || goes_by_hosts(o) || goes_in_network(o));
-  ++unfinished_;
-  if (goes_by_hosts(o)) {
-    o.state = Operation::State::by_hosts;
-    return host_level_->submit(o);
-  }
-  if (goes_in_network(o)) {
-    o.state = Operation::State::in_network;
-    o.segments = Segmentation(o.signature, settings_.nranks, trees_->descriptor.lanes[0].segment_bytes).segments();
-    if (copies_own_part(o)) {
-      const std::size_t bytes = o.signature.count * o.element_bytes();
-      std::byte* const own = o.recv + (o.signature.collective == Collective::all_gather ? settings_.rank * bytes : 0);
-      if (o.direct) {
-        o.direct->device()->copy(own, o.send, bytes, [] {});
-      } else {
-        std::memcpy(own, o.send, bytes);
-      }
-    }
-    for (auto& lane : trees_->lanes) lane->pump();
-    return;
-  }
-  ++fallback_unfinished_;
-  o.state = Operation::State::fallback;
-  if (settings_.path == PathMode::in_network && in_network_capable(o.signature.collective) && settings_.nranks > 1) {
-    return finish(o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + info_.reason));
-  }
-  run_fallback(o, {whole(o)});
+Operation::State Communicator::way_of(const Operation& o) const {
+  using enum Operation::State;
+  if (hosts_.takes(o)) return by_hosts;
+  const Collective collective = o.signature.collective;
+  if (!trees_.serve(o) || !in_network_capable(collective)) return fallback;
+  if (shared_.settings.path == PathMode::in_network) return in_network;
+  const std::uint64_t bytes = std::max(o.part_of_bytes, tuning::vector_bytes(collective, shared_.settings.nranks,
+                                                                             o.signature.count * o.element_bytes()));
+  return policy_.at(collective, bytes).path == tuning::Path::tree ? in_network : fallback;
 }
 
-void Communicator::run_fallback(Operation& o, std::vector<Piece> pieces) {
-  runner_->run(o, std::move(pieces), [this, &o] {
-    finish(o, {});
-    next_remainder();
-  });
+void Communicator::settle_memory(Operation& o) {
+  if (o.direct) memory_.settle(o, way_of(o) == Operation::State::in_network);
 }
 
-void Communicator::finish(Operation& o, const Status& status) {
-  if (o.state == Operation::State::done) return;
-  if (o.state == Operation::State::fallback) --fallback_unfinished_;
-  if (o.state != Operation::State::queued) --unfinished_;
-  const bool by_hosts = o.state == Operation::State::by_hosts;
-  o.state = Operation::State::done;
-  if (status) {
-    ++info_.operations;
-    const std::uint64_t bytes = payload_bytes(o.signature, settings_.nranks);
-    const std::uint64_t in_network =
-        by_hosts ? (info_.in_network ? bytes : 0)
-        : o.segments == 0
-            ? 0
-            : static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
-                                         static_cast<double>(o.segments));
-    if (!by_hosts || host_level_->between() == nullptr) {  // a leader has it from the leaders' communicator
-      info_.bytes_in_network += in_network;
-      info_.bytes_fallback += bytes - in_network;
-    }
+void Communicator::begin(Operation& o) {
+  switch (o.state) {
+    case Operation::State::by_hosts:
+      return hosts_.level()->submit(o);
+    case Operation::State::in_network:
+      return trees_.start(o);
+    default:
+      break;
   }
-  progress_at_ = now_;
-  const auto done = std::move(o.on_done);
-  o.release_memory();
-  forget_finished();  // `o` may be gone now
-  if (done) done(status);
-  advance();
-  finalize_when_idle();
+  const bool wants_tree = shared_.settings.path == PathMode::in_network && shared_.settings.nranks > 1;
+  if (wants_tree && in_network_capable(o.signature.collective)) {
+    return operations_.finish(
+        o, fail(Errc::unreachable, "TRIBUTARY_PATH=in-network, but there is no tree: " + shared_.info.reason));
+  }
+  run_remainder(o, {whole(o)});
 }
 
-void Communicator::forget_finished() {
-  while (!operations_.empty() && operations_.front()->state == Operation::State::done) {
-    operations_.pop_front();
-    ++first_number_;
-  }
+void Communicator::run_remainder(Operation& o, std::vector<Piece> pieces) {
+  TRIBUTARY_ASSERT(o.input_whole(), "{} runs between the ranks before its input is there", to_string(o));
+  runner_->run(o, std::move(pieces), [this, &o] { operations_.fallback_ended(o); });
 }
+
+void Communicator::account(const Operation& o, Operation::State way, bool success) {
+  operations_.touch(shared_.clock.now());
+  if (!success) return;
+  CommunicatorInfo& info = shared_.info;
+  ++info.operations;
+  const std::uint64_t bytes = payload_bytes(o.signature, shared_.settings.nranks);
+  const bool by_hosts = way == Operation::State::by_hosts;
+  if (by_hosts && hosts_.between() != nullptr) return;  // a leader has it from the leaders' communicator
+  std::uint64_t in_network = 0;
+  if (by_hosts) {
+    in_network = info.in_network ? bytes : 0;
+  } else if (o.segments > 0) {
+    in_network = static_cast<std::uint64_t>(static_cast<double>(bytes) * static_cast<double>(o.segments_in_network) /
+                                            static_cast<double>(o.segments));
+  }
+  info.bytes_in_network += in_network;
+  info.bytes_fallback += bytes - in_network;
+}
+
+std::string Communicator::waits_for(const Operation& o) const {
+  const std::string name = to_string(o);
+  switch (o.state) {
+    case Operation::State::in_network:
+      return name + ", " + trees_.waits_for(o);
+    case Operation::State::by_hosts:
+      return name + ", " + hosts_.level()->waits_for();
+    case Operation::State::queued:
+      return name + ", segment 0 (not begun)";
+    default:
+      break;
+  }
+  std::string text = name + ", segment " + std::to_string(runner_->round()) + " of the fallback";
+  const auto ranks = runner_->waits_for();
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
+    text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
+  const std::string troubles = mesh_->troubles();
+  return troubles.empty() ? text : text + " (" + troubles + ")";
+}
+
+std::uint64_t Communicator::steps(const Operation& o) const {
+  return o.state == Operation::State::in_network ? o.segments_done
+         : o.state == Operation::State::by_hosts ? hosts_.level()->steps()
+                                                 : runner_->round();
+}
+
+void Communicator::report_path(const std::string& reason) {
+  const Trees* const in_use = trees_.in_use() ? trees_.trees() : nullptr;
+  CommunicatorInfo& info = shared_.info;
+  info.local = local_.calls() != nullptr;
+  describe_trees(in_use, reason, info);
+  path_changed(shared_.log_prefix() + path_line(info, in_use, shared_.settings.host_id));
+}
+
+// ---- connections between ranks ----
 
 void Communicator::send_message(std::uint32_t peer, Message message) {
-  if (error_) return message.on_done(std::unexpected(*error_));
-  look_at_clock(transport_.now());
-  message.called_at = now_;
+  if (const auto& error = shared_.life.error()) return message.on_done(std::unexpected(*error));
+  look_at_clock();
+  message.called_at = shared_.clock.now();
   messages_.send(peer, std::move(message));
 }
 
-void Communicator::receive_message(std::optional<std::uint32_t> source, Message message) {
-  if (error_) return message.on_done(std::unexpected(*error_));
-  look_at_clock(transport_.now());
-  message.called_at = now_;
-  messages_.receive(source, std::move(message));
-}
-
-MessageEvents Communicator::message_events() {
-  return {
-      .arrived =
-          [this] {
-            look_at_clock(transport_.now());
-            messages_progress_at_ = now_;
-          },
-      .ended = [this] { finalize_when_idle(); },
-      .disagree =
-          [this](std::string text) {
-            tell_rank_0({.type = FrameType::abort,
-                         .value = static_cast<std::uint64_t>(Errc::mismatch),
-                         .body = std::move(text)});
-          },
-      .lost = [this](std::uint32_t peer, const std::string& reason) { peer_failed(peer, PeerClass::message, reason); }};
+void Communicator::receive_message(std::uint32_t peer, Message message) {
+  if (const auto& error = shared_.life.error()) return message.on_done(std::unexpected(*error));
+  look_at_clock();
+  message.called_at = shared_.clock.now();
+  messages_.receive(peer, std::move(message));
 }
 
 void Communicator::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                                  std::span<std::byte> payload) {
-  look_at_clock(transport_.now());
-  progress_at_ = now_;
-  if (peer_class == PeerClass::collective) return runner_->received(peer, receive, payload);
-  if (repair_) repair_->received(peer, receive, payload);
+  look_at_clock();
+  if (peer_class == PeerClass::message) {
+    stalls_.message_arrived();
+    messages_.received(peer, receive);
+    return finalize_when_idle();
+  }
+  operations_.touch(shared_.clock.now());
+  if (peer_class == PeerClass::repair) return trees_.repair_received(peer, receive, payload);
+  runner_->received(peer, receive, payload);
 }
 
-void Communicator::peer_sent(std::uint32_t, PeerClass peer_class, std::uint64_t cookie) {
-  if (peer_class == PeerClass::collective) return runner_->sent(cookie);
-  if (repair_) repair_->sent();
+void Communicator::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
+  switch (peer_class) {
+    case PeerClass::collective:
+      return runner_->sent(cookie);
+    case PeerClass::message:
+      messages_.sent(peer, cookie);
+      return finalize_when_idle();
+    case PeerClass::repair:
+      return trees_.repair_sent();
+  }
 }
 
 // A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any
 // more.
 void Communicator::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
-  if (finalized_ || error_ || failing_ || peer_lost_) return;
+  if (shared_.life.left() || !shared_.life.well() || peer_lost_) return;
   // A rank that aborts closes everything: its own words come a little later by way of rank 0, and go before ours.
-  report_lost_at_ = transport_.now() + settings_.drain_grace;
+  report_lost_at_ = shared_.transport.now() + shared_.settings.drain_grace;
   peer_lost_ = LostPeer{peer, reason};
-  directory_.want(peer);  // people will ask which host that is
+  membership_.directory().want(peer);  // people will ask which host that is
 }
 
-std::string Communicator::missing_ranks() const {
-  constexpr std::uint32_t kNamedMax = 32;
-  if (coordinator_) {
-    const std::string silent = coordinator_->unanswered();
-    return silent.empty() ? "the ranks did not begin" : "no answer came from " + silent;
+void Communicator::report_lost_peer() {
+  if (!peer_lost_ || shared_.clock.now() < report_lost_at_) return;
+  report_lost_at_ = TimePoint::max();
+  tell_rank_0(Shared::abort_message(
+      {Errc::peer_gone, "rank " + std::to_string(shared_.known_as()) + " lost its connection to rank " +
+                            std::to_string(shared_.known_as(peer_lost_->peer)) +
+                            membership_.directory().on_host(peer_lost_->peer) + ": " + peer_lost_->reason}));
+}
+
+void Communicator::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                                 const FrameHeader& arrived) {
+  stalls_.on_mismatch(peer, peer_class, expected, arrived);
+}
+
+void Communicator::peer_goes_second_way(std::uint32_t peer, const std::string& reason) {
+  look_at_clock();
+  second_way_.broken_with(peer, reason);
+}
+
+// ---- time ----
+
+// Every way in begins here: nothing is judged to be late before what this process was away for is excused.
+void Communicator::look_at_clock(TimePoint now) {
+  const auto absence = shared_.clock.look(now);
+  if (absence <= transport::Duration::zero()) return;
+  for (TimePoint* limit : {&ready_deadline_, &report_lost_at_}) {
+    if (*limit != TimePoint::max()) *limit += absence;
   }
-  std::string who = "these ranks did not come: ";
-  std::uint32_t missing = 0;
-  for (std::uint32_t r = 1; r < settings_.nranks; ++r) {
-    if (control_[r] || ++missing > kNamedMax) continue;
-    who += (missing == 1 ? "rank " : ", rank ") + std::to_string(r);
-  }
-  return missing <= kNamedMax ? who : who + " and " + std::to_string(missing - kNamedMax) + " more";
+  shared_.life.excuse(absence);
+  membership_.excuse(absence);
+  if (coordinator_) coordinator_->excuse(absence, now);
+  if (mesh_) mesh_->excuse(absence);
+  hosts_.excuse(absence);
 }
 
 void Communicator::tick(TimePoint now) {
   look_at_clock(now);
-  discarded_.clear();
-  discarded_repairs_.clear();
-  discarded_control_.clear();
-  arrivals_.tick(now);
-  if (reconnect_.take_due(now)) meet_rank_0();
+  trees_.tick();
+  membership_.tick();
   if (coordinator_) coordinator_->tick(now);
-  check_local();
-  check_hosts();
-  if (failing_ && now >= fail_at_) fail_all(*error_pending_);
-  if (error_ || failing_) return;
+  local_.tick();
+  hosts_.tick(operations_.first_number());
+  check_meeting();
+  if (shared_.life.fails_by(now)) fail_all(Error(shared_.life.pending()));
+  if (!shared_.life.well()) return;
   if (mesh_) mesh_->tick(now);
-  if (peer_lost_ && now >= report_lost_at_) {
-    report_lost_at_ = TimePoint::max();
-    tell_rank_0(report_of(*peer_lost_));
-  }
-  if (now >= ready_deadline_) {
-    const std::string text = timed_out_after(settings_.timeout) + stood_still() +
-                             (settings_.rank == 0 ? missing_ranks()
-                              : mesh_             ? "rank 0 did not say how to begin"
-                                                  : "rank 0 did not answer at " + to_string(settings_.id.root));
-    for (auto& link : control_) {
-      if (settings_.rank == 0 && link)
-        link->send({.type = FrameType::abort, .value = static_cast<std::uint64_t>(Errc::timed_out), .body = text});
-    }
-    return begin_failing({Errc::timed_out, text});
-  }
-  look_at_lanes();
-  check_stall();
-  check_unwanted_frames();
+  report_lost_peer();
+  trees_.look();
+  stalls_.tick();
 }
 
+transport::Duration Communicator::attend(TimePoint now, transport::Duration limit) {
+  if (hosts_.level() == nullptr || !shared_.life.has_begun() || shared_.life.failed()) return limit;
+  look_at_clock(now);
+  const bool quiet = messages_.idle() && !on_finalized_ && shared_.life.well();
+  const auto until = hosts_.attend(limit, quiet);
+  operations_.touch(hosts_.level()->progress_at());
+  return until;
+}
+
+// ---- the end ----
+
 void Communicator::finalize(std::function<void(const Status&)> on_done) {
-  look_at_clock(transport_.now());
-  check_local();
-  if (error_) return on_done(std::unexpected(*error_));
-  if (finalized_) return on_done({});
+  look_at_clock();
+  local_.tick();
+  if (const auto& error = shared_.life.error()) return on_done(std::unexpected(*error));
+  if (shared_.life.left()) return on_done({});
   on_finalized_ = std::move(on_done);
   finalize_when_idle();
 }
 
 void Communicator::finalize_when_idle() {
-  if (finalize_sent_ || !on_finalized_ || !idle()) return;
-  finalize_sent_ = true;
-  finalize_sent_at_ = now_;
+  if (shared_.life.state() != Life::State::ready || !on_finalized_ || !idle()) return;
+  shared_.life.leave();
+  stalls_.leaving();
   tell_rank_0({.type = FrameType::finalize});
 }
 
 void Communicator::abort(const std::string& reason) {
-  if (error_) return;
-  const Error error{Errc::aborted, reason};
-  const Error told{Errc::aborted, "rank " + std::to_string(settings_.rank) + " aborted: " + reason};
-  tell_rank_0({.type = FrameType::abort, .value = static_cast<std::uint64_t>(told.code), .body = told.message});
-  if (local_) local_->group->fail(told);
-  fail_all(error);
+  if (shared_.life.failed()) return;
+  const Error told{Errc::aborted, "rank " + std::to_string(shared_.rank()) + " aborted: " + reason};
+  tell_rank_0(Shared::abort_message(told));
+  local_.fail(told);
+  fail_all({Errc::aborted, reason});
 }
 
 // A rank that is gone may have finished and left without a word: what its aggregators sent us before may still be on
 // its way, so wait a moment.
 void Communicator::begin_failing(Error error) {
-  if (error_ || failing_ || finalized_) return;
-  failing_ = true;
-  holding_ = true;
-  error_pending_ = std::move(error);
-  fail_at_ =
-      now_ + (error_pending_->code == Errc::peer_gone && ready_ ? settings_.drain_grace : transport::Duration::zero());
+  if (!shared_.life.well() || shared_.life.left()) return;
+  const bool drain = error.code == Errc::peer_gone && shared_.life.has_begun();
+  const auto grace = drain ? shared_.settings.drain_grace : transport::Duration::zero();
+  shared_.life.begin_failing(std::move(error), shared_.clock.now() + grace);
 }
 
 void Communicator::fail_all(Error error) {
-  if (error_) return;
-  error = one_error(std::move(error));
-  failing_ = false;
-  error_ = error;
-  info_.in_network = info_.local = false;
-  info_.reason = error.message;
+  if (shared_.life.failed()) return;
+  error = local_.one_error(std::move(error));
+  shared_.life.fail(error);
+  shared_.info.in_network = shared_.info.local = false;
+  shared_.info.reason = error.message;
   if (runner_) runner_->stop();
-  if (host_level_) host_level_->fail(error);
-  remainders_.clear();
-  auto operations = std::move(operations_);
-  operations_.clear();
-  first_number_ = next_to_start_ = next_number_;
-  std::vector<std::pair<std::function<void(const Status&)>, Status>> calls;
-  for (auto& o : operations) {
-    o->release_memory();
-    if (o->state == Operation::State::done) continue;
-    calls.emplace_back(std::move(o->on_done), fail(error.code, error.message + "; here " + waits_for(*o)));
-  }
-  graveyard_ = std::move(operations);  // until the channels that borrow from their callers' buffers are closed
-  discard(std::move(forming_));
-  discard(std::move(trees_));
-  if (repair_) discarded_repairs_.push_back(std::move(repair_));
+  if (hosts_.level() != nullptr) hosts_.level()->fail(error);
+  auto ends = operations_.fail_all(error, [this](const Operation& o) { return waits_for(o); });
+  trees_.fail();
   if (mesh_) mesh_->close();
-  if (settings_.rank != 0 || !coordinator_) {
-    for (auto& link : control_) {
-      if (link) link->close_after_flush(std::chrono::seconds(1));
-    }
-  }
-  for (auto& [call, status] : calls) {
+  if (shared_.rank() != 0 || !coordinator_) membership_.close();
+  for (auto& [call, status] : ends) {
     if (call) call(status);
   }
   messages_.fail_all(error);
@@ -436,45 +328,36 @@ void Communicator::fail_all(Error error) {
   if (auto done = std::exchange(on_finalized_, nullptr)) done(std::unexpected(error));
 }
 
+// ---- what is told ----
+
+void Communicator::path_changed(const std::string& line) {
+  if (on_path_change) on_path_change(line);
+}
+
 CommunicatorInfo Communicator::info() const {
-  CommunicatorInfo info = info_;
-  info.strangers_turned_away = arrivals_.counts().sum();
-  if (local_) {
-    info.operations += local_->queue.ended();
-    info.bytes_local = local_->queue.bytes();
-    info.direct = local_->group->direct_calls();
-    info.attach_refusal = local_->group->attach_refusal();
-  }
-  if (host_level_) {
-    info.direct = host_level_->direct_pieces();
-    info.attach_refusal = host_level_->attach_refusal();
-  }
-  if (trees_ && !frozen_)
+  CommunicatorInfo info = shared_.info;
+  info.strangers_turned_away = membership_.strangers_turned_away();
+  local_.account(info);
+  if (trees_.in_use())
     info.lanes_shared = static_cast<std::uint32_t>(
-        std::ranges::count_if(trees_->lanes, [](const auto& lane) { return lane->shares_memory(); }));
+        std::ranges::count_if(trees_.trees()->lanes, [](const auto& lane) { return lane->shares_memory(); }));
   if (mesh_) std::tie(info.links, info.links_shared) = mesh_->open_links();
-  if (host_level_ && host_level_->between() != nullptr) {
-    const CommunicatorInfo between = host_level_->between()->info();
-    info.bytes_in_network += between.bytes_in_network;
-    info.bytes_fallback += between.bytes_fallback;
-    info.lanes_shared = between.lanes_shared;
-    info.links += between.links;
-    info.links_shared += between.links_shared;
-  }
+  hosts_.account(info);
   return info;
 }
 
 std::vector<std::shared_ptr<local::Regions>> Communicator::regions() const {
-  if (local_) return {local_->group->regions()};
-  if (host_level_) return host_level_->regions();
+  if (local_.calls()) return {local_.calls()->group->regions()};
+  if (hosts_.level() != nullptr) return hosts_.level()->regions();
   return {};
 }
 
 std::vector<Communicator::LanePosition> Communicator::lane_positions() const {
   std::vector<LanePosition> positions;
-  if (!trees_) return positions;
-  for (const auto& lane : trees_->lanes) {
-    positions.push_back({trees_->descriptor.group, lane->prefix(), lane->contributed(), trees_->descriptor.epoch,
+  const Trees* const trees = trees_.trees();
+  if (trees == nullptr) return positions;
+  for (const auto& lane : trees->lanes) {
+    positions.push_back({trees->descriptor.group, lane->prefix(), lane->contributed(), trees->descriptor.epoch,
                          lane->descriptor().window});
   }
   return positions;

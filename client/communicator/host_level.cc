@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "client/communicator/communicator.h"
 #include "client/communicator/local_meeting.h"
 #include "tributary/protocol/json_reader.h"
 #include "tributary/transport/second_way.h"

@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "client/collectives/hosts/host_runner.h"
-#include "client/communicator/communicator.h"
+#include "client/communicator/settings.h"
+#include "client/recovery/group_service.h"
 
 namespace tributary::client {
 
+class Communicator;
 class LocalMeeting;
 
 /// What the ranks are told of the leaders' communicator, as text that rank 0 sends to all.

@@ -1,0 +1,198 @@
+// How the ranks come to know each other, agree on a path, and take leave: rank 0's messages.
+#include "client/communicator/communicator.h"
+#include "client/communicator/host_level.h"
+#include "client/control/time_out.h"
+
+namespace tributary::client {
+
+using transport::TimePoint;
+
+void Communicator::start(std::function<void(const Status&)> on_ready) {
+  look_at_clock();
+  on_ready_ = std::move(on_ready);
+  const CommunicatorSettings& settings = shared_.settings;
+  // Rank 0 gives up first, so that the others hear from it who is missing.
+  ready_deadline_ = shared_.clock.now() + (settings.rank == 0 ? settings.timeout : settings.timeout * 21 / 20);
+  if (auto ok = membership_.start(); !ok) return begin_failing(ok.error());
+  if (settings.rank == 0 && settings.nranks == 1) all_have_come();
+}
+
+/// Rank 0 decides for all.
+void Communicator::all_have_come() {
+  const Directory& directory = membership_.directory();
+  Welcome welcome{.policy = policy_for(shared_.settings, directory)};
+  auto place = local_.open(membership_.host_tokens(), directory.host_ids());
+  const auto leaders = place ? std::nullopt : hosts_.open(membership_.host_tokens());
+  welcome.local = place.has_value();
+  if (leaders) welcome.hosts = Welcome::Hosts{hosts_.level()->map(), leaders->port};
+  for (std::uint32_t rank = 1; rank < shared_.settings.nranks; ++rank)
+    membership_.tell(rank, {.type = FrameType::welcome, .body = encode(welcome, directory, rank)});
+  have_met(std::move(welcome.policy));
+  if (place) return local_.meet(std::move(place));
+  if (leaders) return hosts_.meet(*leaders);
+  start_coordinator();
+}
+
+void Communicator::on_welcome(const std::string& body) {
+  if (!shared_.life.well()) return;
+  if (shared_.life.has_met())
+    return begin_failing({Errc::corrupt, "rank 0 sent a malformed table of members: a second welcome"});
+  auto welcome = decode_welcome(body, membership_, shared_.settings.nranks);
+  if (!welcome) return begin_failing(welcome.error());
+  have_met(std::move(welcome->policy));
+  if (welcome->local) local_.meet(std::nullopt);
+  if (!welcome->hosts) return;
+  hosts_.make(std::move(welcome->hosts->map));
+  hosts_.meet({shared_.settings.id.root.host, welcome->hosts->leaders_port});
+}
+
+/// All ranks are known: connections between them can be made.
+void Communicator::have_met(tuning::Policy policy) {
+  const CommunicatorSettings& settings = shared_.settings;
+  policy_ = std::move(policy);
+  mesh_ = std::make_unique<PeerMesh>(second_way_.ways(), membership_.directory(), settings.rank, settings.id.secret,
+                                     settings.timeout / 3);
+  for (std::size_t i = 0; i < kPeerClasses; ++i)
+    mesh_->set_user(static_cast<PeerClass>(i), static_cast<PeerLinkUser&>(*this));
+  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings.rank, settings.nranks, policy_);
+  messages_.use(*mesh_);
+  trees_.use(*mesh_);
+  stalls_.use(*mesh_);
+  shared_.life.meet();
+  membership_.use(*mesh_);
+}
+
+void Communicator::start_coordinator() {
+  const FirstPath path = local_.calls()              ? FirstPath::local
+                         : hosts_.level() != nullptr ? FirstPath::by_hosts
+                                                     : FirstPath::between_ranks_or_tree;
+  const std::string between = path == FirstPath::by_hosts ? encode_between(hosts_.between()->info()) : std::string();
+  // With a level of hosts the manager is for the leaders' communicator to ask.
+  GroupService* const service = path == FirstPath::by_hosts ? nullptr : service_;
+  coordinator_ =
+      std::make_unique<Coordinator>(static_cast<CoordinatorOutput&>(*this), service,
+                                    coordinator_settings(shared_.settings, membership_.directory(), path, between));
+  coordinator_->start(shared_.clock.now());
+}
+
+/// A meeting in shared memory has ended, whatever came of it.
+void Communicator::paths_are_known() {
+  if (shared_.rank() == 0) {
+    if (!coordinator_) start_coordinator();
+  } else if (const auto commit = std::exchange(waiting_commit_, std::nullopt)) {
+    on_commit(*commit);
+  }
+}
+
+void Communicator::on_word_to_rank_0(std::uint32_t from, const ControlMessage& message) {
+  if (coordinator_) return coordinator_->on_message(from, message, shared_.clock.now());
+  if (from != 0 && hosts_.on_failure_told(from, message)) start_coordinator();
+}
+
+void Communicator::on_rank_gone(std::uint32_t rank, const std::string& why) {
+  if (coordinator_) return coordinator_->on_rank_gone(rank, why);
+  membership_.tell_all(  // they have met, and are on their way to shared memory
+      Shared::abort_message({Errc::peer_gone, "rank " + std::to_string(rank) + membership_.directory().on_host(rank) +
+                                                  " is gone: " + why}));
+}
+
+void Communicator::on_word_of_rank_0(const ControlMessage& message) {
+  switch (message.type) {
+    case FrameType::welcome:
+      return on_welcome(message.body);
+    case FrameType::descriptor:
+      return trees_.on_descriptor(message);
+    case FrameType::propose:
+      return trees_.on_propose(message);
+    case FrameType::commit:
+      return on_commit(message);
+    case FrameType::freeze:
+      return trees_.on_freeze(message);
+    case FrameType::recover:
+      return trees_.on_recover(message);
+    case FrameType::inquiry:
+      return stalls_.on_inquiry(message);
+    case FrameType::second_way:
+      return second_way_.on_word(message);
+    case FrameType::abort:
+      if (shared_.life.well()) disputed_ = message.operation;
+      return begin_failing({static_cast<Errc>(message.value), message.body});
+    case FrameType::finalize:
+      return take_leave();
+    default:
+      return;
+  }
+}
+
+void Communicator::on_commit(const ControlMessage& message) {
+  if (!shared_.life.well()) return;
+  const bool by_hosts = message.value == kCommitHosts;
+  if (local_.meeting() || (hosts_.meeting() && by_hosts)) {
+    waiting_commit_ = message;
+    return;
+  }
+  const bool first = !shared_.life.has_begun();
+  if (first && !(local_.agree(message) && hosts_.agree(message))) return;
+  if (by_hosts && hosts_.level() == nullptr)
+    return begin_failing({Errc::corrupt, "rank 0 speaks of hosts, and this rank has no part in any"});
+  const bool taken = trees_.on_commit(message);
+  if (!shared_.life.well()) return;
+  if (message.operation == kNever) {
+    by_hosts ? hosts_.report(message.body) : report_path(message.body);
+  } else if (taken) {
+    report_path("");
+  }
+  if (first) {
+    shared_.life.begin();
+    ready_deadline_ = TimePoint::max();
+    if (auto ready = std::exchange(on_ready_, nullptr)) ready({});
+  }
+  operations_.advance();
+  finalize_when_idle();
+}
+
+/// Rank 0: what the leaders' communicator does has changed.
+void Communicator::tell_path_between() {
+  if (!shared_.life.has_begun() || shared_.life.failed() || hosts_.between() == nullptr) return;
+  membership_.tell_all({.type = FrameType::commit,
+                        .operation = kNever,
+                        .value = kCommitHosts,
+                        .body = encode_between(hosts_.between()->info())});
+}
+
+void Communicator::take_leave() {
+  if (!shared_.life.well() || shared_.life.left()) return;
+  if (!shared_.life.leaving()) {
+    return begin_failing({Errc::corrupt, "rank 0 ends the communicator, which rank " +
+                                             std::to_string(shared_.known_as()) + " still uses"});
+  }
+  shared_.life.end();
+  trees_.leave();
+  auto done = std::exchange(on_finalized_, nullptr);
+  if (!done) return;
+  if (hosts_.level() == nullptr) return done({});
+  hosts_.level()->finalize([done = std::move(done)] { done({}); });
+}
+
+/// Ends what takes longer than the time-out before this rank can begin.
+void Communicator::check_meeting() {
+  if (!shared_.life.well()) return;
+  const bool root = shared_.rank() == 0;
+  if (root && !shared_.life.has_begun() && !coordinator_ && hosts_.gave_up_in_time()) start_coordinator();
+  if (shared_.clock.now() < ready_deadline_) return;
+  const std::string text = timed_out_after(shared_.settings.timeout) + stalls_.stood_still() + missing_ranks();
+  membership_.tell_those_here(Shared::abort_message({Errc::timed_out, text}));
+  begin_failing({Errc::timed_out, text});
+}
+
+std::string Communicator::missing_ranks() const {
+  if (shared_.rank() != 0) {
+    return shared_.life.has_met() ? "rank 0 did not say how to begin"
+                                  : "rank 0 did not answer at " + to_string(shared_.settings.id.root);
+  }
+  if (!coordinator_) return membership_.missing();
+  const std::string silent = coordinator_->unanswered();
+  return silent.empty() ? "the ranks did not begin" : "no answer came from " + silent;
+}
+
+}  // namespace tributary::client

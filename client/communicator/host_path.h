@@ -1,0 +1,67 @@
+#pragma once
+// A communicator of several hosts with its hosts as the lowest level (host_level.h): how it gets that level, does
+// without it, and ends with it.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/communicator/host_level.h"
+#include "client/communicator/whole.h"
+#include "client/control/directory.h"
+
+namespace tributary::client {
+
+class HostPath {
+ public:
+  struct Parts {
+    GroupService* service;  // rank 0's, for the leaders
+    const Directory& directory;
+    std::function<void(Operation&)> done;                      // an operation has ended
+    std::function<void()> met;                                 // the meeting has ended, as it may
+    std::function<void()> path_changed;                        // rank 0: the leaders' communicator's
+    std::function<void(const std::string&, bool)> second_way;  // SecondWayUse::on_use, of the leaders
+  };
+  HostPath(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
+
+  /// Rank 0, when all have come: where the leaders meet, if some host has several ranks.
+  [[nodiscard]] std::optional<Endpoint> open(const std::vector<std::string>& host_tokens);
+  void make(hosts::HostMap map);
+  void meet(const Endpoint& place);
+  [[nodiscard]] bool meeting() const noexcept { return level_ && level_->meeting(); }
+  /// Rank 0, before the first commit: a rank says that it could not meet. True: this was such a message.
+  [[nodiscard]] bool on_failure_told(std::uint32_t from, const ControlMessage& message);
+  /// The first commit says whether this rank is to have a part. False: it has none, and the communicator fails.
+  [[nodiscard]] bool agree(const ControlMessage& commit);
+  /// Rank 0: some ranks have not met in time, before the first commit; it does without hosts from now on.
+  [[nodiscard]] bool gave_up_in_time();
+  /// Drives it, and looks whether it has failed.
+  void tick(std::uint64_t oldest_operation);
+  [[nodiscard]] transport::Duration attend(transport::Duration limit, bool quiet);
+  void excuse(transport::Duration absence) noexcept;
+
+  /// nullptr: all ranks are alike.
+  [[nodiscard]] HostLevel* level() noexcept { return level_.get(); }
+  [[nodiscard]] const HostLevel* level() const noexcept { return level_.get(); }
+  /// The leaders' communicator, on a leader; else nullptr.
+  [[nodiscard]] const Communicator* between() const noexcept { return level_ ? level_->between() : nullptr; }
+  [[nodiscard]] bool takes(const Operation& operation) const noexcept;
+  /// What the leaders' communicator does, as rank 0 tells it.
+  void report(const std::string& body);
+  void account(CommunicatorInfo& info) const;
+
+ private:
+  void on_met(const Status& status);
+  void do_without(const std::string& why);
+  void on_error(const Error& error, std::uint64_t oldest_operation);
+
+  Shared& shared_;
+  const Parts parts_;
+  std::unique_ptr<HostLevel> level_;
+  std::vector<std::unique_ptr<HostLevel>> discarded_;  // may be in a callback until the next tick
+  std::optional<Error> why_not_;
+  transport::TimePoint failed_at_{};
+};
+
+}  // namespace tributary::client

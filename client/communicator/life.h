@@ -1,0 +1,68 @@
+#pragma once
+// The life of a communicator, as one rank sees it.
+//
+//   meeting --all ranks are known--> met --first commit--> ready --finalize--> leaving --rank 0's word--> left
+//      |                              |                      |                    |                         |
+//      +--------- an error -----------+----------------------+--------------------+--> failing --drained--> failed
+//      +--------- abort --------------+----------------------+--------------------+-------------------------+--> failed
+//
+// failing: the error is known, and results that are on their way may still come. failed: every call has its error.
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+#include "tributary/transport/channel.h"
+
+namespace tributary::client {
+
+class Life {
+ public:
+  enum class State : std::uint8_t { meeting, met, ready, leaving, left, failing, failed };
+
+  /// All ranks are known: connections to each of them can be made.
+  void meet() { enter(State::met); }
+  /// Operations may begin.
+  void begin() { enter(State::ready); }
+  /// This rank has told rank 0 that it is done.
+  void leave() { enter(State::leaving); }
+  /// All ranks are done.
+  void end() { enter(State::left); }
+  /// Ends with `error` at `at`, unless fail() comes before.
+  void begin_failing(Error error, transport::TimePoint at);
+  void fail(Error error);
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  /// meet() was called, whatever came later.
+  [[nodiscard]] bool has_met() const noexcept { return met_; }
+  /// begin() was called, whatever came later.
+  [[nodiscard]] bool has_begun() const noexcept { return begun_; }
+  /// Operations may begin, and nothing ends yet.
+  [[nodiscard]] bool well() const noexcept { return state_ < State::failing; }
+  [[nodiscard]] bool leaving() const noexcept { return state_ == State::leaving || state_ == State::left; }
+  [[nodiscard]] bool left() const noexcept { return state_ == State::left; }
+  [[nodiscard]] bool failing() const noexcept { return state_ == State::failing; }
+  [[nodiscard]] bool failed() const noexcept { return state_ == State::failed; }
+  /// While failing.
+  [[nodiscard]] const Error& pending() const noexcept { return *error_; }
+  [[nodiscard]] bool fails_by(transport::TimePoint now) const noexcept { return failing() && now >= fail_at_; }
+  /// Once failed; else none.
+  [[nodiscard]] const std::optional<Error>& error() const noexcept { return failed() ? error_ : kNone; }
+  /// This process was away for so long.
+  void excuse(transport::Duration absence) noexcept {
+    if (failing()) fail_at_ += absence;
+  }
+
+ private:
+  static const std::optional<Error> kNone;
+  void enter(State to);
+
+  State state_ = State::meeting;
+  bool met_ = false, begun_ = false;
+  std::optional<Error> error_;
+  transport::TimePoint fail_at_{};
+};
+
+[[nodiscard]] std::string_view to_string(Life::State state) noexcept;
+
+}  // namespace tributary::client

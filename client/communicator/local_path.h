@@ -1,0 +1,58 @@
+#pragma once
+// All ranks of a communicator on one host: how they come to shared memory, and how its errors and the communicator's
+// become one.
+//
+//   rank 0 has met all: same host, same token?  -> opens a place, says "local" in the welcome, gathers
+//   the others: come
+//   rank 0 has a group, or not                  -> its first commit says which; nobody is ready before
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/collectives/local/call_queue.h"
+#include "client/collectives/local/meeting_place.h"
+#include "client/communicator/local_meeting.h"
+#include "client/communicator/whole.h"
+
+namespace tributary::client {
+
+class LocalPath {
+ public:
+  /// `met`: called when the meeting has ended, whatever came of it.
+  LocalPath(Shared& shared, std::function<void()> met) : shared_(shared), met_(std::move(met)) {}
+
+  /// Rank 0, when all have come: where the ranks meet, if they are all on one host.
+  [[nodiscard]] std::optional<local::MeetingPlace> open(const std::vector<std::string>& host_tokens,
+                                                        const std::vector<std::string>& host_ids);
+  /// `place`: rank 0's.
+  void meet(std::optional<local::MeetingPlace> place);
+  [[nodiscard]] bool meeting() const noexcept { return meeting_ != nullptr; }
+  /// The first commit says whether this rank is to have a group. False: it has none, and the communicator fails.
+  [[nodiscard]] bool agree(const ControlMessage& commit);
+  /// Looks whether the group has failed: each rank finds that by itself.
+  void tick();
+  /// The first text stands, whichever side it comes from.
+  [[nodiscard]] Error one_error(Error error);
+  void fail(const Error& error);
+
+  /// Once the ranks share memory: where all collectives go; else nullptr.
+  [[nodiscard]] const std::shared_ptr<local::GroupCalls>& calls() const noexcept { return calls_; }
+  void account(CommunicatorInfo& info) const;
+
+ private:
+  [[nodiscard]] local::GroupSettings group_settings() const;
+  void on_met(Result<std::unique_ptr<local::LocalGroup>> outcome);
+
+  Shared& shared_;
+  const std::function<void()> met_;
+  std::shared_ptr<local::GroupCalls> calls_;
+  std::optional<Error> why_not_;
+  std::unique_ptr<LocalMeeting> meeting_;  // last: its end may still post
+};
+
+/// A line for the log, and nothing else: the ranks do without shared memory.
+void tell_no_local(const Shared& shared, const std::string& why);
+
+}  // namespace tributary::client

@@ -1,0 +1,147 @@
+#include "client/communicator/operation_queue.h"
+
+#include <algorithm>
+
+#include "tributary/protocol/assert.h"
+
+namespace tributary::client {
+
+using State = Operation::State;
+
+void OperationQueue::add(std::unique_ptr<Operation> operation) {
+  const std::uint64_t number = operation->number;
+  TRIBUTARY_ASSERT(number + 1 == next_ && number == first_ + operations_.size(),
+                   "operation {} is queued where {} is the next, after {} from {} on", number, next_,
+                   operations_.size(), first_);
+  recent_[number % recent_.size()] = operation->signature;
+  operations_.push_back(std::move(operation));
+  advance();
+}
+
+Operation* OperationQueue::find(std::uint64_t number) const {
+  if (number < first_ || number - first_ >= operations_.size()) return nullptr;
+  return operations_[number - first_].get();
+}
+
+Operation* OperationQueue::started(std::uint64_t number) const {
+  return number < next_to_start_ ? find(number) : nullptr;
+}
+
+Operation* OperationQueue::first_unfinished() const {
+  const auto first = std::ranges::find_if(operations_, [](const auto& o) { return o->state != State::done; });
+  return first == operations_.end() ? nullptr : first->get();
+}
+
+const Signature* OperationQueue::recent(std::uint64_t number) const noexcept {
+  return number < next_ && next_ - number <= recent_.size() ? &recent_[number % recent_.size()] : nullptr;
+}
+
+bool OperationQueue::copies_own_part(const Operation& o) const noexcept {
+  return !o.in_place && o.signature.count > 0 &&
+         (o.signature.collective == Collective::all_gather ||
+          (o.signature.collective == Collective::broadcast && o.signature.root == rank_));
+}
+
+bool OperationQueue::may_start(const Operation& o) const {
+  if (!remainders_.empty() || !ways_.may_begin()) return false;
+  switch (ways_.way_of(o)) {
+    case State::by_hosts:
+      return fallback_unfinished_ == 0 && o.input_whole();
+    case State::in_network:
+      return fallback_unfinished_ == 0 && (!copies_own_part(o) || o.input_whole());
+    default:
+      return unfinished_ == 0 && o.input_whole();
+  }
+}
+
+// An operation may end within begin(), and its end advances again: the loop takes care of that, not the stack.
+void OperationQueue::advance() {
+  if (advancing_) return;
+  advancing_ = true;
+  for (Operation* next = find(next_to_start_); next != nullptr; next = find(next_to_start_)) {
+    ways_.settle_memory(*next);
+    if (!may_start(*next)) break;
+    ++next_to_start_;
+    start(*next);
+  }
+  advancing_ = false;
+}
+
+void OperationQueue::start(Operation& o) {
+  o.state = ways_.way_of(o);
+  TRIBUTARY_ASSERT(fallback_unfinished_ == 0 && (unfinished_ == 0 || o.state != State::fallback),
+                   "{} starts beside {} others, {} of them between the ranks", to_string(o), unfinished_,
+                   fallback_unfinished_);
+  ++unfinished_;
+  if (o.state == State::fallback) ++fallback_unfinished_;
+  ways_.begin(o);
+}
+
+void OperationQueue::finish(Operation& o, const Status& status) {
+  if (o.state == State::done) return;
+  const State way = o.state;
+  if (way == State::fallback) --fallback_unfinished_;
+  if (way != State::queued) --unfinished_;
+  check();
+  o.state = State::done;
+  ways_.account(o, way, status.has_value());
+  const auto done = std::move(o.on_done);
+  o.release_memory();
+  forget_finished();  // `o` may be gone now
+  if (done) done(status);
+  advance();
+  ways_.after_end();
+}
+
+void OperationQueue::check() const {
+  TRIBUTARY_ASSERT(fallback_unfinished_ <= unfinished_ && unfinished_ <= operations_.size(),
+                   "{} operations between the ranks, of {} that have started, of {} that are queued",
+                   fallback_unfinished_, unfinished_, operations_.size());
+}
+
+void OperationQueue::forget_finished() {
+  while (!operations_.empty() && operations_.front()->state == State::done) {
+    operations_.pop_front();
+    ++first_;
+  }
+}
+
+void OperationQueue::leave_tree(Operation& o, std::vector<Piece> rest) {
+  TRIBUTARY_ASSERT(o.state == State::in_network, "{} leaves a tree and is in none", to_string(o));
+  o.state = State::fallback;
+  ++fallback_unfinished_;
+  check();
+  remainders_.push_back({&o, std::move(rest)});
+}
+
+void OperationQueue::run_remainders() {
+  while (!remainders_.empty() && !ways_.fallback_busy() && remainders_.front().operation->input_whole()) {
+    Remainder next = std::move(remainders_.front());
+    remainders_.pop_front();
+    ways_.run_remainder(*next.operation, std::move(next.pieces));
+  }
+  if (remainders_.empty()) advance();
+}
+
+void OperationQueue::fallback_ended(Operation& o) {
+  finish(o, {});
+  run_remainders();
+}
+
+OperationQueue::Ends OperationQueue::fail_all(const Error& error,
+                                              const std::function<std::string(const Operation&)>& text_of) {
+  remainders_.clear();
+  Ends ends;
+  for (auto& o : operations_) {
+    o->release_memory();
+    if (o->state == State::done) continue;
+    ends.emplace_back(std::move(o->on_done), fail(error.code, error.message + "; here " + text_of(*o)));
+  }
+  graveyard_ = std::move(operations_);
+  operations_.clear();
+  fallback_unfinished_ = unfinished_ = 0;
+  first_ = next_to_start_ = next_;
+  return ends;
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,120 @@
+#pragma once
+// The collective calls of one rank in their order: which may start, which have ended, and what a lost tree has left of
+// some.
+//
+// Rules of order:
+//   - operations start in the order of their calls;
+//   - one that runs between the ranks (no tree, or nothing to reduce) starts when every earlier one has ended here, and
+//     runs alone;
+//   - in-network ones run together, after every earlier fallback operation has ended here; so do those by hosts.
+// They make the order of frames on each channel between two ranks the same for both, whenever a tree is lost.
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "client/collectives/fallback/runner.h"
+#include "client/operation/operation.h"
+
+namespace tributary::client {
+
+/// The ways that an operation may go, as the queue sees them.
+class OperationWays {
+ public:
+  virtual ~OperationWays() = default;
+  /// Operations may begin: all ranks are ready, and no agreement on trees is under way.
+  [[nodiscard]] virtual bool may_begin() const = 0;
+  /// in_network, by_hosts or fallback: the same on every rank.
+  [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
+  /// Called before each look at whether `operation` may start.
+  virtual void settle_memory(Operation& operation) = 0;
+  /// Starts it on the way that its state says. It may end before this returns.
+  virtual void begin(Operation& operation) = 0;
+  /// Runs what a lost tree has left of it between the ranks; then fallback_ended().
+  virtual void run_remainder(Operation& operation, std::vector<Piece> pieces) = 0;
+  [[nodiscard]] virtual bool fallback_busy() const = 0;
+  /// It has ended, and its caller does not know yet. `way`: its last.
+  virtual void account(const Operation& operation, Operation::State way, bool success) = 0;
+  /// Callers know of an end.
+  virtual void after_end() = 0;
+};
+
+class OperationQueue {
+ public:
+  /// `rank`: whose operations; the one that copies its own part of some collectives.
+  OperationQueue(OperationWays& ways, std::uint32_t rank) : ways_(ways), rank_(rank) {}
+
+  /// Numbers are given in the order of calls, also to calls that come too late to be queued.
+  [[nodiscard]] std::uint64_t take_number() noexcept { return next_++; }
+  /// Queues the operation of the last number, and starts what may start.
+  void add(std::unique_ptr<Operation> operation);
+  /// Starts what may start.
+  void advance();
+  /// `operation` has ended: its caller is told, and what waited for it may start. It may be gone afterwards.
+  void finish(Operation& operation, const Status& status);
+
+  /// `operation` was in a tree that is lost. The rest of it, perhaps nothing, runs between the ranks, in order, once
+  /// run_remainders() is called.
+  void leave_tree(Operation& operation, std::vector<Piece> rest);
+  void run_remainders();
+  /// `operation` ran between the ranks, whole or what was left of it, and has ended.
+  void fallback_ended(Operation& operation);
+
+  using Ends = std::vector<std::pair<std::function<void(const Status&)>, Status>>;
+  /// Ends all operations: the calls that their callers wait for, which the caller of this makes. `text_of`: what is
+  /// told of each. The operations stay until this object goes, as channels may still borrow from them.
+  [[nodiscard]] Ends fail_all(const Error& error, const std::function<std::string(const Operation&)>& text_of);
+
+  [[nodiscard]] bool empty() const noexcept { return operations_.empty(); }
+  /// nullptr: not called yet, or ended and forgotten.
+  [[nodiscard]] Operation* find(std::uint64_t number) const;
+  /// As find(), and nullptr until it has started.
+  [[nodiscard]] Operation* started(std::uint64_t number) const;
+  /// The first that has not ended; nullptr: all have.
+  [[nodiscard]] Operation* first_unfinished() const;
+  /// In order. Those that have ended leave from the front.
+  [[nodiscard]] const std::deque<std::unique_ptr<Operation>>& all() const noexcept { return operations_; }
+  /// All below have ended.
+  [[nodiscard]] std::uint64_t first_number() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t next_to_start() const noexcept { return next_to_start_; }
+  /// Of the next call.
+  [[nodiscard]] std::uint64_t next_number() const noexcept { return next_; }
+  /// What was called under this number, for inquiries after operations that have ended; nullptr: too long ago, or not
+  /// yet.
+  [[nodiscard]] const Signature* recent(std::uint64_t number) const noexcept;
+  /// What the tree does not bring back, if anything, is copied when the operation starts.
+  [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
+
+  /// Something of an operation has arrived.
+  void touch(transport::TimePoint now) noexcept { progress_at_ = std::max(progress_at_, now); }
+  [[nodiscard]] transport::TimePoint progress_at() const noexcept { return progress_at_; }
+
+ private:
+  [[nodiscard]] bool may_start(const Operation& operation) const;
+  void start(Operation& operation);
+  void forget_finished();
+  void check() const;
+
+  OperationWays& ways_;
+  const std::uint32_t rank_;
+  std::deque<std::unique_ptr<Operation>> operations_;
+  std::deque<std::unique_ptr<Operation>> graveyard_;  // of a failed communicator
+  std::uint64_t first_ = 0;                           // of operations_.front()
+  std::uint64_t next_ = 0;
+  std::uint64_t next_to_start_ = 0;
+  bool advancing_ = false;
+  std::uint32_t fallback_unfinished_ = 0;  // started, between the ranks
+  std::uint32_t unfinished_ = 0;           // started, any way
+  struct Remainder {
+    Operation* operation;
+    std::vector<Piece> pieces;
+  };
+  std::deque<Remainder> remainders_;
+  std::array<Signature, 256> recent_{};  // by number
+  transport::TimePoint progress_at_{};
+};
+
+}  // namespace tributary::client

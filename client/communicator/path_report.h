@@ -1,0 +1,14 @@
+#pragma once
+// What is told of the path that collectives take, in tributary_comm_info and in the log.
+#include <string>
+
+#include "client/communicator/tree_life.h"
+
+namespace tributary::client {
+
+/// Fills in what `info` says of trees. `in_use`: nullptr, if none are; `reason`: then why, where that is new.
+void describe_trees(const Trees* in_use, const std::string& reason, CommunicatorInfo& info);
+/// "in-network reduction in use: epoch 3, ..."
+[[nodiscard]] std::string path_line(const CommunicatorInfo& info, const Trees* in_use, const std::string& host);
+
+}  // namespace tributary::client

@@ -1,0 +1,81 @@
+#pragma once
+// What a communicator is made with, and what it tells of itself.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/control/unique_id.h"
+#include "client/tuning/table.h"
+#include "tributary/protocol/descriptor.h"
+#include "tributary/protocol/lane_pulse.h"
+#include "tributary/transport/channel.h"
+#include "tributary/transport/link_keys.h"
+
+namespace tributary::client {
+
+enum class PathMode : std::uint8_t { automatic, in_network, fallback };
+
+/// What decides between a tree and the ranks by themselves, where both can be had. Rank 0's counts.
+enum class TuningMode : std::uint8_t {
+  off,        // a tree whenever there is one
+  automatic,  // the cost model with its built-in figures
+  table,      // CommunicatorSettings::tuning_table
+};
+
+struct CommunicatorSettings {
+  std::uint32_t rank = 0;
+  std::uint32_t nranks = 1;
+  UniqueId id;
+  Endpoint listen;              // where this rank's own listeners are; rank 0: ignored, the id's
+  std::string advertised_host;  // the address that other ranks are told; empty: what rank 0 sees
+  std::string host_id;          // place in the topology
+  std::string job = "default";
+  std::uint32_t lanes = 1;
+  PathMode path = PathMode::automatic;
+  TuningMode tuning = TuningMode::off;
+  tuning::Table tuning_table;  // of TuningMode::table
+  bool local =
+      false;  // ranks of one host may share memory: for all collectives, or as the lowest level of several hosts
+  bool attach = true;  // ranks of one host copy from each other's memory by the kernel, where it allows that
+  std::function<void()> local_left_alone{};  // CallQueue's
+  bool manager_configured = false;
+  std::shared_ptr<transport::LinkKeys> link_keys{};  // the transport's, where it seals packets
+  transport::Duration timeout = std::chrono::seconds(300);
+  transport::Duration
+      suspect_after{};        // nothing comes back from the tree: is it the tree? 0: timeout / 10, at most 5 s
+  LanePulseSettings pulse{};  // of the lanes: an aggregator that does not answer at all
+  transport::Duration begin_within = std::chrono::milliseconds(500);  // without trees, unless they are there by then
+  transport::Duration drain_grace =
+      std::chrono::milliseconds(300);     // after a rank is gone: for results that are on their way
+  std::vector<std::uint32_t> known_as{};  // by rank: what people know it as, if not by that number
+};
+
+/// A snapshot for tributary_comm_info.
+struct CommunicatorInfo {
+  bool in_network = false;
+  bool local = false;
+  std::uint32_t epoch = 0;
+  std::uint32_t lanes = 0;
+  std::uint32_t levels = 0;
+  std::uint32_t window = 0;
+  std::uint32_t segment_bytes = 0;
+  std::uint64_t operations = 0;
+  std::uint64_t bytes_in_network = 0;
+  std::uint64_t bytes_fallback = 0;
+  std::uint64_t bytes_local = 0;
+  std::uint64_t direct = 0;    // of the collectives, or their pieces, in shared memory: without copies
+  std::string attach_refusal;  // why ranks of this host do not copy from each other's memory by the kernel
+  std::uint32_t lanes_shared = 0, links = 0, links_shared = 0;  // see tributary_info
+  std::uint32_t hosts = 0;  // whose ranks reduce among themselves first; 0: all ranks are alike
+  std::uint64_t failovers = 0;
+  std::uint64_t returns = 0;
+  std::uint64_t last_pause_us = 0;
+  std::uint64_t longest_pause_us = 0;
+  std::uint64_t strangers_turned_away = 0;
+  std::string reason;
+  std::string transport;  // between hosts; the caller's to fill in
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,153 @@
+#include "client/communicator/stall_watch.h"
+
+#include <algorithm>
+
+#include "client/control/time_out.h"
+
+namespace tributary::client {
+
+using transport::Duration;
+using transport::TimePoint;
+
+void StallWatch::on_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                             const FrameHeader& arrived) {
+  if (peer_class == PeerClass::message) {
+    const auto text = [](const Signature& s) {
+      return std::to_string(s.count) + " " + std::string(to_string(s.dtype));
+    };
+    shared_.whole.tell_rank_0(Shared::abort_message(
+        {Errc::mismatch, "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " +
+                             std::to_string(shared_.rank()) + ", which called recv for " + text(expected.signature)}));
+  } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
+    report_mismatch(expected.operation, expected.signature, peer, arrived.signature());
+  } else if (arrived.operation < expected.operation) {
+    check_unwanted_frames();
+  } else {
+    // The peer is past this operation without what we wait for: the inquiry will show what it called instead.
+    shared_.whole.tell_rank_0(
+        {.type = FrameType::stalled,
+         .operation = expected.operation,
+         .body = "rank " + std::to_string(peer) + " went on to operation " + std::to_string(arrived.operation)});
+  }
+}
+
+void StallWatch::report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer,
+                                 const Signature& theirs) {
+  const MismatchReport report{number, shared_.rank(), peer, mine, theirs};
+  shared_.whole.tell_rank_0({.type = FrameType::abort,
+                             .operation = number,
+                             .value = static_cast<std::uint64_t>(Errc::mismatch),
+                             .body = to_string(report)});
+}
+
+// A frame of an operation that has ended here was not wanted for it: with two roots, for example, both send, and are
+// done when their data is on its way. Nobody waits for such a frame, so it has to be looked for.
+void StallWatch::check_unwanted_frames() {
+  if (mesh_ == nullptr) return;
+  mesh_->visit_held_back(PeerClass::collective, [this](std::uint32_t peer, const FrameHeader& header) {
+    const std::uint64_t number = header.operation;
+    const Signature* const mine = parts_.operations.recent(number);
+    if (mine == nullptr || number >= parts_.operations.next_to_start()) return;
+    const Operation* o = parts_.operations.find(number);
+    if (o != nullptr && o->state != Operation::State::done) return;
+    report_mismatch(number, *mine, peer, header.signature());
+  });
+}
+
+void StallWatch::on_inquiry(const ControlMessage& message) {
+  const OperationQueue& operations = parts_.operations;
+  const TimePoint now = shared_.clock.now();
+  Progress p;
+  p.called = message.operation < operations.next_number();
+  const Operation* const o = operations.find(message.operation);
+  if (!operations.empty()) operations.all().front()->asked_at = now;
+  leaving_since_ = now;  // rank 0 lives, and finds out who is missing
+  p.ended = p.called && o == nullptr;
+  if (const Signature* const recent = operations.recent(message.operation)) {
+    p.signature_known = true;
+    p.signature = *recent;
+  }
+  if (o != nullptr) {
+    const TimePoint since = std::max(o->called_at, operations.progress_at());
+    p.waits_for_tree = o->state == Operation::State::in_network && shared_.clock.waited(since, suspect_after() / 2);
+    p.steps = parts_.text.steps(*o);
+  }
+  if (!operations.empty()) {  // those that have ended leave from the front
+    p.oldest = operations.first_number();
+    p.waits_for = parts_.text.waits_for(*operations.all().front());
+  }
+  shared_.whole.tell_rank_0({.type = FrameType::progress, .operation = message.operation, .body = encode(p)});
+}
+
+Duration StallWatch::suspect_after() const {
+  if (shared_.settings.suspect_after > Duration::zero()) return shared_.settings.suspect_after;
+  return std::min<Duration>(timeout() / 10, std::chrono::seconds(5));
+}
+
+std::string StallWatch::stood_still() const {
+  const Duration absence = shared_.clock.away_within(timeout() * 21 / 20);  // and what a tick comes late
+  if (absence < timeout() / 20) return "";
+  return "rank " + std::to_string(shared_.known_as()) + " stood still for " + in_seconds(absence) +
+         ", and found when it went on: ";
+}
+
+/// Rank 0 asks soon after each suspicion that it is told of, unless an inquiry is under way: for 0.2 of the time-out at
+/// most.
+bool StallWatch::rank_0_hangs(const Operation& o) const noexcept {
+  return shared_.clock.waited(o.asked_at, timeout() * 7 / 20);
+}
+
+void StallWatch::rank_0_is_silent(const std::string& about) {
+  shared_.whole.begin_failing(
+      {Errc::timed_out, timed_out_after(timeout()) + "rank 0" + parts_.directory.on_host(0) + ": no answer" + about});
+}
+
+void StallWatch::tick() {
+  check_operations();
+  check_end();
+  check_messages();
+  check_unwanted_frames();
+}
+
+void StallWatch::check_operations() {
+  Operation* const o = parts_.operations.first_unfinished();
+  if (o == nullptr) return;
+  const Clock& clock = shared_.clock;
+  const TimePoint since = std::max(o->called_at, parts_.operations.progress_at());
+  const Duration patience = timeout() * 7 / 10;
+  const auto tell = [&](std::uint64_t how) {
+    shared_.whole.tell_rank_0(
+        {.type = FrameType::stalled, .operation = o->number, .value = how, .body = parts_.text.waits_for(*o)});
+  };
+  if (clock.waited(since, rank_0_hangs(*o) ? timeout() : timeout() * 5 / 4))
+    return rank_0_is_silent("; missing in " + parts_.text.waits_for(*o));
+  const bool by_tree = o->state == Operation::State::in_network;
+  if (clock.waited(std::max(since, o->suspected_at), by_tree ? std::min(suspect_after(), patience) : patience)) {
+    o->suspected_at = clock.now();
+    tell(kSuspicion);
+  }
+  if (clock.waited(since, timeout()) && clock.waited(o->overdue_at, timeout() / 5)) {
+    o->overdue_at = clock.now();
+    tell(0);
+  }
+}
+
+/// Rank 0 names those that do not come to the end, a little earlier.
+void StallWatch::check_end() {
+  if (shared_.life.state() != Life::State::leaving || !shared_.clock.waited(leaving_since_, timeout() * 21 / 20))
+    return;
+  rank_0_is_silent(" to finalize");
+}
+
+/// A little later than collectives: of those rank 0 knows better which rank everybody waits for.
+void StallWatch::check_messages() {
+  if (!shared_.life.well()) return;
+  const Duration patience = timeout() * 21 / 20;
+  const std::string message = parts_.messages.overdue(std::max(shared_.clock.ago(patience), TimePoint{}));
+  if (message.empty() || !shared_.clock.waited(messages_progress_at_, patience)) return;
+  shared_.whole.tell_rank_0(
+      Shared::abort_message({Errc::timed_out, timed_out_after(timeout()) + "rank " + std::to_string(shared_.rank()) +
+                                                  ": no partner for " + message}));
+}
+
+}  // namespace tributary::client

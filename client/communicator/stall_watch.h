@@ -1,0 +1,72 @@
+#pragma once
+// Finds out that something takes too long, and that ranks have called different things, and tells rank 0, which alone
+// knows what all ranks do.
+//
+// Limits, of the time-out T: a suspicion at 0.7 T at the latest, so that rank 0 knows who answers; in earnest at T,
+// when those who answer do so at once. On our own, if rank 0 is the one that hangs, at T, or at 1.25 T if it began to
+// hang after it was told of the suspicion.
+#include <string>
+
+#include "client/collectives/fallback/peer_mesh.h"
+#include "client/communicator/message_queue.h"
+#include "client/communicator/operation_queue.h"
+#include "client/communicator/whole.h"
+#include "client/control/directory.h"
+
+namespace tributary::client {
+
+/// What people are told of an operation under way.
+class ProgressText {
+ public:
+  virtual ~ProgressText() = default;
+  /// "operation 3 (barrier), segment 2 of the fallback, which needs rank 5"
+  [[nodiscard]] virtual std::string waits_for(const Operation& operation) const = 0;
+  /// More where more of it is done.
+  [[nodiscard]] virtual std::uint64_t steps(const Operation& operation) const = 0;
+};
+
+class StallWatch {
+ public:
+  struct Parts {
+    OperationQueue& operations;
+    const MessageQueue& messages;
+    const ProgressText& text;
+    Directory& directory;
+  };
+  StallWatch(Shared& shared, Parts parts) : shared_(shared), parts_(parts) {}
+  /// The connections between ranks; nothing is looked for before.
+  void use(const PeerMesh& mesh) noexcept { mesh_ = &mesh; }
+
+  /// A few times a second at least.
+  void tick();
+  /// Something of a message has arrived: no sign of life of a collective, nor the other way round.
+  void message_arrived() noexcept { messages_progress_at_ = shared_.clock.now(); }
+  /// This rank has told rank 0 that it is done.
+  void leaving() noexcept { leaving_since_ = shared_.clock.now(); }
+  /// Rank 0 asks how far this rank is.
+  void on_inquiry(const ControlMessage& message);
+  void on_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived);
+
+  /// For an error's text: "rank 3 stood still for 20 s, and found when it went on: ", where it did within the time-out;
+  /// else empty. The others have waited no longer for this rank than it waits for them.
+  [[nodiscard]] std::string stood_still() const;
+
+ private:
+  [[nodiscard]] transport::Duration timeout() const noexcept { return shared_.settings.timeout; }
+  [[nodiscard]] transport::Duration suspect_after() const;
+  [[nodiscard]] bool rank_0_hangs(const Operation& operation) const noexcept;
+  void check_operations();
+  void check_end();
+  void check_messages();
+  void check_unwanted_frames();
+  void report_mismatch(std::uint64_t number, const Signature& mine, std::uint32_t peer, const Signature& theirs);
+  void rank_0_is_silent(const std::string& about);
+
+  Shared& shared_;
+  const Parts parts_;
+  const PeerMesh* mesh_ = nullptr;
+  transport::TimePoint messages_progress_at_{};
+  transport::TimePoint leaving_since_{};
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,211 @@
+// How trees come, and what they do while they are in use. How they are lost: tree_loss.cc.
+#include "client/communicator/tree_life.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tributary/protocol/assert.h"
+#include "tributary/protocol/json_reader.h"
+
+namespace tributary::client {
+
+namespace {
+constexpr auto kJoinLimit = std::chrono::seconds(5);
+constexpr auto kLeaveLimit = std::chrono::seconds(1);
+}  // namespace
+
+std::string_view to_string(TreeLife::State state) noexcept {
+  switch (state) {
+    case TreeLife::State::none:
+      return "none";
+    case TreeLife::State::in_use:
+      return "in use";
+    case TreeLife::State::frozen:
+      return "frozen";
+    case TreeLife::State::repairing:
+      return "repairing";
+  }
+  return "unknown";
+}
+
+std::vector<LaneLink*> Trees::links() const {
+  std::vector<LaneLink*> links;
+  for (const auto& lane : lanes) links.push_back(lane.get());
+  return links;
+}
+
+Status TreeLife::check_descriptor(const GroupDescriptor& descriptor) const {
+  if (descriptor.empty() || descriptor.lanes[0].entries.size() != 1)
+    return tributary::fail(Errc::corrupt, "a descriptor without this rank's part");
+  for (const LaneDescriptor& lane : descriptor.lanes) {
+    if (lane.segment_bytes != descriptor.lanes[0].segment_bytes || lane.window != descriptor.lanes[0].window)
+      return tributary::fail(Errc::corrupt, "the lanes differ in segment size or window");
+  }
+  return {};
+}
+
+void TreeLife::on_descriptor(const ControlMessage& message) {
+  discard(std::move(forming_));
+  if (!shared_.life.well()) return;
+  const auto refuse = [&](const std::string& reason, std::uint64_t value = 0) {
+    shared_.whole.tell_rank_0(
+        {.type = FrameType::joined, .epoch = message.epoch, .value = value, .body = encode(LaneFailure{"", reason})});
+  };
+  if (const Status way = second_way_.may_reach_trees(); !way) return refuse(way.error().message, kCannotJoin);
+  auto descriptor = group_descriptor_from_json(json_or_discarded(message.body));
+  if (!descriptor) return refuse(descriptor.error().message);
+  if (const Status ok = check_descriptor(*descriptor); !ok) return refuse(ok.error().message);
+  if (const Status ok = secrets_.take(*descriptor); !ok) return refuse(ok.error().message);
+  form(message.epoch, std::move(*descriptor));
+}
+
+void TreeLife::form(std::uint32_t generation, GroupDescriptor descriptor) {
+  forming_ = std::make_unique<Trees>();
+  forming_->generation = generation;
+  forming_->descriptor = std::move(descriptor);
+  const GroupDescriptor& d = forming_->descriptor;
+  for (std::uint32_t i = 0; i < d.lanes.size(); ++i) {
+    const LaneSettings lane{.lane = i,
+                            .lanes = static_cast<std::uint32_t>(d.lanes.size()),
+                            .rank = shared_.rank(),
+                            .nranks = shared_.settings.nranks,
+                            .group = d.group,
+                            .epoch = d.epoch,
+                            .pulse = shared_.settings.pulse};
+    forming_->lanes.push_back(std::make_unique<LaneLink>(static_cast<LaneUser&>(*this), d.lanes[i], lane));
+    forming_->lanes.back()->connect(shared_.transport, kJoinLimit);
+  }
+}
+
+void TreeLife::lane_ready(std::uint32_t) {
+  if (!forming_ || forming_->failed || ++forming_->ready != forming_->lanes.size()) return;
+  shared_.whole.tell_rank_0({.type = FrameType::joined, .epoch = forming_->generation});
+}
+
+void TreeLife::on_propose(const ControlMessage& message) {
+  if (!forming_ || forming_->generation != message.epoch) return;
+  proposed_ = true;
+  if (state_ == State::frozen || state_ == State::repairing) {
+    waiting_propose_ = message;
+    return;
+  }
+  shared_.whole.tell_rank_0(
+      {.type = FrameType::next_operation, .epoch = message.epoch, .operation = operations_.next_to_start()});
+}
+
+bool TreeLife::on_commit(const ControlMessage& message) {
+  proposed_ = false;
+  if (!forming_ || forming_->generation != message.epoch) return false;
+  if (message.operation == kNever) {
+    discard(std::move(forming_));
+    return false;
+  }
+  const auto corrupt = [this](const std::string& what) {
+    shared_.whole.begin_failing({Errc::corrupt, "rank 0 commits to trees " + what});
+    return false;
+  };
+  if (state_ == State::frozen || state_ == State::repairing)
+    return corrupt("before the operations of the lost ones go on");
+  if (const std::uint64_t next = operations_.next_to_start(); message.operation < next) {
+    return corrupt("from operation " + std::to_string(message.operation) + " on, and operation " +
+                   std::to_string(next - 1) + " has begun");
+  }
+  take_over(std::move(forming_), message.operation);
+  return true;
+}
+
+void TreeLife::take_over(std::unique_ptr<Trees> trees, std::uint64_t first_operation) {
+  discard(std::move(trees_));
+  trees_ = std::move(trees);
+  trees_->first_operation = first_operation;
+  state_ = State::in_use;
+  for (auto& lane : trees_->lanes) lane->start_at(first_operation);
+  if (shared_.life.has_begun()) ++shared_.info.returns;
+}
+
+void TreeLife::start(Operation& o) {
+  TRIBUTARY_ASSERT(serve(o), "{} goes by trees that are {}", to_string(o), to_string(state_));
+  const Segmentation segmentation(o.signature, shared_.settings.nranks, trees_->descriptor.lanes[0].segment_bytes);
+  o.segments = segmentation.segments();
+  if (operations_.copies_own_part(o)) {
+    const std::size_t bytes = o.signature.count * o.element_bytes();
+    std::byte* const own = o.recv + (o.signature.collective == Collective::all_gather ? shared_.rank() * bytes : 0);
+    if (o.direct) {
+      o.direct->device()->copy(own, o.send, bytes, [] {});
+    } else {
+      std::memcpy(own, o.send, bytes);
+    }
+  }
+  for (auto& lane : trees_->lanes) lane->pump();
+}
+
+void TreeLife::segments_finished(Operation& operation) {
+  for (auto& lane : trees_->lanes) lane->retain(operation);
+  operation.segments_in_network = operation.segments;
+  operations_.finish(operation, {});
+}
+
+void TreeLife::input_arrived() {
+  if (waiting_recover_ && brought_down()) {
+    const ControlMessage recover = *std::exchange(waiting_recover_, std::nullopt);
+    on_recover(recover);
+  }
+  if (!in_use()) return;
+  for (auto& lane : trees_->lanes) lane->pump();
+}
+
+Status TreeLife::prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges) {
+  if (!in_use()) return tributary::fail(Errc::unsupported, "in-network reduction is not in use");
+  for (auto& lane : trees_->lanes) {
+    if (auto ok = lane->prepare(shared_.transport, memory.device(), ranges); !ok) return ok;
+  }
+  return {};
+}
+
+void TreeLife::look() {
+  if (!in_use()) return;
+  for (auto& lane : trees_->lanes) lane->look(shared_.clock.now());
+}
+
+void TreeLife::tick() {
+  discarded_.clear();
+  discarded_repairs_.clear();
+}
+
+void TreeLife::leave() {
+  if (!in_use()) return;
+  for (auto& lane : trees_->lanes) lane->leave(kLeaveLimit);
+}
+
+void TreeLife::fail() {
+  discard(std::move(forming_));
+  leave_trees();
+}
+
+void TreeLife::leave_trees() {
+  discard(std::move(trees_));
+  if (repair_) discarded_repairs_.push_back(std::move(repair_));
+  state_ = State::none;
+  proposed_ = false;
+}
+
+void TreeLife::discard(std::unique_ptr<Trees> trees) {
+  if (!trees) return;
+  for (auto& lane : trees->lanes) lane->freeze();
+  discarded_.push_back(std::move(trees));
+}
+
+std::string TreeLife::waits_for(const Operation& o) const {
+  std::uint64_t segment = o.segments;
+  std::size_t lane_of = 0;
+  for (std::size_t lane = 0; trees_ && lane < trees_->lanes.size(); ++lane) {
+    const std::uint64_t first = trees_->lanes[lane]->first_unfinished(o, trees_->lanes[lane]->prefix());
+    if (first < segment) {
+      segment = first;
+      lane_of = lane;
+    }
+  }
+  return "segment " + std::to_string(segment) + " (lane " + std::to_string(lane_of) + ")";
+}
+
+}  // namespace tributary::client

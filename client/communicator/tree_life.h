@@ -1,0 +1,140 @@
+#pragma once
+// The trees of one rank: how they come, are lost, and what becomes of the operations on them.
+//
+//   none --commit--> in_use --freeze--> frozen --recover--> repairing --everybody has what anybody had--> none
+//                       ^                                                  (the rest runs between the ranks)
+//                       +-- commit: newer trees
+//
+// Beside that, trees may be forming: this rank joins them, and says so; rank 0 proposes them once all have joined, and
+// commits from which operation on they are used. From propose to commit no operation starts, and none from freeze until
+// the repair is done.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/collectives/in_network/lane_link.h"
+#include "client/communicator/link_secrets.h"
+#include "client/communicator/operation_queue.h"
+#include "client/communicator/second_way_use.h"
+#include "client/communicator/whole.h"
+#include "client/recovery/repair.h"
+
+namespace tributary::client {
+
+/// One generation of trees: rank 0 counts them, whichever group they are of.
+struct Trees {
+  std::uint32_t generation = 0;
+  GroupDescriptor descriptor;
+  std::vector<std::unique_ptr<LaneLink>> lanes;
+  std::uint32_t ready = 0;  // lanes
+  bool failed = false;
+  std::uint64_t first_operation = kNever;  // kNever: not committed yet
+  [[nodiscard]] std::vector<LaneLink*> links() const;
+};
+
+class TreeUser {
+ public:
+  virtual ~TreeUser() = default;
+  /// What stays of `operation` where the network does not reach its memory: from now on in host memory.
+  virtual void leave_direct(Operation& operation) = 0;
+  /// Operations take another path; `reason`: why not trees, if so.
+  virtual void report_path(const std::string& reason) = 0;
+};
+
+class TreeLife final : private LaneUser {
+ public:
+  enum class State : std::uint8_t { none, in_use, frozen, repairing };
+
+  TreeLife(Shared& shared, TreeUser& user, OperationQueue& operations, SecondWayUse& second_way)
+      : shared_(shared),
+        user_(user),
+        operations_(operations),
+        second_way_(second_way),
+        secrets_(shared.settings.link_keys.get(), shared.settings.id.secret) {}
+
+  /// The connections that repairs go over; before the first message.
+  void use(PeerMesh& mesh) noexcept { mesh_ = &mesh; }
+
+  // rank 0's messages
+  void on_descriptor(const ControlMessage& message);
+  void on_propose(const ControlMessage& message);
+  /// Trees are used from message.operation on, or those that were forming are given up. True: trees are in use now that
+  /// were not before.
+  bool on_commit(const ControlMessage& message);
+  void on_freeze(const ControlMessage& message);
+  void on_recover(const ControlMessage& message);
+
+  /// Input of operations has come to host memory.
+  void input_arrived();
+  void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload);
+  void repair_sent();
+  /// Looks whether the aggregators still answer.
+  void look();
+  void tick();
+  /// All ranks are done: takes leave of the aggregators.
+  void leave();
+  /// Takes no result any more.
+  void fail();
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] bool in_use() const noexcept { return state_ == State::in_use; }
+  /// No operation may start: the ranks are about to agree on one.
+  [[nodiscard]] bool holding() const noexcept {
+    return proposed_ || state_ == State::frozen || state_ == State::repairing;
+  }
+  /// `operation` comes late enough for the trees in use.
+  [[nodiscard]] bool serve(const Operation& operation) const noexcept {
+    return in_use() && operation.number >= trees_->first_operation;
+  }
+  /// In use, or frozen; else nullptr.
+  [[nodiscard]] const Trees* trees() const noexcept { return trees_.get(); }
+  /// Starts an operation that goes by the trees in use.
+  void start(Operation& operation);
+  /// Makes the lanes ready for memory that the processor does not reach. The error says why they cannot be.
+  [[nodiscard]] Status prepare(const DirectMemory& memory, const std::vector<std::span<const std::byte>>& ranges);
+  /// "segment 3 (lane 0)": the first that `operation` waits for.
+  [[nodiscard]] std::string waits_for(const Operation& operation) const;
+
+ private:
+  [[nodiscard]] Status check_descriptor(const GroupDescriptor& descriptor) const;
+  void form(std::uint32_t generation, GroupDescriptor descriptor);
+  void take_over(std::unique_ptr<Trees> trees, std::uint64_t first_operation);
+  void bring_down();
+  [[nodiscard]] bool brought_down() const;
+  void repaired();
+  void leave_trees();
+  void discard(std::unique_ptr<Trees> trees);
+
+  Operation* started_operation(std::uint64_t number) override { return operations_.started(number); }
+  std::uint64_t first_operation_kept() const override { return operations_.first_number(); }
+  void lane_ready(std::uint32_t lane) override;
+  void lane_failed(std::uint32_t lane, const std::string& reason) override;
+  void lane_progress() override { operations_.touch(shared_.transport.now()); }
+  void lane_fault(const MismatchReport& report) override;
+  void segments_finished(Operation& operation) override;
+
+  Shared& shared_;
+  TreeUser& user_;
+  OperationQueue& operations_;
+  SecondWayUse& second_way_;
+  LinkSecrets secrets_;
+  PeerMesh* mesh_ = nullptr;
+  State state_ = State::none;
+  bool proposed_ = false;  // since then no commit has come
+  std::unique_ptr<Trees> forming_;
+  std::unique_ptr<Trees> trees_;
+  std::unique_ptr<Repair> repair_;
+  std::optional<ControlMessage> waiting_propose_;  // until the repair is done
+  std::optional<ControlMessage> waiting_recover_;  // until what it needs has come down from other memory
+  std::shared_ptr<std::atomic<std::size_t>> coming_down_ = std::make_shared<std::atomic<std::size_t>>(0);  // copies
+  transport::TimePoint lost_at_{};
+  std::vector<std::unique_ptr<Trees>> discarded_;  // their channels may be in a callback until the next tick
+  std::vector<std::unique_ptr<Repair>> discarded_repairs_;
+};
+
+[[nodiscard]] std::string_view to_string(TreeLife::State state) noexcept;
+
+}  // namespace tributary::client

@@ -1,0 +1,88 @@
+#include "client/communicator/welcome.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "client/control/json_number.h"
+#include "tributary/protocol/json_reader.h"
+
+namespace tributary::client {
+
+using nlohmann::json;
+
+std::string encode(const Welcome& welcome, const Directory& directory, std::uint32_t rank) {
+  json body{{"tuning", tuning::encode(welcome.policy)},
+            {"local", welcome.local},
+            {"members", members_to_json(directory, usual_peers(rank, directory.nranks()))}};
+  if (welcome.hosts)
+    body["hosts"] = json{{"ranks", hosts::encode(welcome.hosts->map)}, {"port", welcome.hosts->leaders_port}};
+  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks) {
+  const auto malformed = [](const std::string& what) { return fail(Errc::corrupt, "rank 0 sent " + what); };
+  const json object = json_or_discarded(body);
+  Welcome welcome;
+  try {
+    welcome.local = object.value("local", false);
+    membership.learn(object.at("members"));
+    auto policy = tuning::decode_policy(object.at("tuning").get<std::string>());
+    if (!policy) return malformed(policy.error().message);
+    welcome.policy = std::move(*policy);
+    const auto it = object.find("hosts");
+    if (it == object.end()) return welcome;
+    auto map = hosts::decode_hosts(it->at("ranks").get<std::string>(), nranks);
+    if (!map) return malformed(map.error().message);
+    welcome.hosts = Welcome::Hosts{std::move(*map), json_number<std::uint16_t>(it->at("port"))};
+  } catch (const std::exception&) {
+    return malformed("a malformed table of members");
+  }
+  return welcome;
+}
+
+tuning::Policy policy_for(const CommunicatorSettings& settings, const Directory& directory) {
+  tuning::GroupShape shape{.ranks = settings.nranks};
+  shape.ranks_per_host = directory.ranks_of_fullest_address();
+  const auto hosts = directory.host_ids();
+  shape.one_host = std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts[0]; });
+  switch (settings.tuning) {
+    case TuningMode::off:
+      return tuning::trees_always(shape);
+    case TuningMode::automatic:
+      return tuning::default_policy(shape, tuning::cores_here());
+    case TuningMode::table:
+      return tuning::policy_of(settings.tuning_table, shape);
+  }
+  return {};
+}
+
+CoordinatorSettings coordinator_settings(const CommunicatorSettings& settings, const Directory& directory,
+                                         FirstPath path, const std::string& between) {
+  CoordinatorSettings c;
+  c.nranks = settings.nranks;
+  c.hosts = directory.host_ids();
+  c.job = settings.job;
+  c.lanes = settings.lanes;
+  if (settings.link_keys) c.packet_security = settings.link_keys->least();
+  if (settings.link_keys && settings.link_keys->wanted()) {
+    if (const auto exchange = exchange_key_of_group(settings.id.secret)) c.exchange_key = exchange->public_key();
+  }
+  c.known_as = settings.known_as;
+  c.first_commit = path == FirstPath::local ? kCommitLocal : path == FirstPath::by_hosts ? kCommitHosts : 0;
+  c.use_trees =
+      settings.nranks > 1 && settings.manager_configured && settings.path != PathMode::fallback && c.first_commit == 0;
+  c.why_not = settings.nranks == 1                  ? "one rank alone"
+              : path == FirstPath::local            ? "all ranks are on one host"
+              : path == FirstPath::by_hosts         ? between
+              : settings.path == PathMode::fallback ? "TRIBUTARY_PATH is fallback"
+                                                    : "no manager is configured (TRIBUTARY_MANAGER)";
+  c.may_move = settings.path != PathMode::in_network;  // moving takes the fallback for a moment
+  c.inquiry_limit = settings.timeout / 5;
+  c.timeout = c.finalize_limit = settings.timeout;
+  c.join_limit = std::min<transport::Duration>(c.join_limit, settings.timeout / 3);
+  c.answer_limit = std::min<transport::Duration>(c.answer_limit, settings.timeout / 3);
+  c.begin_within = settings.path == PathMode::in_network ? transport::Duration::max() : settings.begin_within;
+  return c;
+}
+
+}  // namespace tributary::client
