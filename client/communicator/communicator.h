@@ -2,29 +2,31 @@
 // One rank of one communicator. Single-threaded, driven by its transport and by tick(); the C API puts a thread around
 // it, the simulator virtual time. This class is the table of contents; each part has a file of its own:
 //
-//   life.h              the states from meeting to the end           membership.h   who is here, and the star to rank 0
-//   operation_queue.h   the order of operations                      tree_life.h    trees: forming, in use, lost
-//   operation_memory.h  where operations' memory is                  stall_watch.h  what takes too long, or differs
-//   local_path.h        all ranks on one host                        host_path.h    hosts as the lowest level
-//   message_queue.h     send and recv                                second_way_use.h  transports with a second way
-//   welcome.h           what rank 0 decides for all                  recovery/coordinator.h  rank 0's part
-//
-// Which way an operation goes is a pure function of the operation, the policy that rank 0 tells with its welcome, and
-// trees that all ranks use from one operation on: so every rank says the same of the same operation.
+//   life.h               the states from meeting to the end
+//   membership.h         who is here, and the star of connections to rank 0
+//   welcome.h            what rank 0 decides for all
+//   operation_queue.h    the order of operations
+//   operation_routes.h   which way each of them goes
+//   operation_memory.h   where their memory is
+//   tree_life.h          trees: forming, in use, lost
+//   rank_traffic.h       fallback, messages and repairs between the ranks
+//   local_path.h         all ranks on one host
+//   host_path.h          hosts as the lowest level
+//   second_way_use.h     transports with a second way
+//   stall_watch.h        what takes too long, or differs
+//   recovery/coordinator.h   rank 0's part
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "client/collectives/fallback/runner.h"
 #include "client/collectives/local/call_queue.h"
 #include "client/communicator/host_path.h"
 #include "client/communicator/local_path.h"
 #include "client/communicator/membership.h"
-#include "client/communicator/message_queue.h"
-#include "client/communicator/operation_memory.h"
-#include "client/communicator/operation_queue.h"
+#include "client/communicator/operation_routes.h"
+#include "client/communicator/rank_traffic.h"
 #include "client/communicator/second_way_use.h"
 #include "client/communicator/settings.h"
 #include "client/communicator/stall_watch.h"
@@ -37,10 +39,7 @@ namespace tributary::client {
 class Communicator final : public transport::Acceptor,
                            private Whole,
                            private MembershipUser,
-                           private TreeUser,
-                           private OperationWays,
-                           private ProgressText,
-                           private PeerLinkUser,
+                           private RankTrafficUser,
                            private CoordinatorOutput {
  public:
   /// `service`: rank 0's way to the manager, or nullptr. Both must outlive the communicator. Rank 0's listener is the
@@ -93,7 +92,7 @@ class Communicator final : public transport::Acceptor,
   /// Of an error by mismatch: the operation that ranks called differently.
   [[nodiscard]] std::uint64_t disputed() const noexcept { return disputed_; }
   /// Nothing is queued or running.
-  [[nodiscard]] bool idle() const noexcept { return operations_.empty() && messages_.idle(); }
+  [[nodiscard]] bool idle() const noexcept { return operations_.empty() && traffic_.messages().idle(); }
   /// Told on every change of path, with the line for the log.
   std::function<void(const std::string&)> on_path_change;
   /// Told when connections of this rank go the second way from now on, with the line for the log. `device_gone`: all
@@ -105,11 +104,6 @@ class Communicator final : public transport::Acceptor,
   }
 
  private:
-  struct LostPeer {
-    std::uint32_t peer;
-    std::string reason;
-  };
-
   // meeting, and rank 0's messages (communicator_meeting.cc)
   void all_have_come() override;
   void on_welcome(const std::string& body);
@@ -135,32 +129,21 @@ class Communicator final : public transport::Acceptor,
   void look_at_clock() override { look_at_clock(shared_.transport.now()); }
   void look_at_clock(transport::TimePoint now);
 
-  // the ways of operations
-  [[nodiscard]] bool may_begin() const override;
-  [[nodiscard]] Operation::State way_of(const Operation& operation) const override;
-  void settle_memory(Operation& operation) override;
-  void begin(Operation& operation) override;
-  void run_remainder(Operation& operation, std::vector<Piece> pieces) override;
-  [[nodiscard]] bool fallback_busy() const override { return runner_->busy(); }
-  void account(const Operation& operation, Operation::State way, bool success) override;
-  void after_end() override { finalize_when_idle(); }
-  void leave_direct(Operation& operation) override { memory_.leave_direct(operation, {}); }
-  void report_path(const std::string& reason) override;
-  [[nodiscard]] std::string waits_for(const Operation& operation) const override;
-  [[nodiscard]] std::uint64_t steps(const Operation& operation) const override;
-
-  // connections between ranks
-  void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
-                     std::span<std::byte> payload) override;
-  void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;
-  void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) override;
-  void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
-                     const FrameHeader& arrived) override;
-  void peer_goes_second_way(std::uint32_t peer, const std::string& reason) override;
+  // what comes between the ranks
+  void operation_progress() override { operations_.touch(shared_.clock.now()); }
+  void message_progress() override { stalls_.message_arrived(); }
+  void message_moved() override { finalize_when_idle(); }
+  void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) override {
+    trees_.repair_received(peer, receive, payload);
+  }
+  void repair_sent() override { trees_.repair_sent(); }
+  void mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                const FrameHeader& arrived) override {
+    stalls_.on_mismatch(peer, peer_class, expected, arrived);
+  }
 
   // the end
   void finalize_when_idle();
-  void report_lost_peer();
   void fail_all(Error error);
 
   Shared shared_;
@@ -170,20 +153,16 @@ class Communicator final : public transport::Acceptor,
   OperationQueue operations_;
   TreeLife trees_;
   OperationMemory memory_;
-  MessageQueue messages_;
+  RankTraffic traffic_;
   StallWatch stalls_;
   HostPath hosts_;
-  std::unique_ptr<PeerMesh> mesh_;  // once all have met
-  tuning::Policy policy_;           // of the whole group, then
-  std::unique_ptr<FallbackRunner> runner_;
+  OperationRoutes routes_;
   std::unique_ptr<Coordinator> coordinator_;  // rank 0
   std::function<void(const Status&)> on_ready_;
   std::function<void(const Status&)> on_finalized_;
   transport::TimePoint ready_deadline_ = transport::TimePoint::max();
   std::optional<ControlMessage> waiting_commit_;  // until this rank knows whether it shares memory
   std::uint64_t disputed_ = 0;
-  std::optional<LostPeer> peer_lost_;  // rank 0 is told at report_lost_at_, unless it knew better before
-  transport::TimePoint report_lost_at_{};
   LocalPath local_;  // last: the end of its meeting may still post
 };
 

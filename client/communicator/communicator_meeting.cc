@@ -48,18 +48,12 @@ void Communicator::on_welcome(const std::string& body) {
 
 /// All ranks are known: connections between them can be made.
 void Communicator::have_met(tuning::Policy policy) {
-  const CommunicatorSettings& settings = shared_.settings;
-  policy_ = std::move(policy);
-  mesh_ = std::make_unique<PeerMesh>(second_way_.ways(), membership_.directory(), settings.rank, settings.id.secret,
-                                     settings.timeout / 3);
-  for (std::size_t i = 0; i < kPeerClasses; ++i)
-    mesh_->set_user(static_cast<PeerClass>(i), static_cast<PeerLinkUser&>(*this));
-  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings.rank, settings.nranks, policy_);
-  messages_.use(*mesh_);
-  trees_.use(*mesh_);
-  stalls_.use(*mesh_);
+  routes_.use(std::move(policy));
+  traffic_.open(routes_.policy());
+  trees_.use(*traffic_.mesh());
+  stalls_.use(*traffic_.mesh());
   shared_.life.meet();
-  membership_.use(*mesh_);
+  membership_.use(*traffic_.mesh());
 }
 
 void Communicator::start_coordinator() {
@@ -138,9 +132,9 @@ void Communicator::on_commit(const ControlMessage& message) {
   const bool taken = trees_.on_commit(message);
   if (!shared_.life.well()) return;
   if (message.operation == kNever) {
-    by_hosts ? hosts_.report(message.body) : report_path(message.body);
+    by_hosts ? hosts_.report(message.body) : routes_.report_path(message.body);
   } else if (taken) {
-    report_path("");
+    routes_.report_path("");
   }
   if (first) {
     shared_.life.begin();

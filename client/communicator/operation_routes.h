@@ -1,0 +1,54 @@
+#pragma once
+// Which way each operation goes, and its start there.
+//
+// The way is a pure function of the operation, the policy that rank 0 tells with its welcome, and trees that all ranks
+// use from one operation on: so every rank says the same of the same operation.
+#include "client/communicator/host_path.h"
+#include "client/communicator/operation_memory.h"
+#include "client/communicator/operation_queue.h"
+#include "client/communicator/rank_traffic.h"
+#include "client/communicator/stall_watch.h"
+#include "client/communicator/tree_life.h"
+
+namespace tributary::client {
+
+class OperationRoutes final : public OperationWays, public TreeUser, public ProgressText {
+ public:
+  struct Parts {
+    OperationQueue& operations;
+    TreeLife& trees;
+    HostPath& hosts;
+    RankTraffic& traffic;
+    OperationMemory& memory;
+    std::function<void()> ended;              // callers know of an end
+    std::function<bool()> shares_all_memory;  // all ranks are on one host, and collectives go by its memory
+  };
+  OperationRoutes(Shared& shared, Parts parts) : shared_(shared), parts_(std::move(parts)) {}
+
+  /// The whole group's; before the first operation.
+  void use(tuning::Policy policy) { policy_ = std::move(policy); }
+  [[nodiscard]] const tuning::Policy& policy() const noexcept { return policy_; }
+  /// Makes a new operation's memory ready.
+  void prepare_memory(Operation& operation);
+
+  [[nodiscard]] Operation::State way_of(const Operation& operation) const override;
+  void report_path(const std::string& reason) override;
+  [[nodiscard]] std::string waits_for(const Operation& operation) const override;
+  [[nodiscard]] std::uint64_t steps(const Operation& operation) const override;
+
+ private:
+  [[nodiscard]] bool may_begin() const override;
+  void settle_memory(Operation& operation) override;
+  void begin(Operation& operation) override;
+  void run_remainder(Operation& operation, std::vector<Piece> pieces) override;
+  [[nodiscard]] bool fallback_busy() const override { return parts_.traffic.busy(); }
+  void account(const Operation& operation, Operation::State way, bool success) override;
+  void after_end() override { parts_.ended(); }
+  void leave_direct(Operation& operation) override { parts_.memory.leave_direct(operation, {}); }
+
+  Shared& shared_;
+  const Parts parts_;
+  tuning::Policy policy_;
+};
+
+}  // namespace tributary::client

@@ -1,0 +1,112 @@
+#include "client/communicator/rank_traffic.h"
+
+namespace tributary::client {
+
+using transport::TimePoint;
+
+void RankTraffic::open(const tuning::Policy& policy) {
+  const CommunicatorSettings& settings = shared_.settings;
+  mesh_ = std::make_unique<PeerMesh>(second_way_.ways(), directory_, settings.rank, settings.id.secret,
+                                     settings.timeout / 3);
+  for (std::size_t i = 0; i < kPeerClasses; ++i)
+    mesh_->set_user(static_cast<PeerClass>(i), static_cast<PeerLinkUser&>(*this));
+  runner_ = std::make_unique<FallbackRunner>(*mesh_, settings.rank, settings.nranks, policy);
+  messages_.use(*mesh_);
+}
+
+void RankTraffic::send(std::uint32_t peer, Message message) {
+  message.called_at = shared_.clock.now();
+  messages_.send(peer, std::move(message));
+}
+
+void RankTraffic::receive(std::uint32_t peer, Message message) {
+  message.called_at = shared_.clock.now();
+  messages_.receive(peer, std::move(message));
+}
+
+void RankTraffic::run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done) {
+  runner_->run(operation, std::move(pieces), std::move(done));
+}
+
+std::string RankTraffic::waits_for() const {
+  std::string text = "segment " + std::to_string(runner_->round()) + " of the fallback";
+  const auto ranks = runner_->waits_for();
+  for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
+    text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
+  const std::string troubles = mesh_->troubles();
+  return troubles.empty() ? text : text + " (" + troubles + ")";
+}
+
+void RankTraffic::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
+                                std::span<std::byte> payload) {
+  shared_.whole.look_at_clock();
+  if (peer_class == PeerClass::message) {
+    user_.message_progress();
+    messages_.received(peer, receive);
+    return user_.message_moved();
+  }
+  user_.operation_progress();
+  if (peer_class == PeerClass::repair) return user_.repair_received(peer, receive, payload);
+  runner_->received(peer, receive, payload);
+}
+
+void RankTraffic::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
+  switch (peer_class) {
+    case PeerClass::collective:
+      return runner_->sent(cookie);
+    case PeerClass::message:
+      messages_.sent(peer, cookie);
+      return user_.message_moved();
+    case PeerClass::repair:
+      return user_.repair_sent();
+  }
+}
+
+// A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any
+// more.
+void RankTraffic::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
+  if (shared_.life.left() || !shared_.life.well() || lost_) return;
+  // A rank that aborts closes everything: its own words come a little later by way of rank 0, and go before ours.
+  lost_ = LostPeer{peer, reason, shared_.transport.now() + shared_.settings.drain_grace};
+  directory_.want(peer);  // people will ask which host that is
+}
+
+void RankTraffic::report_lost_peer() {
+  if (!lost_ || shared_.clock.now() < lost_->report_at) return;
+  lost_->report_at = TimePoint::max();
+  shared_.whole.tell_rank_0(Shared::abort_message(
+      {Errc::peer_gone, "rank " + std::to_string(shared_.known_as()) + " lost its connection to rank " +
+                            std::to_string(shared_.known_as(lost_->peer)) + directory_.on_host(lost_->peer) + ": " +
+                            lost_->reason}));
+}
+
+void RankTraffic::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                                const FrameHeader& arrived) {
+  user_.mismatch(peer, peer_class, expected, arrived);
+}
+
+void RankTraffic::peer_goes_second_way(std::uint32_t peer, const std::string& reason) {
+  shared_.whole.look_at_clock();
+  second_way_.broken_with(peer, reason);
+}
+
+void RankTraffic::tick() {
+  if (mesh_) mesh_->tick(shared_.clock.now());
+  report_lost_peer();
+}
+
+void RankTraffic::excuse(transport::Duration absence) {
+  if (mesh_) mesh_->excuse(absence);
+  if (lost_ && lost_->report_at != TimePoint::max()) lost_->report_at += absence;
+}
+
+void RankTraffic::close() {
+  if (runner_) runner_->stop();
+  if (mesh_) mesh_->close();
+}
+
+std::pair<std::uint32_t, std::uint32_t> RankTraffic::open_links() const {
+  return mesh_ ? mesh_->open_links() : std::pair<std::uint32_t, std::uint32_t>{};
+}
+
+}  // namespace tributary::client

@@ -1,0 +1,91 @@
+#pragma once
+// What goes between the ranks themselves: the fallback's rounds, messages and repairs, over one mesh of connections.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/collectives/fallback/runner.h"
+#include "client/communicator/message_queue.h"
+#include "client/communicator/second_way_use.h"
+#include "client/communicator/whole.h"
+#include "client/control/directory.h"
+
+namespace tributary::client {
+
+class RankTrafficUser {
+ public:
+  virtual ~RankTrafficUser() = default;
+  /// Something of an operation or of a repair has arrived.
+  virtual void operation_progress() = 0;
+  /// Something of a message has arrived: no sign of life of an operation, nor the other way round.
+  virtual void message_progress() = 0;
+  /// A message may have ended.
+  virtual void message_moved() = 0;
+  virtual void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) = 0;
+  virtual void repair_sent() = 0;
+  /// What arrived is not what was posted.
+  virtual void mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                        const FrameHeader& arrived) = 0;
+};
+
+class RankTraffic final : private PeerLinkUser {
+ public:
+  RankTraffic(Shared& shared, RankTrafficUser& user, SecondWayUse& second_way, Directory& directory)
+      : shared_(shared), user_(user), second_way_(second_way), directory_(directory), messages_(shared.settings.rank) {}
+
+  /// All ranks are known. `policy`: outlives this.
+  void open(const tuning::Policy& policy);
+  /// From open() on; else nullptr.
+  [[nodiscard]] PeerMesh* mesh() const noexcept { return mesh_.get(); }
+
+  void send(std::uint32_t peer, Message message);
+  void receive(std::uint32_t peer, Message message);
+  [[nodiscard]] const MessageQueue& messages() const noexcept { return messages_; }
+  /// Runs `pieces` of an operation in order, then `done`. Only when not busy.
+  void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
+  [[nodiscard]] bool busy() const { return runner_->busy(); }
+  /// Rounds of the fallback that were started.
+  [[nodiscard]] std::uint64_t round() const { return runner_->round(); }
+  /// "segment 3 of the fallback, which needs rank 5"
+  [[nodiscard]] std::string waits_for() const;
+
+  void tick();
+  /// This process was away for so long.
+  void excuse(transport::Duration absence);
+  /// The communicator has failed: nothing moves any more.
+  void close();
+  /// Ends all messages with `error`.
+  void fail_messages(const Error& error) { messages_.fail_all(error); }
+  /// Connections that are open, and how many of them go through shared memory.
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const;
+
+ private:
+  void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
+                     std::span<std::byte> payload) override;
+  void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;
+  void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) override;
+  void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
+                     const FrameHeader& arrived) override;
+  void peer_goes_second_way(std::uint32_t peer, const std::string& reason) override;
+  void report_lost_peer();
+
+  struct LostPeer {
+    std::uint32_t peer;
+    std::string reason;
+    transport::TimePoint report_at;  // rank 0 is told then, unless it knew better before
+  };
+
+  Shared& shared_;
+  RankTrafficUser& user_;
+  SecondWayUse& second_way_;
+  Directory& directory_;
+  MessageQueue messages_;
+  std::unique_ptr<PeerMesh> mesh_;
+  std::unique_ptr<FallbackRunner> runner_;
+  std::optional<LostPeer> lost_;  // the first
+};
+
+}  // namespace tributary::client
