@@ -1,0 +1,186 @@
+// Each limit of time, in virtual time; and what rank 0 is told of ranks that called different things.
+#include "client/communicator/stall_watch.h"
+
+#include "tests/unit/communicator/part_rig.h"
+
+namespace tributary::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Text final : public ProgressText {
+ public:
+  [[nodiscard]] std::string waits_for(const Operation& o) const override { return to_string(o) + ", something"; }
+  [[nodiscard]] std::uint64_t steps(const Operation&) const override { return 5; }
+};
+
+class StallWatchTest : public PartTest {
+ protected:
+  StallWatchTest() {
+    begin();
+    pass(10s);
+  }
+  /// Ticks twice a second, as a rank does.
+  void wait(transport::Duration time) {
+    for (; time > 0s; time -= 500ms) {
+      pass(std::min<transport::Duration>(time, 500ms));
+      watch_.tick();
+    }
+  }
+  Operation& call(Operation::State way) {
+    ways_.ways.push_back(way);
+    return add_operation(queue_, now_);
+  }
+  /// Rank 0 lives, and asks.
+  void inquire(std::uint64_t number) { watch_.on_inquiry({.type = FrameType::inquiry, .operation = number}); }
+  [[nodiscard]] std::size_t told(FrameType type) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(whole_.to_rank_0, [&](const ControlMessage& m) { return m.type == type; }));
+  }
+
+  ManualWays ways_;
+  OperationQueue queue_{ways_, 1};
+  MessageQueue messages_{1};
+  Text text_;
+  Directory directory_{1, 4};
+  StallWatch watch_{shared_, {.operations = queue_, .messages = messages_, .text = text_, .directory = directory_}};
+};
+
+TEST_F(StallWatchTest, BetweenTheRanksASuspicionComesAtSevenTenths) {
+  call(Operation::State::fallback);
+  wait(69s);
+  EXPECT_EQ(told(FrameType::stalled), 0U);
+  wait(1s);
+  ASSERT_EQ(told(FrameType::stalled), 1U);
+  EXPECT_EQ(whole_.to_rank_0.back().value, kSuspicion);
+  EXPECT_EQ(whole_.to_rank_0.back().operation, 0U);
+}
+
+TEST_F(StallWatchTest, ATreeIsSuspectedAfterFiveSecondsAndAgain) {
+  call(Operation::State::in_network);
+  wait(4500ms);
+  EXPECT_EQ(told(FrameType::stalled), 0U);
+  wait(500ms);
+  EXPECT_EQ(told(FrameType::stalled), 1U);
+  wait(5s);
+  EXPECT_EQ(told(FrameType::stalled), 2U);
+}
+
+TEST_F(StallWatchTest, ProgressPutsItOff) {
+  call(Operation::State::in_network);
+  wait(4s);
+  queue_.touch(now_);
+  wait(4500ms);
+  EXPECT_EQ(told(FrameType::stalled), 0U);
+}
+
+TEST_F(StallWatchTest, InEarnestAtTheTimeOut) {
+  call(Operation::State::fallback);
+  for (int i = 0; i < 10; ++i) {
+    wait(9500ms);
+    inquire(0);
+  }
+  EXPECT_EQ(told(FrameType::stalled), 1U) << "the suspicion";
+  wait(5s);
+  ASSERT_EQ(told(FrameType::stalled), 2U);
+  EXPECT_EQ(whole_.to_rank_0.back().value, 0U);
+  EXPECT_TRUE(whole_.errors.empty());
+}
+
+TEST_F(StallWatchTest, ARankZeroThatNeverAsksIsBlamedAtTheTimeOut) {
+  call(Operation::State::fallback);
+  wait(99500ms);
+  EXPECT_TRUE(whole_.errors.empty());
+  wait(500ms);
+  ASSERT_EQ(whole_.errors.size(), 1U);
+  EXPECT_EQ(whole_.errors[0].code, Errc::timed_out);
+  EXPECT_NE(whole_.errors[0].message.find("rank 0: no answer; missing in operation 0"), std::string::npos)
+      << whole_.errors[0].message;
+}
+
+TEST_F(StallWatchTest, ARankZeroThatAskedAndWentSilentIsBlamedAQuarterLater) {
+  call(Operation::State::fallback);
+  wait(90s);
+  inquire(0);
+  wait(34500ms);
+  EXPECT_TRUE(whole_.errors.empty());
+  wait(1s);
+  EXPECT_FALSE(whole_.errors.empty());
+}
+
+TEST_F(StallWatchTest, TheEndHasALimitThatAnInquiryPutsOff) {
+  shared_.life.leave();
+  watch_.leaving();
+  wait(100s);
+  inquire(0);
+  wait(104500ms);
+  EXPECT_TRUE(whole_.errors.empty());
+  wait(1s);
+  ASSERT_FALSE(whole_.errors.empty());
+  EXPECT_NE(whole_.errors[0].message.find("no answer to finalize"), std::string::npos);
+}
+
+TEST_F(StallWatchTest, TimeAwayIsNoWaiting) {
+  call(Operation::State::fallback);
+  wait(60s);
+  now_ += 300s;  // stopped
+  (void)shared_.clock.look(now_);
+  watch_.tick();
+  EXPECT_TRUE(whole_.errors.empty());
+  EXPECT_EQ(told(FrameType::stalled), 0U);
+  EXPECT_NE(watch_.stood_still().find("rank 1 stood still for 300"), std::string::npos) << watch_.stood_still();
+  wait(10s);
+  EXPECT_EQ(told(FrameType::stalled), 1U);
+}
+
+TEST_F(StallWatchTest, AMessageWithoutAPartnerEndsALittleAfterTheTimeOut) {
+  messages_.receive(
+      1, {.recv = nullptr, .count = 0, .dtype = DType::uint8, .on_done = [](const Status&) {}, .called_at = now_});
+  wait(104s);
+  EXPECT_EQ(told(FrameType::abort), 0U);
+  wait(2s);
+  ASSERT_GE(told(FrameType::abort), 1U);
+  EXPECT_NE(whole_.to_rank_0.back().body.find("no partner for recv"), std::string::npos)
+      << whole_.to_rank_0.back().body;
+}
+
+TEST_F(StallWatchTest, AnswersAnInquiryWithWhatItKnows) {
+  call(Operation::State::fallback);
+  inquire(0);
+  auto progress = decode_progress(whole_.to_rank_0.back().body);
+  ASSERT_TRUE(progress);
+  EXPECT_TRUE(progress->called && !progress->ended && progress->signature_known);
+  EXPECT_EQ(progress->steps, 5U);
+  EXPECT_EQ(progress->oldest, 0U);
+  queue_.finish(*queue_.find(0), {});
+  inquire(0);
+  progress = decode_progress(whole_.to_rank_0.back().body);
+  EXPECT_TRUE(progress->called && progress->ended && progress->signature_known);
+  inquire(1);
+  progress = decode_progress(whole_.to_rank_0.back().body);
+  EXPECT_FALSE(progress->called || progress->signature_known);
+}
+
+TEST_F(StallWatchTest, TellsWhoCalledWhat) {
+  const Signature mine{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
+  FrameHeader theirs;
+  theirs.set_signature({Collective::all_reduce, DType::int32, ReduceOp::max, 0, 16});
+  watch_.on_mismatch(2, PeerClass::collective, {.operation = 0, .signature = mine}, theirs);
+  ASSERT_EQ(told(FrameType::abort), 1U);
+  EXPECT_EQ(static_cast<Errc>(whole_.to_rank_0.back().value), Errc::mismatch);
+  EXPECT_NE(whole_.to_rank_0.back().body.find("(max)"), std::string::npos) << whole_.to_rank_0.back().body;
+
+  theirs.operation = 7;  // the peer is past our operation: rank 0 finds out what it called instead
+  watch_.on_mismatch(2, PeerClass::collective, {.operation = 3, .signature = mine}, theirs);
+  ASSERT_EQ(told(FrameType::stalled), 1U);
+  EXPECT_EQ(whole_.to_rank_0.back().operation, 3U);
+
+  theirs.count = 9;
+  watch_.on_mismatch(2, PeerClass::message, {.signature = mine}, theirs);
+  EXPECT_NE(whole_.to_rank_0.back().body.find("rank 2 sent 9 int32 to rank 1, which called recv for 16 int32"),
+            std::string::npos)
+      << whole_.to_rank_0.back().body;
+}
+
+}  // namespace
+}  // namespace tributary::client

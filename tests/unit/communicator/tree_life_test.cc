@@ -1,0 +1,203 @@
+// The states of trees: what rank 0's messages do in each, those that come too late or make no sense included.
+#include "client/communicator/tree_life.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/communicator/part_rig.h"
+
+namespace tributary::client {
+namespace {
+
+using State = TreeLife::State;
+
+class User final : public TreeUser {
+ public:
+  void leave_direct(Operation&) override { ++left; }
+  void report_path(const std::string& reason) override { reasons.push_back(reason); }
+  int left = 0;
+  std::vector<std::string> reasons;
+};
+
+class TreeLifeTest : public PartTest {
+ protected:
+  TreeLifeTest() : PartTest(0, 1) {  // alone, so that a repair has nothing to move
+    begin();
+    pass(std::chrono::seconds(1));
+    trees_.use(mesh_);
+  }
+  static nlohmann::json descriptor(std::uint32_t lanes = 2) {
+    GroupDescriptor d;
+    d.group = 7;
+    d.epoch = 3;
+    d.job = "job";
+    for (std::uint32_t i = 0; i < lanes; ++i) {
+      LaneDescriptor lane;
+      lane.window = 4;
+      lane.segment_bytes = 256;
+      lane.levels = 1;
+      lane.entries.push_back({.aggregator = {"leaf", 7471}, .aggregator_name = "leaf", .tokens = {Token{}}});
+      d.lanes.push_back(std::move(lane));
+    }
+    return to_json(d);
+  }
+  void describe(std::uint32_t generation, const std::string& body = descriptor().dump()) {
+    trees_.on_descriptor({.type = FrameType::descriptor, .epoch = generation, .body = body});
+  }
+  bool commit(std::uint32_t generation, std::uint64_t operation) {
+    return trees_.on_commit({.type = FrameType::commit, .epoch = generation, .operation = operation});
+  }
+  void use(std::uint32_t generation) {
+    describe(generation);
+    trees_.on_propose({.type = FrameType::propose, .epoch = generation});
+    ASSERT_TRUE(commit(generation, queue_.next_to_start()));
+  }
+  void freeze(std::uint32_t generation, const std::string& why = "an aggregator is gone") {
+    trees_.on_freeze({.type = FrameType::freeze, .epoch = generation, .body = why});
+  }
+  /// What rank 0 plans where there is one rank: nothing is moved.
+  void recover(std::uint32_t generation) {
+    Moves moves(2);
+    trees_.on_recover({.type = FrameType::recover, .epoch = generation, .body = encode(moves)});
+  }
+  [[nodiscard]] std::string last_told() const {
+    return whole_.to_rank_0.empty() ? "" : std::string(to_string(whole_.to_rank_0.back().type));
+  }
+
+  ManualWays ways_;
+  OperationQueue queue_{ways_, 0};
+  User user_;
+  SecondWayUse second_way_{shared_};
+  Directory directory_{0, 1};
+  PeerMesh mesh_{second_way_.ways(), directory_, 0, Secret{}, std::chrono::seconds(5)};
+  TreeLife trees_{shared_, user_, queue_, second_way_};
+};
+
+TEST_F(TreeLifeTest, TheyComeAreUsedLostAndRepaired) {
+  EXPECT_EQ(trees_.state(), State::none);
+  use(1);
+  EXPECT_EQ(trees_.state(), State::in_use);
+  EXPECT_FALSE(trees_.holding());
+  freeze(1);
+  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_TRUE(trees_.holding());
+  EXPECT_EQ(last_told(), "holdings");
+  EXPECT_EQ(user_.reasons.back(), "an aggregator is gone");
+  EXPECT_EQ(shared_.info.failovers, 1U);
+  recover(1);
+  EXPECT_EQ(trees_.state(), State::none);
+  EXPECT_FALSE(trees_.holding());
+  use(2);
+  EXPECT_EQ(shared_.info.returns, 2U);
+  EXPECT_TRUE(whole_.errors.empty());
+}
+
+TEST_F(TreeLifeTest, OperationsOnThemGoOnBetweenTheRanks) {
+  use(1);
+  std::vector<std::int32_t> send(16, 1), recv(16);
+  ways_.ways = {Operation::State::in_network, Operation::State::in_network};
+  Operation& o = add_operation(queue_, now_);
+  o.send = reinterpret_cast<const std::byte*>(send.data());
+  o.recv = reinterpret_cast<std::byte*>(recv.data());
+  trees_.start(o);
+  EXPECT_EQ(o.segments, 1U);
+  freeze(1);
+  recover(1);
+  EXPECT_EQ(o.state, Operation::State::fallback);
+  EXPECT_EQ(o.segments_in_network, 0U);
+  ASSERT_EQ(ways_.remainders.size(), 1U);
+  EXPECT_EQ(ways_.remainders[0], (std::pair<std::uint64_t, std::size_t>{0, 1})) << "the whole of it";
+}
+
+TEST_F(TreeLifeTest, NothingStartsBetweenProposeAndCommit) {
+  describe(1);
+  EXPECT_FALSE(trees_.holding());
+  trees_.on_propose({.type = FrameType::propose, .epoch = 1});
+  EXPECT_TRUE(trees_.holding());
+  EXPECT_EQ(last_told(), "next_operation");
+  EXPECT_FALSE(commit(1, kNever)) << "given up";
+  EXPECT_FALSE(trees_.holding());
+  EXPECT_EQ(trees_.state(), State::none);
+}
+
+TEST_F(TreeLifeTest, AProposalWaitsForTheRepair) {
+  use(1);
+  freeze(1);
+  describe(2);
+  const std::size_t told = whole_.to_rank_0.size();
+  trees_.on_propose({.type = FrameType::propose, .epoch = 2});
+  EXPECT_EQ(whole_.to_rank_0.size(), told);
+  recover(1);
+  EXPECT_EQ(last_told(), "next_operation");
+  EXPECT_TRUE(trees_.holding());
+  EXPECT_TRUE(commit(2, 0));
+}
+
+TEST_F(TreeLifeTest, WhatIsStaleChangesNothing) {
+  use(2);
+  freeze(1);
+  EXPECT_EQ(trees_.state(), State::in_use);
+  recover(2);
+  EXPECT_EQ(trees_.state(), State::in_use) << "nothing is frozen";
+  freeze(2);
+  recover(1);
+  EXPECT_EQ(trees_.state(), State::frozen);
+  freeze(2);
+  EXPECT_EQ(shared_.info.failovers, 1U) << "frozen once";
+  trees_.on_propose({.type = FrameType::propose, .epoch = 9});
+  EXPECT_FALSE(commit(9, 0));
+  EXPECT_EQ(trees_.state(), State::frozen);
+}
+
+TEST_F(TreeLifeTest, ACommitThatMakesNoSenseEndsTheCommunicator) {
+  use(1);
+  freeze(1);
+  describe(2);
+  EXPECT_FALSE(commit(2, 0));
+  ASSERT_EQ(whole_.errors.size(), 1U);
+  EXPECT_EQ(whole_.errors[0].code, Errc::corrupt);
+  EXPECT_EQ(trees_.state(), State::frozen);
+  recover(1);
+  add_operation(queue_, now_);
+  describe(3);
+  EXPECT_FALSE(commit(3, 0)) << "operation 0 has begun";
+  EXPECT_EQ(whole_.errors.size(), 2U);
+}
+
+TEST_F(TreeLifeTest, MovesThatMakeNoSenseEndTheCommunicator) {
+  use(1);
+  freeze(1);
+  trees_.on_recover({.type = FrameType::recover, .epoch = 1, .body = "rubbish"});
+  ASSERT_EQ(whole_.errors.size(), 1U);
+}
+
+TEST_F(TreeLifeTest, ADescriptorWithFaultsIsRefused) {
+  const auto refused = [&](const std::string& body) {
+    describe(1, body);
+    EXPECT_EQ(last_told(), "joined");
+    return decode_lane_failure(whole_.to_rank_0.back().body).reason;
+  };
+  EXPECT_NE(refused("rubbish"), "");
+  EXPECT_EQ(refused(descriptor(0).dump()), "a descriptor without this rank's part");
+  auto uneven = descriptor();
+  uneven["lanes"][1]["window"] = 8;
+  EXPECT_EQ(refused(uneven.dump()), "the lanes differ in segment size or window");
+  EXPECT_FALSE(commit(1, 0)) << "nothing forms";
+}
+
+TEST_F(TreeLifeTest, AMoveToBetterTreesIsNoFailover) {
+  use(1);
+  trees_.on_freeze({.type = FrameType::freeze, .epoch = 1, .value = kMoves, .body = "better trees are there"});
+  EXPECT_EQ(trees_.state(), State::frozen);
+  EXPECT_EQ(shared_.info.failovers, 0U);
+}
+
+TEST_F(TreeLifeTest, AFailureLeavesNone) {
+  use(1);
+  describe(2);
+  trees_.fail();
+  EXPECT_EQ(trees_.state(), State::none);
+  EXPECT_FALSE(commit(2, 0));
+}
+
+}  // namespace
+}  // namespace tributary::client
