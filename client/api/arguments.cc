@@ -3,20 +3,13 @@
 #include <array>
 #include <cstdio>
 
+#include "tributary/protocol/collective.h"
+
 namespace tributary::client {
 namespace {
 
 // Neither a buffer nor a sum of sizes may come near the address space's end; so sums below cannot wrap.
 constexpr std::uint64_t kBufferBytesMax = std::uint64_t{1} << 56;
-
-/// What one rank's part in a collective reads and writes, in elements.
-struct Part {
-  std::uint64_t send = 0;  // elements read; 0: send is not used
-  std::uint64_t recv = 0;  // elements written; 0: recv is not used
-  // In place means: the address of one buffer, `offset` elements into the other.
-  enum class InPlace : std::uint8_t { never, send_in_recv, recv_in_send } in_place = InPlace::never;
-  std::uint64_t offset = 0;
-};
 
 std::string hex(const void* address) {
   std::array<char, 24> text{};
@@ -28,33 +21,21 @@ std::unexpected<Error> bad(const char* function, const std::string& rest) {
   return fail(Errc::bad_argument, std::string(function) + ": " + rest);
 }
 
-bool has_root(Collective c) {
-  return c == Collective::reduce || c == Collective::broadcast || c == Collective::gather || c == Collective::scatter;
-}
+/// What one rank's part in a collective reads and writes, in elements.
+struct Part {
+  std::uint64_t send = 0;  // elements read; 0: send is not used
+  std::uint64_t recv = 0;  // elements written; 0: recv is not used
+  // In place means: the address of one buffer, `offset` elements into the other.
+  InPlace in_place = InPlace::never;
+  std::uint64_t offset = 0;
+};
 
 Part part_of(Collective collective, std::uint64_t count, bool is_root, std::uint32_t rank, std::uint32_t nranks) {
-  using enum Part::InPlace;
-  switch (collective) {
-    case Collective::all_reduce:
-      return {count, count, send_in_recv, 0};
-    case Collective::reduce:
-      return {count, is_root ? count : 0, send_in_recv, 0};
-    case Collective::broadcast:
-      return {is_root ? count : 0, count, send_in_recv, 0};
-    case Collective::reduce_scatter:
-      return {count * nranks, count, recv_in_send, count * rank};
-    case Collective::all_gather:
-      return {count, count * nranks, send_in_recv, count * rank};
-    case Collective::all_to_all:
-      return {count * nranks, count * nranks, never, 0};
-    case Collective::gather:
-      return {count, is_root ? count * nranks : 0, send_in_recv, count * rank};
-    case Collective::scatter:
-      return {is_root ? count * nranks : 0, count, recv_in_send, count * rank};
-    case Collective::barrier:
-      return {};
-  }
-  return {};
+  const CollectiveRow& row = row_of(collective);
+  return {.send = amount_sent(collective, count, is_root, nranks),
+          .recv = amount_received(collective, count, is_root, nranks),
+          .in_place = row.in_place,
+          .offset = row.send == row.recv ? 0 : count * rank};
 }
 
 Result<DType> check_dtype(const char* function, int dtype) {
@@ -78,14 +59,14 @@ Status check_not_null(const char* function, const char* name, const void* buffer
                            std::string(to_string(dtype)));
 }
 
-std::string in_place_rule(Part::InPlace kind, std::uint64_t offset) {
+std::string in_place_rule(InPlace kind, std::uint64_t offset) {
   switch (kind) {
-    case Part::InPlace::never:
+    case InPlace::never:
       return "they must be disjoint: this collective has no in-place form";
-    case Part::InPlace::send_in_recv:
+    case InPlace::send_in_recv:
       return offset == 0 ? "they must be equal (in place) or disjoint"
                          : "they must be disjoint, or send == recv + rank * count elements (in place)";
-    case Part::InPlace::recv_in_send:
+    case InPlace::recv_in_send:
       return "they must be disjoint, or recv == send + rank * count elements (in place)";
   }
   return {};
@@ -97,8 +78,8 @@ Result<bool> check_overlap(const CollectiveCall& call, const Part& part, std::si
   const auto send = reinterpret_cast<std::uintptr_t>(call.send), recv = reinterpret_cast<std::uintptr_t>(call.recv);
   const std::uint64_t send_bytes = part.send * element, recv_bytes = part.recv * element;
   const std::uint64_t offset = part.offset * element;
-  if (part.in_place == Part::InPlace::send_in_recv && send == recv + offset) return true;
-  if (part.in_place == Part::InPlace::recv_in_send && recv == send + offset) return true;
+  if (part.in_place == InPlace::send_in_recv && send == recv + offset) return true;
+  if (part.in_place == InPlace::recv_in_send && recv == send + offset) return true;
   if (send + send_bytes <= recv || recv + recv_bytes <= send) return false;
   return bad(call.function, "send (" + std::to_string(send_bytes) + " bytes at " + hex(call.send) + ") and recv (" +
                                 std::to_string(recv_bytes) + " bytes at " + hex(call.recv) + ") overlap; " +

@@ -25,8 +25,8 @@ Operation::State OperationRoutes::way_of(const Operation& o) const {
   const Collective collective = o.signature.collective;
   if (!parts_.trees.serve(o) || !in_network_capable(collective)) return fallback;
   if (shared_.settings.path == PathMode::in_network) return in_network;
-  const std::uint64_t bytes = std::max(o.part_of_bytes, tuning::vector_bytes(collective, shared_.settings.nranks,
-                                                                             o.signature.count * o.element_bytes()));
+  const std::uint64_t bytes = std::max(
+      o.part_of_bytes, amount_in_all(collective, o.signature.count * o.element_bytes(), shared_.settings.nranks));
   return policy_.at(collective, bytes).path == tuning::Path::tree ? in_network : fallback;
 }
 

@@ -2,22 +2,19 @@
 // How many bytes of data one rank has in a collective; what the counters count.
 #include <cstdint>
 
+#include "tributary/protocol/collective.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::client {
 
-/// This rank's share: its input, or what it is given where it has none (all_gather: its output).
+/// The whole vector that the collective is about, as far as this rank has a part of it or gets it.
 [[nodiscard]] inline std::uint64_t payload_bytes(const Signature& signature, std::uint32_t nranks) noexcept {
-  const std::uint64_t bytes = signature.count * size_of(signature.dtype);
   switch (signature.collective) {
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      return bytes * nranks;
-    case Collective::barrier:
-      return 0;
+    case Collective::gather:
+    case Collective::scatter:
+      return signature.count * size_of(signature.dtype);  // of the root's vector the other ranks have one part
     default:
-      return bytes;
+      return amount_in_all(signature.collective, signature.count * size_of(signature.dtype), nranks);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tributary/protocol/collective.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::client {
@@ -49,27 +50,5 @@ class Segmentation {
   std::uint64_t chunks_;
   std::uint32_t root_;
 };
-
-/// Which contributions and which results of a collective carry data (architecture.md: three patterns carry every
-/// collective).
-enum class Pattern : std::uint8_t { all_to_all_ranks, all_to_one, one_to_all, nothing };
-[[nodiscard]] constexpr Pattern pattern_of(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::all_reduce:
-      return Pattern::all_to_all_ranks;
-    case Collective::reduce:
-    case Collective::reduce_scatter:
-      return Pattern::all_to_one;
-    case Collective::broadcast:
-    case Collective::all_gather:
-      return Pattern::one_to_all;
-    default:
-      return Pattern::nothing;
-  }
-}
-/// The others go directly between ranks: nothing can be reduced.
-[[nodiscard]] constexpr bool in_network_capable(Collective collective) noexcept {
-  return collective == Collective::barrier || pattern_of(collective) != Pattern::nothing;
-}
 
 }  // namespace tributary::client

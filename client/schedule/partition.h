@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "client/schedule/schedule.h"
+#include "tributary/protocol/collective.h"
 
 namespace tributary::schedule {
 
@@ -27,17 +28,9 @@ struct Partition {
   [[nodiscard]] std::uint64_t largest() const noexcept { return offset(1); }
 };
 
-/// The vector of all_reduce, reduce and broadcast, divided among the ranks; or the ranks * count elements of the
-/// others.
+/// The whole vector, divided among the ranks.
 [[nodiscard]] inline Partition partition_of(const Parameters& p) noexcept {
-  switch (p.collective) {
-    case Collective::all_reduce:
-    case Collective::reduce:
-    case Collective::broadcast:
-      return {p.count, p.ranks};
-    default:
-      return {p.count * p.ranks, p.ranks};
-  }
+  return {amount_in_all(p.collective, p.count, p.ranks), p.ranks};
 }
 
 /// Steps in which doubling reaches all of `ranks`.

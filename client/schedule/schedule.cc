@@ -13,11 +13,6 @@
 namespace tributary::schedule {
 namespace {
 
-bool has_root(Collective collective) noexcept {
-  return collective == Collective::broadcast || collective == Collective::reduce || collective == Collective::gather ||
-         collective == Collective::scatter;
-}
-
 void check(const Parameters& p) {
   const auto refuse = [&](const char* why) {
     throw std::invalid_argument("schedule of " + std::string(to_string(p.collective)) + " by " + name(p.algorithm) +

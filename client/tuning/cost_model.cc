@@ -135,17 +135,16 @@ struct TreeBytes {
   double all = 0;
 };
 TreeBytes tree_bytes(Collective collective, double ranks, double bytes) noexcept {
-  switch (collective) {
-    case Collective::all_reduce:
+  switch (pattern_of(collective)) {
+    case Pattern::all_to_all_ranks:
       return {bytes, 2 * ranks * bytes};
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::reduce:
-    case Collective::broadcast:
+    case Pattern::all_to_one:
+    case Pattern::one_to_all:
       return {bytes, (ranks + 1) * bytes};
-    default:
+    case Pattern::nothing:
       return {};
   }
+  return {};
 }
 
 }  // namespace
@@ -158,35 +157,6 @@ const char* name(Path path) noexcept {
       return "ranks";
   }
   return "invalid";
-}
-
-std::uint64_t vector_bytes(Collective collective, std::uint32_t ranks, std::uint64_t count_bytes) noexcept {
-  switch (collective) {
-    case Collective::all_reduce:
-    case Collective::reduce:
-    case Collective::broadcast:
-      return count_bytes;
-    case Collective::barrier:
-      return 0;
-    default:
-      break;
-  }
-  const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  return count_bytes > most / std::max(1U, ranks) ? most : count_bytes * ranks;
-}
-
-bool tree_can(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::all_reduce:
-    case Collective::reduce:
-    case Collective::broadcast:
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-    case Collective::barrier:
-      return true;
-    default:
-      return false;
-  }
 }
 
 Estimate estimate_tree(const Figures& figures, const Call& call) noexcept {
@@ -230,7 +200,7 @@ Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algo
 
 std::vector<Estimate> estimates(const Figures& figures, const Call& call) {
   std::vector<Estimate> all;
-  if (tree_can(call.collective)) all.push_back(estimate_tree(figures, call));
+  if (in_network_capable(call.collective)) all.push_back(estimate_tree(figures, call));
   for (const Algorithm algorithm : schedule::algorithms(call.collective))
     all.push_back(estimate_ranks(figures, call, algorithm));
   std::stable_sort(all.begin(), all.end(),

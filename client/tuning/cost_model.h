@@ -49,6 +49,7 @@
 
 #include "client/schedule/schedule.h"
 #include "client/tuning/figures.h"
+#include "tributary/protocol/collective.h"
 
 namespace tributary::tuning {
 
@@ -63,12 +64,8 @@ inline constexpr std::uint8_t kPathCount = 2;
 struct Call {
   Collective collective = Collective::all_reduce;
   std::uint32_t ranks = 1;
-  std::uint64_t bytes = 0;  // of the whole vector: see vector_bytes()
+  std::uint64_t bytes = 0;  // of the whole vector: amount_in_all()
 };
-
-/// The larger of the two buffers of a call with so many bytes per count: what `tributary perf` calls the size.
-[[nodiscard]] std::uint64_t vector_bytes(Collective collective, std::uint32_t ranks,
-                                         std::uint64_t count_bytes) noexcept;
 
 /// In microseconds.
 struct Estimate {
@@ -83,7 +80,6 @@ struct Estimate {
   }
 };
 
-[[nodiscard]] bool tree_can(Collective collective) noexcept;
 [[nodiscard]] Estimate estimate_tree(const Figures& figures, const Call& call) noexcept;
 /// `algorithm`: one that the collective has.
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;

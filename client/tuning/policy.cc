@@ -108,7 +108,7 @@ Policy trees_always(const GroupShape& shape) {
   return by_collective([&](Collective collective) {
     return steps_of([&](std::uint64_t bytes) {
       Step step = model_step(figures, {.collective = collective, .ranks = shape.ranks, .bytes = bytes});
-      step.path = tree_can(collective) ? Path::tree : Path::ranks;
+      step.path = in_network_capable(collective) ? Path::tree : Path::ranks;
       return step;
     });
   });

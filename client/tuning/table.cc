@@ -139,7 +139,7 @@ Result<Algorithm> read_algorithm(const json& object, const Place& place, Collect
 }
 
 Result<Path> read_path(const json& object, const Place& place, Collective collective) {
-  const bool tree = tree_can(collective);
+  const bool tree = in_network_capable(collective);
   return read_name<Path>(object, "path", place, tree ? "tree or ranks" : "ranks",
                          [tree](const std::string& text) -> std::optional<Path> {
                            const auto path = path_from_string(text);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tributary/protocol/collective.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/scaled_sum.h"
 
@@ -171,13 +172,10 @@ std::string to_string(const Signature& s) {
   std::string text{to_string(s.collective)};
   if (s.collective == Collective::barrier) return text;
   text += " of " + std::to_string(s.count) + " " + std::string(to_string(s.dtype));
-  const bool reduces = s.collective == Collective::all_reduce || s.collective == Collective::reduce ||
-                       s.collective == Collective::reduce_scatter;
-  if (reduces) text += " (" + std::string(s.op == kScaledSum ? "avg between hosts" : to_string(s.op)) + ")";
-  if (s.collective == Collective::broadcast || s.collective == Collective::scatter)
-    text += " from rank " + std::to_string(s.root);
-  if (s.collective == Collective::reduce || s.collective == Collective::gather)
-    text += " to rank " + std::to_string(s.root);
+  const CollectiveRow& row = row_of(s.collective);
+  if (row.reduces) text += " (" + std::string(s.op == kScaledSum ? "avg between hosts" : to_string(s.op)) + ")";
+  if (row.senders == Holders::root) text += " from rank " + std::to_string(s.root);
+  if (row.receivers == Holders::root) text += " to rank " + std::to_string(s.root);
   return text;
 }
 

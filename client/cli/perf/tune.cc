@@ -119,7 +119,7 @@ class Tuner {
   }
 
   Status make_ways() {
-    if (tuning::tree_can(collective_)) {
+    if (in_network_capable(collective_)) {
       auto comm = make_comm("auto", "off");
       if (!comm) return std::unexpected(comm.error());
       tributary_info info{};

@@ -39,7 +39,7 @@ std::string way_text(tuning::Path path, schedule::Algorithm algorithm) {
 /// Hosts that share memory among their ranks, and are several; else 0.
 std::uint32_t hosts_of(const ExplainOptions& options) {
   if (!may_share_memory() || options.ranks_per_host < 2 || options.ranks <= options.ranks_per_host) return 0;
-  if (!tuning::tree_can(options.collective)) return 0;
+  if (!in_network_capable(options.collective)) return 0;
   return (options.ranks + options.ranks_per_host - 1) / options.ranks_per_host;
 }
 
@@ -88,7 +88,7 @@ Result<Answer> answer_of(const ExplainOptions& options) {
   answer.estimates = tuning::estimates(answer.table.figures, answer.call);
   answer.step = tuning::policy_of(answer.table, {.ranks = answer.call.ranks}).at(options.collective, answer.call.bytes);
   const tuning::Rule* rule = tuning::rule_for(answer.table, answer.call);
-  if (tuning == "off" && tuning::tree_can(options.collective)) {
+  if (tuning == "off" && in_network_capable(options.collective)) {
     answer.step.path = tuning::Path::tree;
     answer.why = "tuning is off: a tree whenever there is one";
   } else if (rule != nullptr) {

@@ -1,6 +1,7 @@
 #include "client/collectives/fallback/runner.h"
 
 #include <algorithm>
+#include "tributary/protocol/collective.h"
 
 namespace tributary::client {
 namespace {
@@ -41,7 +42,7 @@ void FallbackRunner::start_piece() {
   if (piece_ == pieces_.size()) return;
   const Piece& p = pieces_[piece_];
   const std::uint64_t element = operation_->element_bytes();
-  const std::uint64_t bytes = tuning::vector_bytes(p.collective, nranks_, p.count * element);
+  const std::uint64_t bytes = amount_in_all(p.collective, p.count * element, nranks_);
   const Plan plan{.ranks = nranks_, .rank = rank_, .algorithm = policy_.at(p.collective, bytes).algorithm};
   const bool two = p.collective == Collective::all_reduce && plan.algorithm == schedule::Algorithm::ring &&
                    nranks_ > 2 && bytes / nranks_ >= kPartBytesMin;

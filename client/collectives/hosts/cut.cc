@@ -1,6 +1,7 @@
 #include "client/collectives/hosts/cut.h"
 
 #include <algorithm>
+#include "tributary/protocol/collective.h"
 
 namespace tributary::client::hosts {
 
@@ -17,11 +18,12 @@ constexpr std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
   return (a + b - 1) / b;
 }
 
+/// The collective that each piece, which has one owner, is.
 Collective kind_of(Collective collective) noexcept {
-  switch (collective) {
-    case Collective::reduce_scatter:
+  switch (pattern_of(collective)) {
+    case Pattern::all_to_one:
       return Collective::reduce;
-    case Collective::all_gather:
+    case Pattern::one_to_all:
       return Collective::broadcast;
     default:
       return collective;

@@ -201,7 +201,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   auto between = std::make_unique<Operation>();
   between->signature = call(flight, piece.kind, flight.task->tag).signature;
   between->part_of_bytes =
-      tuning::vector_bytes(o.signature.collective, parts_.map.ranks(), o.signature.count * o.element_bytes());
+      amount_in_all(o.signature.collective, o.signature.count * o.element_bytes(), parts_.map.ranks());
   switch (piece.kind) {
     case Collective::all_reduce:
       between->recv = sum_of(flight, number);

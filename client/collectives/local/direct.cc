@@ -7,6 +7,7 @@
 #include "client/collectives/local/copy.h"
 #include "client/tuning/local_ways.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/collective.h"
 
 namespace tributary::client::local {
 namespace {
@@ -30,33 +31,13 @@ Direct::Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t
       reached_(ranks) {}
 
 std::size_t Direct::bytes_of_send(std::uint32_t rank) const noexcept {
-  const std::size_t bytes = call_.signature.count * element_;
-  switch (call_.signature.collective) {
-    case Collective::reduce_scatter:
-    case Collective::all_to_all:
-      return ranks_ * bytes;
-    case Collective::scatter:
-      return rank == call_.signature.root ? ranks_ * bytes : 0;
-    case Collective::broadcast:
-      return rank == call_.signature.root ? bytes : 0;
-    default:
-      return bytes;
-  }
+  const Signature& s = call_.signature;
+  return amount_sent(s.collective, s.count * element_, rank == s.root, ranks_);
 }
 
 std::size_t Direct::bytes_of_recv(std::uint32_t rank) const noexcept {
-  const std::size_t bytes = call_.signature.count * element_;
-  switch (call_.signature.collective) {
-    case Collective::all_gather:
-    case Collective::all_to_all:
-      return ranks_ * bytes;
-    case Collective::gather:
-      return rank == call_.signature.root ? ranks_ * bytes : 0;
-    case Collective::reduce:
-      return rank == call_.signature.root ? bytes : 0;
-    default:
-      return bytes;
-  }
+  const Signature& s = call_.signature;
+  return amount_received(s.collective, s.count * element_, rank == s.root, ranks_);
 }
 
 Buffer Direct::place_of(const std::byte* memory, std::size_t bytes) noexcept {

@@ -5,6 +5,7 @@
 
 #include "client/collectives/local/copy.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/collective.h"
 
 namespace tributary::client::local {
 namespace {
@@ -23,37 +24,17 @@ std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
 Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, const Layout& layout) noexcept
     : call_(call), rank_(rank), ranks_(ranks), element_(size_of(call.signature.dtype)) {
   const Signature& s = call.signature;
-  const bool root = s.root == rank;
-  offers_ = wants_ = true;
-  switch (s.collective) {
-    case Collective::all_reduce:
-      shape_ = Shape::sliced, reduces_ = takes_ = true;
-      break;
-    case Collective::reduce:
-      shape_ = Shape::sliced, reduces_ = takes_ = true, wants_ = root;
-      break;
-    case Collective::reduce_scatter:
-      shape_ = Shape::parts, reduces_ = true;
-      break;
-    case Collective::all_to_all:
-      shape_ = Shape::parts, takes_ = true;
-      break;
-    case Collective::scatter:
-      shape_ = Shape::parts, takes_ = true, offers_ = root;
-      break;
-    case Collective::all_gather:
-      takes_ = true;
-      break;
-    case Collective::gather:
-      takes_ = true, wants_ = root;
-      break;
-    case Collective::broadcast:
-      takes_ = true, offers_ = root, wants_ = call.recv != nullptr;
-      break;
-    case Collective::barrier:
-      call_.signature.count = 0;
-      break;
-  }
+  const CollectiveRow& row = row_of(s.collective);
+  const bool is_root = s.root == rank;
+  offers_ = row.senders == Holders::all || is_root;
+  wants_ = row.receivers == Holders::all || is_root;
+  if (s.collective == Collective::broadcast) wants_ = call.recv != nullptr;
+  reduces_ = row.reduces;
+  takes_ = row.recv != Extent::none && !(row.reduces && row.send == Extent::per_rank);
+  shape_ = row.send == Extent::per_rank             ? Shape::parts
+           : row.reduces && row.send == Extent::one ? Shape::sliced
+                                                    : Shape::whole;
+  if (s.collective == Collective::barrier) call_.signature.count = 0;
   const std::uint64_t count = call_.signature.count;
   offered_bytes_ = count * element_ * (shape_ == Shape::parts ? ranks : 1);
   by_notes_ = offered_bytes_ <= layout.note_bytes();

@@ -122,7 +122,7 @@ tuning::Table Life::some_table() {
     std::uint64_t bytes_max = 0;
     for (std::uint64_t rules = below(6); rules > 0; --rules) {
       bytes_max += 1 + below(6000);
-      const bool tree = tuning::tree_can(collective) && below(2) == 0;
+      const bool tree = in_network_capable(collective) && below(2) == 0;
       table.rules.push_back({.collective = collective,
                              .step = {.bytes_max = bytes_max,
                                       .path = tree ? tuning::Path::tree : tuning::Path::ranks,

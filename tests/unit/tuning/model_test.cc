@@ -106,7 +106,7 @@ TEST(CostModel, TakesNoLessForMoreBytesOrASlowerLink) {
         const auto at = [&](const Figures& figures, std::uint64_t size) {
           std::vector<double> times;
           const Call call{collective, ranks, size};
-          if (tree_can(collective)) times.push_back(estimate_tree(figures, call).time_us());
+          if (in_network_capable(collective)) times.push_back(estimate_tree(figures, call).time_us());
           for (const Algorithm algorithm : schedule::algorithms(collective))
             times.push_back(estimate_ranks(figures, call, algorithm).time_us());
           return times;
@@ -122,11 +122,11 @@ TEST(CostModel, TakesNoLessForMoreBytesOrASlowerLink) {
 }
 
 TEST(CostModel, CountsTheLargerOfTheTwoBuffers) {
-  EXPECT_EQ(vector_bytes(Collective::all_reduce, 8, 100), 100U);
-  EXPECT_EQ(vector_bytes(Collective::all_gather, 8, 100), 800U);
-  EXPECT_EQ(vector_bytes(Collective::reduce_scatter, 8, 100), 800U);
-  EXPECT_EQ(vector_bytes(Collective::barrier, 8, 100), 0U);
-  EXPECT_EQ(vector_bytes(Collective::all_to_all, 1U << 31, 1ULL << 62), UINT64_MAX) << "it must not wrap";
+  EXPECT_EQ(amount_in_all(Collective::all_reduce, 100, 8), 100U);
+  EXPECT_EQ(amount_in_all(Collective::all_gather, 100, 8), 800U);
+  EXPECT_EQ(amount_in_all(Collective::reduce_scatter, 100, 8), 800U);
+  EXPECT_EQ(amount_in_all(Collective::barrier, 100, 8), 0U);
+  EXPECT_EQ(amount_in_all(Collective::all_to_all, 1ULL << 62, 1U << 31), UINT64_MAX) << "it must not wrap";
 }
 
 }  // namespace

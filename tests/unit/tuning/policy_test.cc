@@ -16,7 +16,7 @@ void expect_lawful(const Policy& policy, const std::string& what) {
       if (s > 0) {
         EXPECT_LT(steps[s - 1].bytes_max, steps[s].bytes_max) << what;
       }
-      EXPECT_TRUE(steps[s].path == Path::ranks || tree_can(collective)) << what;
+      EXPECT_TRUE(steps[s].path == Path::ranks || in_network_capable(collective)) << what;
       EXPECT_NO_THROW(schedule::Schedule({.collective = collective, .algorithm = steps[s].algorithm, .ranks = 3}))
           << what;
     }

@@ -1,0 +1,121 @@
+#pragma once
+// What each collective is: one row that every part of the system reads.
+//
+// `count` below is Signature::count, the number of elements given to the call: of the whole vector where every rank has
+// all of it, else of one rank's part. The names and shapes are NCCL's and MPI's.
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "tributary/protocol/types.h"
+
+namespace tributary {
+
+/// The size of a buffer.
+enum class Extent : std::uint8_t {
+  none,      // it is not used
+  one,       // count elements
+  per_rank,  // count elements for each rank, in the order of ranks
+};
+
+/// The ranks that have a buffer of that size; the others' is not used.
+enum class Holders : std::uint8_t { all, root };
+
+/// The one way in which a rank's two buffers may overlap.
+enum class InPlace : std::uint8_t {
+  never,
+  send_in_recv,  // send is recv, or this rank's part of it
+  recv_in_send,  // recv is this rank's part of send
+};
+
+/// How data goes through a tree: which contributions carry some, and which results.
+enum class Pattern : std::uint8_t {
+  all_to_all_ranks,  // every rank contributes, every rank gets the result
+  all_to_one,        // every rank contributes, the segment's owner gets the result
+  one_to_all,        // the segment's owner contributes, every rank gets it
+  nothing,           // no data; or none that a tree could make less
+};
+
+struct CollectiveRow {
+  Collective collective;
+  Extent send;
+  Holders senders;
+  Extent recv;
+  Holders receivers;
+  InPlace in_place;
+  bool reduces;  // elements of several ranks become one
+  Pattern pattern;
+  bool by_tree;  // trees run it; the others go directly between ranks, as nothing could be reduced
+};
+
+inline constexpr std::array<CollectiveRow, kCollectiveCount> kCollectives{{
+    // collective, send, senders, recv, receivers, in place, reduces, pattern, by tree
+    {Collective::all_reduce, Extent::one, Holders::all, Extent::one, Holders::all, InPlace::send_in_recv, true,
+     Pattern::all_to_all_ranks, true},
+    {Collective::reduce, Extent::one, Holders::all, Extent::one, Holders::root, InPlace::send_in_recv, true,
+     Pattern::all_to_one, true},
+    {Collective::broadcast, Extent::one, Holders::root, Extent::one, Holders::all, InPlace::send_in_recv, false,
+     Pattern::one_to_all, true},
+    {Collective::reduce_scatter, Extent::per_rank, Holders::all, Extent::one, Holders::all, InPlace::recv_in_send, true,
+     Pattern::all_to_one, true},
+    {Collective::all_gather, Extent::one, Holders::all, Extent::per_rank, Holders::all, InPlace::send_in_recv, false,
+     Pattern::one_to_all, true},
+    {Collective::barrier, Extent::none, Holders::all, Extent::none, Holders::all, InPlace::never, false,
+     Pattern::nothing, true},
+    {Collective::all_to_all, Extent::per_rank, Holders::all, Extent::per_rank, Holders::all, InPlace::never, false,
+     Pattern::nothing, false},
+    {Collective::gather, Extent::one, Holders::all, Extent::per_rank, Holders::root, InPlace::send_in_recv, false,
+     Pattern::nothing, false},
+    {Collective::scatter, Extent::per_rank, Holders::root, Extent::one, Holders::all, InPlace::recv_in_send, false,
+     Pattern::nothing, false},
+}};
+
+/// `collective` is one of the enumeration's: decode_frame() and the C API refuse others.
+[[nodiscard]] constexpr const CollectiveRow& row_of(Collective collective) noexcept {
+  return kCollectives[static_cast<std::size_t>(collective)];
+}
+static_assert([] {
+  for (std::size_t i = 0; i < kCollectives.size(); ++i) {
+    if (static_cast<std::size_t>(kCollectives[i].collective) != i) return false;
+  }
+  return true;
+}());
+
+/// One of its ranks differs from the others.
+[[nodiscard]] constexpr bool has_root(Collective collective) noexcept {
+  return row_of(collective).senders == Holders::root || row_of(collective).receivers == Holders::root;
+}
+[[nodiscard]] constexpr Pattern pattern_of(Collective collective) noexcept {
+  return row_of(collective).pattern;
+}
+[[nodiscard]] constexpr bool in_network_capable(Collective collective) noexcept {
+  return row_of(collective).by_tree;
+}
+
+/// `amount` of a count's elements or bytes, in a buffer of this extent. A product that does not fit is the greatest
+/// number.
+[[nodiscard]] constexpr std::uint64_t amount_in(Extent extent, std::uint64_t amount, std::uint32_t ranks) noexcept {
+  if (extent != Extent::per_rank) return extent == Extent::none ? 0 : amount;
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  return ranks != 0 && amount > kMost / ranks ? kMost : amount * ranks;
+}
+/// What a rank's send buffer holds, in the unit of `count`: 0 where the rank has none.
+[[nodiscard]] constexpr std::uint64_t amount_sent(Collective collective, std::uint64_t count, bool is_root,
+                                                  std::uint32_t ranks) noexcept {
+  const CollectiveRow& row = row_of(collective);
+  return row.senders == Holders::all || is_root ? amount_in(row.send, count, ranks) : 0;
+}
+/// What a rank's recv buffer holds, likewise.
+[[nodiscard]] constexpr std::uint64_t amount_received(Collective collective, std::uint64_t count, bool is_root,
+                                                      std::uint32_t ranks) noexcept {
+  const CollectiveRow& row = row_of(collective);
+  return row.receivers == Holders::all || is_root ? amount_in(row.recv, count, ranks) : 0;
+}
+/// The whole vector that the collective is about, the larger of its two buffers: count, or count for each rank.
+[[nodiscard]] constexpr std::uint64_t amount_in_all(Collective collective, std::uint64_t count,
+                                                    std::uint32_t ranks) noexcept {
+  const CollectiveRow& row = row_of(collective);
+  return amount_in(row.send == Extent::per_rank ? row.send : row.recv, count, ranks);
+}
+
+}  // namespace tributary
