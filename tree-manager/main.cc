@@ -16,8 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include "service-kit/http/http_server.h"
+#include "service-kit/log_format.h"
+#include "service-kit/notify.h"
 #include "tree-manager/api/api.h"
-#include "tree-manager/service_notify.h"
 #include "tree-manager/settings/settings.h"
 
 namespace {
@@ -167,12 +168,12 @@ Status announce(const Settings& settings, const Endpoint& local) {
   }
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
-  notify_service_manager("READY=1");
+  service::notify_service_manager("READY=1");
   return {};
 }
 
 void reload(const Options& options, Cluster& cluster) {
-  notify_service_manager("RELOADING=1");
+  service::notify_service_manager("RELOADING=1");
   const auto settings = settings_from(options);
   if (!settings) {
     spdlog::error("nothing was reloaded: {}", settings.error().message);
@@ -186,7 +187,7 @@ void reload(const Options& options, Cluster& cluster) {
     }
     spdlog::info("reloaded; log level {}", settings->log_level);
   }
-  notify_service_manager("READY=1");
+  service::notify_service_manager("READY=1");
 }
 
 sigset_t signals_of_interest() {
@@ -204,7 +205,7 @@ void serve_until_stopped(const Options& options, Cluster& cluster) {
     if (signal != SIGHUP) break;
     reload(options, cluster);
   }
-  notify_service_manager("STOPPING=1");
+  service::notify_service_manager("STOPPING=1");
 }
 
 /// Every connection is one; what the system allows is taken whole.
@@ -275,8 +276,8 @@ int main(int argc, char** argv) {
       std::puts("tributary-manager: the configuration is valid");
       return 0;
     }
-    spdlog::set_default_logger(spdlog::stderr_logger_mt("manager"));
-    spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l manager: %v");
+    spdlog::set_default_logger(spdlog::stderr_logger_mt("tributary-manager"));
+    spdlog::set_pattern(service::kLogFormat);
     spdlog::set_level(spdlog::level::from_str(settings->log_level));
     return run(options, *settings);
   } catch (const std::exception& error) {

@@ -7,9 +7,12 @@
 
 #include "aggregator/daemon/files.h"
 #include "aggregator/daemon/host_address.h"
-#include "aggregator/daemon/units.h"
+#include "service-kit/units.h"
 
 namespace tributary::aggregator {
+
+using service::bytes_text;
+using service::duration_text;
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <ranges>
 #include <vector>
 
-#include "aggregator/daemon/descriptor_handle.h"
+#include "service-kit/descriptor_handle.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -57,7 +57,7 @@ std::unexpected<Error> broken_identity(const std::string& path) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
-  const DescriptorHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const service::DescriptorHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return system_error();
   std::string text;
   std::string piece(4096, '\0');
@@ -76,7 +76,7 @@ Status write_file(const std::string& path, const std::string& text, mode_t mode)
   ::unlink(draft.c_str());
   bool written = false;
   {
-    const DescriptorHandle file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    const service::DescriptorHandle file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     written = file && write_all(file.get(), text) && ::fsync(file.get()) == 0;
   }
   if (written && ::rename(draft.c_str(), path.c_str()) == 0) return {};

@@ -12,18 +12,20 @@
 #include "aggregator/daemon/command_line.h"
 #include "aggregator/daemon/daemon.h"
 #include "aggregator/daemon/files.h"
-#include "aggregator/daemon/notify.h"
+#include "service-kit/log_format.h"
+#include "service-kit/notify.h"
 
 namespace tributary::aggregator {
 namespace {
 
+using service::notify_service_manager;
 using std::chrono::microseconds;
 
 constexpr microseconds kTurn = std::chrono::milliseconds(50);
 
 void set_up_log(LogLevel level) {
   auto logger = spdlog::stderr_color_mt("tributary-aggregator");
-  logger->set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%^%l%$] %v");
+  logger->set_pattern(service::kLogFormat);
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
   spdlog::set_level(static_cast<spdlog::level::level_enum>(level));
@@ -103,7 +105,7 @@ class Watchdog {
   }
 
  private:
-  std::optional<microseconds> period_ = watchdog_period();
+  std::optional<microseconds> period_ = service::watchdog_period();
   std::chrono::steady_clock::time_point next_{};
 };
 

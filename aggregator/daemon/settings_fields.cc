@@ -5,11 +5,18 @@
 #include <ranges>
 
 #include "aggregator/daemon/settings.h"
-#include "aggregator/daemon/units.h"
+#include "service-kit/units.h"
 #include "tributary/protocol/frame.h"
 #include "tributary/protocol/link_secret.h"
 
 namespace tributary::aggregator {
+
+using service::bytes_text;
+using service::duration_text;
+using service::parse_bytes;
+using service::parse_duration;
+using service::parse_rate;
+using service::rate_text;
 namespace {
 
 constexpr std::array<std::string_view, 5> kLevels = {"trace", "debug", "info", "warn", "error"};

@@ -6,6 +6,8 @@
 #include <exception>
 #include <memory>
 
+#include "service-kit/log_format.h"
+
 namespace tributary::client {
 namespace {
 
@@ -32,7 +34,7 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
 spdlog::logger& logger() {
   static spdlog::logger* const one = [] {
     auto made = std::make_unique<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+    made->set_pattern(service::kLibraryLogFormat);
     made->set_level(spdlog::level::info);
     return made.release();
   }();

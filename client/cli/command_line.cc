@@ -15,7 +15,7 @@
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/tuning/explain.h"
 #include "client/include/tributary/tributary.h"
-#include "tree-manager/topology/units.h"
+#include "service-kit/units.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::cli {
@@ -168,7 +168,7 @@ void describe_explain(CLI::App& app, Action& action) {
   sub->add_option("--tuning", options->tuning, "auto, off or a tuning table (TRIBUTARY_TUNING, else auto)");
   add_parsed(*sub, "--link-rate", options->link_bits, "Of each rank's link, as 10Gbit/s; 0bit/s: all on one host",
              [](const std::string& text) -> Result<std::optional<std::uint64_t>> {
-               const auto rate = manager::parse_rate(text);
+               const auto rate = service::naming(text, service::parse_rate(text));
                if (!rate) return std::unexpected(rate.error());
                return std::optional(*rate);
              });

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "tree-manager/topology/units.h"
+#include "service-kit/units.h"
 
 namespace tributary::manager {
 namespace {

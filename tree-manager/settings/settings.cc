@@ -5,7 +5,7 @@
 #include <functional>
 #include <sstream>
 
-#include "tree-manager/topology/units.h"
+#include "service-kit/units.h"
 #include "tree-manager/topology/yaml_fields.h"
 #include "tributary/protocol/frame.h"
 
@@ -76,30 +76,30 @@ Field number_field(const char* name, std::uint64_t low, std::uint64_t high, cons
 
 Field bytes_field(const char* name, std::uint64_t low, std::uint64_t high, const char* help,
                   std::uint64_t Settings::* member) {
-  const std::string range = bytes_text(low) + " to " + bytes_text(high);
+  const std::string range = service::bytes_text(low) + " to " + service::bytes_text(high);
   return {name, range, help,
           [=](Settings& settings, std::string_view text) -> Status {
-            const auto value = parse_bytes(text);
+            const auto value = service::naming(text, service::parse_bytes(text));
             if (!value) return std::unexpected(value.error());
             if (*value < low || *value > high) return out_of_range(text, range);
             settings.*member = *value;
             return {};
           },
-          [member](const Settings& settings) { return bytes_text(settings.*member); }};
+          [member](const Settings& settings) { return service::bytes_text(settings.*member); }};
 }
 
 Field duration_field(const char* name, Milliseconds low, Milliseconds high, const char* help,
                      Milliseconds Settings::* member) {
-  const std::string range = duration_text(low) + " to " + duration_text(high);
+  const std::string range = service::duration_text(low) + " to " + service::duration_text(high);
   return {name, range, help,
           [=](Settings& settings, std::string_view text) -> Status {
-            const auto value = parse_duration(text);
+            const auto value = service::naming(text, service::parse_duration(text));
             if (!value) return std::unexpected(value.error());
             if (*value < low || *value > high) return out_of_range(text, range);
-            settings.*member = *value;
+            settings.*member = std::chrono::ceil<Milliseconds>(*value);
             return {};
           },
-          [member](const Settings& settings) { return duration_text(settings.*member); }};
+          [member](const Settings& settings) { return service::duration_text(settings.*member); }};
 }
 
 Field listen_field() {

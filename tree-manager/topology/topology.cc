@@ -4,8 +4,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "service-kit/units.h"
 #include "tree-manager/topology/name_range.h"
-#include "tree-manager/topology/units.h"
 #include "tree-manager/topology/yaml_fields.h"
 
 namespace tributary::manager {
@@ -69,7 +69,7 @@ class Reader {
   }
 
   static Result<std::uint64_t> parse_positive_rate(std::string_view text) {
-    auto rate = parse_rate(text);
+    auto rate = service::naming(text, service::parse_rate(text));
     if (rate && *rate == 0) return fail(Errc::bad_config, "a rate of 0 carries nothing; leave the link out");
     return rate;
   }

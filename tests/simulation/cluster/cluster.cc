@@ -467,7 +467,7 @@ void SimRank::call_next() {
     operation->staged = slow_[index];
   }
   operation->on_done = [this, index](const Status& status) { on_result(index, status); };
-  if (distant_ && client::in_network_capable(s.collective)) {
+  if (distant_ && in_network_capable(s.collective)) {
     const std::size_t bytes = input_elements(call, rank_, nranks_) * size_of(s.dtype);
     const auto distant = std::make_shared<DistantCall>(distant_, b, *operation, bytes);
     operation->direct = distant;

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +33,7 @@ class Workshop {
     // A failed test's logs say why.
     if (testing::Test::HasFailure()) {
       guardian_->keep_folder();
+      show_ends_of_logs();
       std::fprintf(stderr, "logs are kept in %s\n", folder_.c_str());
     } else {
       std::filesystem::remove_all(folder_, ignored);
@@ -53,6 +56,20 @@ class Workshop {
   }
 
  private:
+  /// The last lines of each file: where the test ran in a machine that is gone, nobody can look at the folder.
+  void show_ends_of_logs() const {
+    constexpr std::uintmax_t kShown = 6000;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_, ignored)) {
+      if (!entry.is_regular_file(ignored) || entry.path().extension() != ".log") continue;
+      const auto size = entry.file_size(ignored);
+      std::ifstream in(entry.path());
+      if (size > kShown) in.seekg(static_cast<std::streamoff>(size - kShown));
+      const std::string text{std::istreambuf_iterator<char>(in), {}};
+      std::fprintf(stderr, "---- the end of %s:\n%s\n", entry.path().c_str(), text.c_str());
+    }
+  }
+
   std::string folder_;
   std::optional<cli::Guardian> guardian_;
 };

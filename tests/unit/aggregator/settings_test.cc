@@ -61,9 +61,10 @@ TEST(Settings, AnUnknownKeyIsNamedWithFileAndLineAndWhatThereIs) {
 }
 
 TEST(Settings, AWrongUnitIsNamedWithFileLineKeyValueAndWhatIsAllowed) {
-  EXPECT_EQ(mistakes_in("name: a\n\nmemory: 4 gigs\n"),
-            "aggregator.yaml:3: memory: '4 gigs': 'gigs' is no unit for it; write a number and one of the units B, kB, "
-            "KiB, MB, MiB, GB, GiB, TB, TiB, as 4GiB (allowed: 1MiB to 16TiB)");
+  EXPECT_EQ(
+      mistakes_in("name: a\n\nmemory: 4 gigs\n"),
+      "aggregator.yaml:3: memory: '4 gigs': 'gigs' is no unit for it; write a number with B, kB, KiB, MB, MiB, GB, "
+      "GiB, TB or TiB, for example 4GiB (allowed: 1MiB to 16TiB)");
   EXPECT_THAT(mistakes_in("memory: 4096\n"), HasSubstr("memory: '4096': it has no unit"));
   EXPECT_THAT(mistakes_in("line_rate: 100\n"), HasSubstr("line_rate: '100': it has no unit"));
   EXPECT_THAT(mistakes_in("join_limit: 5\n"), HasSubstr("join_limit: '5': it has no unit"));

@@ -32,8 +32,8 @@ LAYERS: dict[str, set[str]] = {
     "aggregator/worker": {*DATA_PLANE, "aggregator/engine"},
     "aggregator": {*DATA_PLANE, "aggregator/engine", "aggregator/worker", "service-kit", "tree-manager/api-client"},
     "tree-manager/api-client": PROTOCOL,
-    "tree-manager/topology": PROTOCOL,
-    "tree-manager/planner": {*PROTOCOL, "tree-manager/topology"},
+    "tree-manager/topology": {*PROTOCOL, "service-kit"},
+    "tree-manager/planner": {*PROTOCOL, "service-kit", "tree-manager/topology"},
     "tree-manager/store": {*PROTOCOL, "tree-manager/topology", "tree-manager/planner"},
     "tree-manager/service": MANAGER - {"service-kit"},
     "tree-manager": MANAGER,
@@ -49,9 +49,10 @@ LAYERS: dict[str, set[str]] = {
     "client/recovery": {*CLIENT_CORE, *COLLECTIVES},
     "client/communicator": {*CLIENT_CORE, *COLLECTIVES, "client/recovery"},
     "client/gpu": {"protocol", "kernels", "transport", "client/operation"},
-    "client/api": {*CLIENT, "client/gpu", "client/include", "tree-manager/api-client"},
+    # service-kit: the lines of its log begin as the daemons' do
+    "client/api": {*CLIENT, "client/gpu", "client/include", "service-kit", "tree-manager/api-client"},
     # topology: ranges of host names are written alike on the command line and in the topology file
-    "client/cli": {"protocol", "kernels", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/topology"},
+    "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/topology"},
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
     # client/control: their two ends prove themselves as two ranks do (see BARRED)

@@ -1,4 +1,4 @@
-#include "aggregator/daemon/notify.h"
+#include "service-kit/notify.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,9 +10,9 @@
 #include <cstring>
 #include <string>
 
-#include "aggregator/daemon/descriptor_handle.h"
+#include "service-kit/descriptor_handle.h"
 
-namespace tributary::aggregator {
+namespace tributary::service {
 namespace {
 
 std::optional<std::uint64_t> number_from_environment(const char* name) {
@@ -50,4 +50,4 @@ std::optional<std::chrono::microseconds> watchdog_period() {
   return std::chrono::microseconds(*period);
 }
 
-}  // namespace tributary::aggregator
+}  // namespace tributary::service

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace tributary::aggregator {
+namespace tributary::service {
 
 /// "READY=1", "STOPPING=1", "WATCHDOG=1", "STATUS=..."; several, separated by line ends. Nothing happens, and nothing
 /// is said, without a service manager.
@@ -12,4 +12,4 @@ void notify_service_manager(std::string_view message) noexcept;
 /// How often the service manager wants a WATCHDOG=1, if it does.
 [[nodiscard]] std::optional<std::chrono::microseconds> watchdog_period();
 
-}  // namespace tributary::aggregator
+}  // namespace tributary::service

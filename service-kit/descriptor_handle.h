@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace tributary::aggregator {
+namespace tributary::service {
 
 /// A file descriptor on its way from one thread to another: closed if it does not arrive.
 class DescriptorHandle {
@@ -22,4 +22,4 @@ class DescriptorHandle {
   int fd_;
 };
 
-}  // namespace tributary::aggregator
+}  // namespace tributary::service

@@ -1,11 +1,11 @@
-#include "aggregator/daemon/units.h"
+#include "service-kit/units.h"
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <span>
 
-namespace tributary::aggregator {
+namespace tributary::service {
 namespace {
 
 struct Unit {
@@ -25,19 +25,23 @@ constexpr std::array kByteUnits = {Unit{"B", 1},
                                    Unit{"TiB", 1ULL << 40}};
 constexpr std::array kRateUnits = {Unit{"bit/s", 1}, Unit{"kbit/s", 1'000}, Unit{"Mbit/s", 1'000'000},
                                    Unit{"Gbit/s", 1'000'000'000}, Unit{"Tbit/s", 1'000'000'000'000}};
-constexpr std::array kTimeUnits = {Unit{"us", 1}, Unit{"ms", 1'000}, Unit{"s", 1'000'000}, Unit{"min", 60'000'000}};
+constexpr std::array kTimeUnits = {Unit{"us", 1}, Unit{"ms", 1'000}, Unit{"s", 1'000'000}, Unit{"min", 60'000'000},
+                                   Unit{"h", 3'600'000'000}};
 constexpr double kValueMax = 9e15;  // whole numbers below it are exact in a double
 
 std::string names_of(std::span<const Unit> units) {
   std::string names;
-  for (const Unit& unit : units) names += (names.empty() ? "" : ", ") + std::string(unit.name);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    names += i == 0 ? "" : (i + 1 == units.size() ? " or " : ", ");
+    names += units[i].name;
+  }
   return names;
 }
 
 Result<std::uint64_t> parse(std::string_view text, std::span<const Unit> units, std::string_view example) {
   const auto wrong = [&](std::string_view why) {
-    return fail(Errc::bad_config, std::string(why) + "; write a number and one of the units " + names_of(units) +
-                                      ", as " + std::string(example));
+    return fail(Errc::bad_config, std::string(why) + "; write a number with " + names_of(units) + ", for example " +
+                                      std::string(example));
   };
   double number = 0;
   const char* const end = text.data() + text.size();
@@ -90,4 +94,4 @@ std::string duration_text(std::chrono::microseconds duration) {
   return text_of(static_cast<std::uint64_t>(duration.count()), kTimeUnits);
 }
 
-}  // namespace tributary::aggregator
+}  // namespace tributary::service

@@ -8,19 +8,26 @@
 
 #include "tributary/protocol/error.h"
 
-namespace tributary::aggregator {
+namespace tributary::service {
 
 /// From B, KiB, MiB, GiB, TiB (powers of 1024), kB, MB, GB, TB (powers of 1000). Errc::bad_config says what is wrong
 /// and which units there are.
 [[nodiscard]] Result<std::uint64_t> parse_bytes(std::string_view text);
 /// Bits per second from bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s (powers of 1000).
 [[nodiscard]] Result<std::uint64_t> parse_rate(std::string_view text);
-/// From us, ms, s, min.
+/// From us, ms, s, min, h.
 [[nodiscard]] Result<std::chrono::microseconds> parse_duration(std::string_view text);
+
+/// `result`, its error with "'text': " before it, for errors that name the value nowhere else.
+template <class T>
+[[nodiscard]] Result<T> naming(std::string_view text, Result<T> result) {
+  if (result) return result;
+  return fail(result.error().code, "'" + std::string(text) + "': " + result.error().message);
+}
 
 /// In the largest unit that is exact: what the parsers read back.
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 [[nodiscard]] std::string rate_text(std::uint64_t bits_per_second);
 [[nodiscard]] std::string duration_text(std::chrono::microseconds duration);
 
-}  // namespace tributary::aggregator
+}  // namespace tributary::service
