@@ -74,10 +74,10 @@ void Communicator::send_message(std::uint32_t peer, Message message) {
   traffic_.send(peer, std::move(message));
 }
 
-void Communicator::receive_message(std::uint32_t peer, Message message) {
+void Communicator::receive_message(std::optional<std::uint32_t> source, Message message) {
   if (const auto& error = shared_.life.error()) return message.on_done(std::unexpected(*error));
   look_at_clock();
-  traffic_.receive(peer, std::move(message));
+  traffic_.receive(source, std::move(message));
 }
 
 // ---- time ----

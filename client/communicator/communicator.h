@@ -60,7 +60,8 @@ class Communicator final : public transport::Acceptor,
   /// Makes ready what operations with this memory need. The error says why they would not go as they are.
   [[nodiscard]] Status prepare_direct(DirectMemory& memory) { return memory_.prepare(memory); }
   void send_message(std::uint32_t peer, Message message);
-  void receive_message(std::uint32_t peer, Message message);
+  /// No source: from any rank.
+  void receive_message(std::optional<std::uint32_t> source, Message message);
   /// `on_done` when every rank has called it and every operation everywhere has ended.
   void finalize(std::function<void(const Status&)> on_done);
   /// Ends every operation here and elsewhere.
@@ -137,9 +138,8 @@ class Communicator final : public transport::Acceptor,
     trees_.repair_received(peer, receive, payload);
   }
   void repair_sent() override { trees_.repair_sent(); }
-  void mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
-                const FrameHeader& arrived) override {
-    stalls_.on_mismatch(peer, peer_class, expected, arrived);
+  void mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived) override {
+    stalls_.on_mismatch(peer, expected, arrived);
   }
 
   // the end

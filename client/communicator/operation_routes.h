@@ -35,6 +35,7 @@ class OperationRoutes final : public OperationWays, public TreeUser, public Prog
   void report_path(const std::string& reason) override;
   [[nodiscard]] std::string waits_for(const Operation& operation) const override;
   [[nodiscard]] std::uint64_t steps(const Operation& operation) const override;
+  [[nodiscard]] std::string troubles() const override { return parts_.traffic.troubles(); }
 
  private:
   [[nodiscard]] bool may_begin() const override;

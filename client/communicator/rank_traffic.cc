@@ -1,5 +1,7 @@
 #include "client/communicator/rank_traffic.h"
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 using transport::TimePoint;
@@ -8,8 +10,8 @@ void RankTraffic::open(const tuning::Policy& policy) {
   const CommunicatorSettings& settings = shared_.settings;
   mesh_ = std::make_unique<PeerMesh>(second_way_.ways(), directory_, settings.rank, settings.id.secret,
                                      settings.timeout / 3);
-  for (std::size_t i = 0; i < kPeerClasses; ++i)
-    mesh_->set_user(static_cast<PeerClass>(i), static_cast<PeerLinkUser&>(*this));
+  for (const PeerClass peer_class : {PeerClass::collective, PeerClass::repair})
+    mesh_->set_user(peer_class, static_cast<PeerLinkUser&>(*this));
   runner_ = std::make_unique<FallbackRunner>(*mesh_, settings.rank, settings.nranks, policy);
   messages_.use(*mesh_);
 }
@@ -19,9 +21,24 @@ void RankTraffic::send(std::uint32_t peer, Message message) {
   messages_.send(peer, std::move(message));
 }
 
-void RankTraffic::receive(std::uint32_t peer, Message message) {
+void RankTraffic::receive(std::optional<std::uint32_t> source, Message message) {
   message.called_at = shared_.clock.now();
-  messages_.receive(peer, std::move(message));
+  messages_.receive(source, std::move(message));
+}
+
+MessageEvents RankTraffic::message_events() {
+  return {
+      .arrived =
+          [this] {
+            shared_.whole.look_at_clock();
+            user_.message_progress();
+          },
+      .ended = [this] { user_.message_moved(); },
+      .disagree =
+          [this](std::string text) {
+            shared_.whole.tell_rank_0(Shared::abort_message({Errc::mismatch, std::move(text)}));
+          },
+      .lost = [this](std::uint32_t peer, const std::string& reason) { peer_failed(peer, PeerClass::message, reason); }};
 }
 
 void RankTraffic::run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done) {
@@ -33,33 +50,25 @@ std::string RankTraffic::waits_for() const {
   const auto ranks = runner_->waits_for();
   for (std::size_t i = 0; i < ranks.size() && i < 8; ++i)
     text += (i == 0 ? ", which needs rank " : ", ") + std::to_string(ranks[i]);
-  const std::string troubles = mesh_->troubles();
-  return troubles.empty() ? text : text + " (" + troubles + ")";
+  return text + troubles();
+}
+
+std::string RankTraffic::troubles() const {
+  const std::string troubles = mesh_ ? mesh_->troubles() : std::string();
+  return troubles.empty() ? "" : " (" + troubles + ")";
 }
 
 void RankTraffic::peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                                 std::span<std::byte> payload) {
   shared_.whole.look_at_clock();
-  if (peer_class == PeerClass::message) {
-    user_.message_progress();
-    messages_.received(peer, receive);
-    return user_.message_moved();
-  }
   user_.operation_progress();
   if (peer_class == PeerClass::repair) return user_.repair_received(peer, receive, payload);
   runner_->received(peer, receive, payload);
 }
 
-void RankTraffic::peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) {
-  switch (peer_class) {
-    case PeerClass::collective:
-      return runner_->sent(cookie);
-    case PeerClass::message:
-      messages_.sent(peer, cookie);
-      return user_.message_moved();
-    case PeerClass::repair:
-      return user_.repair_sent();
-  }
+void RankTraffic::peer_sent(std::uint32_t, PeerClass peer_class, std::uint64_t cookie) {
+  if (peer_class == PeerClass::repair) return user_.repair_sent();
+  runner_->sent(cookie);
 }
 
 // A channel between ranks breaks when a rank goes, or the network between two. Either way the group is not whole any
@@ -82,7 +91,8 @@ void RankTraffic::report_lost_peer() {
 
 void RankTraffic::peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                                 const FrameHeader& arrived) {
-  user_.mismatch(peer, peer_class, expected, arrived);
+  TRIBUTARY_ASSERT(peer_class != PeerClass::message, "a message of rank {} is not the queue's", peer);
+  user_.mismatch(peer, expected, arrived);
 }
 
 void RankTraffic::peer_goes_second_way(std::uint32_t peer, const std::string& reason) {

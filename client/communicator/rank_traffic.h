@@ -27,14 +27,17 @@ class RankTrafficUser {
   virtual void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) = 0;
   virtual void repair_sent() = 0;
   /// What arrived is not what was posted.
-  virtual void mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
-                        const FrameHeader& arrived) = 0;
+  virtual void mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived) = 0;
 };
 
 class RankTraffic final : private PeerLinkUser {
  public:
   RankTraffic(Shared& shared, RankTrafficUser& user, SecondWayUse& second_way, Directory& directory)
-      : shared_(shared), user_(user), second_way_(second_way), directory_(directory), messages_(shared.settings.rank) {}
+      : shared_(shared),
+        user_(user),
+        second_way_(second_way),
+        directory_(directory),
+        messages_(shared.settings.rank, message_events()) {}
 
   /// All ranks are known. `policy`: outlives this.
   void open(const tuning::Policy& policy);
@@ -42,7 +45,8 @@ class RankTraffic final : private PeerLinkUser {
   [[nodiscard]] PeerMesh* mesh() const noexcept { return mesh_.get(); }
 
   void send(std::uint32_t peer, Message message);
-  void receive(std::uint32_t peer, Message message);
+  /// No source: from any rank.
+  void receive(std::optional<std::uint32_t> source, Message message);
   [[nodiscard]] const MessageQueue& messages() const noexcept { return messages_; }
   /// Runs `pieces` of an operation in order, then `done`. Only when not busy.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
@@ -51,6 +55,8 @@ class RankTraffic final : private PeerLinkUser {
   [[nodiscard]] std::uint64_t round() const { return runner_->round(); }
   /// "segment 3 of the fallback, which needs rank 5"
   [[nodiscard]] std::string waits_for() const;
+  /// For people, " (...)": connections that could not be made so far; empty where there are none.
+  [[nodiscard]] std::string troubles() const;
 
   void tick();
   /// This process was away for so long.
@@ -63,6 +69,7 @@ class RankTraffic final : private PeerLinkUser {
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> open_links() const;
 
  private:
+  [[nodiscard]] MessageEvents message_events();
   void peer_received(std::uint32_t peer, PeerClass peer_class, const PostedReceive& receive,
                      std::span<std::byte> payload) override;
   void peer_sent(std::uint32_t peer, PeerClass peer_class, std::uint64_t cookie) override;

@@ -9,16 +9,8 @@ namespace tributary::client {
 using transport::Duration;
 using transport::TimePoint;
 
-void StallWatch::on_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
-                             const FrameHeader& arrived) {
-  if (peer_class == PeerClass::message) {
-    const auto text = [](const Signature& s) {
-      return std::to_string(s.count) + " " + std::string(to_string(s.dtype));
-    };
-    shared_.whole.tell_rank_0(Shared::abort_message(
-        {Errc::mismatch, "rank " + std::to_string(peer) + " sent " + text(arrived.signature()) + " to rank " +
-                             std::to_string(shared_.rank()) + ", which called recv for " + text(expected.signature)}));
-  } else if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
+void StallWatch::on_mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived) {
+  if (arrived.operation == expected.operation && arrived.signature() != expected.signature) {
     report_mismatch(expected.operation, expected.signature, peer, arrived.signature());
   } else if (arrived.operation < expected.operation) {
     check_unwanted_frames();
@@ -143,11 +135,12 @@ void StallWatch::check_end() {
 void StallWatch::check_messages() {
   if (!shared_.life.well()) return;
   const Duration patience = timeout() * 21 / 20;
+  if (!shared_.clock.waited(messages_progress_at_, patience)) return;
   const std::string message = parts_.messages.overdue(std::max(shared_.clock.ago(patience), TimePoint{}));
-  if (message.empty() || !shared_.clock.waited(messages_progress_at_, patience)) return;
+  if (message.empty()) return;
   shared_.whole.tell_rank_0(
       Shared::abort_message({Errc::timed_out, timed_out_after(timeout()) + "rank " + std::to_string(shared_.rank()) +
-                                                  ": no partner for " + message}));
+                                                  ": no partner for " + message + parts_.text.troubles()}));
 }
 
 }  // namespace tributary::client

@@ -23,6 +23,8 @@ class ProgressText {
   [[nodiscard]] virtual std::string waits_for(const Operation& operation) const = 0;
   /// More where more of it is done.
   [[nodiscard]] virtual std::uint64_t steps(const Operation& operation) const = 0;
+  /// " (...)": connections between ranks that could not be made so far; empty where there are none.
+  [[nodiscard]] virtual std::string troubles() const = 0;
 };
 
 class StallWatch {
@@ -45,7 +47,8 @@ class StallWatch {
   void leaving() noexcept { leaving_since_ = shared_.clock.now(); }
   /// Rank 0 asks how far this rank is.
   void on_inquiry(const ControlMessage& message);
-  void on_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected, const FrameHeader& arrived);
+  /// A frame of a collective is not what this rank's next receive is for.
+  void on_mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived);
 
   /// For an error's text: "rank 3 stood still for 20 s, and found when it went on: ", where it did within the time-out;
   /// else empty. The others have waited no longer for this rank than it waits for them.

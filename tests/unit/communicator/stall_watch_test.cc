@@ -12,6 +12,7 @@ class Text final : public ProgressText {
  public:
   [[nodiscard]] std::string waits_for(const Operation& o) const override { return to_string(o) + ", something"; }
   [[nodiscard]] std::uint64_t steps(const Operation&) const override { return 5; }
+  [[nodiscard]] std::string troubles() const override { return ""; }
 };
 
 class StallWatchTest : public PartTest {
@@ -40,7 +41,7 @@ class StallWatchTest : public PartTest {
 
   ManualWays ways_;
   OperationQueue queue_{ways_, 1};
-  MessageQueue messages_{1};
+  MessageQueue messages_{1, {}};
   Text text_;
   Directory directory_{1, 4};
   StallWatch watch_{shared_, {.operations = queue_, .messages = messages_, .text = text_, .directory = directory_}};
@@ -134,8 +135,11 @@ TEST_F(StallWatchTest, TimeAwayIsNoWaiting) {
 }
 
 TEST_F(StallWatchTest, AMessageWithoutAPartnerEndsALittleAfterTheTimeOut) {
-  messages_.receive(
-      1, {.recv = nullptr, .count = 0, .dtype = DType::uint8, .on_done = [](const Status&) {}, .called_at = now_});
+  Message message;
+  message.dtype = DType::uint8;
+  message.on_done = [](const Status&) {};
+  message.called_at = now_;
+  messages_.receive(1, std::move(message));  // of this rank's own
   wait(104s);
   EXPECT_EQ(told(FrameType::abort), 0U);
   wait(2s);
@@ -165,21 +169,15 @@ TEST_F(StallWatchTest, TellsWhoCalledWhat) {
   const Signature mine{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
   FrameHeader theirs;
   theirs.set_signature({Collective::all_reduce, DType::int32, ReduceOp::max, 0, 16});
-  watch_.on_mismatch(2, PeerClass::collective, {.operation = 0, .signature = mine}, theirs);
+  watch_.on_mismatch(2, {.operation = 0, .signature = mine}, theirs);
   ASSERT_EQ(told(FrameType::abort), 1U);
   EXPECT_EQ(static_cast<Errc>(whole_.to_rank_0.back().value), Errc::mismatch);
   EXPECT_NE(whole_.to_rank_0.back().body.find("(max)"), std::string::npos) << whole_.to_rank_0.back().body;
 
   theirs.operation = 7;  // the peer is past our operation: rank 0 finds out what it called instead
-  watch_.on_mismatch(2, PeerClass::collective, {.operation = 3, .signature = mine}, theirs);
+  watch_.on_mismatch(2, {.operation = 3, .signature = mine}, theirs);
   ASSERT_EQ(told(FrameType::stalled), 1U);
   EXPECT_EQ(whole_.to_rank_0.back().operation, 3U);
-
-  theirs.count = 9;
-  watch_.on_mismatch(2, PeerClass::message, {.signature = mine}, theirs);
-  EXPECT_NE(whole_.to_rank_0.back().body.find("rank 2 sent 9 int32 to rank 1, which called recv for 16 int32"),
-            std::string::npos)
-      << whole_.to_rank_0.back().body;
 }
 
 }  // namespace
