@@ -1,6 +1,6 @@
 #pragma once
-// When this process itself did not run, because it was stopped or its machine was. Who was away cannot tell who else
-// was late: what others sent meanwhile has not been looked at yet, and may be there already.
+// The times when this process itself did not run, because it or its machine was stopped. A process that was away cannot
+// judge who was late: messages that others sent meanwhile may have arrived without having been looked at.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,19 +11,21 @@
 
 namespace tributary::client {
 
-/// Fed by every look at the clock, of a thread that looks many times a second while it waits. One thread.
+/// A record of absences. A thread that looks at the clock many times a second while it waits reports every look. One
+/// thread.
 class Absences {
  public:
   using Duration = transport::Duration;
   using TimePoint = transport::TimePoint;
 
-  /// No look was due before this one.
+  /// Starts the record: no look was due before this one.
   void begin(TimePoint now) noexcept { looked_at_ = now; }
-  /// Returns how long this process was away just before; zero mostly. The first look is begin().
+  /// Returns how long this process was away just before; mostly zero. The first look is begin().
   Duration look(TimePoint now) noexcept {
     const TimePoint before = std::exchange(looked_at_, now);
     if (before == TimePoint{} || now - before < kShortest) return Duration::zero();
-    if (count_ == list_.size()) {  // the oldest is counted as waiting again: nobody waits that long for so many
+    // Forget the oldest absence, which then counts as waiting: nobody waits long enough to see so many.
+    if (count_ == list_.size()) {
       std::copy(list_.begin() + 1, list_.end(), list_.begin());
       --count_;
     }
@@ -31,8 +33,8 @@ class Absences {
     return now - before;
   }
 
-  /// The moment from which until `now` this process has been there for `time`. Who has waited since then or longer has
-  /// waited for `time`.
+  /// Returns the moment since when this process has been present for `time`, absences left out. A wait that began then
+  /// or earlier has lasted `time`.
   [[nodiscard]] TimePoint ago(Duration time, TimePoint now) const noexcept {
     for (std::size_t i = count_; i > 0 && now - list_[i - 1].end < time; --i) {
       time -= now - list_[i - 1].end;

@@ -1,7 +1,7 @@
 #pragma once
-// Buffers of an operation that the transport's network device reaches and the processor does not, as a GPU's: it goes
-// through a tree as it is. Whatever takes it off the tree makes a staged operation of it first, and everything else
-// than the lanes of the tree meets it in host memory alone.
+// Buffers of an operation that the network device reaches and the processor does not, as in a GPU: the operation goes
+// through a tree without copies. Code that takes it off the tree turns it into a staged operation first; everything
+// except the lanes of the tree meets such an operation in host memory alone.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -14,25 +14,25 @@
 
 namespace tributary::client {
 
-/// Memory of such a device, ours. Any thread may end it: after every copy that was begun with it.
+/// Memory of such a device that the library owns. Any thread may destroy it, after every copy that uses it has begun.
 class DirectBlock {
  public:
   virtual ~DirectBlock() = default;
   [[nodiscard]] virtual std::span<std::byte> memory() const noexcept = 0;
 };
 
-/// Where the buffers lie.
+/// The device that holds the buffers.
 class DirectDevice {
  public:
   virtual ~DirectDevice() = default;
-  /// Kept registered with this transport. On the communicator's thread, as copy().
+  /// Allocates memory that stays registered with this transport. Called on the communicator's thread, like copy().
   [[nodiscard]] virtual Result<std::shared_ptr<DirectBlock>> allocate(transport::Transport& transport,
                                                                       std::size_t bytes) = 0;
-  /// Within the device, or between it and the host: one after the other, in the order of the calls, and of what the
-  /// network device has written before. `done`, on any thread, when it has ended; if it has failed, that is told
-  /// elsewhere and ends the communicator.
+  /// Copies within the device, or between it and the host, in the order of the calls, and after the writes that the
+  /// network device made before. Calls `done`, on any thread, when the copy has ended. A copy that failed is reported
+  /// by another way, and ends the communicator.
   virtual void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) = 0;
-  /// Communicator::staged_input_arrived() will be called soon. Any thread.
+  /// Makes the communicator's thread call Communicator::staged_input_arrived() soon. Any thread.
   virtual void wake() = 0;
 };
 
@@ -41,12 +41,12 @@ class DirectMemory {
  public:
   virtual ~DirectMemory() = default;
   [[nodiscard]] virtual const std::shared_ptr<DirectDevice>& device() const noexcept = 0;
-  /// Keeps the buffers registered with this transport for as long as the operation lives; what lanes must reach. The
-  /// error says why this transport cannot have them.
+  /// Keeps the buffers registered with this transport for as long as the operation lives, and returns the spans that
+  /// lanes must reach. The error says why this transport cannot register them.
   [[nodiscard]] virtual Result<std::vector<std::span<const std::byte>>> keep(transport::Transport& transport) = 0;
-  /// What the operation goes on with instead: its input, and, `with_results`, the results that it has, come after
-  /// everything that was copied before. Once; nothing of the network touches the buffers any more. `why`: what was the
-  /// matter with the way of the buffers, if anything was.
+  /// The buffers in host memory with which the operation goes on: its input and, `with_results`, the results it has.
+  /// They arrive after everything that was copied before. Called once; from then on the network does not touch the
+  /// device's buffers. `why` says what was wrong with the direct way, if anything was.
   struct InHostMemory {
     const std::byte* send = nullptr;
     std::byte* recv = nullptr;

@@ -22,24 +22,26 @@ struct Operation {
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
   bool in_place = false;
-  bool memory_kept = false;         // registered already by whoever this is a piece of
-  std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of, which decides on the path; 0: of none
-  std::function<void(const Status&)> on_done;  // once, on the communicator's thread
+  bool memory_kept = false;         // by the operation that this one is a piece of
+  std::uint64_t part_of_bytes = 0;  // of the vector that this is a piece of: they decide the path; 0: it is no piece
+  std::function<void(const Status&)> on_done;  // called once, on the communicator's thread
   transport::TimePoint called_at{};
-  std::shared_ptr<StagedMemory> staged;  // send or recv stand for other memory; nullptr: they are the caller's own
+  // Set if send and recv stand for other memory; nullptr: they are the caller's own.
+  std::shared_ptr<StagedMemory> staged;
 
-  // send and recv are not the processor's: as long as this is there it goes through a tree, or has not begun.
+  // Set while the processor cannot reach send and recv: the operation then goes through a tree, or has not begun.
   std::shared_ptr<DirectMemory> direct;
-  std::uint32_t direct_generation = 0;  // of the trees whose lanes reach them; 0: none
+  std::uint32_t direct_generation = 0;  // of the trees whose lanes reach them; 0: no trees
 
   State state = State::queued;
-  std::uint64_t segments = 0;  // in-network: how many, and how many have their result
+  std::uint64_t segments = 0;  // in-network: how many there are, and how many have their result
   std::uint64_t segments_done = 0;
-  std::uint64_t segments_in_network = 0;  // of those, by a tree
-  // Last time: this rank suspected the tree or another rank, told rank 0 that the time-out is over, and rank 0 asked.
+  std::uint64_t segments_in_network = 0;  // how many of them have their result from a tree
+  // The last time when this rank suspected the tree or another rank, told rank 0 that the time-out is over, was asked
+  // by rank 0.
   transport::TimePoint suspected_at{}, overdue_at{}, asked_at{};
 
-  // Of large buffers: registered once and not for each segment. Ends before on_done, as then the buffers may go.
+  // Large buffers are registered once, not for each segment. This ends before on_done, because then the buffers may go.
   std::unique_ptr<transport::KeptMemory> kept_send, kept_recv;
   void release_memory() noexcept {
     kept_send.reset();
@@ -48,7 +50,7 @@ struct Operation {
 
   [[nodiscard]] bool input_whole() const noexcept { return staged == nullptr || staged->input_whole(); }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(signature.dtype); }
-  /// Where a segment's input starts in `send`, and its result in `recv`: the side that holds one chunk only starts at
+  /// Where a segment's input starts in `send`, and its result in `recv`. A side that holds one chunk only starts at
   /// that chunk.
   [[nodiscard]] const std::byte* input_of(const Segment& segment) const noexcept {
     const std::uint64_t base = signature.collective == Collective::all_gather ? segment.owner * signature.count : 0;

@@ -1,5 +1,5 @@
 #pragma once
-// How many bytes of data one rank has in a collective; what the counters count.
+// How many bytes of data one rank has in a collective: the counters count these.
 #include <cstdint>
 
 #include "tributary/protocol/collective.h"
@@ -7,7 +7,7 @@
 
 namespace tributary::client {
 
-/// The whole vector that the collective is about, as far as this rank has a part of it or gets it.
+/// The bytes of the whole vector of the collective, as far as this rank contributes or gets them.
 [[nodiscard]] inline std::uint64_t payload_bytes(const Signature& signature, std::uint32_t nranks) noexcept {
   switch (signature.collective) {
     case Collective::gather:

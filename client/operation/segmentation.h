@@ -1,5 +1,5 @@
 #pragma once
-// How an operation is cut into segments. A pure function of what was called, so that every rank cuts alike.
+// How an operation is cut into segments: a pure function of the call, so that every rank cuts alike.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,12 +8,13 @@
 
 namespace tributary::client {
 
-/// `offset` and `count` in elements of the collective's long vector: the whole one for all_reduce, reduce and
+/// `offset` and `count` in elements of the collective's long vector: the whole vector for all_reduce, reduce and
 /// broadcast; the nranks chunks one after the other for reduce_scatter and all_gather.
 struct Segment {
   std::uint64_t offset = 0;
   std::uint32_t count = 0;
-  std::uint32_t owner = 0;  // reduce_scatter, reduce: who gets it. all_gather, broadcast: who has it. else 0
+  // reduce_scatter, reduce: the rank that gets it; all_gather, broadcast: the rank that has it; else 0.
+  std::uint32_t owner = 0;
 };
 
 class Segmentation {
@@ -33,7 +34,7 @@ class Segmentation {
                   ? signature.root
                   : 0) {}
 
-  /// At least 1: an operation without data is one bare segment, so that it too proves that everyone came.
+  /// At least 1: an operation without data is one bare segment, which proves that every rank called it.
   [[nodiscard]] std::uint64_t segments() const noexcept { return per_chunk_ * chunks_; }
 
   [[nodiscard]] Segment at(std::uint64_t index) const noexcept {

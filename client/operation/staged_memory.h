@@ -1,6 +1,6 @@
 #pragma once
-// Buffers of an operation that stand for memory the network cannot reach, as a GPU's: the input comes into them by
-// parts while the operation already runs, and results may leave them before it has ended.
+// Buffers of an operation that stand for memory which the network cannot reach, such as a GPU's: the input is copied
+// into them by parts while the operation already runs, and results may leave them before it has ended.
 #include <cstddef>
 #include <span>
 
@@ -10,11 +10,11 @@ namespace tributary::client {
 class StagedMemory {
  public:
   virtual ~StagedMemory() = default;
-  /// The input from its beginning up to `end` is there, and stays. Communicator::staged_input_arrived() says when to
-  /// ask again.
+  /// True when the input from its beginning up to `end` has arrived; it stays. Communicator::staged_input_arrived()
+  /// says when to ask again.
   [[nodiscard]] virtual bool input_ready(const std::byte* end) const noexcept = 0;
   [[nodiscard]] virtual bool input_whole() const noexcept = 0;
-  /// This part of the result is whole and final, told once for each.
+  /// Tells that this part of the result is whole and final; called once for each part.
   virtual void result_landed(std::span<const std::byte> part) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Which algorithms there are. Which one is fastest is client/tuning's to say.
+// The algorithms of each collective. client/tuning decides which one is fastest.
 #include "client/schedule/schedule.h"
 
 namespace tributary::schedule {

@@ -1,5 +1,5 @@
 // All_reduce between pairs whose distance doubles. With p the largest power of two <= N, the first 2 (N - p) ranks
-// fold: each even one hands its input to the odd one after it and waits for the result. The p ranks that go on are
+// fold: each even rank hands its input to the odd rank after it and waits for the result. The p ranks that go on are
 // numbered anew, in rank order:
 //
 //   N = 6, p = 4:   rank    0    1    2    3    4    5
@@ -20,13 +20,13 @@ struct Core {
   std::uint32_t cores;                 // p
   std::uint32_t steps;                 // log2 p
   std::uint32_t folded;                // N - p
-  std::optional<std::uint32_t> index;  // none: folded away
-  bool has_fold;                       // it has taken in the rank before it
+  std::optional<std::uint32_t> index;  // nullopt: this rank was folded away
+  bool has_fold;                       // this rank has taken in the input of the rank before it
 
   [[nodiscard]] std::uint32_t rank_of(std::uint32_t core) const noexcept {
     return core < folded ? 2 * core + 1 : core + folded;
   }
-  /// How many ranks' inputs a core has combined before `step`: those of its aligned block of 2^step cores.
+  /// How many ranks' inputs a core has combined before `step`: the inputs of its aligned block of 2^step cores.
   [[nodiscard]] std::uint32_t ranks_below(std::uint32_t core, std::uint64_t step) const noexcept {
     const std::uint32_t size = 1U << step;
     const std::uint32_t begin = core & ~(size - 1);
@@ -54,19 +54,19 @@ Landing order(std::uint32_t core, std::uint32_t partner) noexcept {
   return core < partner ? Landing::received_second : Landing::received_first;
 }
 
-/// Recursive doubling sends the whole partial result while it receives the other's, so the sum must go to another
-/// place: recv and scratch take turns such that the last step ends in recv. The place of what has been combined before
-/// `step`, the input itself aside.
+/// Recursive doubling sends the whole partial result while it receives the partner's, so the sum must go to another
+/// place: recv and scratch take turns such that the last step ends in recv. Returns the place of the partial result
+/// before `step`, for every step but the first, where it is the input itself.
 Buffer turn(const Core& core, std::uint64_t step) noexcept {
   return (core.steps - step) % 2 == 0 ? Buffer::recv : Buffer::scratch;
 }
 
-/// In place, the input must move away when the first step writes recv.
+/// In place, the input must move away if the first step writes recv.
 bool input_must_move(const Parameters& p, const Core& core) noexcept {
   return p.in_place && !core.has_fold && turn(core, 1) == Buffer::recv;
 }
 
-/// Halving-doubling: the parts, of p, that a core works on after `steps` halvings.
+/// Halving-doubling: the range of the p parts that a core works on after `steps` halvings.
 std::pair<std::uint64_t, std::uint64_t> kept(std::uint32_t core, std::uint32_t cores, std::uint64_t steps) noexcept {
   std::uint64_t begin = 0;
   std::uint64_t width = cores;

@@ -1,5 +1,5 @@
 #pragma once
-// What the algorithms write their steps with: whole messages go in, pieces of the asked-for round come out.
+// Takes whole messages from the algorithms and emits their pieces for the round that was asked for.
 #include <algorithm>
 #include <cstdint>
 
@@ -23,7 +23,7 @@ class Emitter {
       out_.push(Receive{.peer = peer, .into = cut(into, at, count)});
     });
   }
-  /// `how`: all of the receive but its slices.
+  /// `how` holds everything about the receive except its slices.
   void receive_reduce(const Receive& how, const Slice& into, const Slice& operand) noexcept {
     for_each_piece(into.count, [&](std::uint64_t at, std::uint64_t count) {
       Receive piece = how;
@@ -32,20 +32,20 @@ class Emitter {
       out_.push(piece);
     });
   }
-  /// A copy that goes along with a message of the same size, piece by piece.
+  /// Copies piece by piece, along with a message of the same size.
   void copy_in_pieces(const Slice& from, const Slice& into) noexcept {
     for_each_piece(from.count, [&](std::uint64_t at, std::uint64_t count) {
       out_.push(LocalCopy{cut(from, at, count), cut(into, at, count)});
     });
   }
-  /// A copy of its own: whole, in the step's first round.
+  /// Copies the whole slice, in the step's first round.
   void copy(const Slice& from, const Slice& into) noexcept {
     if (part_ == 0) out_.push(LocalCopy{from, into});
   }
   void reduce(const LocalReduce& action) noexcept {
     if (part_ == 0) out_.push(action);
   }
-  /// Messages without elements: that they arrive is what they say.
+  /// A message without elements: its arrival is the signal.
   void send_signal(std::uint32_t peer) noexcept { out_.push(Send{.peer = peer, .from = {Buffer::scratch, 0, 0}}); }
   void receive_signal(std::uint32_t peer) noexcept {
     out_.push(Receive{.peer = peer, .into = {Buffer::scratch, 0, 0}});

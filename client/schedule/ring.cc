@@ -1,13 +1,13 @@
-// Rings: every rank sends to the next and receives from the one before, both directions of its link busy in every step.
+// Rings: every rank sends to the next and receives from the one before, so both directions of its link are always busy.
 //
-// Reduce-scatter, 4 ranks: part c starts at rank c + 1, passes all ranks in order, each adding its own, and ends,
-// whole, at rank c:
+// Reduce-scatter, 4 ranks: part c starts at rank c + 1 and passes all ranks in order; each adds its own input, and the
+// part ends, whole, at rank c:
 //
 //   step 0   rank 0 sends part 3, rank 1 part 0, rank 2 part 1, rank 3 part 2
 //   step 1   rank 0 sends part 2 (of ranks 3, 0), ...
 //   step 2   rank 0 sends part 1 (of ranks 2, 3, 0) to rank 1, which owns it, and receives part 0, which it owns
 //
-// All-gather: every rank starts with its own part, and passes on what it received in the step before.
+// All-gather: every rank starts with its own part, and passes on the part that it received in the step before.
 #include "client/schedule/partition.h"
 #include "client/schedule/steps.h"
 
@@ -15,7 +15,7 @@ namespace tributary::schedule {
 namespace {
 
 /// Where a rank keeps the partial result that arrived in `step` until it has passed it on in the next. All_reduce has
-/// room in recv; the others take turns with two places in scratch, one being sent while the other is received.
+/// room in recv; the others alternate between two places in scratch, one for sending, one for receiving.
 Slice partial_result(const Parameters& p, std::uint64_t step, std::uint64_t part) noexcept {
   const Partition parts = partition_of(p);
   if (p.collective == Collective::all_reduce) return parts.part(Buffer::recv, part);
@@ -54,9 +54,9 @@ void ring_all_gather(const Parameters& p, std::uint64_t step, Emitter& emit) noe
   emit.receive(behind(p, 1), parts.part(Buffer::recv, behind(p, step + 1)));
 }
 
-// Parts belong to places, so that the scatter before gave each inner node of the tree a contiguous range. Nobody is
-// sent again what that range holds. The root, which has all, copies its input to its output instead of receiving it, a
-// part per step, while the others transfer.
+// Parts are numbered by place, because the scatter before this gave each inner node of the tree a contiguous range of
+// places. No rank is sent the parts of that range again. The root has all parts, so it copies its input to its output,
+// a part per step, while the others transfer.
 void ring_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) noexcept {
   const Partition parts = partition_of(p);
   const auto holds = [&](std::uint64_t place, std::uint64_t part) {

@@ -11,27 +11,27 @@
 //      when its bytes have landed and, if asked, are reduced.
 // A round may be empty on some ranks.
 //
-// What the schedules promise; the unit tests run every algorithm over many numbers of ranks and elements to prove it:
+// Promises of the schedules; the unit tests run every algorithm over many numbers of ranks and elements to prove them:
 //   - rounds() is the same on every rank, and a Send of round k has its Receive in round k of the peer, with the same
 //     number of elements, in the same order between the two. So ordered channels without buffers never deadlock.
-//   - Within a round, what a Receive writes is not read or written by any other Send or Receive.
-//   - Buffer::send is never written. In place it shares memory with Buffer::recv, and is not read where that has been
-//     overwritten. Messages do not depend on in_place: it may differ from rank to rank.
+//   - Within a round, memory that a Receive writes is not read or written by any other Send or Receive.
+//   - Buffer::send is never written. In place it shares memory with Buffer::recv, and is not read after that part of
+//     recv was overwritten. Messages do not depend on in_place: it may differ from rank to rank.
 //   - A message has at most piece_bytes (or one element), so that reducing one piece overlaps with the transfer of the
-//     next, and a staging buffer of piece_bytes will do. No message is empty, except the barrier's.
+//     next, and a staging buffer of piece_bytes suffices. No message is empty, except the barrier's.
 //   - Operand orders are fixed, and an element of an all_reduce is finished either by one rank and copied, or by all
-//     with the same operands in the same order: all ranks end with the same bits, and the next run has them again.
+//     with the same operands in the same order: all ranks end with the same bits, and so does the next run.
 //   - The last reduction of an element, and no other, carries divisor == ranks: an average is divided once, before that
 //     reduction's only rounding. Each reduction says how many ranks' inputs are in each of its operands, so that an
 //     average can travel scaled (kernels/include/tributary/kernels/reduce_step.h).
 //
-// Rounding. Let u be the unit roundoff of what a partial result is stored in (2^-24 for float32, 2^-11 for float16,
+// Rounding. Let u be the unit roundoff of the type that stores a partial result (2^-24 for float32, 2^-11 for float16,
 // 2^-8 for bfloat16) and d the number of reductions that an element passes through. A sum has |error| <= (d u + O(u^2))
 // sum |x_i| (N. J. Higham, The accuracy of floating point summation, SIAM J. Sci. Comput. 14 (1993), 783-799), a
 // float32 average one u more for its division. With N ranks, d is N - 1 for ring, reduce_scatter_gather and, in
 // float32, direct; ceil(log2 N) for binomial, recursive doubling and halving-doubling. 8- and 16-bit floats are rounded
-// once per reduction, so the few of a tree are better than the many of a ring; direct takes up to 64 ranks in one pass
-// and rounds once.
+// once per reduction, so the few reductions of a tree are better than the many of a ring; direct takes up to 64 ranks
+// in one pass and rounds once.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication operations in MPICH, IJHPCA
 // 19 (2005), 49-66; P. Patarasuk, X. Yuan, Bandwidth optimal all-reduce algorithms for clusters of workstations, JPDC
@@ -50,11 +50,11 @@ namespace tributary::schedule {
 
 enum class Buffer : std::uint8_t {
   send,     // the caller's input, as in tributary.h; only where the API uses it (broadcast: at the root alone)
-  recv,     // the caller's output; likewise (reduce: at the root alone)
+  recv,     // the caller's output, only where the API uses it (reduce: at the root alone)
   scratch,  // temporary, Schedule::scratch_count() elements, undefined at the start
 };
 
-/// Elements, not bytes.
+/// A range of one buffer, in elements, not bytes.
 struct Slice {
   Buffer buffer = Buffer::send;
   std::uint64_t offset = 0;
@@ -69,13 +69,13 @@ struct LocalCopy {
 };
 
 /// into = the reduction of `operands` adjacent slices, in this order, in one pass: `first`, the first.count elements
-/// after it, and so on. operands is 2 to 64; `into` is one of the operands or disjoint from all.
+/// after it, and so on. `operands` is 2 to 64; `into` is one of the operands or disjoint from all.
 struct LocalReduce {
   Slice first;
   std::uint32_t operands = 2;
   Slice into;
   std::uint32_t divisor = 1;      // as in kernels::Step
-  std::uint32_t first_ranks = 1;  // whose inputs are in the first operand; in each of the others one rank's
+  std::uint32_t first_ranks = 1;  // ranks whose inputs are in the first operand; each other operand holds one rank's
 };
 
 struct Send {
@@ -92,8 +92,8 @@ struct Receive {
   Landing landing = Landing::copy;
   Slice operand;                     // not for copy; the same memory as `into` or disjoint from it
   std::uint32_t divisor = 1;         // as in kernels::Step
-  std::uint32_t received_ranks = 1;  // whose inputs are in what is received; not for copy
-  std::uint32_t operand_ranks = 1;   // and in the operand
+  std::uint32_t received_ranks = 1;  // ranks whose inputs are in the received data; not for copy
+  std::uint32_t operand_ranks = 1;   // ranks whose inputs are in the operand
 };
 
 using Action = std::variant<LocalCopy, LocalReduce, Send, Receive>;
@@ -101,7 +101,7 @@ using Action = std::variant<LocalCopy, LocalReduce, Send, Receive>;
 /// A rank sends at most this many full pieces in a round, and receives as many (a wrap-around may cut one more).
 inline constexpr std::size_t kPiecesPerRound = 32;
 
-/// The actions of one round, in a fixed place that is used again: no allocation. About 10 KiB.
+/// The actions of one round, in memory that is used again for each round: no allocation. About 10 KiB.
 class Actions {
  public:
   static constexpr std::size_t kCapacity = 4 * kPiecesPerRound + 4;
@@ -121,20 +121,20 @@ class Actions {
   std::size_t size_ = 0;
 };
 
-/// Cost below: N ranks, n elements in the whole vector, p the largest power of two <= N; rounds, and elements sent by
-/// the busiest rank.
+/// Each comment gives the cost: rounds, and elements sent by the busiest rank, for N ranks, n elements in the whole
+/// vector and p the largest power of two <= N.
 enum class Algorithm : std::uint8_t {
   ring,                   // all_reduce: 2(N-1), 2n(N-1)/N. reduce_scatter, all_gather: N-1, n(N-1)/N
   recursive_doubling,     // all_reduce: log2 p (+2), n log2 p (+n). One pass of the whole vector per round
   halving_doubling,       // all_reduce: 2 log2 p (+2), 2n(p-1)/p (+n), Rabenseifner
   binomial,               // broadcast, reduce, gather, scatter: ceil(log2 N); n ceil(log2 N) at most (broadcast)
   scatter_all_gather,     // broadcast: ceil(log2 N) + N-1, about 2n, van de Geijn
-  reduce_scatter_gather,  // reduce: ring, then each part goes straight to the root; 2n(N-1)/N
-  direct,                 // reduce_scatter: every part straight to its owner, reduced in rank order; n(N-1)/N
+  reduce_scatter_gather,  // reduce: ring, then each rank sends its part to the root; 2n(N-1)/N
+  direct,                 // reduce_scatter: every part goes to its owner, which reduces in rank order; n(N-1)/N
   bruck,                  // all_gather: ceil(log2 N), n(N-1)/N
   dissemination,          // barrier: ceil(log2 N), 0
   pairwise,               // all_to_all: N-1, n(N-1)/N
-  linear,                 // gather, scatter: every part straight between its rank and the root; n(N-1)/N
+  linear,                 // gather, scatter: every part goes between its rank and the root; n(N-1)/N
 };
 inline constexpr std::uint8_t kAlgorithmCount = 11;
 
@@ -143,7 +143,7 @@ inline constexpr std::uint8_t kAlgorithmCount = 11;
 /// The algorithms that a collective can be run with.
 [[nodiscard]] std::span<const Algorithm> algorithms(Collective collective) noexcept;
 
-/// One collective call as one rank sees it. Counts and in-place rules are those of tributary.h.
+/// One collective call, seen by one rank. Counts and in-place rules are those of tributary.h.
 struct Parameters {
   Collective collective = Collective::all_reduce;
   Algorithm algorithm = Algorithm::ring;
@@ -151,9 +151,9 @@ struct Parameters {
   std::uint32_t rank = 0;
   std::uint32_t root = 0;           // broadcast, reduce, gather, scatter
   std::uint64_t count = 0;          // elements; per rank for reduce_scatter, all_gather, all_to_all, gather, scatter
-  std::uint32_t element_bytes = 1;  // size_of(dtype); must agree on all ranks, like all that is cut by it
+  std::uint32_t element_bytes = 1;  // size_of(dtype); equal on all ranks, like every member that decides cuts
   std::uint32_t piece_bytes = 1 << 18;  // most bytes of a message; at least one element, at most kPeerBytesMax
-  bool in_place = false;  // this rank's; meaningless (and ignored) where a rank has only one of the two buffers
+  bool in_place = false;                // this rank's; ignored where a rank has only one of the two buffers
 };
 
 class Emitter;
@@ -171,12 +171,13 @@ class Schedule {
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_; }
   /// Elements of Buffer::scratch that this rank needs for the whole schedule.
   [[nodiscard]] std::uint64_t scratch_count() const noexcept { return scratch_count_; }
-  /// Replaces `out` by the actions of round < rounds(). Pure: rounds may be asked for in any order and again.
+  /// Replaces `out` by the actions of round < rounds(). Pure: rounds may be asked for in any order and repeatedly.
   void actions(std::uint64_t round, Actions& out) const noexcept;
 
  private:
-  /// Steps of one kind, one after the other. A round is `steps_per_round` steps that do not depend on each other, or
-  /// the 1/rounds_per_step part of a step whose messages are too many for one round; one of the two is 1.
+  /// Steps of one kind, one after the other. A round is either `steps_per_round` steps that do not depend on each
+  /// other, or the 1/rounds_per_step part of a step whose messages are too many for one round; one of the two numbers
+  /// is 1.
   struct Phase {
     Step* step = nullptr;
     std::uint64_t steps = 0;
@@ -192,7 +193,7 @@ class Schedule {
   void compose_all_reduce() noexcept;
   void compose_rooted() noexcept;
   void compose_by_parts() noexcept;
-  /// message_count: elements of the largest message of any rank in any step.
+  /// Adds a phase. message_count: elements of the largest message of any rank in any step.
   void add(Step& step, std::uint64_t steps, std::uint64_t message_count, bool independent = false) noexcept;
 
   Parameters parameters_;

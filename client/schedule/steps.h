@@ -1,6 +1,6 @@
 #pragma once
-// One function per phase of an algorithm: what `rank` does in one step, for 2 ranks or more and at least one element
-// (but for the barrier).
+// One function per phase of an algorithm: what `rank` does in one step. There are at least 2 ranks and one element (the
+// barrier has none).
 #include <cstdint>
 
 #include "client/schedule/emitter.h"
@@ -13,7 +13,7 @@ Step ring_reduce_scatter;  // all_reduce, reduce, reduce_scatter
 Step ring_all_gather;      // all_reduce, all_gather
 Step ring_broadcast;       // broadcast, after scatter_for_broadcast
 
-// doubling.cc. All_reduce; fold and unfold are one step each, where N is no power of two; the others floor(log2 N).
+// doubling.cc, for all_reduce. fold and unfold are one step each, if N is no power of two; the others floor(log2 N).
 Step fold;
 Step exchange;  // recursive doubling
 Step halve;     // halving-doubling: its reduce-scatter
@@ -35,7 +35,7 @@ Step exchange_parts;    // N - 1; all_to_all, reduce_scatter
 Step reduce_parts;      // reduce_parts_steps; reduce_scatter
 Step to_root;           // N - 1; gather, reduce
 Step from_root;         // N - 1; scatter
-Step copy_alone;        // 1; what an only rank does
+Step copy_alone;        // 1; for a communicator of one rank
 [[nodiscard]] std::uint64_t reduce_parts_steps(std::uint32_t ranks) noexcept;
 
 /// Where ring_reduce_scatter leaves this rank's part of a reduce; to_root sends it from there.

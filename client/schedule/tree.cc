@@ -11,7 +11,7 @@
 namespace tributary::schedule {
 namespace {
 
-/// What a place does with the bit of a step: the parent of place + bit, the child of place - bit, or neither.
+/// What a place does in the step of a bit: it is the parent of place + bit, the child of place - bit, or neither.
 enum class Role : std::uint8_t { none, parent, child };
 
 Role role_of(const Parameters& p, std::uint32_t place, std::uint32_t bit) noexcept {
@@ -31,12 +31,12 @@ Slice all_of(const Parameters& p, Buffer buffer) noexcept {
   return {buffer, 0, p.count};
 }
 
-/// Calls use(begin, end) for the places [begin, end) of a subtree; in two ranges where they go over the last rank,
-/// since the root's array is in rank order.
+/// Calls use(begin, end) for the places [begin, end) of a subtree; twice if they go past the last rank, because the
+/// root's array is in rank order.
 template <class Use>
 void for_each_range(const Parameters& p, std::uint32_t place, Use use) noexcept {
   const std::uint32_t end = place + subtree(p, place);
-  const std::uint32_t rank_zero = p.ranks - p.root;  // its place, unless it is the root
+  const std::uint32_t rank_zero = p.ranks - p.root;  // the place of rank 0, unless it is the root
   if (place < rank_zero && rank_zero < end) {
     use(place, rank_zero);
     use(rank_zero, end);
@@ -45,8 +45,8 @@ void for_each_range(const Parameters& p, std::uint32_t place, Use use) noexcept 
   }
 }
 
-/// Gather and scatter: where `holder` keeps the parts of places [begin, end): the root in its array, in rank order; a
-/// leaf has only its own, in its own array; the others in scratch, in order of places.
+/// Gather and scatter: where `holder` keeps the parts of places [begin, end). The root keeps them in its array, in rank
+/// order; a leaf has only its own part, in its own array; the others use scratch, in order of places.
 Slice parts_at(const Parameters& p, std::uint32_t holder, std::uint32_t begin, std::uint32_t end, Buffer own) noexcept {
   const std::uint64_t count = (end - begin) * p.count;
   if (holder == 0) return {own == Buffer::send ? Buffer::recv : Buffer::send, rank_at(p, begin) * p.count, count};
@@ -60,7 +60,7 @@ void binomial_broadcast(const Parameters& p, std::uint64_t step, Emitter& emit) 
   const std::uint32_t place = place_of(p);
   const std::uint32_t bit = bit_from_root(p, step);
   const Role role = role_of(p, place, bit);
-  // Last, where nobody waits for it any more.
+  // The copy comes last, when no rank waits for this one any more.
   if (place == 0 && bit == 1 && !p.in_place) emit.copy(all_of(p, Buffer::send), all_of(p, Buffer::recv));
   if (role == Role::parent) emit.send(rank_at(p, place + bit), all_of(p, place == 0 ? Buffer::send : Buffer::recv));
   if (role == Role::child) emit.receive(rank_at(p, place - bit), all_of(p, Buffer::recv));
@@ -72,7 +72,7 @@ void binomial_reduce(const Parameters& p, std::uint64_t step, Emitter& emit) noe
   const Role role = role_of(p, place, bit);
   const bool last = step + 1 == ceil_log2(p.ranks);
   const Slice sum = all_of(p, place == 0 ? Buffer::recv : Buffer::scratch);
-  // Who has a child has one in step 0.
+  // A rank that has a child has one in step 0.
   const Slice before = step == 0 || subtree(p, place) == 1 ? all_of(p, Buffer::send) : sum;
   if (role == Role::parent) {
     emit.receive_reduce({.peer = rank_at(p, place + bit),

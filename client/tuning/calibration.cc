@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSmallMax = 4 << 10;
 constexpr std::uint64_t kLargeMin = 1 << 20;
-constexpr double kLinkBound = 1.5;  // so much slower than the processors allow: it is the link
+constexpr double kLinkBound = 1.5;  // if it is slower than the processors allow by this factor, the link is the limit
 
 struct Quickest {
   const MeasuredTime* tree = nullptr;
@@ -36,7 +36,7 @@ double model_us(const Figures& figures, const MeasuredTime& time) {
   return estimate_ranks(figures, call_of(time), time.algorithm).time_us();
 }
 
-/// A factor that leaves figures within what a table allows.
+/// A factor that keeps figures within the bounds of a table.
 double ratio(double measured, double model) {
   return model > 0 ? std::clamp(measured / model, 0.01, 100.0) : 1;
 }
@@ -64,7 +64,7 @@ std::vector<Rule> rules_of(const std::vector<MeasuredTime>& measured) {
   std::uint64_t before = 0;
   for (const auto& [bytes, quickest] : by_size(measured)) {
     const MeasuredTime* ranks = quickest.ranks;
-    if (ranks == nullptr) continue;  // what to run where there is no tree is not known
+    if (ranks == nullptr) continue;  // unknown: what to run between the ranks if there is no tree
     const bool tree = quickest.tree != nullptr && quickest.tree->time_us < ranks->time_us;
     const Step step{UINT64_MAX, tree ? Path::tree : Path::ranks, ranks->algorithm};
     if (rules.empty() || rules.back().step.path != step.path || rules.back().step.algorithm != step.algorithm) {
@@ -107,7 +107,7 @@ void add_measured(Table& table, const std::vector<MeasuredTime>& measured, const
     return r.collective == collective && r.ranks_min == ranks && r.ranks_max == ranks;
   });
   table.measured.insert(table.measured.end(), measured.begin(), measured.end());
-  // In front: a wider rule of the file does not hide them.
+  // The new rules go in front, so that a wider rule of the file does not hide them.
   const std::vector<Rule> rules = rules_of(measured);
   table.rules.insert(table.rules.begin(), rules.begin(), rules.end());
   table.figures = calibrated(start, measured);

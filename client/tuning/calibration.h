@@ -1,22 +1,23 @@
 #pragma once
-// From measured times to a table.
+// Makes a table from measured times.
 #include <vector>
 
 #include "client/tuning/table.h"
 
 namespace tributary::tuning {
 
-/// The rules for what was measured: for each size the quickest path, and the quickest algorithm between the ranks. A
-/// rule ends half way, by factors, between two sizes that differ; the last one has no limit. `measured`: one
-/// collective, one number of ranks.
+/// Returns the rules that follow from measured times: for each size the quickest path, and the quickest algorithm
+/// between the ranks. A rule ends at the geometric mean of two sizes whose answers differ; the last one has no limit.
+/// `measured` holds one collective and one number of ranks.
 [[nodiscard]] std::vector<Rule> rules_of(const std::vector<MeasuredTime>& measured);
 
-/// Figures under which the model says what was measured: message_us, and hop_us with aggregator_us, from the smallest
-/// size, where that is at most 4 KiB; the link's rate, or, where the processors are the limit, a core's, from the
-/// largest, where that is at least 1 MiB. What was not measured stays.
+/// Returns the figures under which the model gives the measured times. The smallest size, if at most 4 KiB, gives
+/// message_us, and hop_us with aggregator_us. The largest, if at least 1 MiB, gives the link's rate or, if the
+/// processors are the limit, a core's. Figures that were not measured stay.
 [[nodiscard]] Figures calibrated(Figures figures, const std::vector<MeasuredTime>& measured);
 
-/// `measured` in `table`, in place of what it had for the same collective and number of ranks; its figures too.
+/// Puts `measured` into `table`, in place of its entries for the same collective and number of ranks; updates its
+/// figures.
 void add_measured(Table& table, const std::vector<MeasuredTime>& measured, const Figures& start);
 
 }  // namespace tributary::tuning

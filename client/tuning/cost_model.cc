@@ -8,17 +8,17 @@
 namespace tributary::tuning {
 namespace {
 
-constexpr double kSpread = 1.05;    // of what is moved, where partners change from round to round
-constexpr double kIncast = 1.25;    // where all ranks talk to all at once
-constexpr double kStored = 2;       // where what passes through a rank is received whole before it is sent on
-constexpr double kReducing = 0.25;  // what reducing or copying a byte takes, of what sending or receiving it does
+constexpr double kSpread = 1.05;    // factor on the transfer if partners change from round to round
+constexpr double kIncast = 1.25;    // factor if all ranks send to all at once
+constexpr double kStored = 2;       // factor if a rank receives data whole before it sends them on
+constexpr double kReducing = 0.25;  // the cost of reducing or copying a byte, in costs of sending or receiving it
 constexpr std::uint32_t kFanInMax = 16;
 
-/// What an algorithm asks of the busiest rank, and of all ranks together.
+/// What an algorithm costs the busiest rank, and all ranks together.
 struct Demand {
   double rounds = 0;
   double bytes = 0;
-  double slowdown = 1;  // of what is moved
+  double slowdown = 1;  // factor on the transfer
   double messages = 0;  // over all ranks
   double all_bytes = 0;
   double reduced = 0;      // bytes
@@ -26,7 +26,7 @@ struct Demand {
   double copied = 0;       // bytes, before anything is sent
 };
 
-// Bytes per microsecond: 1 GB/s is 1000 of them.
+// The rate in bytes per microsecond: 1 GB/s is 1000 bytes per microsecond.
 double core_rate(const Figures& figures) noexcept {
   return figures.core_gbytes * 1000;
 }
@@ -45,7 +45,7 @@ Demand all_reduce(Algorithm algorithm, double ranks, double bytes) noexcept {
   switch (algorithm) {
     case Algorithm::recursive_doubling: {
       const double messages = power * log + folded;
-      // In place, as most calls are, an odd number of steps must have the input out of the way: doubling.cc.
+      // In place, as in most calls, an odd number of steps must move the input out of the way: doubling.cc.
       const bool moves_input = fold == 0 && std::bit_width(whole) % 2 == 0;
       return {.rounds = log + fold,
               .bytes = bytes * (log + fold),
@@ -105,7 +105,7 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
       d.rounds = log;
       d.slowdown = kIncast;
       d.messages = ranks * log;
-      d.all_bytes += bytes * ranks;  // each rank brings its copy into order
+      d.all_bytes += bytes * ranks;  // each rank copies its parts into order
       return d;
     case Collective::gather:
     case Collective::scatter: {
@@ -124,12 +124,12 @@ Demand demand(Collective collective, Algorithm algorithm, double ranks, double b
   return {};
 }
 
-/// The share of all ranks' work that one host has.
+/// The share of all ranks' work that falls to one host.
 double host_share(const Figures& figures, double ranks) noexcept {
   return std::min<double>(figures.ranks_per_host, ranks) / ranks;
 }
 
-/// Bytes that one rank sends to the tree and gets back, and those of all ranks.
+/// The bytes that one rank sends to the tree and gets back, and those of all ranks.
 struct TreeBytes {
   double busiest_one_way = 0;
   double all = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What each way to run a collective is expected to take.
+// Estimates how long each way to run a collective takes.
 //
 // Let N be the number of ranks, n the bytes of the whole vector (the larger of the two buffers), a = message_us, h =
 // hop_us, g = aggregator_us, R the rate of a rank's link, r that of a core, c the cores of a host, k its ranks. An
@@ -8,22 +8,20 @@
 //     latency + transfer, but no less than the processors need:   max(rounds x latency + bytes x 1/R', work / c)
 //
 // where `rounds` and `bytes` are those of the busiest rank, R' = min(R, r), and `work` is all that the ranks of one
-// host, and whoever shares it, do: every message costs a, every byte of it 1/r, and a quarter of that where it is
-// reduced (kReducing; reducing overlaps with a link's transfer, but not with what a core itself moves). Where ranks
-// have cores of their own the first term counts, where they outnumber them the second. Measured with k = N and c = 2, 4
-// bytes: N = 2, 4, 8 take 12, 43 to 64 and 130 to 207 us by doubling, where the formula has 12, 50 and 150; in a tree
-// 34 to 48, 76 to 87 and 127 to 168, where it has 36, 72 and 144.
-//
-// Between the ranks, with p the largest power of two <= N, log to base 2:
-//
+// where `rounds` and `bytes` are those of the busiest rank, R' = min(R, r), and `work` is all that the ranks of one
+// host do, and the aggregators if they share it: every message costs a, every byte of it 1/r, and a quarter of that if
+// it is reduced (kReducing; reducing overlaps with a link's transfer, but not with the bytes that a core itself moves).
+// If ranks have cores of their own the first term counts; if they outnumber the cores, the second. Measured with k = N
+// and c = 2, 4 bytes: N = 2, 4, 8 take 12, 43 to 64 and 130 to 207 us by doubling, where the formula gives 12, 50 and
+// 150; in a tree 34 to 48, 76 to 87 and 127 to 168, where it gives 36, 72 and 144.
 //     all_reduce       recursive doubling   rounds log p (+2)      bytes n log p (+2n)       messages p log p + 2(N-p)
 //                      halving-doubling     2 log p (+2)           2n(p-1)/p (+2n)           2p log p + 2(N-p)
 //                      ring                 2(N-1)                 2n(N-1)/N                 2N(N-1)
 //       in brackets: where N is no power of two. Halving-doubling's partners change from round to round, which costs it
 //       5 % of the transfer (kSpread): that is what lets the ring win once its latency is lost in the transfer.
 //     broadcast        binomial             log N                  n log N                   N-1
-//                      scatter, all-gather  log N + N-1            2n(N-1)/N                 (N-1)(N+1)
-//     reduce           binomial             log N                  n log N                   N-1
+//       in brackets: if N is no power of two. Halving-doubling's partners change from round to round, which costs it
+//       5 % of the transfer (kSpread): the ring therefore wins once its latency is lost in the transfer.
 //                      ring, gather         N                      2n(N-1)/N                 (N-1)(N+1)
 //     reduce_scatter   direct               N/2                    n(N-1)/N, all at once     N(N-1)
 //                      ring                 N-1                    n(N-1)/N                  N(N-1)
@@ -55,22 +53,22 @@ namespace tributary::tuning {
 
 using schedule::Algorithm;
 
-/// Where an operation runs. The names are those of tables: append only.
+/// Where an operation runs. Tables use these names: append only.
 enum class Path : std::uint8_t { tree, ranks };
 inline constexpr std::uint8_t kPathCount = 2;
 [[nodiscard]] const char* name(Path path) noexcept;
 
-/// An operation as the choice sees it.
+/// An operation, as far as the choice depends on it.
 struct Call {
   Collective collective = Collective::all_reduce;
   std::uint32_t ranks = 1;
   std::uint64_t bytes = 0;  // of the whole vector: amount_in_all()
 };
 
-/// In microseconds.
+/// An estimate, in microseconds.
 struct Estimate {
   Path path = Path::ranks;
-  Algorithm algorithm = Algorithm::ring;  // between the ranks; of Path::tree: meaningless
+  Algorithm algorithm = Algorithm::ring;  // between the ranks; meaningless for Path::tree
   double latency_us = 0;
   double transfer_us = 0;
   double processors_us = 0;
@@ -81,10 +79,10 @@ struct Estimate {
 };
 
 [[nodiscard]] Estimate estimate_tree(const Figures& figures, const Call& call) noexcept;
-/// `algorithm`: one that the collective has.
+/// The collective must have `algorithm`.
 [[nodiscard]] Estimate estimate_ranks(const Figures& figures, const Call& call, Algorithm algorithm) noexcept;
 
-/// All ways, the quickest first; of equals, the one that is listed first: the tree, then as schedule::algorithms().
+/// All ways, the quickest first. Equal ones keep their order: the tree, then as schedule::algorithms() lists them.
 [[nodiscard]] std::vector<Estimate> estimates(const Figures& figures, const Call& call);
 
 }  // namespace tributary::tuning

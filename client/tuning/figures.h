@@ -1,11 +1,11 @@
 #pragma once
-// What the cost model is fed: how fast messages, hops, links and processors are here.
+// Input of the cost model: how fast messages, hops, links and processors are here.
 #include <cstdint>
 
 namespace tributary::tuning {
 
-/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon), but for the link: it is
-/// the slowest that one would build trees for, and the only one that is unknown to the ranks.
+/// The defaults were measured over loopback TCP on a virtual machine with 2 cores (Intel Xeon), except the link: its
+/// rate is the slowest that one would build trees for, and the only figure that the ranks cannot know.
 struct Figures {
   double message_us =
       12.5;            // from one rank to another, all of it work: half of it where it leaves, half where it arrives
@@ -15,11 +15,11 @@ struct Figures {
   double core_gbytes = 2.5;    // what one core sends, receives or reduces, in GB/s
   std::uint32_t cores = 2;     // of each host
   std::uint32_t ranks_per_host = 1;        // at most
-  std::uint32_t segment_bytes = 16 << 10;  // what a tree moves at a time
+  std::uint32_t segment_bytes = 16 << 10;  // the unit in which a tree moves data
   friend bool operator==(const Figures&, const Figures&) = default;
 };
 
-/// What this machine has for this process; at least 1.
+/// The number of cores that this process may use; at least 1.
 [[nodiscard]] std::uint32_t cores_here() noexcept;
 
 }  // namespace tributary::tuning

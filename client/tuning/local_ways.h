@@ -1,5 +1,5 @@
 #pragma once
-// Which way data go between the ranks of one host, by what is known before the call.
+// Chooses the way that data take between the ranks of one host, from facts known before the call.
 #include <cstddef>
 #include <cstdint>
 
@@ -7,16 +7,17 @@
 
 namespace tributary::client::local {
 
-/// Inputs up to this go with the note.
+/// Inputs up to this size travel with the note.
 inline constexpr std::size_t kNoteBytes = 8192;
-/// Of less an attached copy costs more by its system calls than lanes do by copying twice; of more it costs more by the
-/// reads of results' lines that lanes go past. Two ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB
-/// to 16 MiB, even at 256 KiB and from 32 MiB on; with more ranks than cores slower everywhere.
+/// Bounds for attached copies. Below, their system calls cost more than the second copy of the chunked way. Above, they
+/// lose because they read the cache lines of results, which the chunked way writes without reading. Measured with two
+/// ranks on two cores of a Sapphire Rapids: a third faster from 512 KiB to 16 MiB, equal at 256 KiB and from 32 MiB on;
+/// with more ranks than cores slower everywhere.
 inline constexpr std::size_t kAttachBytesMin = std::size_t{512} << 10;
 inline constexpr std::size_t kAttachBytesMax = std::size_t{24} << 20;
 
 enum class DataWay : std::uint8_t {
-  notes,    // each rank combines what all notes bring
+  notes,    // each rank combines the data of all notes
   regions,  // from buffers that all ranks have mapped, to such buffers
   attach,   // the same, through the kernel
   chunks,   // copied into shared memory, reduced there, copied out
@@ -27,13 +28,14 @@ enum class DataWay : std::uint8_t {
          collective == Collective::reduce_scatter;
 }
 
-/// Whether unregistered memory is reached through the kernel, where that lets us.
+/// Whether unregistered memory is reached through the kernel, if the kernel permits it.
 [[nodiscard]] constexpr bool is_worth_attaching(Collective collective, std::size_t offered_bytes) noexcept {
   return is_reduction(collective) && offered_bytes >= kAttachBytesMin && offered_bytes <= kAttachBytesMax;
 }
 
-/// Of a call whose inputs have so many bytes on each rank (`offered_bytes`). `registered`: all buffers of all ranks.
-/// `attaches`: the kernel lets ranks copy from each other's memory, they may, and they do not outnumber cores.
+/// Chooses for a call whose inputs have `offered_bytes` on each rank. `registered`: all buffers of all ranks are
+/// registered. `attaches`: the kernel lets ranks copy from each other's memory, they may, and they do not outnumber
+/// cores.
 [[nodiscard]] constexpr DataWay way_of(Collective collective, std::size_t offered_bytes, bool registered,
                                        bool attaches) noexcept {
   if (offered_bytes <= kNoteBytes) return DataWay::notes;

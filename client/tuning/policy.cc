@@ -11,10 +11,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kBytesMax = 1ULL << 42;  // where the model's last step has begun
-constexpr std::size_t kStepsMax = 4096;          // of one collective: of a welcome
+constexpr std::uint64_t kBytesMax = 1ULL << 42;  // the model's last step begins below this size
+constexpr std::size_t kStepsMax = 4096;          // steps of one collective in a welcome
 
-/// The quickest of all, and the quickest between the ranks.
+/// The quickest way of all, with the quickest algorithm between the ranks.
 Step model_step(const Figures& figures, const Call& call) {
   const std::vector<Estimate> all = estimates(figures, call);
   const auto ranks = std::ranges::find(all, Path::ranks, &Estimate::path);
@@ -30,7 +30,8 @@ void append(Steps& steps, std::uint64_t bytes_max, const Step& choice) {
   steps.back().bytes_max = bytes_max;
 }
 
-/// Steps as a function of the size: looked at at every power of two, and halved in between where it changes there.
+/// Steps as a function of the size: looked up at every power of two; where two neighbours differ, bisection finds the
+/// size.
 template <class At>
 Steps steps_of(At at) {
   Steps steps;
@@ -60,7 +61,7 @@ Policy by_collective(StepsOf steps_of_collective) {
   return Policy(std::move(all));
 }
 
-/// The table's rules of one collective and number of ranks, cut so that each size has one; the model in the gaps.
+/// The table's rules for one collective and number of ranks, cut so that each size has one; the model fills the gaps.
 Steps table_steps(const Table& table, const Figures& figures, Collective collective, std::uint32_t ranks) {
   Steps steps;
   const Steps model = model_steps(figures, collective, ranks);
@@ -68,7 +69,7 @@ Steps table_steps(const Table& table, const Figures& figures, Collective collect
   bool whole = false;
   for (const Rule& rule : table.rules) {
     if (rule.collective != collective || ranks < rule.ranks_min || ranks > rule.ranks_max) continue;
-    if (whole || rule.step.bytes_max < from) continue;  // an earlier one holds for all of its sizes
+    if (whole || rule.step.bytes_max < from) continue;  // an earlier rule holds for all of its sizes
     append(steps, rule.step.bytes_max, rule.step);
     whole = rule.step.bytes_max == UINT64_MAX;
     from = rule.step.bytes_max + 1;
@@ -138,7 +139,7 @@ std::string encode(const Policy& policy) {
 Result<Policy> decode_policy(const std::string& text) {
   const json all = json_or_discarded(text);
   const auto bad = [](const std::string& what) { return fail(Errc::corrupt, "a malformed tuning: " + what); };
-  if (!all.is_object()) return bad("no object");
+  if (!all.is_object()) return bad("it is no JSON object");
   std::array<Steps, kCollectiveCount> steps;
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
     const auto collective = static_cast<Collective>(i);

@@ -1,6 +1,6 @@
 #pragma once
-// What one group has agreed on: for each collective, up to which size an operation takes which path. Whole numbers
-// alone, so that every rank decides alike: rank 0 makes it, and sends it with the welcome.
+// The agreement of one group: for each collective, up to which size an operation takes which path. Rank 0 makes it and
+// sends it with the welcome. It holds whole numbers alone, so that every rank decides alike.
 #include <array>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ struct Table;
 struct Step {
   std::uint64_t bytes_max = UINT64_MAX;  // of the whole vector
   Path path = Path::tree;
-  Algorithm algorithm = Algorithm::ring;  // between the ranks: by choice, or where there is no such path
+  Algorithm algorithm = Algorithm::ring;  // between the ranks: by choice, or if there is no tree
   friend bool operator==(const Step&, const Step&) = default;
 };
 /// By size, ascending; the last one has no limit.
@@ -30,8 +30,8 @@ struct GroupShape {
 
 class Policy {
  public:
-  /// A tree for every operation, and between the ranks what the cost model says of a group on one host: what holds
-  /// before the ranks have met.
+  /// Default policy, which holds before the ranks have met: a tree for every operation; between the ranks, the cost
+  /// model's choice for a group on one host.
   Policy();
   explicit Policy(std::array<Steps, kCollectiveCount> steps) : steps_(std::move(steps)) {}
 
@@ -45,20 +45,20 @@ class Policy {
   std::array<Steps, kCollectiveCount> steps_;
 };
 
-/// A tree wherever there is one, whatever the operation.
+/// A tree for every operation, if there is one.
 [[nodiscard]] Policy trees_always(const GroupShape& shape);
-/// What the table's rules say of this group, and, where they are silent, the cost model with the table's figures.
+/// The table's rules for this group and, where they are silent, the cost model with the table's figures.
 [[nodiscard]] Policy policy_of(const Table& table, const GroupShape& shape);
-/// The built-in figures, for this group and so many cores.
+/// The policy from the built-in figures, for this group and so many cores.
 [[nodiscard]] Policy default_policy(const GroupShape& shape, std::uint32_t cores);
 [[nodiscard]] Figures default_figures(const GroupShape& shape, std::uint32_t cores) noexcept;
 
-/// What the cost model alone says of one collective.
+/// The choice of the cost model alone for one collective.
 [[nodiscard]] Steps model_steps(const Figures& figures, Collective collective, std::uint32_t ranks);
 
-/// As the welcome carries it: docs/protocol.md.
+/// The text that the welcome carries: docs/protocol.md.
 [[nodiscard]] std::string encode(const Policy& policy);
-/// Errc::corrupt says what is wrong with it.
+/// Errc::corrupt says what is wrong with the text.
 [[nodiscard]] Result<Policy> decode_policy(const std::string& text);
 
 }  // namespace tributary::tuning

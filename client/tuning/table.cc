@@ -49,7 +49,7 @@ std::string number_text(double value) {
   return json(value).dump();
 }
 
-/// Where in the file, for messages: "FILE: rules[3].path".
+/// The place in the file, for messages: "FILE: rules[3].path".
 struct Place {
   std::string text;
   [[nodiscard]] Place operator/(const std::string& key) const {
@@ -62,7 +62,7 @@ struct Place {
     return fail(Errc::bad_config, text + ": " + shown + " is not allowed; allowed is " + allowed);
   }
   [[nodiscard]] std::unexpected<Error> missing(const std::string& allowed) const {
-    return fail(Errc::bad_config, text + ": it is missing; allowed is " + allowed);
+    return fail(Errc::bad_config, text + ": the key is missing; allowed is " + allowed);
   }
 };
 
@@ -291,10 +291,11 @@ Result<Table> parse_table(const std::string& text, const std::string& where) {
   } catch (const json::parse_error& error) {
     const std::size_t end = std::min(error.byte, text.size());
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
-    return fail(Errc::bad_config, where + ":" + std::to_string(line) + ": no valid JSON; a tuning table is what " +
-                                      "`tributary perf COLLECTIVE --tune FILE` writes");
-  } catch (const json::out_of_range&) {  // the parser's, which does not say where
-    return fail(Errc::bad_config, where + ": a number in it is beyond what a double holds");
+    return fail(Errc::bad_config, where + ":" + std::to_string(line) +
+                                      ": this is no valid JSON; a tuning table is made by " +
+                                      "`tributary perf COLLECTIVE --tune FILE`");
+  } catch (const json::out_of_range&) {  // the parser's error, which does not say where
+    return fail(Errc::bad_config, where + ": it has a number that is too large for a double");
   }
   constexpr std::string_view keys[] = {"format", "figures", "rules", "measured"};
   if (!root.is_object())
@@ -327,7 +328,8 @@ Result<Table> read_table(const std::string& file) {
     return fail(Errc::bad_config, file + ": the tuning table cannot be read (" + std::strerror(errno) +
                                       "); allowed is auto, off or the path of a file");
   }
-  if (text.size() > kFileBytesMax) return fail(Errc::bad_config, file + ": longer than 16 MiB, so no tuning table");
+  if (text.size() > kFileBytesMax)
+    return fail(Errc::bad_config, file + ": the file is longer than 16 MiB, so it is no tuning table");
   return parse_table(text, file);
 }
 

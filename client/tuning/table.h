@@ -1,5 +1,5 @@
 #pragma once
-// A tuning table: rules, by collective, ranks and size, and the figures that hold where no rule does. A file of JSON:
+// A tuning table: rules by collective, ranks and size, and the figures that hold where no rule does. A file of JSON:
 //
 //   {
 //     "format": "tributary-tuning-1",
@@ -12,9 +12,9 @@
 //     "measured": [...]
 //   }
 //
-// Of the rules for an operation's collective and number of ranks the first one holds whose bytes_max (null: no limit)
-// is not below its bytes: those of the whole vector, the larger of the two buffers. "algorithm" is what is run between
-// the ranks, by choice or where there is no tree. Every key of figures has a default. "measured" is for people.
+// For an operation, the first rule with its collective and number of ranks holds whose bytes_max (null: no limit) is
+// not below the operation's bytes: those of the whole vector, the larger of the two buffers. "algorithm" is used
+// between the ranks, by choice or if there is no tree. Every key of figures has a default. "measured" is for people.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,7 +33,7 @@ struct Rule {
   friend bool operator==(const Rule&, const Rule&) = default;
 };
 
-/// One time that a rule rests on.
+/// One measured time from which rules were made.
 struct MeasuredTime {
   Collective collective = Collective::all_reduce;
   std::uint32_t ranks = 1;
@@ -59,7 +59,7 @@ struct Table {
 
 /// Ends with a line break.
 [[nodiscard]] std::string to_text(const Table& table);
-/// `where` is how errors begin: a file's name. Errc::bad_config names the key, what it holds and what is allowed.
+/// `where` begins the errors: a file's name. Errc::bad_config names the key, its value and the allowed values.
 [[nodiscard]] Result<Table> parse_table(const std::string& text, const std::string& where);
 [[nodiscard]] Result<Table> read_table(const std::string& file);
 

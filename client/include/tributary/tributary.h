@@ -3,23 +3,24 @@
  * Every rank sends its tensor once to a tree of aggregators and gets the result once. Where no aggregator is available,
  * or one dies in mid-operation, the same call ends by ring or tree between the ranks.
  *
- * Rules, as NCCL's where nothing is said:
+ * Rules; where they say nothing, NCCL's hold:
  *   - Every rank of a communicator makes the same collective calls in the same order, with the same count, dtype, op
- * and root. Where they differ every rank gets TRIBUTARY_ERROR_MISMATCH, and tributary_last_error says which rank asked
- * for what.
+ *     and root. If the ranks differ, every rank gets TRIBUTARY_ERROR_MISMATCH, and tributary_last_error says which rank
+ *     asked for what.
  *   - Calls are asynchronous: they return once queued, and the buffers belong to the library until the request is done.
  *     With request == NULL a call blocks until it is done, or fails after the communicator's time-out.
- *   - In-place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank *
- * sendcount; gather and scatter likewise at the root). Any other overlap is TRIBUTARY_ERROR_BAD_ARGUMENT.
- *   - Counts are elements, not bytes; 0 is allowed. Buffers may be NULL only where they hold no element.
- *   - Buffers lie in host memory or in that of CUDA GPUs (device pointers); each rank, and each of its two buffers, as
- * it likes. There is no stream argument: a GPU's input must be written before the call (synchronize with the stream
- * that writes it), and its result may be read, on any stream, once the request is done.
- *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but their
- * order is the caller's to fix. tributary_test and tributary_wait of different requests may run at the same time.
- *   - Handles (comm, request, mem) are checked: one that was freed, or never was one, is TRIBUTARY_ERROR_BAD_ARGUMENT.
- *   - After fork() the child may make communicators of its own; its parent's, and ids made by its parent, it cannot
- * use.
+ *   - In place: send == recv (reduce_scatter: recv == send + rank * recvcount; all_gather: send == recv + rank *
+ *     sendcount; gather and scatter likewise at the root). Any other overlap is TRIBUTARY_ERROR_BAD_ARGUMENT.
+ *   - Counts are elements, not bytes; 0 is allowed. A buffer may be NULL only if it holds no element.
+ *   - Buffers lie in host memory or in the memory of CUDA GPUs (device pointers). Each rank may choose for each of its
+ *     two buffers. There is no stream argument: a GPU's input must be written before the call (synchronize with the
+ *     stream that writes it), and its result may be read, on any stream, once the request is done.
+ *   - Threads: different communicators are independent. Calls on one communicator may come from any thread, but the
+ *     caller fixes their order. tributary_test and tributary_wait of different requests may run at the same time.
+ *   - Handles (comm, request, mem) are checked: a handle that was freed, or never was one, is
+ *     TRIBUTARY_ERROR_BAD_ARGUMENT.
+ *   - After fork() the child may make communicators of its own. It cannot use those of its parent, nor ids made by its
+ *     parent.
  *   - Nothing aborts the process; nothing is printed except the log on standard error (TRIBUTARY_LOG).
  */
 #ifndef TRIBUTARY_TRIBUTARY_H_
@@ -61,11 +62,10 @@ typedef enum tributary_status {
   TRIBUTARY_ERROR_MISMATCH = -5,     /* ranks called different operations */
   TRIBUTARY_ERROR_EXHAUSTED = -6,    /* out of memory or of a bounded resource */
   TRIBUTARY_ERROR_UNSUPPORTED = -7,  /* valid, but not built or not possible here */
-  TRIBUTARY_ERROR_UNREACHABLE =
-      -8, /* the bootstrap address did not answer; or TRIBUTARY_PATH=in-network and no tree can be had */
-  TRIBUTARY_ERROR_DENIED = -9,   /* wrong unique id or credential */
-  TRIBUTARY_ERROR_ABORTED = -10, /* the communicator was aborted, here or by another rank */
-  TRIBUTARY_ERROR_SYSTEM = -11,  /* a system call failed */
+  TRIBUTARY_ERROR_UNREACHABLE = -8,  /* rank 0's address did not answer; or TRIBUTARY_PATH=in-network, but no tree */
+  TRIBUTARY_ERROR_DENIED = -9,       /* wrong unique id or credential */
+  TRIBUTARY_ERROR_ABORTED = -10,     /* the communicator was aborted, here or by another rank */
+  TRIBUTARY_ERROR_SYSTEM = -11,      /* a system call failed */
   TRIBUTARY_ERROR_INTERNAL = -12
 } tributary_status;
 
@@ -84,7 +84,7 @@ typedef enum tributary_dtype {
   TRIBUTARY_FLOAT8_E5M2 = 11
 } tributary_dtype;
 
-/* The results of each operation, on every path the same: in the network, between the ranks, on one host, after a
+/* The results of each operation are the same on every path: in the network, between the ranks, on one host, after a
  * failure.
  *
  * op     too large for the type                     a NaN among the inputs   zeros
@@ -94,13 +94,13 @@ typedef enum tributary_dtype {
  * MAX    cannot be                                  NaN                      +0 is above -0
  * AVG    integers (2); floats never (3)             NaN                      -0 only if all are -0
  *
- * (1) float8 e4m3 has no infinity: NaN. Sums and products of 8- and 16-bit floats accumulate in float32 and are rounded
- *     to their type, to nearest even, at each point of the tree, ring or host. Where the result fits and a partial sum
- *     does not, it depends on the order of ranks in the tree whether it is infinite.
+ * (1) float8 e4m3 has no infinity and becomes NaN instead. Sums and products of 8- and 16-bit floats accumulate in
+ *     float32 and are rounded to their type, to nearest even, at each point of the tree, ring or host. If the result
+ *     fits but a partial sum does not, the order of the ranks in the tree decides whether the result is infinite.
  * (2) The integer sum wraps, and is then divided, truncated toward zero.
  * (3) The average of finite values is finite, and not above the largest value of the type: partial averages travel
- *     scaled by a power of two. The average of values that include an infinity is that infinity; of both, NaN. Values
- *     below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
+ *     scaled by a power of two. If the values include one infinity, the average is that infinity; if they include
+ *     both, NaN. Values below the smallest normal number of float32 and float64 lose up to log2(ranks) + 1 bits. */
 typedef enum tributary_op {
   TRIBUTARY_SUM = 0,
   TRIBUTARY_PROD = 1,
@@ -124,16 +124,16 @@ typedef struct tributary_config {
   const char* manager;        /* TRIBUTARY_MANAGER: "http://host:7470" */
   const char* path;           /* TRIBUTARY_PATH: "auto", "in-network", "fallback" */
   const char* transport;      /* TRIBUTARY_TRANSPORT: "tcp" */
-  const char* interface_name; /* TRIBUTARY_IFNAME: its address is what other ranks are told; of a list, the first's */
+  const char* interface_name; /* TRIBUTARY_IFNAME: other ranks are told its address; in a list, the first counts */
   const char* host_id;        /* TRIBUTARY_HOST_ID: this host's name in the topology */
   const char* token_file;     /* TRIBUTARY_TOKEN_FILE: the manager's job token */
-  const char* job;            /* TRIBUTARY_JOB: the name under which the manager lists the group */
+  const char* job;            /* TRIBUTARY_JOB: the manager lists the group under this name */
   int lanes;                  /* TRIBUTARY_LANES: 1 to 16 */
   int64_t timeout_ms; /* TRIBUTARY_TIMEOUT (there in seconds): a lost or hung rank becomes an error within this */
-  const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's counts */
-  /* Called with still_wanted_context about ten times a second by tributary_comm_init_rank_config, on its caller's
-   * thread, while it waits for the other ranks. An answer of 0 ends the wait: the call returns TRIBUTARY_ERROR_ABORTED,
-   * and nothing is left of the communicator. NULL: it waits until the time-out. */
+  const char* tuning; /* TRIBUTARY_TUNING: "auto", "off" or the path of a tuning table; rank 0's setting counts */
+  /* While tributary_comm_init_rank_config waits for the other ranks, it calls this about ten times a second with
+   * still_wanted_context, on its caller's thread. An answer of 0 ends the wait: the call returns
+   * TRIBUTARY_ERROR_ABORTED, and nothing is left of the communicator. NULL: the call waits until the time-out. */
   int (*still_wanted)(void* still_wanted_context);
   void* still_wanted_context;
 } tributary_config;
@@ -142,59 +142,64 @@ typedef struct tributary_config {
 
 typedef struct tributary_info {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_info) */
-  tributary_path path; /* in-network: trees are in use; which operations take them is the tuning's to say */
+  tributary_path path; /* in-network: trees are in use; the tuning says which operations take them */
   uint32_t epoch;      /* generation of the trees; 0 before the first */
   uint32_t lanes;      /* 0 on fallback */
   uint32_t levels;     /* aggregators between a rank and the result; 0 on fallback */
   uint32_t window;     /* segments */
   uint32_t segment_bytes;
   uint64_t operations;       /* collectives ended */
-  uint64_t bytes_in_network; /* payload of ended collectives by path, this rank's input (all_gather: output) */
+  uint64_t bytes_in_network; /* payload of ended collectives by path: this rank's input (all_gather: its output) */
   uint64_t bytes_fallback;
   uint64_t failovers;     /* trees lost while in use */
   uint64_t returns;       /* moves back to a tree */
   uint64_t last_pause_us; /* from the loss of the last tree to the fallback's start */
   uint64_t longest_pause_us;
-  char reason[256]; /* why the path is what it is */
+  char reason[256]; /* why this path was taken */
   uint64_t bytes_local;
-  uint32_t hosts; /* not 0: ranks of a host reduce in its memory first, and `path` is taken between so many hosts */
-  /* Which way the bytes go. With path local all collectives go through shared memory, and so do those within a host. */
-  uint64_t direct;       /* collectives (with hosts: pieces of them) in shared memory that went straight from buffers to
-                            buffers, without a copy: registered memory, or cross-memory attach */
-  uint32_t lanes_shared; /* of `lanes`: through memory shared with an aggregator of this host */
+  /* If not 0, the ranks of each host reduce in its memory first, and `path` runs between this many hosts. */
+  uint32_t hosts;
+  /* Collectives (with hosts: pieces of them) in shared memory that moved data from buffers to buffers without a copy:
+   * in registered memory, or by cross-memory attach. */
+  uint64_t direct;
+  uint32_t lanes_shared; /* how many of `lanes` use memory shared with an aggregator of this host */
   uint32_t links;        /* open connections to other ranks: fallback, messages */
-  uint32_t links_shared; /* of them: through shared memory */
+  uint32_t links_shared; /* how many of `links` use shared memory */
   char transport[16];    /* of the other lanes and links: "tcp", "udp", "verbs", "dpdk" */
-  char attach_refusal[64]; /* why ranks of this host do not read each other's memory by cross-memory attach; empty: they
-                              do where it is faster, or have no long call behind them */
-  uint64_t strangers_turned_away; /* connections to this rank that did not prove to be of the group: in time, before too
-                                     many others came, or at all */
+  /* Why ranks of this host do not read each other's memory by cross-memory attach. Empty if they do where it is faster,
+   * or have made no long call yet. */
+  char attach_refusal[64];
+  /* Connections to this rank that did not prove that they belong to the group: at all, in time, or before too many
+   * others came. */
+  uint64_t strangers_turned_away;
 } tributary_info;
 
 TRIBUTARY_API const char* tributary_status_string(tributary_status status);
-/* Whole sentence: what, where, what to do. NULL comm: this thread's last error. Valid until this thread's next call of
- * it. */
+/* A whole sentence: what is wrong, where, what to do. With comm == NULL: this thread's last error. The text is valid
+ * until this thread calls tributary_last_error again. */
 TRIBUTARY_API const char* tributary_last_error(const tributary_comm* comm);
 TRIBUTARY_API tributary_status tributary_version(int* major, int* minor, int* patch);
 
-/* Call in the process of rank 0, which then listens; carry the 128 bytes to the other ranks by any means. It serves one
- * communicator. A process keeps at most 64 ids that no communicator has taken yet, and gives up the oldest.
- * The address is that of the interface TRIBUTARY_IFNAME, else the loopback where MASTER_ADDR names it, else that of the
- * first interface that is up (IPv4 before IPv6, those of containers and virtual machines last), else 127.0.0.1. */
+/* Call this in the process of rank 0, which then listens; carry the 128 bytes to the other ranks by any means. An id
+ * serves one communicator. A process keeps at most 64 ids that no communicator has taken yet, and drops the oldest when
+ * there are more. The address is that of the interface TRIBUTARY_IFNAME; else the loopback, if MASTER_ADDR names it;
+ * else that of the first interface that is up (IPv4 before IPv6, interfaces of containers and virtual machines last);
+ * else 127.0.0.1. */
 TRIBUTARY_API tributary_status tributary_get_unique_id(tributary_unique_id* id);
-/* The same with settings of its own: `config`'s interface_name decides the address. */
+/* The same with settings of its own: the interface_name of `config` decides the address. */
 TRIBUTARY_API tributary_status tributary_get_unique_id_config(tributary_unique_id* id, const tributary_config* config);
-/* Gives an id of this process back that no communicator has taken: its listener is closed. Nothing happens where one
- * has taken it, or where it is another process's. */
+/* Gives back an id of this process that no communicator has taken, and closes its listener. Does nothing if a
+ * communicator has taken the id, or if another process made it. */
 TRIBUTARY_API tributary_status tributary_release_unique_id(const tributary_unique_id* id);
-/* Asks the manager whether it is there, within two seconds. TRIBUTARY_ERROR_UNREACHABLE where none is configured or
- * none answers, TRIBUTARY_ERROR_UNSUPPORTED where the settings forbid trees (path: fallback);
- * tributary_last_error(NULL) has the reason. No communicator needs this: it is for callers who would rather do without
- * one than run on the fallback. */
+/* Asks the manager whether it is there, within two seconds. Returns TRIBUTARY_ERROR_UNREACHABLE if no manager is
+ * configured or none answers, TRIBUTARY_ERROR_UNSUPPORTED if the settings forbid trees (path: fallback);
+ * tributary_last_error(NULL) has the reason. No communicator needs this call: it is for callers who would rather have
+ * no communicator than one that runs on the fallback. */
 TRIBUTARY_API tributary_status tributary_service_check(const tributary_config* config);
-/* The name of the transport that a communicator would run on here: of those that TRIBUTARY_TRANSPORT lists (or the
- * configuration file, or `config`) the first that is built and works on this host; a constant of the library's.
- * TRIBUTARY_ERROR_UNSUPPORTED where none does. For callers who send messages of their own beside the library's. */
+/* The name of the transport that a communicator would run on here: the first of the list in TRIBUTARY_TRANSPORT (or in
+ * the configuration file, or in `config`) that is built and works on this host. The text is a constant of the library.
+ * TRIBUTARY_ERROR_UNSUPPORTED if no transport works. For callers who send messages of their own beside the
+ * library's. */
 TRIBUTARY_API tributary_status tributary_transport_name(const tributary_config* config, const char** name);
 /* Collective: returns when all nranks ranks have met, or after the time-out with a sentence that names the missing
  * ranks. */
@@ -208,8 +213,8 @@ TRIBUTARY_API tributary_status tributary_comm_size(const tributary_comm* comm, i
 TRIBUTARY_API tributary_status tributary_comm_info(const tributary_comm* comm, tributary_info* info);
 /* Collective: waits until every rank's operations have ended. */
 TRIBUTARY_API tributary_status tributary_comm_finalize(tributary_comm* comm);
-/* Frees it; finalizes first unless that was done or the communicator has failed. Outstanding requests become invalid.
- */
+/* Frees the communicator, and finalizes it before unless that was done or the communicator has failed. Requests that
+ * have not ended become invalid. */
 TRIBUTARY_API tributary_status tributary_comm_destroy(tributary_comm* comm);
 /* Ends every outstanding operation with TRIBUTARY_ERROR_ABORTED, here and on the other ranks, and frees the
  * communicator. */
@@ -217,20 +222,20 @@ TRIBUTARY_API tributary_status tributary_comm_abort(tributary_comm* comm);
 /* The same; the other ranks read `reason`, a sentence of at most 400 bytes, behind "rank R aborted: ". */
 TRIBUTARY_API tributary_status tributary_comm_abort_because(tributary_comm* comm, const char* reason);
 
-/* Memory for buffers that ranks of the same host can reach, once it is registered, without copies: shared memory of its
- * own, of huge pages where there are any, zeroed, there as a whole from the start, aligned to a page. After fork() the
- * child has the same memory, not a copy. bytes from 1 on; free with tributary_mem_free, after deregistering (else
+/* Memory for buffers that, once registered, the ranks of this host reach without copies: shared memory of its own, in
+ * huge pages if there are any, zeroed, fully backed from the start, aligned to a page. After fork() the child has the
+ * same memory, not a copy. `bytes` is at least 1. Free the memory with tributary_mem_free, after deregistering it (else
  * TRIBUTARY_ERROR_BAD_ARGUMENT); free(NULL) does nothing. No communicator is needed. */
 TRIBUTARY_API tributary_status tributary_mem_alloc(size_t bytes, void** ptr);
 TRIBUTARY_API tributary_status tributary_mem_free(void* ptr);
-/* Memory that calls will use again and again: registered once. kind says where it is, and is checked.
- * Memory of tributary_mem_alloc, or a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), is
- * mapped by the communicator's other ranks of this host: long calls whose buffers lie in such memory on all of these
- * ranks read inputs and write results where they are. Where there are no such ranks, an aggregator of this host maps it
- * for reading, and sums contributions there. At most 32 ranges a communicator; other memory, and more, is registered
- * all the same, and tributary_mem_info says why it is not shared. It must stay mapped until it is deregistered or the
- * communicator is destroyed.
- * For memory of a GPU the streams that its copies need are made, and the log says which way its data takes. */
+/* Registers memory, once, that many calls will use. `kind` says where the memory is, and is checked. If it comes from
+ * tributary_mem_alloc, or is a shared mapping of a memfd that is sealed against shrinking (F_SEAL_SHRINK), the
+ * communicator's other ranks of this host map it: long calls whose buffers lie in such memory on all of these ranks
+ * read inputs and write results in place. If there are no such ranks, an aggregator of this host maps it for reading,
+ * and sums contributions there. A communicator shares at most 32 ranges. Other memory, and further ranges, are
+ * registered but not shared, and tributary_mem_info says why. The memory must stay mapped until it is deregistered or
+ * the communicator is destroyed. For memory of a GPU the library makes the streams that its copies need, and logs which
+ * way the data take. */
 TRIBUTARY_API tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t bytes,
                                                       tributary_mem_kind kind, tributary_mem** mem);
 TRIBUTARY_API tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void* ptr, size_t bytes,
@@ -239,7 +244,7 @@ TRIBUTARY_API tributary_status tributary_mem_deregister(tributary_comm* comm, tr
 typedef struct tributary_mem_details {
   size_t struct_bytes; /* set by the caller to sizeof(tributary_mem_details) */
   int shared;          /* 1: announced to the other ranks of this host, or to an aggregator of this host */
-  char reason[256];    /* why not, if not */
+  char reason[256];    /* why not, if it is 0 */
 } tributary_mem_details;
 TRIBUTARY_API tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_details* details);
 
@@ -270,8 +275,8 @@ TRIBUTARY_API tributary_status tributary_gather(const void* send, void* recv, si
 /* send at root: nranks * count elements. */
 TRIBUTARY_API tributary_status tributary_scatter(const void* send, void* recv, size_t count, tributary_dtype dtype,
                                                  int root, tributary_comm* comm, tributary_request** request);
-/* Pairs with the other side's tributary_recv in order, independent of the order of collectives. Counts and dtypes must
- * agree. peer of tributary_recv may be TRIBUTARY_ANY_SOURCE, see below. */
+/* Pairs with the other side's tributary_recv in order; independent of the order of collectives. Counts and dtypes must
+ * agree. The peer of tributary_recv may be TRIBUTARY_ANY_SOURCE, see below. */
 TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer,
@@ -298,13 +303,14 @@ TRIBUTARY_API tributary_status tributary_recv_tagged(void* recv, size_t count, t
                                                      tributary_request** request);
 TRIBUTARY_API tributary_status tributary_barrier(tributary_comm* comm, tributary_request** request);
 
-/* *done = 1 when the operation has ended; the return value is then its outcome, and the request is freed. *done = 0: it
- * goes on. */
+/* Sets *done = 1 when the operation has ended: the return value is then its outcome, and the request is freed. Sets
+ * *done = 0 while it goes on. */
 TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* done);
-/* -1 waits for ever (the communicator's own time-out still ends a hang). TRIBUTARY_ERROR_TIMED_OUT from this call's
- * time-out leaves the request alive and the operation running: *only* then call again. Else the request is freed.
- * An operation may itself end with TIMED_OUT: a wait with a time-out of its own leaves open which of the two it was,
- * and the next call on the request then answers BAD_ARGUMENT if it was the operation. */
+/* With timeout_ns == -1 it waits for ever (the communicator's own time-out still ends a hang). If this call's time-out
+ * passes, it returns TRIBUTARY_ERROR_TIMED_OUT, the request stays alive and the operation goes on: *only* then call
+ * again. In every other case the request is freed. An operation may itself end with TIMED_OUT, so after a wait with a
+ * time-out TIMED_OUT may mean either. The next call on the request then tells: it answers BAD_ARGUMENT if the operation
+ * had ended. */
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 typedef struct tributary_outcome {
   tributary_status status;

@@ -1,5 +1,5 @@
-// Tributary for C++17 and later: tributary.h with owners, types and exceptions. Header-only: all state is the C
-// library's.
+// Tributary for C++17 and later: tributary.h with owners, types and exceptions. Header-only: all state is in the C
+// library.
 //
 //   tributary::Communicator comm(nranks, id, rank);
 //   comm.all_reduce(gradients, gradients, tributary::Op::sum);             // blocks; in place
@@ -8,8 +8,8 @@
 //   request.wait();
 //
 // Errors are exceptions of type tributary::Error, which carry the C status and the whole sentence of
-// tributary_last_error. Threads: as in tributary.h. A Communicator may be used from several threads at once, but ended
-// by one, after all others are done with it; a Request belongs to one thread at a time.
+// tributary_last_error. Threads: as in tributary.h. Several threads may use a Communicator at once, but only one may
+// end it, after the others are done with it; one thread at a time may use a Request.
 #ifndef TRIBUTARY_TRIBUTARY_HPP_
 #define TRIBUTARY_TRIBUTARY_HPP_
 
@@ -26,9 +26,9 @@
 #include "tributary/tributary.h"
 
 namespace tributary {
-inline namespace v0 {  // keeps these names apart, for the linker, from those inside the library
+inline namespace v0 {  // keeps these names apart, for the linker, from names inside the library
 
-/// What a call of the C API answered instead of TRIBUTARY_OK.
+/// Carries the status that a call of the C API returned instead of TRIBUTARY_OK.
 class Error : public std::runtime_error {
  public:
   Error(tributary_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
@@ -48,14 +48,14 @@ inline void check(tributary_status status) {
 }
 
 template <class T, class = void>
-struct DTypeOf;  // no such element: see the specialisations below
+struct DTypeOf;  // no such element type: see the specialisations below
 
 template <tributary_dtype dtype>
 struct DTypeIs {
   static constexpr tributary_dtype value = dtype;
 };
 
-// By size and signedness, so that long and long long, or any char, are what they are on this machine.
+// Chooses by size and signedness, so that long, long long and every kind of char map to their size on this machine.
 template <class T>
 struct DTypeOf<T, std::enable_if_t<std::is_integral<T>::value && !std::is_same<T, bool>::value>> {
   static_assert(sizeof(T) == 1 || sizeof(T) == 4 || sizeof(T) == 8, "Tributary has no 16-bit integers");
@@ -73,8 +73,8 @@ struct DTypeOf<double> : DTypeIs<TRIBUTARY_FLOAT64> {};
 
 }  // namespace detail
 
-/// 16- and 8-bit floating-point elements, as bits: C++17 has no types for them. Any class of the same size and format
-/// can be pointed at by way of these.
+/// 16- and 8-bit floating-point elements, as bits: C++17 has no types for them. A pointer to any class of the same size
+/// and format can be cast to a pointer to these.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -112,8 +112,8 @@ enum class Op : int {
   avg = TRIBUTARY_AVG,
 };
 
-/// `size` elements at `data`, owned by the caller. Where functions below take buffers, anything that std::data and
-/// std::size take will do: a View, std::vector, std::array, std::span, an array.
+/// `size` elements at `data`, owned by the caller. The functions below take as a buffer whatever std::data and
+/// std::size accept: a View, std::vector, std::array, std::span, an array.
 template <class T>
 class View {
  public:
@@ -127,19 +127,20 @@ class View {
   std::size_t size_ = 0;
 };
 
-/// The 128 bytes by which ranks meet: made in the process of rank 0, which then listens, and carried to the others by
-/// any means.
+/// The 128 bytes by which ranks meet. The process of rank 0 makes them, and then listens; carry them to the other ranks
+/// by any means.
 class UniqueId {
  public:
   static constexpr std::size_t kBytes = TRIBUTARY_UNIQUE_ID_BYTES;
 
-  /// In rank 0's process. Errors: bad_config (TRIBUTARY_IFNAME, configuration file), system (no address to listen at).
+  /// Call in rank 0's process. Errors: bad_config (TRIBUTARY_IFNAME, configuration file), system (no address to listen
+  /// at).
   [[nodiscard]] static UniqueId create() {
     UniqueId id;
     detail::check(tributary_get_unique_id(&id.id_));
     return id;
   }
-  /// From kBytes bytes that bytes() gave in rank 0's process.
+  /// Takes the kBytes bytes that bytes() gave in rank 0's process.
   [[nodiscard]] static UniqueId from_bytes(const void* bytes) noexcept {
     UniqueId id;
     std::memcpy(id.id_.bytes, bytes, kBytes);
@@ -153,7 +154,7 @@ class UniqueId {
 };
 
 /// An operation under way. The buffers given to its call belong to the library until it has ended. The destructor waits
-/// for the end, and ignores what it was.
+/// for the end, and ignores the outcome.
 class Request {
  public:
   Request() noexcept = default;
@@ -168,15 +169,15 @@ class Request {
   }
   ~Request() { end(); }
 
-  /// Something is under way; false once its end was seen.
+  /// True while an operation is under way; false once its end was seen.
   [[nodiscard]] bool valid() const noexcept { return request_ != nullptr; }
 
-  /// Blocks until the end; throws what the operation ended with. Without anything under way it does nothing.
+  /// Blocks until the end; throws the operation's error. Does nothing if no operation is under way.
   void wait() {
     if (request_ != nullptr) detail::check(tributary_wait(std::exchange(request_, nullptr), -1));
   }
 
-  /// True: it has ended within `limit`, and well (else this throws); false: it goes on.
+  /// Returns true if the operation has ended well within `limit`, false if it goes on; throws if it has failed.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds limit) {
     if (request_ == nullptr) return true;
     const auto nanoseconds = limit.count() > 0 ? static_cast<std::int64_t>(limit.count()) : 0;
@@ -197,7 +198,7 @@ class Request {
     return true;
   }
 
-  /// True: it has ended, and well (else this throws); false: it goes on.
+  /// Returns true if the operation has ended well, false if it goes on; throws if it has failed.
   [[nodiscard]] bool test() {
     if (request_ == nullptr) return true;
     int done = 0;
@@ -214,22 +215,22 @@ class Request {
   tributary_request* request_ = nullptr;
 };
 
-/// Explicit settings; they win over TRIBUTARY_* variables, which win over the configuration file. What is empty or 0 is
-/// not set here.
+/// Explicit settings; they win over TRIBUTARY_* variables, which win over the configuration file. An empty or 0 member
+/// is not set here.
 struct Config {
   std::string manager;                   // "http://host:7470"
   std::string path;                      // "auto", "in-network", "fallback"
   std::string transport;                 // "tcp"
-  std::string interface_name;            // whose address other ranks are told
+  std::string interface_name;            // other ranks are told its address
   std::string host_id;                   // this host's name in the topology
   std::string token_file;                // holds the manager's job token
-  std::string job;                       // the name under which the manager lists the group
+  std::string job;                       // the manager lists the group under this name
   int lanes = 0;                         // 1 to 16
   std::chrono::milliseconds timeout{0};  // a lost or hung rank becomes an error within this
-  std::string tuning;                    // "auto", "off" or the path of a tuning table; rank 0's counts
+  std::string tuning;                    // "auto", "off" or the path of a tuning table; rank 0's setting counts
 };
 
-/// Memory that the library was told of, until this ends.
+/// Registered memory; the destructor deregisters it.
 class Memory {
  public:
   Memory() noexcept = default;
@@ -274,9 +275,9 @@ struct Pair {
 /// counts, element types, ops and roots. start_x queues and returns a Request; x does the same and waits for its end.
 /// In place means one array for both buffers, by the rules of tributary.h.
 ///
-/// Errors of all of them, as Error::status(): BAD_ARGUMENT (sizes that do not fit, partly overlapping buffers; nothing
+/// Errors of all calls, as Error::status(): BAD_ARGUMENT (sizes that do not fit, partly overlapping buffers; nothing
 /// was done), and from the end of the operation MISMATCH, TIMED_OUT, PEER_GONE, ABORTED, after which the communicator
-/// is good for nothing but being ended.
+/// can only be ended.
 class Communicator {
  public:
   /// Collective: returns when all `nranks` ranks have met; throws within the time-out, naming the missing ranks.
@@ -300,8 +301,7 @@ class Communicator {
     std::swap(comm_, other.comm_);
     return *this;
   }
-  /// Finalizes, which waits for the other ranks, at most for the time-out; ignores errors. Requests must have ended
-  /// before.
+  /// Finalizes: waits for the other ranks, at most for the time-out; ignores errors. Requests must have ended before.
   ~Communicator() {
     if (comm_ != nullptr) tributary_comm_destroy(comm_);
   }
@@ -322,12 +322,12 @@ class Communicator {
     detail::check(tributary_comm_info(comm_, &value));
     return value;
   }
-  /// For calls of the C API. Stays this object's.
+  /// The handle for calls of the C API. This object keeps owning it.
   [[nodiscard]] tributary_comm* c() const noexcept { return comm_; }
 
   /// Collective: returns when every rank's operations have ended. Nothing can be started afterwards.
   void finalize() { detail::check(tributary_comm_finalize(comm_)); }
-  /// Ends every outstanding operation with ABORTED, here and on the other ranks. Good for nothing afterwards.
+  /// Ends every outstanding operation with ABORTED, here and on the other ranks. The object cannot be used afterwards.
   void abort() { detail::check(tributary_comm_abort(std::exchange(comm_, nullptr))); }
 
   [[nodiscard]] Memory register_memory(void* memory, std::size_t bytes, tributary_mem_kind kind = TRIBUTARY_MEM_HOST) {
@@ -336,7 +336,7 @@ class Communicator {
     return Memory(comm_, handle);
   }
 
-  /// recv[i] = op over all ranks of send[i]; both of one size.
+  /// recv[i] = op over all ranks of send[i]; both buffers have the same size.
   template <class Send, class Recv>
   [[nodiscard]] Request start_all_reduce(const Send& send, Recv&& recv, Op op) {
     detail::require(std::size(send) == std::size(recv), "all_reduce: send and recv differ in size");
@@ -436,7 +436,7 @@ class Communicator {
     return start([&](tributary_request** request) { return tributary_barrier(comm_, request); });
   }
 
-  // The same, waited for.
+  // The same calls, which wait for the end.
   template <class Send, class Recv>
   void all_reduce(const Send& send, Recv&& recv, Op op) {
     start_all_reduce(send, recv, op).wait();

@@ -49,9 +49,9 @@ TEST(Table, NamesFileKeyAndWhatIsAllowedWhenItIsWrong) {
     std::string text, key, allowed;
   };
   for (const Wrong& wrong : {
-           Wrong{"", "t.json:1: no valid JSON", "perf COLLECTIVE --tune FILE"},
-           Wrong{"{\n\n\"format\": }", "t.json:3: no valid JSON", "--tune"},
-           Wrong{R"({"format": 1e999})", "t.json: a number", "beyond what a double holds"},
+           Wrong{"", "t.json:1: this is no valid JSON", "perf COLLECTIVE --tune FILE"},
+           Wrong{"{\n\n\"format\": }", "t.json:3: this is no valid JSON", "--tune"},
+           Wrong{R"({"format": 1e999})", "t.json: it has a number", "too large for a double"},
            Wrong{"[]", "t.json: a tuning table", "format, figures and rules"},
            Wrong{"{}", "t.json: format", "\"tributary-tuning-1\""},
            Wrong{R"({"format": "tributary-tuning-2"})", "t.json: format: \"tributary-tuning-2\"", "tributary-tuning-1"},
@@ -68,7 +68,7 @@ TEST(Table, NamesFileKeyAndWhatIsAllowedWhenItIsWrong) {
            Wrong{with("\"ranks\",\"alg", "\"loop\",\"alg"), "t.json: rules[1].path: \"loop\"", "tree or ranks"},
            Wrong{with("\"ring\"", "\"bruck\""), "t.json: rules[1].algorithm: \"bruck\"",
                  "for all_reduce ring, recursive-doubling, halving-doubling"},
-           Wrong{with("\"bytes_max\":4096,", ""), "t.json: rules[1].bytes_max: it is missing", "null"},
+           Wrong{with("\"bytes_max\":4096,", ""), "t.json: rules[1].bytes_max: the key is missing", "null"},
            Wrong{with("\"path\"", "\"paths\""), "t.json: rules[1].paths: there is no such key", "collective, ranks"},
        }) {
     const auto table = parse_table(wrong.text, "t.json");
