@@ -19,9 +19,10 @@ std::string_view text_of(std::span<const std::byte> payload) {
   return {reinterpret_cast<const char*>(payload.data()), payload.size()};
 }
 
-constexpr std::string_view kNoSeal = "a control message that was changed, or comes from somebody else";
+constexpr std::string_view kNoSeal =
+    "a control message whose seal is wrong: it was changed on the way, or another process sent it";
 
-/// Words of somebody who has proved nothing, for a person to read.
+/// Text from a stranger, made safe for a person to read.
 std::string printable(std::string_view text) {
   std::string shown(text.substr(0, 200));
   std::ranges::replace_if(shown, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '?');
@@ -63,7 +64,8 @@ void ControlLink::close_after_flush(transport::Duration limit) {
 Placement ControlLink::on_header(transport::Channel&, const FrameHeader& header) {
   const bool proves = header.type == FrameType::challenge || header.type == FrameType::abort;
   if (!seals_ && !proves)
-    return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before a proof of who sent it"}};
+    return Reject{
+        {Errc::denied, "a " + std::string(to_string(header.type)) + " frame before its sender has proved who it is"}};
   if (!is_control(header.type))
     return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame on a control connection"}};
   body_.resize(header.payload_bytes);
@@ -81,7 +83,7 @@ void ControlLink::on_frame(transport::Channel& channel, const FrameHeader& heade
 }
 
 void ControlLink::on_proof_frame(const FrameHeader& header, std::string_view text) {
-  if (!proof_) return;  // on_header lets nothing through
+  if (!proof_) return;  // on_header lets no frame through before
   if (header.type == FrameType::abort) return turned_away("it says '" + printable(text) + "'");
   proof_->awaits_proof() ? check_proof(text) : answer_nonce(text);
 }
@@ -151,7 +153,7 @@ Placement Arrival::on_header(transport::Channel& channel, const FrameHeader& hea
   const bool hello = header.type == FrameType::hello, peer_hello = header.type == FrameType::peer_hello;
   if (!hello && !peer_hello)
     return Reject{{Errc::denied, "a " + std::string(to_string(header.type)) + " frame before an introduction"}};
-  // Another rank may know the members before we do.
+  // Another rank may learn of the members before this one does.
   if (peer_hello && !user_.has_met()) {
     waiting_ = true;
     return NotYet{};
@@ -164,14 +166,14 @@ void Arrival::on_frame(transport::Channel& channel, const FrameHeader& header, s
   if (target_ != nullptr) return target_->on_frame(channel, header, payload);
   if (!proof_.proved()) return check_answer(header, std::string(text_of(payload)));
   if ((header.type == FrameType::hello) != seals_.has_value())
-    return refuse("another kind of connection than it proved");
+    return refuse("its frame belongs to another kind of connection than its proof");
   if (!seals_) return user_.on_peer_hello(*this);
   FrameHeader opened = header;
   if (!seals_->in.open(opened, payload)) return refuse(std::string(kNoSeal));
   user_.on_hello(*this, std::string(text_of(payload)));
 }
 
-/// The other side's nonce and proof, and what it says that it is.
+/// Checks the other side's nonce, its proof and the role that it claims.
 void Arrival::check_answer(const FrameHeader& header, const std::string& body) {
   const json hello = json_or_discarded(body);
   ProofScope scope{.purpose = "control", .accepting = user_.rank()};

@@ -1,5 +1,6 @@
 #pragma once
-// The connections between ranks and rank 0, and the ones that have not said yet whose they are (arrivals.h).
+// The connections between ranks and rank 0, and accepted connections that have not yet said who is at the other end
+// (arrivals.h).
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,16 +16,16 @@ namespace tributary::client {
 
 class Arrival;
 
-/// Hears what one control connection brings. All calls come from the transport's callbacks.
+/// Takes the events of one control connection. All calls come from the transport's callbacks.
 class ControlLinkUser {
  public:
   virtual ~ControlLinkUser() = default;
-  /// What this rank tells of itself. Asked for only once the other side has proved to be rank 0.
+  /// What this rank tells about itself. Called only once the other side has proved to be rank 0.
   [[nodiscard]] virtual std::string introduction() const = 0;
   virtual void on_control(std::uint32_t from, const ControlMessage& message) = 0;
   /// The connection to `rank` has ended.
   virtual void control_closed(std::uint32_t rank, const std::string& why) = 0;
-  /// A process answers at rank 0's address, and has not proved to be rank 0.
+  /// A process answers at rank 0's address, but has not proved to be rank 0.
   virtual void not_rank_0(const std::string& why) = 0;
 };
 
@@ -34,11 +35,11 @@ class ArrivalUser {
   virtual ~ArrivalUser() = default;
   [[nodiscard]] virtual const Secret& secret() const = 0;
   [[nodiscard]] virtual std::uint32_t rank() const = 0;
-  /// Connections between ranks can be taken over: it is known which ranks there are.
+  /// True once this rank knows which ranks there are: it can then take over connections between ranks.
   [[nodiscard]] virtual bool has_met() const = 0;
   /// A rank introduces itself to rank 0.
   virtual void on_hello(Arrival& arrival, const std::string& body) = 0;
-  /// A higher rank's connection to this one.
+  /// A higher rank has connected to this one.
   virtual void on_peer_hello(Arrival& arrival) = 0;
 };
 
@@ -58,7 +59,7 @@ class ControlLink final : public transport::ChannelHandler {
     channel_ = std::move(channel);
     seals_.emplace(std::move(seals));
   }
-  /// Nothing is said before both sides have proved themselves.
+  /// Sends nothing before both sides have proved themselves.
   void send(const ControlMessage& message);
   void close_after_flush(transport::Duration limit);
 
@@ -80,8 +81,8 @@ class ControlLink final : public transport::ChannelHandler {
   std::unique_ptr<transport::Channel> channel_;
 };
 
-/// A connection that was accepted. Both sides prove themselves (mutual_proof.h); then the other side's next frame,
-/// which says that it has seen our proof, hands the connection on.
+/// An accepted connection. Both sides prove themselves (mutual_proof.h); then the other side's next frame, which shows
+/// that it has seen our proof, hands the connection on.
 class Arrival final : public transport::ChannelHandler {
  public:
   Arrival(ArrivalUser& user, Arrivals& arrivals, WaitingRoom::Id id, std::unique_ptr<transport::Channel> channel,
@@ -89,16 +90,16 @@ class Arrival final : public transport::ChannelHandler {
 
   void challenge();
   void refuse(const std::string& reason) { arrivals_.refuse(id_, reason); }
-  /// The frame that says why it is refused; the caller closes.
+  /// Sends the frame that says why the connection is refused; the caller closes.
   void say_refusal(const std::string& reason);
-  /// Whoever it was waiting for is known now.
+  /// The members that this connection waits for are known now.
   void resume();
-  /// It has proved itself. From now on `target` gets the callbacks; the caller has taken the channel.
+  /// The connection has proved itself: from now on `target` gets the callbacks; the caller has taken the channel.
   void hand_on(transport::ChannelHandler& target);
   [[nodiscard]] std::unique_ptr<transport::Channel>& channel() noexcept { return channel_; }
   /// The scope that the other side has proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return proof_.scope(); }
-  /// For the one that the connection is handed on to.
+  /// For the handler that takes the connection over.
   [[nodiscard]] ControlSeals take_seals() { return std::move(*seals_); }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 

@@ -12,8 +12,8 @@ namespace tributary::client {
 using nlohmann::json;
 
 namespace {
-/// Control messages come from ranks that proved the secret; a body that does not parse is a broken peer, and an error
-/// rather than a crash.
+/// Control messages come from ranks that proved the secret. A body that does not parse comes from a broken peer: it is
+/// an error, not a crash.
 json parse(const std::string& body) {
   return json_or_discarded(body);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What ranks and rank 0 tell each other on the control star. A message is a frame header's few fields and a body: JSON
-// where it has structure, text where a person reads it.
+// The messages between ranks and rank 0 on the control star. A message is a few fields of a frame header and a body:
+// JSON if it has structure, text if a person reads it.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,23 +14,23 @@ namespace tributary::client {
 
 inline constexpr std::uint64_t kNever = UINT64_MAX;
 
-/// A stalled message that asks whether the tree hangs, long before the time-out: nobody is to blame yet.
+/// The value of a stalled message that asks, long before the time-out, whether the tree hangs: no rank is blamed yet.
 inline constexpr std::uint64_t kSuspicion = 1;
 
-/// A stalled message about an operation that ranks were seen to call differently: who called what is the question, and
-/// nothing else.
+/// The value of a stalled message about an operation that ranks seem to have called differently: it asks only which
+/// rank called what.
 inline constexpr std::uint64_t kDisagreement = 2;
 
-/// A joined's value: this rank has no way to any aggregator, and will have none.
+/// The value of a joined message: this rank has no way to any aggregator, and will have none.
 inline constexpr std::uint64_t kCannotJoin = 1;
 
-/// freeze: nothing is wrong with the trees; better ones are there.
+/// The value of a freeze message: the trees work, but better ones are available.
 inline constexpr std::uint64_t kMoves = 1;
 
-/// A first commit's value: the ranks share memory, and all collectives go there.
+/// The value of a first commit: the ranks share memory, and all collectives use it.
 inline constexpr std::uint64_t kCommitLocal = 1;
-/// Another: the ranks of each host reduce among themselves first. Then, and in later ones, the body is
-/// encode_between()'s.
+/// Another value of a first commit: the ranks of each host reduce among themselves first. The body of this and of every
+/// later commit is encode_between()'s.
 inline constexpr std::uint64_t kCommitHosts = 2;
 
 struct ControlMessage {
@@ -43,7 +43,7 @@ struct ControlMessage {
   std::string body{};
 };
 
-/// lane_failed and a joined that did not succeed.
+/// The content of lane_failed, and of a joined message that reports a failure.
 struct LaneFailure {
   std::string aggregator;
   std::string reason;
@@ -51,46 +51,47 @@ struct LaneFailure {
 [[nodiscard]] std::string encode(const LaneFailure& failure);
 [[nodiscard]] LaneFailure decode_lane_failure(const std::string& body);
 
-/// One rank's answer to freeze, of one lane.
+/// One rank's answer to freeze, for one lane.
 struct LaneHolding {
   LaneHolding(std::uint64_t prefix_held = 0, std::vector<std::uint64_t> wanted_here = {})
       : prefix(prefix_held), wanted(std::move(wanted_here)) {}
-  std::uint64_t prefix;               // results that it has: exactly the sequences below
-  std::vector<std::uint64_t> wanted;  // of those that it lacks: whose result is for this rank alone. Ascending
+  std::uint64_t prefix;               // results that this rank has: exactly the sequences below
+  std::vector<std::uint64_t> wanted;  // ascending: sequences without a result here whose result is for this rank alone
   friend bool operator==(const LaneHolding&, const LaneHolding&) = default;
 };
 using Holdings = std::vector<LaneHolding>;  // by lane
 [[nodiscard]] std::string encode(const Holdings& holdings);
 [[nodiscard]] Result<Holdings> decode_holdings(const std::string& body);
 
-/// One rank's part of a repair (repair_plan.h), of one lane.
+/// One rank's part of a repair (repair_plan.h), for one lane.
 struct LaneMoves {
   struct To {
     std::uint32_t rank = 0;
-    std::uint64_t prefix = 0;  // results that it has
+    std::uint64_t prefix = 0;  // results that this rank has
     friend bool operator==(const To&, const To&) = default;
   };
   std::uint64_t own = 0;              // results that this rank has reported
   std::uint64_t lo = 0, hi = 0;       // the least and the greatest number over all ranks
-  std::optional<std::uint32_t> from;  // where it gets what it lacks of those below hi; none: it lacks nothing
-  std::vector<To> to;                 // who gets from it what they lack
-  std::vector<std::uint64_t> wanted;  // by the one rank that they are for, whichever it is; ascending
+  std::optional<std::uint32_t> from;  // the rank that sends the missing results below hi; nullopt: none is missing
+  std::vector<To> to;                 // the ranks to which this one sends the results they lack
+  std::vector<std::uint64_t> wanted;  // ascending: results for one rank alone, which that rank lacks
   friend bool operator==(const LaneMoves&, const LaneMoves&) = default;
 };
 using Moves = std::vector<LaneMoves>;  // by lane
 [[nodiscard]] std::string encode(const Moves& moves);
 [[nodiscard]] Result<Moves> decode_moves(const std::string& body);
 
-/// One rank's answer to an inquiry after an operation.
+/// One rank's answer to an inquiry about an operation.
 struct Progress {
-  bool called = false;            // has called it
-  bool ended = false;             // and it has ended there
-  bool waits_for_tree = false;    // contributed, and nothing has come back for a while
-  std::uint64_t oldest = kNever;  // the first operation that has not ended there
+  bool called = false;            // the rank has called the operation
+  bool ended = false;             // the operation has ended on that rank
+  bool waits_for_tree = false;    // it has contributed, and no result has come for a while
+  std::uint64_t oldest = kNever;  // the first operation that has not ended on that rank
   std::uint64_t steps = 0;        // segments contributed, or rounds begun
   bool signature_known = false;
   Signature signature;
-  std::string waits_for;  // of the oldest, for people: "segment 3 of lane 0", "rank 2 in round 5 of the fallback"
+  // For people, about the oldest operation: "segment 3 of lane 0", "rank 2 in round 5 of the fallback".
+  std::string waits_for;
 };
 [[nodiscard]] std::string encode(const Progress& progress);
 [[nodiscard]] Result<Progress> decode_progress(const std::string& body);

@@ -12,8 +12,8 @@ namespace tributary::client {
 using nlohmann::json;
 
 namespace {
-constexpr std::uint32_t kFewRanks = 32;       // all of them are told of all
-constexpr std::uint32_t kExactQuestions = 4;  // that ask for no more than is wanted
+constexpr std::uint32_t kFewRanks = 32;       // up to so many ranks, each is told of all
+constexpr std::uint32_t kExactQuestions = 4;  // the first questions ask only for the ranks that are wanted
 constexpr std::uint32_t kPageMax = 256;       // ranks
 }  // namespace
 
@@ -106,7 +106,7 @@ std::vector<std::uint32_t> learn_members(Directory& directory, const json& membe
   if (!members.is_array()) throw std::invalid_argument("members");
   for (const json& member : members) {
     const auto rank = json_number<std::uint32_t>(member.at(0));
-    if (rank >= directory.nranks()) throw std::invalid_argument("a member that there is not");
+    if (rank >= directory.nranks()) throw std::invalid_argument("a member with a rank that does not exist");
     directory.learn(rank, {.at = {member.at(1).get<std::string>(), json_number<std::uint16_t>(member.at(2))},
                            .second_port = json_number<std::uint16_t>(member.at(4)),
                            .host_id = member.at(3).get<std::string>()});

@@ -1,10 +1,10 @@
 #pragma once
-// Seals the frames of a control connection once both sides have proved themselves (mutual_proof.h): nobody in between
-// can read a body, or make, change, repeat, leave out or reorder a frame.
+// Seals the frames of a control connection once both sides have proved themselves (mutual_proof.h): a process in
+// between can neither read a body, nor make, change, repeat, leave out or reorder a frame.
 //
-// ChaCha20-Poly1305 (RFC 8439) under one key a direction; the nonce is the frame's number in its direction. The body
-// keeps its length. The tag of 16 bytes stands in the header's `group` and `sequence`, which have no other use on these
-// connections; the other fields of the header are authenticated, too.
+// ChaCha20-Poly1305 (RFC 8439) with one key for each direction; the nonce is the frame's number in its direction. The
+// body keeps its length. The tag of 16 bytes stands in the header's `group` and `sequence`, which have no other use on
+// these connections; the other fields of the header are authenticated, too.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -18,9 +18,10 @@ namespace tributary::client {
 class FrameSeal {
  public:
   explicit FrameSeal(const Secret& key) : key_(key) {}
-  /// The next frame to send: `body` becomes what travels, the tag goes into the header.
+  /// Seals the next frame to send: encrypts `body` in place, and puts the tag into the header.
   void seal(FrameHeader& header, std::span<std::byte> body);
-  /// The next frame that has come. False: it is not that frame as it was sent; nothing that comes after it is, either.
+  /// Opens the next frame that has come. Returns false if it is not that frame as it was sent; then every later frame
+  /// fails, too.
   [[nodiscard]] bool open(FrameHeader& header, std::span<std::byte> body) noexcept;
 
  private:

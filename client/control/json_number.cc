@@ -8,7 +8,7 @@ namespace tributary::client {
 template <class T>
 T json_number(const nlohmann::json& value) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<T>::max())
-    throw nlohmann::json::type_error::create(302, "no whole number in its bounds", &value);
+    throw nlohmann::json::type_error::create(302, "this is no whole number within its bounds", &value);
   return value.get<T>();
 }
 

@@ -15,7 +15,7 @@ bool is_nonce(std::string_view text) {
   return text.size() == kNonceDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-/// Each part with its length before it, so that no two lists of parts are one text.
+/// Joins the parts, each with its length before it, so that no two lists of parts give one text.
 std::string joined(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) {
@@ -58,10 +58,10 @@ Result<std::string> make_nonce() {
 Result<ProofAnswer> ConnectingProof::answer(std::string_view nonce) {
   if (state_ != State::fresh) {
     state_ = State::failed;
-    return fail(Errc::corrupt, "a second nonce");
+    return fail(Errc::corrupt, "it sent a second nonce");
   }
   state_ = State::failed;
-  if (!is_nonce(nonce)) return fail(Errc::corrupt, "a malformed nonce");
+  if (!is_nonce(nonce)) return fail(Errc::corrupt, "it sent a malformed nonce");
   auto ours = make_nonce();
   if (!ours) return std::unexpected(ours.error());
   theirs_ = nonce;
@@ -72,8 +72,8 @@ Result<ProofAnswer> ConnectingProof::answer(std::string_view nonce) {
 
 Status ConnectingProof::check(std::string_view proof) {
   const State before = std::exchange(state_, State::failed);
-  if (before == State::proved) return fail(Errc::corrupt, "a second proof");
-  if (before != State::answered) return fail(Errc::corrupt, "a proof that was not asked for");
+  if (before == State::proved) return fail(Errc::corrupt, "it sent a second proof");
+  if (before != State::answered) return fail(Errc::corrupt, "it sent a proof that was not asked for");
   if (!same_proof(proof, to_hex(hash(secret_, kOfAccepting, scope_, theirs_, ours_))))
     return fail(Errc::denied, "it does not know the secret of this group's unique id");
   state_ = State::proved;
@@ -81,16 +81,16 @@ Status ConnectingProof::check(std::string_view proof) {
 }
 
 SessionKeys ConnectingProof::keys() const {
-  if (state_ != State::proved) throw std::logic_error("keys of a connection that is not proved");
+  if (state_ != State::proved) throw std::logic_error("keys() was called before the connection was proved");
   return keys_of(secret_, scope_, theirs_, ours_);
 }
 
 Result<std::string> AcceptingProof::check(const ProofScope& scope, const ProofAnswer& answer) {
-  if (std::exchange(state_, State::failed) != State::fresh) return fail(Errc::corrupt, "a second answer");
-  if (!is_nonce(ours_)) return fail(Errc::io, "no nonce of our own");
+  if (std::exchange(state_, State::failed) != State::fresh) return fail(Errc::corrupt, "it sent a second answer");
+  if (!is_nonce(ours_)) return fail(Errc::io, "this rank could not make a nonce");
   if (!is_nonce(answer.nonce) || scope.purpose.size() > kPurposeBytesMax)
-    return fail(Errc::corrupt, "a malformed answer");
-  // Our own nonce comes back from those who send us our own words, or have none.
+    return fail(Errc::corrupt, "it sent a malformed answer");
+  // Our own nonce comes back only from a process that echoes our words, or sends none.
   if (answer.nonce == ours_ ||
       !same_proof(answer.proof, to_hex(hash(secret_, kOfConnecting, scope, ours_, answer.nonce))))
     return fail(Errc::denied, "it does not know the secret of this group's unique id");
@@ -101,7 +101,7 @@ Result<std::string> AcceptingProof::check(const ProofScope& scope, const ProofAn
 }
 
 SessionKeys AcceptingProof::keys() const {
-  if (state_ != State::proved) throw std::logic_error("keys of a connection that is not proved");
+  if (state_ != State::proved) throw std::logic_error("keys() was called before the connection was proved");
   return keys_of(secret_, scope_, ours_, theirs_);
 }
 

@@ -6,12 +6,12 @@
 //   accepting side -> connecting side   its proof
 //
 // A proof is an HMAC under the group's secret over both nonces, both ranks, the purpose of the connection and the role
-// of the side that proves. So it is good for one connection, one pair of ranks, one purpose and one role: repeated,
-// sent back or carried to another connection it is worth nothing. The same hash gives the keys that later frames of the
-// connection are sealed with (frame_seal.h), so that nobody who merely passes the messages on can say a word of his
-// own.
+// of the side that proves. So it is good for one connection, one pair of ranks, one purpose and one role: it is worth
+// nothing when it is repeated, sent back or carried to another connection. The same hash gives the keys that seal the
+// later frames of the connection (frame_seal.h), so that a process which merely passes the messages on cannot add a
+// word of its own.
 //
-// Messages and answers in, nothing else: no clock, no socket. A message at the wrong time is an error, not an
+// The classes take messages and give answers, without clock or socket. A message at the wrong time is an error, not an
 // assertion: it comes from the network.
 #include <cstdint>
 #include <string>
@@ -21,12 +21,12 @@
 
 namespace tributary::client {
 
-/// The subject of a proof, besides the nonces. Both sides must mean the same.
+/// The subject of a proof, besides the nonces. Both sides must use the same.
 struct ProofScope {
   std::string purpose;           // "control", or the class of a connection between ranks
   std::uint32_t connecting = 0;  // the connecting side's rank
   std::uint32_t accepting = 0;
-  std::string detail{};  // more that the connecting side says along with its proof, and cannot be changed
+  std::string detail{};  // further text that the connecting side sends with its proof; it cannot be changed on the way
 };
 
 /// The connecting side's answer.
@@ -35,28 +35,29 @@ struct ProofAnswer {
   std::string proof;
 };
 
-/// By direction; the same on both sides.
+/// One key for each direction; the same on both sides.
 struct SessionKeys {
   Secret from_connecting{};
   Secret from_accepting{};
 };
 
-/// 32 hexadecimal digits. Errc::io: the system has no random bytes.
+/// Returns 32 hexadecimal digits. Errc::io: the system has no random bytes.
 [[nodiscard]] Result<std::string> make_nonce();
 
 /// The connecting side of one connection.
 class ConnectingProof {
  public:
   ConnectingProof(const Secret& secret, ProofScope scope) : secret_(secret), scope_(std::move(scope)) {}
-  /// To the other side's nonce. Once.
+  /// Answers the other side's nonce. Call it once.
   [[nodiscard]] Result<ProofAnswer> answer(std::string_view nonce);
-  /// The other side's proof. Errc::denied: it is not who it should be. An error is the last word.
+  /// Checks the other side's proof. Errc::denied: it is not the rank it should be. After an error the connection cannot
+  /// be proved.
   [[nodiscard]] Status check(std::string_view proof);
-  /// The answer has been given, the proof not yet seen.
+  /// True after the answer was given and before the proof was seen.
   [[nodiscard]] bool awaits_proof() const noexcept { return state_ == State::answered; }
   [[nodiscard]] bool proved() const noexcept { return state_ == State::proved; }
   [[nodiscard]] const ProofScope& scope() const noexcept { return scope_; }
-  /// Once proved.
+  /// Call only once proved.
   [[nodiscard]] SessionKeys keys() const;
 
  private:
@@ -71,16 +72,16 @@ class ConnectingProof {
 /// The accepting side of one connection.
 class AcceptingProof {
  public:
-  /// `nonce`: of make_nonce(), never used before. With an empty one nobody can prove anything.
+  /// `nonce` comes from make_nonce() and was never used before. With an empty one no side can prove anything.
   AcceptingProof(const Secret& secret, std::string nonce) : secret_(secret), ours_(std::move(nonce)) {}
   [[nodiscard]] const std::string& nonce() const noexcept { return ours_; }
-  /// The other side's answer: this side's proof, to be sent. Once. Errc::denied: it is not who it says that it is. An
-  /// error is the last word.
+  /// Checks the other side's answer and returns this side's proof, to be sent. Call it once. Errc::denied: it is not
+  /// the rank that it claims to be. After an error the connection cannot be proved.
   [[nodiscard]] Result<std::string> check(const ProofScope& scope, const ProofAnswer& answer);
   [[nodiscard]] bool proved() const noexcept { return state_ == State::proved; }
-  /// Once proved: what the other side has proved.
+  /// The scope that the other side has proved. Call only once proved.
   [[nodiscard]] const ProofScope& scope() const noexcept { return scope_; }
-  /// Once proved.
+  /// Call only once proved.
   [[nodiscard]] SessionKeys keys() const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// When a connection that could not be made, or ended before both sides had proved themselves, is tried again: soon at
-// first, then ever more rarely. How long it is tried at all, others say.
+// Decides when to try a connection again that could not be made, or ended before both sides had proved themselves: soon
+// at first, then ever more rarely. The caller decides when to stop.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,13 +11,13 @@ namespace tributary::client {
 class Retry {
  public:
   Retry(transport::Duration first, transport::Duration last) : next_(first), last_(last) {}
-  /// An attempt has failed.
+  /// Call when an attempt has failed.
   void failed(transport::TimePoint now) noexcept {
     due_ = now + next_;
     next_ = std::min(2 * next_, last_);
     ++failures_;
   }
-  /// True once when it is time for the next attempt.
+  /// Returns true once when it is time for the next attempt.
   [[nodiscard]] bool take_due(transport::TimePoint now) noexcept {
     if (now < due_) return false;
     due_ = transport::TimePoint::max();

@@ -1,11 +1,11 @@
 #pragma once
-// How times are written in errors, and how every error begins that comes because a time-out is over.
+// Writes times in errors, and the beginning of every error that a time-out causes.
 #include <chrono>
 #include <string>
 
 namespace tributary::client {
 
-/// "4 s", "0.25 s".
+/// Returns "4 s", "0.25 s".
 [[nodiscard]] inline std::string in_seconds(std::chrono::nanoseconds time) {
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
   std::string text = std::to_string(milliseconds / 1000);
@@ -17,7 +17,7 @@ namespace tributary::client {
   return text + " s";
 }
 
-/// "timed out after 4 s: ".
+/// Returns "timed out after 4 s: ".
 [[nodiscard]] inline std::string timed_out_after(std::chrono::nanoseconds time) {
   return "timed out after " + in_seconds(time) + ": ";
 }

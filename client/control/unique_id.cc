@@ -41,7 +41,7 @@ Result<UniqueIdBytes> encode(const UniqueId& id) {
 
 Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
   const std::size_t host_bytes = bytes[10];
-  // How the ranks meet has changed since: they would not understand each other.
+  // An id of an older format: the way in which ranks meet has changed since, so they would not understand each other.
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic - 1) == 0 &&
       bytes[sizeof kMagic - 1] != kMagic[sizeof kMagic - 1])
     return fail(Errc::bad_argument,
@@ -77,7 +77,7 @@ std::string proof(const Secret& secret, std::string_view nonce, std::string_view
   return to_hex(keyed_hash(secret, nonce, purpose, rank));
 }
 
-// No proof is made for such a purpose, so none that travels is a secret.
+// No proof is made for this purpose, so no proof that travels equals a derived secret.
 Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t number) {
   return keyed_hash(secret, "", "secret of " + std::string(purpose), number);
 }

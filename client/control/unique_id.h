@@ -1,6 +1,6 @@
 #pragma once
-// The 128 bytes by which ranks find each other: rank 0's address and a secret that every connection between ranks must
-// prove to know.
+// The 128 bytes by which ranks find each other: rank 0's address and a secret. Both ends of every connection between
+// ranks must prove that they know the secret.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,20 +26,21 @@ struct UniqueId {
 
 [[nodiscard]] Result<Secret> random_secret();
 [[nodiscard]] Result<UniqueIdBytes> encode(const UniqueId& id);
-/// Errc::bad_argument when the bytes were never made by encode().
+/// Errc::bad_argument if encode() did not make these bytes.
 [[nodiscard]] Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes);
 
-/// HMAC-SHA256 (RFC 2104) under the group's secret, so that the secret itself never travels. For connections over a
-/// network, mutual_proof.h.
+/// HMAC-SHA256 (RFC 2104) under the group's secret, so that the secret itself never travels. Connections over a network
+/// use mutual_proof.h instead.
 [[nodiscard]] std::string proof(const Secret& secret, std::string_view nonce, std::string_view purpose,
                                 std::uint32_t rank);
-/// Of the group's secret: one for a part of the group.
+/// Derives from the group's secret a secret for one part of the group.
 [[nodiscard]] Secret derived(const Secret& secret, std::string_view purpose, std::uint32_t number);
-/// What packets between the group's ranks are sealed with.
+/// The secret that seals packets between the group's ranks.
 [[nodiscard]] LinkSecret link_secret_of_peers(const Secret& secret);
-/// Whose public half the manager is told, so that it can hide the secrets of the ranks' places from everybody else.
+/// The key pair whose public half the manager gets, so that it can hide the secrets of the ranks' places from everybody
+/// else.
 [[nodiscard]] Result<ExchangeKey> exchange_key_of_group(const Secret& secret);
-/// Constant time.
+/// Compares in constant time.
 [[nodiscard]] bool same_proof(std::string_view a, std::string_view b) noexcept;
 
 }  // namespace tributary::client

@@ -6,10 +6,10 @@
 namespace tributary::client {
 namespace {
 
-constexpr unsigned kStrandShift = 32;  // of a cookie: the strand, above the action's index
+constexpr unsigned kStrandShift = 32;  // a cookie holds the strand above this bit, the action's index below
 
-/// A round's waiting costs less than the frames of a second strand where a rank's part is shorter. And two ranks wait
-/// only once.
+/// If a rank's part is shorter than this, the frames of a second strand cost more than the waiting that it hides.
+/// Besides, two ranks wait only once.
 constexpr std::uint64_t kPartBytesMin = std::uint64_t{1} << 19;
 
 }  // namespace
@@ -59,22 +59,21 @@ void FallbackRunner::start_piece() {
   }
 }
 
-/// Starts the next round, if what goes before it has ended.
+/// Starts the next round, if the round before it has ended.
 bool FallbackRunner::take_turn() {
   for (std::size_t i = 0; i < strand_count_; ++i) {
     const std::size_t mine = turn_;
     Strand& strand = strands_[mine];
     if (!strand.all_started() && !strand.round_ended()) return false;
     turn_ = (turn_ + 1) % strand_count_;
-    if (strand.all_started()) continue;  // it needs no more turns
+    if (strand.all_started()) continue;  // this strand needs no more turns
     strand.start_round(mesh_, std::uint64_t{mine} << kStrandShift);
     return true;
   }
   return false;
 }
 
-// Goes on as far as nothing must be waited for. A loop, not a recursion: rounds may be empty, and a transport may
-// complete at once.
+// Goes on until it must wait. A loop, not a recursion: rounds may be empty, and a transport may complete at once.
 void FallbackRunner::proceed() {
   if (starting_) return;
   starting_ = true;

@@ -1,8 +1,8 @@
 #pragma once
 // Runs the fallback: one operation at a time, piece by piece, round by round, as its schedule says.
 //
-// A round ends when this rank's neighbours have done their part of it, and a link that waits for that is idle. So a
-// long ring is run as two strands, of half the vector each, which take rounds by turns: while one waits, the other's
+// A round ends when this rank's neighbours have done their part of it, and the links are idle while they wait for that.
+// So a long ring runs as two strands, of half the vector each, which take rounds in turn: while one waits, the other's
 // bytes are under way. The turns are strict: every rank starts the rounds of both in the same order, so the frames on
 // each channel have the order in which their receives are posted, and the first round that has not ended everywhere can
 // always end.
@@ -18,12 +18,12 @@
 
 namespace tributary::client {
 
-/// The operation as it was called.
+/// The operation as one piece, as it was called.
 [[nodiscard]] Piece whole(const Operation& operation);
 
 class FallbackRunner {
  public:
-  /// `policy`: which algorithm; outlives the runner, and is every rank's.
+  /// `policy` chooses the algorithm; it outlives the runner, and is the same on every rank.
   FallbackRunner(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, const tuning::Policy& policy)
       : mesh_(mesh), rank_(rank), nranks_(nranks), policy_(policy) {}
 
@@ -31,9 +31,9 @@ class FallbackRunner {
   /// outlives the run.
   void run(const Operation& operation, std::vector<Piece> pieces, std::function<void()> done);
   [[nodiscard]] bool busy() const noexcept { return operation_ != nullptr; }
-  /// Rounds of the piece that were started.
+  /// Counts the rounds of the piece that were started.
   [[nodiscard]] std::uint64_t round() const noexcept;
-  /// The ranks whose receives are outstanding, for messages.
+  /// The ranks whose messages this rank waits for; for error texts.
   [[nodiscard]] std::vector<std::uint32_t> waits_for() const;
   void stop();
 
@@ -58,7 +58,7 @@ class FallbackRunner {
   std::size_t piece_ = 0;
   std::array<Strand, kStrandsMax> strands_;
   std::size_t strand_count_ = 0;
-  std::size_t turn_ = 0;  // whose round is started next
+  std::size_t turn_ = 0;  // the strand whose round is started next
   bool starting_ = false;
 };
 

@@ -30,7 +30,8 @@ bool SentFrames::taken(std::uint64_t count) {
   return true;
 }
 
-/// The channel may still read what it has not told as sent, whoever has taken it.
+/// Keeps frames that the channel has not reported as sent, even if the other side has taken them: the channel may still
+/// read them.
 void SentFrames::forget_taken() {
   while (first_ < taken_ && confirmed_ > 0) {
     if (frames_.front().kept.capacity() > 0) spare_.push_back(std::move(frames_.front().kept));
@@ -47,7 +48,7 @@ std::optional<std::vector<std::uint64_t>> SentFrames::go_on_from(std::uint64_t c
     if (!frames_.front().told) cookies.push_back(frames_.front().cookie);
     frames_.pop_front();
   }
-  // Told as sent, neither kept nor taken: the transport has not kept its word.
+  // A frame that was told as sent, but is neither kept nor taken: the transport has broken its promise.
   const auto lost = [](const PeerFrame& frame) { return frame.told && frame.payload.size() != frame.kept.size(); };
   if (std::ranges::any_of(frames_, lost)) return std::nullopt;
   pending.insert(pending.begin(), std::make_move_iterator(frames_.begin()), std::make_move_iterator(frames_.end()));

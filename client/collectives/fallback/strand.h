@@ -1,5 +1,5 @@
 #pragma once
-// One piece of an operation while its schedule runs: a round at a time.
+// One piece of an operation while its schedule runs, a round at a time.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace tributary::client {
 
-/// A contiguous part of an operation, itself a collective: the whole operation, or what a lost tree has left of it.
+/// A contiguous part of an operation, itself a collective: the whole operation, or the part that a lost tree has left
+/// undone.
 struct Piece {
   Collective collective = Collective::all_reduce;
   std::uint32_t root = 0;
@@ -22,7 +23,7 @@ struct Piece {
   bool in_place = false;
 };
 
-/// How a piece is run, and as which rank of how many.
+/// How a piece runs, and as which rank of how many.
 struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;
@@ -31,18 +32,19 @@ struct Plan {
 
 class Strand {
  public:
-  /// `number`: of the piece in its operation, the same on all ranks and no other's. The operation outlives the run.
+  /// `number` names the piece within its operation; it is the same on all ranks. The operation outlives the run.
   void start(const Operation& operation, const Piece& piece, const Plan& plan, std::uint64_t number);
 
   [[nodiscard]] bool all_started() const noexcept { return round_ == rounds_; }
   [[nodiscard]] bool round_ended() const noexcept { return outstanding_ == 0; }
-  /// Rounds that were started, of the piece.
+  /// Counts the rounds of the piece that were started.
   [[nodiscard]] std::uint64_t round() const noexcept { return round_; }
-  /// Does what the round does here, and posts the rest. `cookie`: of what is sent and received, its lower 32 bits free.
+  /// Does the round's local actions, and posts the others. `cookie` marks what is sent and received; its lower 32 bits
+  /// are free.
   void start_round(PeerMesh& mesh, std::uint64_t cookie);
   void received(std::uint32_t index, std::span<std::byte> payload);
   void sent() noexcept { --outstanding_; }
-  /// Adds the ranks whose receives belong to the round.
+  /// Adds the ranks from which the round still receives.
   void add_waits(std::vector<std::uint32_t>& ranks) const;
 
  private:

@@ -7,8 +7,8 @@ namespace tributary::client::hosts {
 
 namespace {
 
-// A piece should be long for the network, which has a latency, and short against the whole, because of the first
-// piece's way up and the last one's way down nothing is hidden.
+// A piece should be long, because each costs the network's latency, and short against the whole, because the first
+// piece's way up and the last one's way down overlap with nothing.
 constexpr std::uint64_t kPieceBytesMin = std::uint64_t{256} << 10;
 constexpr std::uint64_t kPieceBytesMax = std::uint64_t{4} << 20;
 constexpr std::uint64_t kPiecesWanted = 16;
@@ -32,7 +32,7 @@ Collective kind_of(Collective collective) noexcept {
 
 }  // namespace
 
-// FNV-1a.
+// The hash is FNV-1a.
 std::uint32_t tag_of(const Signature& s) noexcept {
   std::uint32_t hash = 2166136261U;
   const auto mix = [&hash](std::uint64_t value) {
@@ -60,7 +60,7 @@ Cut::Cut(const Signature& signature, std::uint32_t ranks) noexcept
   const std::uint64_t grain = kGrainBytes / element;
   elements_ = divided_up(divided_up(count_, pieces_of_part_), grain) * grain;
   if (count_ > 0) pieces_of_part_ = divided_up(count_, elements_);
-  // One piece that looks like the whole says all of it; an average goes as a sum.
+  // One piece with the same kind as the whole says all of the call; an average differs, as it goes as a sum.
   announces_ = parts_ * pieces_of_part_ > 1 || kind_ != signature.collective || signature.op == ReduceOp::avg;
 }
 

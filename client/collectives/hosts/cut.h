@@ -1,6 +1,6 @@
 #pragma once
-// How a call of ranks on several hosts is cut into pieces, each of which goes through its stages by itself, so that
-// stages of different pieces overlap. A pure function of the call: every rank cuts alike, without a word.
+// How a call of ranks on several hosts is cut into pieces. Each piece goes through its stages by itself, so that stages
+// of different pieces overlap. A pure function of the call: every rank cuts alike, without a message.
 //
 // Four kinds of pieces carry all collectives: all_reduce, reduce, broadcast, barrier. reduce_scatter is a reduce for
 // each rank's part, all_gather a broadcast.
@@ -13,12 +13,12 @@ namespace tributary::client::hosts {
 struct Piece {
   Collective kind = Collective::barrier;
   Segment segment{};  // of the call's long vector; owner: the rank that gets it (reduce) or has it (broadcast)
-  /// A barrier that stands for the whole call: by its tag those notice it who make a call that differs in what its
-  /// pieces do not show, as the length of the whole vector.
+  /// A barrier that stands for the whole call. Its tag shows ranks that their calls differ in something the pieces do
+  /// not show, such as the length of the whole vector.
   bool announces = false;
 };
 
-/// Different calls have different ones, but for one in four thousand million.
+/// Different calls have different tags, except one pair in four thousand million.
 [[nodiscard]] std::uint32_t tag_of(const Signature& signature) noexcept;
 
 class Cut {
@@ -28,7 +28,7 @@ class Cut {
   [[nodiscard]] std::uint64_t pieces() const noexcept { return (announces_ ? 1 : 0) + parts_ * pieces_of_part_; }
   [[nodiscard]] Piece at(std::uint64_t index) const noexcept;
 
-  /// Whether the ranks of several hosts do this collective in stages at all.
+  /// Whether ranks on several hosts run this collective in stages.
   [[nodiscard]] static constexpr bool can(Collective collective) noexcept { return in_network_capable(collective); }
 
  private:
@@ -36,7 +36,7 @@ class Cut {
   std::uint32_t root_;
   bool announces_;
   std::uint64_t count_;           // elements of a part
-  std::uint64_t parts_ = 1;       // one behind the other in the long vector, one for each rank
+  std::uint64_t parts_ = 1;       // one after the other in the long vector, one for each rank
   std::uint64_t pieces_of_part_;  // at least 1
   std::uint64_t elements_;        // of a full piece
 };

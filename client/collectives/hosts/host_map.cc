@@ -47,7 +47,7 @@ std::vector<std::uint32_t> by_rule(std::uint32_t ranks, auto&& rule) {
   return by_rank;
 }
 
-/// The whole number that `text` begins with, which it is rid of.
+/// Takes the whole number that `text` begins with off its front.
 std::optional<std::uint32_t> take_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kRoundsMax = 64;
 
-/// Such an average travels as a scaled sum, which is never larger than its inputs.
+/// True for an average that travels as a scaled sum, which is never larger than its inputs.
 bool travels_scaled(const Signature& s) noexcept {
   return s.op == ReduceOp::avg && kernels::averages_in_steps(s.dtype);
 }
@@ -32,12 +32,12 @@ void HostRunner::submit(Operation& operation) {
   advance();
 }
 
-// What is done may begin the next operation, within done().
+// done() may begin the next operation, and so call this again.
 bool HostRunner::advance() {
   if (advancing_ || failed_) return false;
   advancing_ = true;
   bool any = false;
-  // What goes down comes first: others wait for it, and it makes room.
+  // The way down comes first: other ranks wait for it, and it makes room.
   for (std::uint32_t rounds = 0; rounds < kRoundsMax; ++rounds) {
     const bool down = step_down();
     const bool up = !failed_ && step_up();
@@ -111,12 +111,12 @@ local::Call HostRunner::call(const Flight& flight, Collective collective, std::u
   return call;
 }
 
-/// The rank that gets or has the piece is another one of the leader's host.
+/// True if the rank that gets or has the piece is on the leader's host, but is not the leader.
 bool HostRunner::passes_leader(const Flight& flight) const noexcept {
   return is_here(flight.piece.segment.owner) && flight.piece.segment.owner != leader();
 }
 
-/// Where the leader has what its host's ranks and in the end all ranks come to.
+/// Where the leader keeps the sum of its host's ranks and, in the end, of all ranks.
 std::byte* HostRunner::sum_of(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;
@@ -176,7 +176,7 @@ std::optional<local::Call> HostRunner::call_down(const Flight& flight, std::uint
   return down;
 }
 
-/// The sum that this host sends. Scaled sums of hosts of different size are scaled as the largest host's is.
+/// Returns the sum that this host sends. Hosts of different size scale their sums as the largest host does.
 const std::byte* HostRunner::sum_between(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Segment& segment = flight.piece.segment;
@@ -193,7 +193,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;
   const Segment& segment = piece.segment;
-  // Where all ranks get the sum, the tag travels with each piece.
+  // If all ranks get the sum, the tag travels with each piece.
   if (piece.announces && o.signature.collective == Collective::all_reduce) {
     flight.returned = true;
     return;
@@ -222,7 +222,7 @@ void HostRunner::send_between(Flight& flight, std::uint64_t number) {
     default:
       break;
   }
-  between->memory_kept = piece.kind != Collective::reduce;  // that may be scratch memory
+  between->memory_kept = piece.kind != Collective::reduce;  // a reduce may use scratch memory
   between->in_place = between->recv != nullptr && between->send == between->recv;
   between->on_done = [this, alive = alive_, number](const Status& status) {
     if (*alive) returned(number, status);
@@ -241,7 +241,7 @@ void HostRunner::returned(std::uint64_t number, const Status& status) {
   }
 }
 
-// Every leader does it to the same bits, with the same outcome.
+// Every leader does this to the same bits, with the same outcome.
 void HostRunner::finish_average(const Flight& flight, std::uint64_t number) {
   const Operation& o = *flight.task->operation;
   const Piece& piece = flight.piece;
@@ -321,8 +321,8 @@ std::string HostRunner::waits_for() const {
   const std::uint64_t of_operation = line_.front().task->pieces_left;
   std::string where = "among the ranks of this host";
   if (is_up && leads() && !line_.front().returned) where = "between the hosts";
-  if (is_up && !leads()) where = "for rank " + std::to_string(leader()) + ", which speaks for this host";
-  return where + ", " + std::to_string(of_operation) + " piece(s) before its end";
+  if (is_up && !leads()) where = "for rank " + std::to_string(leader()) + ", the leader of this host";
+  return where + ", " + std::to_string(of_operation) + " piece(s) before the end";
 }
 
 }  // namespace tributary::client::hosts

@@ -5,13 +5,13 @@
 //   ranks of a host  ->  leader  ==  leaders of all hosts  ==  leader  ->  ranks of a host
 //   shared memory                    tree, or fallback                     shared memory
 //
-// A call is cut into pieces (cut.h), and each goes through the three stages. In each stage they keep the order of the
-// calls, on every rank of a host, so that nobody has to tell which piece is next; between two stages nothing is agreed:
-// while one piece is between the hosts, the next ones are summed up and earlier ones handed down. Each of the two
+// A call is cut into pieces (cut.h), and each goes through the three stages. In each stage pieces keep the order of the
+// calls, on every rank of a host, so that no rank has to say which piece is next. Between two stages nothing is agreed:
+// while one piece is between the hosts, the ranks reduce the next ones and hand earlier ones down. Each of the two
 // stages within the host has a group of its own for that.
 //
-// What is reduced goes into the leader's own result, where that is to hold the same elements in the end, else into
-// scratch memory; the stage between the hosts works on it in place, and the stage down copies from it.
+// The stage up reduces into the leader's own result, if that is to hold the same elements in the end, else into scratch
+// memory; the stage between the hosts works on it in place, and the stage down copies from it.
 //
 // Single-threaded, and never blocks.
 #include <array>
@@ -33,10 +33,10 @@ class HostRunner {
   struct Parts {
     std::uint32_t rank = 0;
     HostMap map{{}};
-    std::unique_ptr<local::LocalGroup> up, down;  // none: this rank is alone on its host
-    /// A leader's: begins an operation among the leaders. Operations begin in this order.
+    std::unique_ptr<local::LocalGroup> up, down;  // nullptr: this rank is alone on its host
+    /// Called on a leader: begins an operation among the leaders. Operations begin in this order.
     std::function<void(std::unique_ptr<Operation>)> between;
-    /// Every rank's: this operation has ended.
+    /// Called on every rank: this operation has ended.
     std::function<void(Operation&)> done;
   };
   explicit HostRunner(Parts parts) : parts_(std::move(parts)), alive_(std::make_shared<bool>(true)) {}
@@ -44,40 +44,40 @@ class HostRunner {
   HostRunner& operator=(const HostRunner&) = delete;
   ~HostRunner() { *alive_ = false; }
 
-  /// The operation and its buffers are the runner's until it is done. Cut::can() it.
+  /// The operation and its buffers belong to the runner until it is done. Cut::can() must hold.
   void submit(Operation& operation);
-  /// Does what can be done now. True: that was something.
+  /// Does what can be done now. Returns true if that was something.
   bool advance();
-  /// Time-outs are not looked after here, but processes that have ended; a few times a second.
+  /// Looks, a few times a second, for processes that have ended. Time-outs are looked after elsewhere.
   void inspect();
-  /// No operation is ever done from now on, and no buffer used; on the other ranks of this host neither.
+  /// From now on no operation is ever done and no buffer used, here and on the other ranks of this host.
   void fail(const Error& error) noexcept;
-  /// Why no operation is ever done.
+  /// The reason why no operation will ever be done.
   [[nodiscard]] std::optional<Error> error() const;
 
-  /// The operation, by its number, in which a failure within this host was found.
+  /// The number of the operation in which a failure within this host was found.
   [[nodiscard]] std::optional<std::uint64_t> disputed() const;
-  /// Of which operation the leaders' operation of that number was a piece, if that is not long ago.
+  /// The operation of which the leaders' operation `between` was a piece, if that is not long ago.
   [[nodiscard]] std::optional<std::uint64_t> operation_of(std::uint64_t between) const;
 
   [[nodiscard]] bool idle() const noexcept { return line_.empty(); }
-  /// Another rank of this host is waited for, and tells nobody that it has come.
+  /// True if this rank waits for another rank of this host, which does not announce its progress.
   [[nodiscard]] bool waits_here() const noexcept { return up_runs_ || down_runs_; }
-  /// Leaders are waited for, this one's host being ready.
+  /// True if this leader waits for other leaders, while its own host is ready.
   [[nodiscard]] bool waits_between() const noexcept { return between_ > 0; }
-  /// Of both ways, for buffers that the ranks of this host are to map.
+  /// The regions of both ways, for buffers that the ranks of this host are to map.
   [[nodiscard]] std::vector<std::shared_ptr<local::Regions>> regions() const;
-  /// Between operations, now and then.
+  /// Does what is due between operations; call it now and then.
   void attend();
-  /// Long pieces on this host that needed no copies.
+  /// Counts long pieces on this host that needed no copies.
   [[nodiscard]] std::uint64_t direct_pieces() const noexcept;
-  /// Why those of this host do not copy from each other's memory by the kernel.
+  /// Why the ranks of this host do not copy from each other's memory through the kernel.
   [[nodiscard]] std::string attach_refusal() const { return alone() ? "" : parts_.up->attach_refusal(); }
-  /// Sleeps until another rank of this host has done something, or for `limit`; where waits_here().
+  /// Sleeps until another rank of this host has done something, or for `limit`. Call it only if waits_here().
   void sleep(std::chrono::nanoseconds limit) noexcept;
-  /// For people: where the oldest operation stands.
+  /// The stage of the oldest operation, for people.
   [[nodiscard]] std::string waits_for() const;
-  /// Pieces that are through.
+  /// Counts the pieces that are through.
   [[nodiscard]] std::uint64_t steps() const noexcept { return first_; }
 
  private:
@@ -90,9 +90,9 @@ class HostRunner {
   struct Flight {
     std::shared_ptr<Task> task;
     Piece piece;
-    bool returned = false;  // from between the hosts; never looked at but on leaders
+    bool returned = false;  // back from between the hosts; used on leaders alone
   };
-  static constexpr std::uint64_t kAheadMax = 8;  // pieces that a leader has under way
+  static constexpr std::uint64_t kAheadMax = 8;  // pieces that a leader has under way at once
 
   bool step_up();
   bool step_down();
@@ -115,12 +115,12 @@ class HostRunner {
 
   Parts parts_;
   std::deque<Flight> line_;  // pieces that are not through, in their order
-  std::uint64_t first_ = 0;  // of line_, counted since the beginning; it is the next to go down
+  std::uint64_t first_ = 0;  // number of line_'s first piece, counted since the beginning; it is the next to go down
   std::uint64_t next_up_ = 0;
   bool up_runs_ = false, down_runs_ = false;
-  std::uint64_t between_ = 0;                    // pieces there
-  std::uint64_t begun_between_ = 0;              // since the beginning
-  std::array<std::uint64_t, 1024> pieces_of_{};  // by number between: the operation
+  std::uint64_t between_ = 0;                    // pieces that are between the hosts
+  std::uint64_t begun_between_ = 0;              // pieces begun between the hosts since the beginning
+  std::array<std::uint64_t, 1024> pieces_of_{};  // by number between the hosts: the operation
   bool advancing_ = false;
   std::array<std::unique_ptr<std::byte[]>, kAheadMax> scratch_;
   std::array<std::size_t, kAheadMax> scratch_bytes_{};

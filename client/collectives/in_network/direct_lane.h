@@ -1,11 +1,11 @@
 #pragma once
-// What a lane needs of one GPU, or the like, for operations whose buffers lie there: the places where results arrive
-// that will overwrite their input, and those where the last window of what recovery may ask for is kept. Both are the
-// GPU's own memory, as the lane's `staging` and `retained` are the host's.
+// What a lane needs for operations whose buffers lie in one GPU, or a similar device: places where results arrive that
+// will overwrite their input, and places that keep the last window of data that recovery may ask for. Both are in the
+// GPU's own memory, as the lane's `staging` and `retained` are in the host's.
 //
-// A place is used again a window later. What is kept is overwritten by the next copy to it, and copies keep their
-// order. But the network writes without asking: a place where a result arrives is free only when the copy out of it has
-// ended (place_free()), and until then the segment that would use it is not contributed.
+// A place is used again a window later. The next copy overwrites retained data, and copies keep their order. But the
+// network writes without asking: a place where a result arrives is free only when the copy out of it has ended
+// (place_free()), and until then the segment that would use it is not contributed.
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -21,15 +21,15 @@ class DirectLane {
                                                                 std::uint32_t window, std::uint32_t segment_bytes);
 
   [[nodiscard]] DirectDevice& device() const noexcept { return *state_->device; }
-  /// Of results that arrive.
+  /// The places of results that arrive.
   [[nodiscard]] std::span<const std::byte> places() const noexcept { return {at(0), places_bytes()}; }
   [[nodiscard]] std::byte* place(std::uint64_t sequence) const noexcept { return at(sequence % window_); }
-  /// False: not now; the device wakes the communicator when it is.
+  /// True if the place is free. If not, the device wakes the communicator when it becomes free.
   [[nodiscard]] bool place_free(std::uint64_t sequence) const noexcept;
-  /// The result of this sequence lies in its place, and belongs there.
+  /// Copies the result of this sequence from its place to `to`.
   void bring(std::uint64_t sequence, std::byte* to, std::size_t bytes);
   void retain(std::uint64_t sequence, const std::byte* from, std::size_t bytes);
-  /// What was retained, to the host. `done` on any thread; the device wakes the communicator then.
+  /// Copies retained data to the host. Calls `done` on any thread; the device wakes the communicator then.
   void bring_down(std::uint64_t sequence, std::byte* to, std::size_t bytes, std::function<void()> done);
 
  private:

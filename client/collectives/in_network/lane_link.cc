@@ -54,7 +54,8 @@ void LaneLink::look(transport::TimePoint now) {
 Status LaneLink::prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                          const std::vector<std::span<const std::byte>>& memory) {
   auto* const channel = dynamic_cast<transport::ReachesDeviceMemory*>(channel_.get());
-  if (channel == nullptr) return tributary::fail(Errc::unsupported, "the transport takes no such memory");
+  if (channel == nullptr)
+    return tributary::fail(Errc::unsupported, "the transport cannot send from or receive into this kind of memory");
   for (const auto& range : memory) {
     if (auto ok = channel->reach(range); !ok) return ok;
   }
@@ -143,7 +144,7 @@ std::uint64_t LaneLink::first_unfinished(const Operation& operation, std::uint64
   return first_segment(operation.number);
 }
 
-/// Of the segment at the cursor. What has no data of ours needs no input.
+/// Whether the input of the segment at the cursor has arrived. A segment to which this rank gives no data needs none.
 bool LaneLink::input_there(const Operation& operation) const {
   if (operation.input_whole()) return true;
   const SequenceEntry e{
@@ -173,7 +174,8 @@ bool LaneLink::contribute_one() {
   e.segment = Segmentation(operation.signature, settings_.nranks, descriptor_.segment_bytes).at(cursor_segment_);
   const FrameHeader header = header_for(e);
   const std::size_t bytes = header.bare() ? 0 : e.segment.count * operation.element_bytes();
-  if (wants_result(e) && expected_ <= contributed_) {  // once, although the channel may take it only later
+  // Once, although the channel may take the contribution only later.
+  if (wants_result(e) && expected_ <= contributed_) {
     expect_result(e, header);
     expected_ = contributed_ + 1;
   }
@@ -190,8 +192,8 @@ void LaneLink::pump() {
   }
 }
 
-/// What would be staged, because a part of it must not be written over the input: whole as it lies there, it goes
-/// straight to where it belongs.
+/// A result is staged so that no part of it overwrites the input. If the channel already has it whole, it is written
+/// straight to the buffer instead.
 bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
   if (over_ || header.type != FrameType::result) return false;
   const Placement placement = place_result(header);
@@ -200,7 +202,7 @@ bool LaneLink::takes_in_place(transport::Channel&, const FrameHeader& header) {
 }
 
 Placement LaneLink::on_header(transport::Channel&, const FrameHeader& header) {
-  if (over_) return Reject{{Errc::peer_gone, "the lane is over"}};
+  if (over_) return Reject{{Errc::peer_gone, "this rank has given up the lane"}};
   switch (header.type) {
     case FrameType::result:
       return place_result(header);
@@ -240,7 +242,7 @@ std::byte* LaneLink::result_place(const SequenceEntry& e) noexcept {
   return operation.direct ? direct_lane(operation.direct->device().get())->place(e.sequence) : staging(e.sequence);
 }
 
-/// The header that place_result() will accept.
+/// Announces the header that place_result() will accept.
 void LaneLink::expect_result(const SequenceEntry& e, const FrameHeader& contribution) {
   FrameHeader result = contribution;
   result.type = FrameType::result;

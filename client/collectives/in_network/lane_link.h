@@ -1,23 +1,20 @@
 #pragma once
-// A rank's end of one lane in one epoch: contributes segments as far as the window allows, takes results, and keeps
-// what recovery may need.
+// A rank's end of one lane in one epoch: contributes segments as far as the window allows, takes results, and keeps the
+// data that recovery may need.
 //
-// What is kept, and why it suffices (architecture.md, invariants 3 to 5). Let `prefix` be the number of results
+// The data kept, and why they suffice (architecture.md, invariants 3 to 5). Let `prefix` be the number of results
 // received here, in sequence.
-//   - Nobody receives the result of sequence s + window before everyone has that of s. So a rank that has `prefix`
-//   results knows that all have
-//     the first prefix - window, and other ranks may be at most `window` behind or ahead: entries of 2 * window
-//     sequences are enough.
-//   - While an operation runs its buffers hold inputs and results. When it ends, the last window of what it could still
-//   be asked for is
-//     copied to `retained`: results; or, where this rank got only a bare result for its data (reduce, reduce_scatter),
-//     its inputs.
-//   - A result that would overwrite input (in-place) is received in `staging` and copied once it is whole: a connection
-//   that dies in
-//     mid-payload must not leave an input half overwritten. There is a place for each segment of the window, because
-//     some transports write results to where they will be wanted as soon as they are sent.
-//   - Of operations whose buffers the processor does not reach (direct_memory.h), both are in memory of that kind, and
-//   what is retained comes to the host when it is needed (direct_lane.h).
+//   - No rank receives the result of sequence s + window before every rank has that of s. So a rank that has `prefix`
+//     results knows that all have the first prefix - window, and other ranks may be at most `window` behind or ahead:
+//     entries of 2 * window sequences are enough.
+//   - While an operation runs its buffers hold inputs and results. When it ends, the last window of data that recovery
+//     could still ask for is copied to `retained`: results; or, if this rank got only a bare result for its data
+//     (reduce, reduce_scatter), its inputs.
+//   - A result that would overwrite input (in place) is received in `staging` and copied once it is whole: a connection
+//     that dies in mid-payload must not leave an input half overwritten. Each segment of the window has a place of its
+//     own, because some transports write results to their places as soon as they are sent.
+//   - If the processor cannot reach the buffers of an operation (direct_memory.h), staging and retained data are in
+//     memory of the same kind, and retained data come to the host when they are needed (direct_lane.h).
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,11 +32,12 @@
 
 namespace tributary::client {
 
-/// What a lane asks of its communicator.
+/// What a lane needs from its communicator.
 class LaneUser {
  public:
   virtual ~LaneUser() = default;
-  /// The operation of this number once it was started; nullptr before. One that runs between the ranks has no segments.
+  /// Returns the operation of this number once it was started; nullptr before. An operation between the ranks has no
+  /// segments.
   virtual Operation* started_operation(std::uint64_t number) = 0;
   /// Every operation below this number has ended and is forgotten.
   virtual std::uint64_t first_operation_kept() const = 0;
@@ -47,11 +45,11 @@ class LaneUser {
   virtual void lane_failed(std::uint32_t lane, const std::string& reason) = 0;
   virtual void lane_progress() = 0;
   virtual void lane_fault(const MismatchReport& report) = 0;
-  /// The last missing result of this operation has come.
+  /// The last missing result of this operation has arrived.
   virtual void segments_finished(Operation& operation) = 0;
 };
 
-/// What a lane knows of one sequence.
+/// The state of one sequence.
 struct SequenceEntry {
   std::uint64_t sequence = UINT64_MAX;
   Operation* operation = nullptr;  // nullptr once it has ended: see `retained`
@@ -78,19 +76,19 @@ class LaneLink final : public transport::ChannelHandler {
   LaneLink(LaneUser& user, const LaneDescriptor& descriptor, const LaneSettings& settings);
 
   void connect(transport::Transport& transport, transport::Duration limit);
-  /// The first operation that goes in-network; before the first pump().
+  /// Sets the first operation that goes in-network; call it before the first pump().
   void start_at(std::uint64_t operation) noexcept { cursor_operation_ = operation; }
-  /// Makes ready for operations whose buffers are this device's; `memory`: what the network shall reach. The error says
-  /// why it cannot.
+  /// Prepares for operations whose buffers are on this device; the network shall reach `memory`. The error says why it
+  /// cannot.
   [[nodiscard]] Status prepare(transport::Transport& transport, const std::shared_ptr<DirectDevice>& device,
                                const std::vector<std::span<const std::byte>>& memory);
-  /// Many times a second: whether the aggregator still answers, if something is to come.
+  /// Checks, many times a second, whether the aggregator still answers while a result is outstanding.
   void look(transport::TimePoint now);
-  /// Contributes what the window and the channel take.
+  /// Contributes as much as the window and the channel take.
   void pump();
-  /// Copies what recovery could ask for after the caller has got `operation`'s buffers back.
+  /// Copies the data that recovery could ask for after the caller has got `operation`'s buffers back.
   void retain(const Operation& operation);
-  /// Everyone is done with the group: tells the aggregator and closes.
+  /// Tells the aggregator that every rank has finished with the group, and closes.
   void leave(transport::Duration limit);
   /// Stops for good: nothing that arrives later counts.
   void freeze();
@@ -102,18 +100,17 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint32_t segment_bytes() const noexcept { return descriptor_.segment_bytes; }
   [[nodiscard]] const LaneDescriptor& descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] const std::string& aggregator() const { return descriptor_.entries[0].aggregator_name; }
-  /// After lane_failed: the aggregator to avoid from now on. Where ours said itself that the lane is broken it lives,
-  /// and has said who was lost; empty: no aggregator.
+  /// After lane_failed: the aggregator to avoid from now on. If our aggregator reported itself that the lane is broken,
+  /// it lives and has named the lost one; empty if no aggregator was lost.
   [[nodiscard]] const std::string& failed_aggregator() const { return told_ ? told_->aggregator : aggregator(); }
   [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
   // for recovery, after freeze()
-  /// Brings to the host what was retained elsewhere: so many copies, each of which tells its end, on any thread. They
-  /// may outlive this.
+  /// Begins to copy to the host the data retained elsewhere, and returns the number of copies. Each calls `done` at its
+  /// end, on any thread. The copies may outlive this object.
   std::size_t bring_down(const std::function<void()>& done);
-  /// The entry of a sequence within 2 * window of the prefix; nullptr if this rank never contributed it.
-  /// The first segment of `operation` on this lane without a result anywhere, when results below sequence `hi` are
-  /// everyone's; at least operation.segments if there is none. The later ones on this lane follow in steps of the
+  /// The first segment of `operation` on this lane that has no result on any rank, if all ranks have the results below
+  /// sequence `hi`; at least operation.segments if there is none. The later ones on this lane follow in steps of the
   /// number of lanes.
   [[nodiscard]] std::uint64_t first_unfinished(const Operation& operation, std::uint64_t hi) const noexcept;
   [[nodiscard]] const SequenceEntry* entry(std::uint64_t sequence) const noexcept;
@@ -132,13 +129,13 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] bool input_there(const Operation& operation) const;
   [[nodiscard]] bool contribute_one();
   [[nodiscard]] transport::Placement place_result(const FrameHeader& header);
-  /// Where the result's data of this entry, which has some, is received.
+  /// The place that receives the data of this entry's result; the result must have data.
   [[nodiscard]] std::byte* result_place(const SequenceEntry& entry) noexcept;
-  /// Its results would overwrite its input.
+  /// True if the operation's results would overwrite its input.
   [[nodiscard]] static bool overwrites(const Operation& operation) noexcept {
     return operation.in_place && pattern_of(operation.signature.collective) != Pattern::one_to_all;
   }
-  /// nullptr: prepare() has not made one.
+  /// nullptr if prepare() has not made one.
   [[nodiscard]] DirectLane* direct_lane(const DirectDevice* device) const noexcept;
   void expect_result(const SequenceEntry& entry, const FrameHeader& contribution);
   void take_result(std::span<std::byte> payload);
@@ -153,7 +150,7 @@ class LaneLink final : public transport::ChannelHandler {
   [[nodiscard]] std::uint64_t first_retained() const noexcept {
     return prefix_ > descriptor_.window ? prefix_ - descriptor_.window : 0;
   }
-  /// For an operation that has ended: nobody has written over it since.
+  /// True for an operation that has ended, if its retained data have not been overwritten since.
   [[nodiscard]] bool is_retained(const SequenceEntry& entry) const noexcept {
     return entry.sequence < prefix_ && entry.sequence >= first_retained();
   }
@@ -178,7 +175,7 @@ class LaneLink final : public transport::ChannelHandler {
   std::vector<std::byte> text_;
   std::uint64_t prefix_ = 0;        // results received: exactly the sequences below
   std::uint64_t contributed_ = 0;   // sequences below have been sent up
-  std::uint64_t expected_ = 0;      // results of sequences below were announced where they were wanted
+  std::uint64_t expected_ = 0;      // results of sequences below were announced to the channel
   std::uint64_t cursor_operation_;  // the next segment to contribute
   std::uint64_t cursor_segment_ = 0;
   bool cursor_open_ = false;  // cursor_segment_ is set for cursor_operation_
@@ -186,8 +183,8 @@ class LaneLink final : public transport::ChannelHandler {
   LanePulse pulse_;
   bool ready_ = false;
   bool over_ = false;
-  std::optional<LaneLoss> told_;                 // by a failed frame
-  std::unique_ptr<transport::Channel> channel_;  // last: gone before the buffers it uses
+  std::optional<LaneLoss> told_;                 // set by a failed frame
+  std::unique_ptr<transport::Channel> channel_;  // last: it must be gone before the buffers that it uses
 };
 
 }  // namespace tributary::client
