@@ -25,7 +25,8 @@ FileDescriptor make_memory(unsigned flags, std::size_t bytes) {
   return descriptor;
 }
 
-/// Huge pages are given at the first touch, or a bus error is: so all of them are asked for here.
+/// Asks for all huge pages at once, because the system gives them at the first touch, and a bus error if it has none
+/// left.
 FileDescriptor make_huge_memory(std::size_t bytes) {
   FileDescriptor descriptor = make_memory(MFD_HUGETLB, bytes);
   if (descriptor.open() && fallocate(descriptor.number(), 0, 0, static_cast<off_t>(bytes)) == 0) return descriptor;
@@ -65,7 +66,8 @@ Result<std::shared_ptr<Arena>> Arena::adopt(FileDescriptor descriptor, std::size
   if (fstat(descriptor.number(), &status) != 0) return failed("fstat");
   const int seals = fcntl(descriptor.number(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || static_cast<std::size_t>(status.st_size) < bytes) {
-    return fail(Errc::corrupt, "shared memory of the ranks of this host: what was passed is not sealed, or too small");
+    return fail(Errc::corrupt,
+                "shared memory of the ranks of this host: the memory that rank 0 passed is not sealed, or too small");
   }
   return map(std::move(descriptor), static_cast<std::size_t>(status.st_size));
 }
@@ -73,7 +75,7 @@ Result<std::shared_ptr<Arena>> Arena::adopt(FileDescriptor descriptor, std::size
 Result<std::shared_ptr<Arena>> Arena::map(FileDescriptor descriptor, std::size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number(), 0);
   if (at == MAP_FAILED) return failed("mmap");
-  static_cast<void>(madvise(at, bytes, MADV_HUGEPAGE));  // where it is refused, small pages do
+  static_cast<void>(madvise(at, bytes, MADV_HUGEPAGE));  // refused: small pages serve, too
   static_cast<void>(madvise(at, bytes, MADV_DONTDUMP));
   return std::shared_ptr<Arena>(new Arena(std::move(descriptor), {static_cast<std::byte*>(at), bytes}));
 }

@@ -28,11 +28,11 @@ class FileDescriptor {
 /// One mapping. Threads of one process that play several ranks may share it.
 class Arena {
  public:
-  /// Zeroed memory of at least `bytes`: of huge pages where the system has set some aside, else of what it gives when
-  /// it is asked for them. The descriptor is sealed against growing and shrinking, so that no rank can make another
-  /// one's access a bus error.
+  /// Zeroed memory of at least `bytes`: in huge pages if the system has set some aside, else in the pages that it gives
+  /// on request. The descriptor is sealed against growing and shrinking, so that no rank can make another rank's access
+  /// a bus error.
   [[nodiscard]] static Result<std::shared_ptr<Arena>> create(std::size_t bytes);
-  /// Maps what create() made in another process.
+  /// Maps the memory that create() made in another process.
   [[nodiscard]] static Result<std::shared_ptr<Arena>> adopt(FileDescriptor descriptor, std::size_t bytes);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

@@ -1,7 +1,7 @@
 #pragma once
-// Other ranks' memory by the kernel's cross-memory attach (process_vm_readv, process_vm_writev): one copy straight from
-// process to process, for memory that nobody has announced. Where the kernel forbids it, which is found out by one
-// trial, the ranks do without.
+// Reaches other ranks' memory by the kernel's cross-memory attach (process_vm_readv, process_vm_writev): one copy
+// straight from process to process, for memory that was not announced. One trial finds out whether the kernel forbids
+// it; then the ranks do without.
 #include <sys/types.h>
 #include <atomic>
 #include <cstdint>
@@ -15,22 +15,23 @@ namespace tributary::client::local {
 
 class Attachment {
  public:
-  /// `processes`: as LocalGroup's, whose they stay; without them nothing is ever reached. `forbidden`: why this shall
-  /// not be used, a literal; nullptr: it may. Tells the others by what they can try it.
+  /// `processes` are those of LocalGroup, which keeps owning them; if they are empty, no memory is ever reached.
+  /// `forbidden` says why this shall not be used, a literal; nullptr: it may be used. Tells the others the address at
+  /// which they can try it.
   Attachment(const Places& places, std::uint32_t rank, std::uint32_t ranks, std::span<const FileDescriptor> processes,
              const char* forbidden);
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  /// This rank reaches all others; false, too, as long as they are not all there to be tried.
+  /// True if this rank reaches all others; false, too, until all of them can be tried.
   [[nodiscard]] bool works() noexcept;
-  /// Any thread: why not, for people; empty where it works or has not been tried.
+  /// Says why not, for people; empty if it works or has not been tried. Any thread.
   [[nodiscard]] const char* why_not() const noexcept { return why_not_.load(std::memory_order_relaxed); }
-  /// The system can copy this: no device's memory. Looks at its first and its last byte.
+  /// True if the system can copy this memory, so it is no device's. Touches its first and its last byte.
   [[nodiscard]] static bool can_copy(const std::byte* memory, std::size_t bytes) noexcept;
 
-  // errno, 0 if all was copied; ESRCH: the process has ended. Its number is looked at right before it is used: numbers
-  // are given again only after all others have been.
+  // Return errno, 0 if all was copied; ESRCH if the process has ended. They check the process's number right before
+  // they use it: the system reuses a number only after all others.
   [[nodiscard]] int read(std::uint32_t rank, std::byte* to, std::uint64_t from, std::size_t bytes) const noexcept;
   [[nodiscard]] int write(std::uint32_t rank, std::uint64_t to, const std::byte* from,
                           std::size_t bytes) const noexcept;
@@ -43,8 +44,8 @@ class Attachment {
   const std::uint32_t rank_, ranks_;
   const std::span<const FileDescriptor> processes_;
   std::vector<pid_t> pids_;
-  std::uint64_t probe_ = 0;  // what the others try to read
-  std::uint32_t tried_ = 0;  // ranks that have been
+  std::uint64_t probe_ = 0;  // the others try to read this
+  std::uint32_t tried_ = 0;  // how many ranks have been tried
   bool possible_;
   std::atomic<const char*> why_not_{""};
 };

@@ -8,7 +8,7 @@ namespace tributary::client::local {
 
 Status CallQueue::run(const Call& call) {
   if (auto outcome = run_at_once(call)) {
-    if (pending() > 0) [[unlikely]] {  // posted meanwhile
+    if (pending() > 0) [[unlikely]] {  // a call was posted meanwhile
       group_.bell().nudge();
       if (neglected() && left_alone_) left_alone_();
     }
@@ -24,7 +24,7 @@ Status CallQueue::run(const Call& call) {
   return outcome;
 }
 
-// It counts as pending before the look at closed_, as close() looks the other way round.
+// Counts the call as pending before it looks at closed_; close() does both in the other order.
 std::optional<Status> CallQueue::run_at_once(const Call& call) {
   constexpr std::uint64_t kAlone = kDriven + kWaiter + kPending;
   std::uint64_t found = state_.load(std::memory_order_relaxed);
@@ -105,10 +105,10 @@ bool CallQueue::drive() {
     if (!over) return false;
     const Posted past = *std::exchange(running_, std::nullopt);
     count(past.call, group_.outcome());
-    // Before `done`: whoever is told by it may call again at once, and must find the queue as it is.
+    // Before `done`: the thread that it wakes may call again at once, and must find the queue idle.
     state_.fetch_sub(kPending);
     past.done(group_.outcome());
-    group_.bell().nudge();  // another thread of this rank may sleep for it
+    group_.bell().nudge();  // another thread of this rank may sleep until this
   }
 }
 

@@ -1,7 +1,6 @@
 #pragma once
-// The calls of one rank on its local group, in their order, driven by whoever has time: the thread that waits for a
-// result does the work itself, with no hand-over to another thread; what nobody waits for goes on when the progress
-// thread calls drive().
+// The calls of one rank on its local group, in their order. A thread that waits for a result does the work itself,
+// without handing over to another thread; calls that no thread waits for go on when the progress thread calls drive().
 #include <deque>
 #include <functional>
 #include <memory>
@@ -17,24 +16,24 @@ class CallQueue {
   using Done = std::function<void(const Status&)>;
 
   /// `group` must outlive the queue, and is used through it alone. `left_alone` is called, by any thread, when there is
-  /// something to drive and nobody waits: neglected() has become true.
+  /// work and no thread waits for it: neglected() has become true.
   explicit CallQueue(LocalGroup& group, std::function<void()> left_alone = {})
       : group_(group), left_alone_(std::move(left_alone)) {}
   CallQueue(const CallQueue&) = delete;
   CallQueue& operator=(const CallQueue&) = delete;
 
-  // Any thread, all of them. The order of calls is that of run() and post(), and so are their numbers.
-  /// Blocks until the call has ended. Allocates nothing where no earlier call is under way.
+  // Any thread may call these. The order of calls, and so their numbers, is that of run() and post().
+  /// Blocks until the call has ended. Allocates nothing if no earlier call is under way.
   [[nodiscard]] Status run(const Call& call);
   enum class Begin : std::uint8_t {
-    now,    // what of the call can be done at once is done before post() returns
-    later,  // by whoever drives
+    now,    // post() does at once what can be done at once
+    later,  // the driving thread does all of it
   };
-  /// `done` is called once, by whichever thread finds that the call has ended; it must not call the queue.
+  /// `done` is called once, by the thread that finds that the call has ended; it must not call the queue.
   void post(const Call& call, Done done, Begin begin = Begin::now);
-  /// Does what can be done now, unless another thread is at it. True: nothing is under way.
+  /// Does what can be done now, unless another thread is doing it. Returns true if no call is under way.
   bool drive();
-  /// Drives until `ended()`, or the deadline has passed; false then. `ended` becomes true by some call's `done`.
+  /// Drives until `ended()`, or until the deadline, and then returns false. Some call's `done` makes `ended` true.
   template <class Ended>
   bool wait(Ended ended, std::optional<TimePoint> deadline = std::nullopt) {
     const bool in_time = wait_here(ended, deadline);
@@ -45,22 +44,22 @@ class CallQueue {
   void drain() {
     wait([this] { return pending() == 0; });
   }
-  /// Ends what is outstanding with `why`, on all ranks, and refuses what comes later. When it returns the group uses no
+  /// Ends the calls under way with `why`, on all ranks, and refuses later ones. When it returns the group uses no
   /// caller's buffer any more.
   void close(const Error& why);
 
-  /// For the progress thread: there is something to drive, and no thread that waits for it.
+  /// For the progress thread: true if there is work, and no thread that waits for it.
   [[nodiscard]] bool neglected() const noexcept {
     const std::uint64_t state = state_.load();
     return pending_in(state) > 0 && (state & kWaiters) == 0;
   }
-  /// Between calls, now and then: LocalGroup::attend().
+  /// Calls LocalGroup::attend() between calls; to be called now and then.
   void attend();
-  /// Time-outs and dead ranks, for whoever drives and is not wait() or run().
+  /// Looks for time-outs and dead ranks; for a driver that is in neither wait() nor run().
   void inspect();
-  /// Grows when a drive() was worth while.
+  /// Grows with each drive() that got something done.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_.load(std::memory_order_relaxed); }
-  /// Calls that have ended well, and this rank's payload in them.
+  /// Counts calls that have ended well, and this rank's payload in them.
   [[nodiscard]] std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
@@ -76,7 +75,7 @@ class CallQueue {
     Waiter& operator=(const Waiter&) = delete;
     std::atomic<std::uint64_t>& state_;
   };
-  /// Who has it may use the group.
+  /// The right to use the group.
   class Driving {
    public:
     explicit Driving(std::atomic<std::uint64_t>& state) noexcept
@@ -107,7 +106,7 @@ class CallQueue {
   static constexpr std::uint64_t kPending = 1;                  // a call that has not ended
   static constexpr std::uint64_t kWaiter = 1ULL << 32;          // a thread that waits
   static constexpr std::uint64_t kDriven = 1ULL << 63;          // a thread uses the group
-  static constexpr std::uint64_t kWaiters = kDriven - kWaiter;  // all of them
+  static constexpr std::uint64_t kWaiters = kDriven - kWaiter;  // the field of all waiters
   static constexpr std::size_t pending_in(std::uint64_t state) noexcept { return state & (kWaiter - 1); }
   [[nodiscard]] std::size_t pending() const noexcept { return pending_in(state_.load()); }
   [[nodiscard]] std::optional<Status> run_at_once(const Call& call);
@@ -119,12 +118,12 @@ class CallQueue {
   const std::function<void()> left_alone_;
   std::optional<Posted> running_;  // under kDriven
   std::uint64_t next_number_ = 0;  // under kDriven
-  mutable std::mutex posting_;     // taken last, held for a moment
+  mutable std::mutex posting_;     // taken last, held briefly
   std::deque<Posted> posted_;      // under posting_
-  Error refused_{};                // under posting_: why, once closed_
-  // Sequentially consistent, both: each is written before the other is looked at.
+  Error refused_{};                // under posting_: the reason, once closed_
+  // Both are sequentially consistent: each thread writes one of them before it looks at the other.
   std::atomic<bool> closed_{false};
-  std::atomic<std::uint64_t> state_{0};  // one word, so that a call which finds nobody changes it once, and once back
+  std::atomic<std::uint64_t> state_{0};  // one word, so that a call on an idle queue changes it once, and once back
   std::atomic<std::uint64_t> steps_{0}, ended_{0}, bytes_{0};  // written under kDriven
 };
 

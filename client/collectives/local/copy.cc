@@ -15,7 +15,7 @@ void copy_plain(std::byte* to, const std::byte* from, std::size_t bytes) noexcep
 
 #if defined(__x86_64__)
 
-// Every x86-64 has these stores; four of them fill the line that the processor combines them into, so wider ones gain
+// Every x86-64 has these stores. Four of them fill the line that the processor combines them into, so wider ones gain
 // nothing.
 void copy_streamed(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   constexpr std::size_t kLine = 64;

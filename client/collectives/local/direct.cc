@@ -82,8 +82,8 @@ Result<bool> Direct::agree(std::uint64_t sequence) noexcept {
     if (!all) break;
     attaches_ = attaches_ || reach.send.way == Way::attach || reach.recv.way == Way::attach;
     if (!resolve(r, reach)) {
-      return fail(Errc::corrupt, "rank " + std::to_string(r) +
-                                     " says that its buffers lie where this rank has none of its memory mapped");
+      return fail(Errc::corrupt,
+                  "rank " + std::to_string(r) + " says that its buffers lie in memory that this rank has not mapped");
     }
   }
   if (!all) return false;
@@ -112,8 +112,8 @@ bool Direct::resolve(std::uint32_t rank, const Reach& reach) noexcept {
   return (r.send != nullptr || r.send_way == Way::unneeded) && (r.recv != nullptr || r.recv_way == Way::unneeded);
 }
 
-// A pure function of the call and of what all notes say, so every rank numbers the pieces alike. Parts are what goes
-// from some ranks to some ranks as a whole; a piece never has elements of two.
+// A pure function of the call and of all notes, so every rank numbers the pieces alike. A part is a range that goes as
+// a whole from the same ranks to the same ranks; a piece never has elements of two parts.
 void Direct::cut() noexcept {
   const std::uint64_t count = call_.signature.count;
   switch (call_.signature.collective) {
@@ -155,8 +155,8 @@ std::optional<std::uint64_t> Direct::claim(std::uint32_t slice) noexcept {
   return std::nullopt;
 }
 
-// `inside` is set before the failure is looked at, and a rank that ends with a failure looks at `inside` after it has
-// seen that: one of both sees the other.
+// Pairs with withdraw(): this rank sets `inside` before it looks at the failure, and a rank that ends with a failure
+// looks at `inside` after it has seen the failure, so one of the two sees the other.
 Result<bool> Direct::advance(Bell& bell) noexcept {
   ProgressLine& mine = places_.progress(rank_);
   std::uint32_t turns = 0;
@@ -202,7 +202,8 @@ Status Direct::move(std::uint32_t slice, std::uint64_t number) noexcept {
                      .count = std::min(piece_elements_, call_.signature.count - begin)});
 }
 
-// Calls visit(rank, element) in the order of the ranks: the piece's elements begin there in that rank's input.
+// Calls visit(rank, element) in the order of the ranks, where `element` is the piece's first element in that rank's
+// input.
 template <class Visit>
 void Direct::each_input(const Piece& piece, Visit visit) const {
   const std::uint64_t count = call_.signature.count;
@@ -229,7 +230,7 @@ void Direct::each_input(const Piece& piece, Visit visit) const {
   }
 }
 
-// Likewise where the piece's results begin, without those that lie there already.
+// Does the same for the piece's results, except those that are in place already.
 template <class Visit>
 void Direct::each_output(const Piece& piece, Visit visit) const {
   const std::uint64_t count = call_.signature.count;
@@ -268,8 +269,8 @@ void Direct::each_output(const Piece& piece, Visit visit) const {
 }
 
 // Attached inputs come as a whole into scratch memory, which a core's own cache holds, and attached results leave as a
-// whole; between them everything goes tile by tile, so that what is combined is in the first cache when it is copied to
-// where it belongs. All inputs of a tile are read before any of its results is written, as a result may lie in an
+// whole. Between them data go tile by tile, so that a combined tile is still in the first cache when it is copied to
+// its places. All inputs of a tile are read before any of its results is written, because a result may lie in an
 // input's place.
 Status Direct::move_piece(const Piece& piece) noexcept {
   const std::size_t bytes = piece.count * element_;
@@ -326,7 +327,8 @@ Status Direct::move_piece(const Piece& piece) noexcept {
 Error Direct::attach_failed(const char* what, std::uint32_t rank, int error) {
   if (error == ESRCH) return {Errc::peer_gone, "rank " + std::to_string(rank) + " is gone: its process has ended"};
   return {Errc::io, std::string("this rank could not ") + what + " the memory of rank " + std::to_string(rank) +
-                        " by cross-memory attach: " + std::strerror(error) + "; TRIBUTARY_CMA=off does without"};
+                        " by cross-memory attach: " + std::strerror(error) +
+                        "; set TRIBUTARY_CMA=off to do without it"};
 }
 
 }  // namespace tributary::client::local

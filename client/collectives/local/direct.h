@@ -1,17 +1,17 @@
 #pragma once
-// Long vectors without any lane: a rank reads its part of all ranks' inputs where they are, and writes the results
-// where they belong, on every rank. Every input is read once, every result written once.
+// Long vectors without lanes: a rank reads its part of all ranks' inputs in place, and writes the results to their
+// places on every rank. Every input is read once, every result written once.
 //
 //   note      where my buffers are: in a region that all have mapped, or at an address that all can attach to
-//   all notes are there, and every rank's buffers can be reached -> all ranks agree on it; else chunks, as ever
+//   agree     once all notes are there: if every rank's buffers can be reached, the call is direct; else it uses chunks
 //   claim     a piece: first of this rank's own slice, which stays in one core's cache from call to call, then others'
 //   move      inputs -> combined, in the order of the ranks -> results
-//   moved     counted; the call is over when all pieces are
+//   count     the moved pieces; the call is over when all are
 //
-// Whoever has a core works, so ranks that outnumber cores need not all get one in turn.
+// Any rank that has a core works on any piece, so ranks that outnumber the cores need not all get one in turn.
 //
 // No buffer is touched after its call: an end with success comes after the last piece; after a failure a rank's call
-// ends when no other rank is inside, which takes a piece's time, or when it has ended (withdraw()).
+// ends when no other rank is inside, which takes a piece's time, or when the other rank has ended (withdraw()).
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace tributary::client::local {
 
-/// How the others get at a buffer.
+/// How the others reach a buffer.
 enum class Way : std::uint8_t {
   none,      // not at all
   unneeded,  // the call reads or writes nothing there
@@ -35,7 +35,7 @@ enum class Way : std::uint8_t {
   attach,
 };
 
-/// A buffer, in the words of its note.
+/// A buffer, as its note describes it.
 struct Buffer {
   std::uint64_t at = 0;  // offset in the region, or address
   std::uint32_t generation = 0;
@@ -58,20 +58,22 @@ class Direct {
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return regions_; }
   [[nodiscard]] const Attachment& attachment() const noexcept { return attachment_; }
 
-  /// For the call's note. False: this rank's buffers cannot be reached by all, so the call will not be direct.
+  /// Fills the call's note. Returns false if the others cannot all reach this rank's buffers, so that the call will not
+  /// be direct.
   [[nodiscard]] bool offer(const Call& call, const Movement& movement, std::byte* note) noexcept;
-  /// All notes of the operation are there. Whether every rank said that it can be direct: the same on every rank. An
-  /// error: some note is garbage.
+  /// Call when all notes of the operation are there. Returns whether every rank said that it can be direct: the same on
+  /// every rank. An error says that some note is garbage.
   [[nodiscard]] Result<bool> agree(std::uint64_t sequence) noexcept;
-  /// Moves some pieces. True: all pieces of the call have been moved, by whomever. An error is this rank's to tell.
+  /// Moves some pieces. Returns true if all pieces of the call have been moved, by any rank. This rank must report an
+  /// error to the others.
   [[nodiscard]] Result<bool> advance(Bell& bell) noexcept;
-  /// Grows with every piece that this rank has moved.
+  /// Counts the pieces that this rank has moved.
   [[nodiscard]] std::uint64_t moved() const noexcept { return moved_; }
-  /// The rank may be inside this call's buffers, and not all pieces are moved.
+  /// True if the rank may be inside this call's buffers, and pieces are still to be moved.
   [[nodiscard]] bool waits_for(std::uint32_t rank) const noexcept;
 
  private:
-  /// A rank's buffers as this one reaches them. An address of `attach` is the other's.
+  /// A rank's buffers as this one reaches them. With `attach`, an address is one in the other process.
   struct Reached {
     std::byte* send = nullptr;
     std::byte* recv = nullptr;
@@ -107,7 +109,7 @@ class Direct {
   const std::uint32_t rank_, ranks_;
   const std::shared_ptr<Regions> regions_;
   Attachment attachment_;
-  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made when it is first needed
+  std::unique_ptr<std::byte[]> scratch_;  // a slot for each rank, and one for the result; made at first use
   std::vector<Reached> reached_;
 
   // the present call
@@ -115,11 +117,12 @@ class Direct {
   std::size_t element_ = 1;
   bool reduces_ = false, streams_ = false, attaches_ = false;
   std::uint64_t parts_ = 1, piece_elements_ = 1, pieces_of_part_ = 1, pieces_ = 0;
-  std::uint64_t slice_pieces_ = 0;  // of each rank's slice; some of the last one's may be nothing
-  std::uint64_t first_ = 0;         // claim number of this call's first piece, of each slice
-  std::uint64_t end_ = 0;           // and of the next call's
-  std::uint64_t target_ = 0;        // pieces moved by all ranks since the beginning, when the call is over
-  std::uint64_t moved_ = 0;         // by this rank
+  std::uint64_t slice_pieces_ = 0;  // pieces of each rank's slice; some of the last slice's may be empty
+  std::uint64_t first_ = 0;         // claim number of this call's first piece, in each slice
+  std::uint64_t end_ = 0;           // claim number of the next call's first piece
+  // The count of pieces moved by all ranks since the beginning at which the call is over.
+  std::uint64_t target_ = 0;
+  std::uint64_t moved_ = 0;  // pieces moved by this rank
 };
 
 }  // namespace tributary::client::local

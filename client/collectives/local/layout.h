@@ -1,11 +1,11 @@
 #pragma once
-// What lies where in the memory that the ranks of one host share.
+// The layout of the memory that the ranks of one host share.
 //
 //   header | per rank: progress, claims, regions | per pair: what is mapped | two notes per rank |
 //   lanes of chunks per rank: inputs | ... results
 //
-// Every byte has one writer, except the header's few words and the claims. Numbers only grow, over the life of the
-// group, so nothing is ever reset and no rank has to be waited for to reset it.
+// Every byte has one writer, except the header's few words and the claims. Numbers only grow over the life of the
+// group, so nothing is ever reset, and no rank has to wait for a reset.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -31,60 +31,59 @@ struct ArenaHeader {
   std::uint64_t chunk_bytes;
   std::uint64_t depth;
 
-  // Read in every wait, written only when somebody goes to sleep, which is when nobody is in a hurry.
+  // Read in every wait; written only by a rank that goes to sleep, and then nothing is urgent.
   alignas(kLineBytes) std::atomic<std::uint32_t> sleepers;
   std::atomic<FailureState> failure;
   alignas(kLineBytes) std::atomic<std::uint32_t> wake;  // the futex word: counts the times that sleepers were woken
 
-  alignas(kLineBytes) std::uint32_t failure_code;  // of the first to fail, who alone writes these
+  alignas(kLineBytes) std::uint32_t failure_code;  // written by the first rank that fails, alone
   char failure_text[kFailureTextBytes];
 };
 
 /// How far a rank is, in chunks since the group began.
 struct alignas(kLineBytes) ProgressLine {
-  std::atomic<std::uint64_t> offered;  // its inputs below this lie in its lane
-  std::atomic<std::uint64_t>
-      reduced;  // its slices' results below this lie in its lane, and it reads their inputs no more
-  std::atomic<std::uint64_t> taken;   // it reads nothing of chunks below this any more
-  std::atomic<std::uint32_t> gone;    // 1: it has left, and will not come again
-  std::atomic<std::uint32_t> inside;  // 1: it may be reading or writing other ranks' buffers (direct.h)
-  std::atomic<std::uint64_t> moved;   // pieces that it has moved between the ranks' buffers
-  // By what the others try whether they can reach this process's memory (attach.h).
+  std::atomic<std::uint64_t> offered;  // its inputs below this chunk lie in its lane
+  std::atomic<std::uint64_t> reduced;  // below this chunk its results lie in its lane, and it has read all inputs
+  std::atomic<std::uint64_t> taken;    // it has finished reading chunks below this
+  std::atomic<std::uint32_t> gone;     // 1: it has left for good
+  std::atomic<std::uint32_t> inside;   // 1: it may be reading or writing other ranks' buffers (direct.h)
+  std::atomic<std::uint64_t> moved;    // pieces that it has moved between the ranks' buffers
+  // The others read these to find out whether they can reach this process's memory (attach.h).
   std::atomic<std::uint64_t> probe_at;
   std::uint64_t probe_value;  // written before probe_at
 };
 static_assert(sizeof(ProgressLine) == kLineBytes);
 
-/// Pieces of a slice are whoever's takes them first, so that a rank that has no core holds nobody up.
+/// The next unclaimed piece of a slice. Any rank may take it, so that a rank without a core delays no other.
 struct alignas(kLineBytes) ClaimLine {
   std::atomic<std::uint64_t> next;
 };
 
-/// What a rank has announced for the others to map (regions.h).
+/// The regions that a rank has announced for the others to map (regions.h).
 inline constexpr std::uint32_t kRegionsMax = 32;
 struct alignas(kLineBytes) RegionLine {
   std::atomic<std::uint64_t> changes;
-  std::atomic<std::uint32_t> generation[kRegionsMax];  // of what has that place; 0: nothing
+  std::atomic<std::uint32_t> generation[kRegionsMax];  // of the region in each place; 0: none
 };
-/// Which of another rank's regions a rank has mapped.
+/// The regions of another rank that a rank has mapped.
 struct alignas(kLineBytes) MappedLine {
   std::atomic<std::uint32_t> generation[kRegionsMax];
 };
 
-/// What a rank calls, and its data if they are few: two notes by turns. A note may be written again two operations
-/// later, because the operation between began for its writer with a note from everyone, written after they had read.
+/// A rank's call, and its data if they are few. Each rank has two notes and uses them in turn. It may overwrite one two
+/// operations later: the operation between began with a note from every rank, written after that rank had read.
 struct alignas(kLineBytes) Note {
-  std::atomic<std::uint64_t> sequence;  // of the operation, from 1; written last
+  std::atomic<std::uint64_t> sequence;  // number of the operation, from 1; written last
   std::uint64_t count;
   std::uint32_t root;
   std::uint8_t collective, dtype, op, unused;
-  std::byte few[40];  // data that fit into the line itself travel with it; with many data: a Reach (direct.h)
-  // further data follow the line
+  std::byte few[40];  // few data travel in the line itself; many data: a Reach (direct.h)
+  // further data follow this line
 };
 inline constexpr std::size_t kNoteHeadBytes = 64;
 static_assert(offsetof(Note, few) + sizeof(Note::few) == kNoteHeadBytes);
 
-/// Places by arithmetic alone, the same for every rank.
+/// The places, by arithmetic alone, so that they are the same for every rank.
 class Layout {
  public:
   Layout(std::uint32_t ranks, std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) noexcept
@@ -130,7 +129,7 @@ class Layout {
 
  private:
   static constexpr std::size_t kPage = 4096;
-  /// A whole number of cache lines, so that ranks never write one together, and at least one.
+  /// A whole number of cache lines, at least one, so that two ranks never write to the same line.
   static constexpr std::size_t slice_bytes_of(std::size_t chunk_bytes, std::uint32_t ranks) noexcept {
     return chunk_bytes / ranks / kLineBytes * kLineBytes;
   }

@@ -13,7 +13,7 @@ namespace tributary::client::local {
 
 namespace {
 
-/// Where ranks wait for each other's cores, lanes are faster.
+/// Says why attach is not used. With more ranks than cores, lanes are faster.
 const char* why_not_attach(const GroupSettings& settings) noexcept {
   if (!settings.attach) return "TRIBUTARY_CMA=off";
   return settings.crowded ? "there are more ranks than cores" : nullptr;
@@ -21,7 +21,7 @@ const char* why_not_attach(const GroupSettings& settings) noexcept {
 
 constexpr std::uint32_t kRoundsMax = 16;
 constexpr std::chrono::seconds kWithdrawLimit{10};
-// Far beyond what is of use, and so small that a layout's bytes fit into 64 bits whatever the number of ranks.
+// Bounds far beyond any useful size, yet so small that a layout's bytes fit into 64 bits for every number of ranks.
 constexpr std::size_t kSizesMax = std::size_t{1} << 30, kDepthMax = 1024;
 static_assert(kRanksMax <= 1U << 20);
 }  // namespace
@@ -40,7 +40,8 @@ Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings) {
   const Layout layout = layout_of(settings);
   auto arena = Arena::create(layout.bytes());
   if (!arena) return arena;
-  ArenaHeader& header = Places((*arena)->bytes().data(), layout).header();  // zeroed: that is how everything begins
+  // Zeroed, which is the initial state of everything.
+  ArenaHeader& header = Places((*arena)->bytes().data(), layout).header();
   header.magic = kArenaMagic;
   header.ranks = settings.ranks;
   header.note_bytes = settings.note_bytes;
@@ -110,7 +111,7 @@ Signature signature_of(const Note& note) noexcept {
 
 }  // namespace
 
-// Whoever differs from rank 0 differs from it on every rank's view: all find the same words.
+// A rank that differs from rank 0 differs from it in every rank's view, so all ranks find the same text.
 void LocalGroup::report_mismatch() {
   MismatchReport report{.operation = call_.number, .rank_a = 0, .a = signature_of(places_.note(0, sequence_))};
   for (std::uint32_t r = 1; r < settings_.ranks; ++r) {
@@ -134,15 +135,15 @@ bool LocalGroup::all_noted() noexcept {
   return agreed_ = true;
 }
 
-// Each step publishes what it has done before the next one begins, so that the others can go on with it. The number of
-// rounds is bounded for the sake of a driver that has other things to do, too.
+// Each step publishes its progress before the next one begins, so that the others can go on with it. The number of
+// rounds is bounded because the driver may have other work, too.
 bool LocalGroup::advance_chunks() noexcept {
   ProgressLine& mine = places_.progress(settings_.rank);
   const std::uint64_t depth = places_.layout().depth();
   bool moved = true;
   for (std::uint32_t rounds = 0; moved && taken_ < end_chunk_ && rounds < kRoundsMax; ++rounds) {
     moved = false;
-    // One ahead of what is being reduced: more would only push it out of the cache.
+    // Stay one chunk ahead of the reduction: more would only push it out of the cache.
     if (offered_ < end_chunk_ && offered_ < taken_ + 2 &&
         (offered_ < depth || reached(&ProgressLine::taken, others_taken_, offered_ - depth + 1))) {
       movement_.offer(places_, offered_ - first_chunk_, offered_);
@@ -173,7 +174,7 @@ bool LocalGroup::advance_chunks() noexcept {
   return taken_ == end_chunk_;
 }
 
-/// Nothing: the call goes by chunks.
+/// Returns nullopt if the call goes by chunks.
 std::optional<bool> LocalGroup::advance_direct() noexcept {
   if (mode_ == Mode::undecided) {
     if (!all_noted()) return false;
@@ -203,8 +204,8 @@ bool LocalGroup::has_ended(std::uint32_t rank) const noexcept {
   return poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0;
 }
 
-// After a failure, of which all see to it between two pieces that they get out. One that was stopped amid a piece, and
-// neither goes on nor ends, is waited for no longer than kWithdrawLimit: when it goes on it ends that piece.
+// After a failure every rank gets out between two pieces. A rank that was stopped within a piece, and neither goes on
+// nor ends, is waited for no longer than kWithdrawLimit: when it goes on it ends that piece.
 bool LocalGroup::others_are_out() noexcept {
   if (mode_ == Mode::chunks) return true;
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
@@ -259,7 +260,7 @@ const Status& LocalGroup::finish() {
   return outcome_;
 }
 
-// Whether the call cannot go on without something that this rank has not done.
+// True if the call cannot go on without something that the rank has not done.
 bool LocalGroup::lacks(std::uint32_t rank) const noexcept {
   if (!running_ || rank == settings_.rank) return false;
   if (places_.note(rank, sequence_).sequence.load(std::memory_order_seq_cst) != sequence_) return true;
@@ -292,7 +293,7 @@ void LocalGroup::inspect() {
   if (!ended.empty() && poll(ended.data(), ended.size(), 0) > 0) {
     std::size_t at = 0;
     for (std::uint32_t r = 0; r < processes_.size(); ++r) {
-      // Whoever has done its part before it ended is not missed.
+      // A rank that has done its part before it ended is not missed.
       if (r == settings_.rank || (ended[at++].revents & POLLIN) == 0 || !lacks(r)) continue;
       return fail({Errc::peer_gone, name_of(r) + " is gone: its process has ended; missing in " + name_of_call()});
     }
@@ -314,7 +315,7 @@ void LocalGroup::inspect() {
   for (std::uint32_t r = 0; r < settings_.ranks; ++r) {
     if (lacks(r)) who += (who.empty() ? "" : ", ") + name_of(r);
   }
-  fail({Errc::timed_out, timed_out_after(settings_.timeout) + who + ": not there; missing in " + name_of_call()});
+  fail({Errc::timed_out, timed_out_after(settings_.timeout) + who + " did not come; missing in " + name_of_call()});
 }
 
 void LocalGroup::fail(const Error& error) noexcept {
@@ -329,14 +330,14 @@ void LocalGroup::fail(const Error& error) noexcept {
   bell_.ring();
 }
 
-// What did not come from a call of this group does not say which of them it hit.
+// Adds the call to an error that did not come from a call of this group.
 Error LocalGroup::failure_here() const {
   Error error = failure();
   if (error.message.find("operation ") == std::string::npos) error.message += "; here " + name_of_call();
   return error;
 }
 
-// Whoever wrote it may have died in between: then its death is all that is known.
+// The rank that wrote it may have died in between: then only its death is known.
 Error LocalGroup::failure() const {
   ArenaHeader& header = places_.header();
   const TimePoint limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);

@@ -1,11 +1,11 @@
 #pragma once
-// The collectives of ranks that share one host, through shared memory. One rank's side of it.
+// The collectives of ranks that share one host, through shared memory, seen by one rank.
 //
-// One thread at a time drives it, whichever it is: the one that waits for a result, or the progress thread where nobody
-// waits. Nothing here blocks except run() and sleep(), and nothing allocates before something goes wrong.
+// One thread at a time drives it: a thread that waits for a result, or the progress thread if none waits. Nothing here
+// blocks except run() and sleep(), and nothing allocates before an error.
 //
-// A rank that fails says why in the shared memory, once and for all ranks: the first text stands, and every rank's
-// calls end with it.
+// A rank that fails writes the reason into the shared memory, once for all ranks: the first text stands, and every
+// rank's calls end with it.
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -25,59 +25,58 @@ struct GroupSettings {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::size_t note_bytes = kNoteBytes;
-  std::size_t chunk_bytes = 262144;  // of a rank's input at a time
+  std::size_t chunk_bytes = 262144;  // of a rank's input in one step
   std::size_t depth = 4;             // chunks in a lane
   std::chrono::nanoseconds timeout = std::chrono::seconds(300);
   std::string host;                       // for messages
   bool crowded = false;                   // more ranks than cores
   bool attach = true;                     // cross-memory attach, where the kernel allows it
-  std::vector<std::uint32_t> known_as{};  // by rank, for messages: what it is called; empty: so
+  std::vector<std::uint32_t> known_as{};  // by rank, for messages: the name of each rank; empty: its number
 };
 [[nodiscard]] Layout layout_of(const GroupSettings& settings) noexcept;
-/// Sizes that a group may have. Whoever is told them by another process asks before it computes with them.
+/// True for sizes that a group may have. Check sizes that another process sends before computing with them.
 [[nodiscard]] bool can_be(const GroupSettings& settings) noexcept;
-/// The arena of a new group, before anyone uses it.
+/// Makes the arena of a new group, before any rank uses it.
 [[nodiscard]] Result<std::shared_ptr<Arena>> create_arena(const GroupSettings& settings);
 
 class LocalGroup {
  public:
-  /// `processes`: a descriptor (pidfd) of every rank's process by rank, or empty where ranks are threads. `arena` was
-  /// made by create_arena() with the same settings, but for the rank.
-  /// Without `inboxes` no memory is shared but the arena.
+  /// `processes`: a descriptor (pidfd) of every rank's process, by rank, or empty if ranks are threads. `arena` was
+  /// made by create_arena() with the same settings, except for the rank. Without `inboxes` only the arena is shared.
   LocalGroup(std::shared_ptr<Arena> arena, GroupSettings settings, std::vector<FileDescriptor> processes = {},
              Inboxes inboxes = {});
   LocalGroup(const LocalGroup&) = delete;
   LocalGroup& operator=(const LocalGroup&) = delete;
-  /// The others' calls that need this rank end with an error.
+  /// Ends, with an error, the other ranks' calls that need this rank.
   ~LocalGroup();
 
-  /// One call at a time. The buffers are the group's until it has ended.
+  /// Begins one call; there is one at a time. The buffers belong to the group until it has ended.
   void begin(const Call& call) noexcept;
-  /// Does what can be done now. True: the call has ended, and outcome() tells how.
+  /// Does what can be done now. Returns true if the call has ended; outcome() then tells how.
   [[nodiscard]] bool advance() noexcept;
-  /// Looks after time-outs and ranks that have died; to be called a few times a second while advance() gives false.
+  /// Looks for time-outs and dead ranks; call it a few times a second while advance() returns false.
   void inspect();
-  /// begin() and advance() until it has ended.
+  /// Calls begin(), and advance() until the call has ended.
   [[nodiscard]] const Status& run(const Call& call);
-  /// The rest of run(), for a call that has begun.
+  /// Does the rest of run(), for a call that has begun.
   [[nodiscard]] const Status& finish();
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
 
-  /// Buffers that the others map, so that long calls with them need no copies. Any thread.
+  /// Buffers that the others map, so that long calls need no copies. Any thread.
   [[nodiscard]] const std::shared_ptr<Regions>& regions() const noexcept { return direct_.regions(); }
-  /// Between calls, now and then: maps what the others have announced, and drops what they have taken back.
+  /// Maps the regions that the others have announced, and drops those that they have withdrawn; call it now and then,
+  /// between calls.
   void attend() noexcept {
     if (!running_) direct_.regions()->attend();
   }
-  /// After a failure: waits until no other rank uses this one's buffers, which takes a moment. For who does not
-  /// advance() to the end of a call that has failed.
+  /// After a failure: waits until no other rank uses this one's buffers, which takes a moment. For a caller that does
+  /// not advance() to the end of a call that has failed.
   void withdraw() noexcept;
-  /// Calls that needed no copies, and why cross-memory attach is not in use (empty: it is, or was not tried yet).
+  /// Counts calls that needed no copies; says why cross-memory attach is not used (empty: it is, or was not tried yet).
   [[nodiscard]] std::uint64_t direct_calls() const noexcept { return direct_calls_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::string attach_refusal() const { return direct_.attachment().why_not(); }
 
-  /// Any thread: ends every call, here and on the other ranks, now and from now on. The first error of the group
-  /// stands.
+  /// Ends every call, here and on the other ranks, now and in future. The first error of the group stands. Any thread.
   void fail(const Error& error) noexcept;
   /// Any thread.
   [[nodiscard]] bool failed() const noexcept {
@@ -88,12 +87,12 @@ class LocalGroup {
   [[nodiscard]] std::uint32_t ranks() const noexcept { return settings_.ranks; }
   [[nodiscard]] bool crowded() const noexcept { return settings_.crowded; }
   [[nodiscard]] Bell& bell() noexcept { return bell_; }
-  /// Grows with whatever is done; for the driver, to see whether it is worth while to go on at once.
+  /// Grows with every bit of progress; shows the driver whether it pays to go on at once.
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
 
  private:
   using Counter = std::atomic<std::uint64_t> ProgressLine::*;
-  /// How many ranks have been seen to have reached a mark: those are not looked at again.
+  /// How many ranks were seen to have reached a mark, so that they are not looked at again.
   struct Reach {
     std::uint64_t mark = 0;
     std::uint32_t ranks = 0;
@@ -117,7 +116,7 @@ class LocalGroup {
   const Places places_;
   Bell bell_;
   Direct direct_;
-  std::atomic<std::uint64_t> direct_calls_{0};  // written by whoever drives
+  std::atomic<std::uint64_t> direct_calls_{0};  // written by the driving thread
 
   // the present call
   enum class Mode : std::uint8_t { chunks, undecided, direct };
@@ -128,12 +127,12 @@ class LocalGroup {
   Status outcome_;
   bool running_ = false;
   std::uint64_t sequence_ = 0;
-  std::uint32_t noted_ = 0;  // ranks whose note is there
-  bool agreed_ = false;      // all are there, and say the same
+  std::uint32_t noted_ = 0;  // ranks whose note has come
+  bool agreed_ = false;      // all notes have come, and agree
   std::uint64_t first_chunk_ = 0, end_chunk_ = 0;
   std::uint64_t offered_ = 0, reduced_ = 0, taken_ = 0;  // chunks since the group began, as in this rank's line
   Reach others_offered_, others_reduced_, others_taken_;
-  std::uint64_t steps_ = 0;  // done, of any kind: whether time has brought anything
+  std::uint64_t steps_ = 0;  // of any kind: shows whether a wait has brought anything
   std::uint64_t steps_seen_ = 0;
   std::optional<TimePoint> waits_since_;
   Absences absences_;

@@ -24,7 +24,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr std::size_t kProofBytes = 64;              // SHA-256 in hexadecimal digits
 constexpr std::size_t kDescriptorsPerMessage = 128;  // Linux takes 253
 constexpr std::uint32_t kVersion = 2;
-// Shorter than what counts as an absence: the whole meeting's clock is not looked at meanwhile.
+// Shorter than an absence, because the clock of the whole meeting is not looked at meanwhile.
 constexpr Milliseconds kHelloLimit{500};
 
 struct Hello {
@@ -51,7 +51,7 @@ FileDescriptor own_process() {
   return FileDescriptor(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
 }
 
-// The name itself is no secret, but nobody who lacks the group's can foresee it.
+// The name itself is no secret, but a process that lacks the group's secret cannot foresee it.
 socklen_t make_address(const Secret& secret, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -78,7 +78,7 @@ Status wait_for(int descriptor, Patience& patience) {
   }
 }
 
-/// One message of a sequenced socket, whole, with descriptors.
+/// Sends one whole message of a sequenced socket, with descriptors.
 template <class T>
 Status send(const FileDescriptor& to, const T& message, std::span<const int> descriptors = {}) {
   iovec data{.iov_base = const_cast<T*>(&message), .iov_len = sizeof message};
@@ -99,7 +99,7 @@ Status send(const FileDescriptor& to, const T& message, std::span<const int> des
   return failed("sendmsg");
 }
 
-/// The message must be one T and bring `expected` descriptors.
+/// Receives one message, which must be one T and bring `expected` descriptors.
 template <class T>
 Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& message, std::size_t expected,
                                             Patience& patience) {
@@ -125,18 +125,18 @@ Result<std::vector<FileDescriptor>> receive(const FileDescriptor& from, T& messa
   }
   if (n != static_cast<ssize_t>(sizeof message) || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0 ||
       descriptors.size() != expected) {
-    return strange(n == 0 ? "the other side has gone" : "a message that is none of ours");
+    return strange(n == 0 ? "the other side has gone" : "it sent a message that does not belong to the meeting");
   }
   return descriptors;
 }
 
-/// Another user's process may know the name, and even the secret; it is not let in.
+/// A process of another user may know the name, and even the secret; it is not let in.
 Status check_user(const FileDescriptor& socket) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
   if (getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return failed("SO_PEERCRED");
   if (peer.uid == geteuid()) return {};
-  return strange("a process of user " + std::to_string(peer.uid) + " is there");
+  return strange("a process of user " + std::to_string(peer.uid) + " connected");
 }
 
 Status send_each(const FileDescriptor& to, std::span<const FileDescriptor> descriptors) {
@@ -172,7 +172,7 @@ Status hear(const FileDescriptor& from, Word expected, Patience& patience) {
   Word word{};
   if (auto got = receive(from, word, 0, patience); !got) return std::unexpected(got.error());
   if (word == expected) return {};
-  return strange("a word out of turn");
+  return strange("a message came out of turn");
 }
 
 }  // namespace
@@ -211,7 +211,7 @@ Result<std::unique_ptr<LocalGroup>> MeetingPlace::gather(GroupSettings settings,
   for (std::uint32_t met = 1; met < settings.ranks;) {
     if (auto ok = wait_for(listener_.number(), patience); !ok) return std::unexpected(ok.error());
     FileDescriptor socket(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    // Strangers are turned away, and cost nobody anything but a part of the time.
+    // Turn strangers away; they cost the ranks only a part of the time.
     if (!socket.open() || !check_user(socket)) continue;
     Hello hello{};
     Patience soon(std::min<Patience::Duration>(patience.left(std::chrono::steady_clock::now()), kHelloLimit), stop);
@@ -287,7 +287,7 @@ Result<std::unique_ptr<LocalGroup>> come(const Secret& secret, GroupSettings set
   settings.depth = offer.depth;
   if (offer.version != kVersion || offer.ranks != settings.ranks || !can_be(settings) ||
       layout_of(settings).bytes() != offer.bytes)
-    return strange("rank 0 is of another version");
+    return strange("rank 0 runs another version of Tributary");
   auto arena = Arena::adopt(std::move(memory->front()), offer.bytes);
   if (!arena) return std::unexpected(arena.error());
   auto processes = receive_each(socket, settings.ranks, patience);

@@ -10,9 +10,9 @@
 namespace tributary::client::local {
 namespace {
 
-/// Results of calls from this size on go past the caches: nothing of them would still be there when the caller reads
-/// them. On a Sapphire Rapids with 2 MiB of second cache and 4 ranks on 2 cores a 16 MiB all_reduce takes a fifth less,
-/// one of 4 MiB the same.
+/// Results of calls from this size on go past the caches, because they would be gone from the cache before the caller
+/// reads them. On a Sapphire Rapids with 2 MiB of second cache and 4 ranks on 2 cores, an all_reduce of 16 MiB takes a
+/// fifth less, one of 4 MiB the same.
 constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
 
 std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
@@ -39,12 +39,14 @@ Movement::Movement(const Call& call, std::uint32_t rank, std::uint32_t ranks, co
   offered_bytes_ = count * element_ * (shape_ == Shape::parts ? ranks : 1);
   by_notes_ = offered_bytes_ <= layout.note_bytes();
   if (by_notes_) return;
-  // In place the destination has just been read, and is in the cache: a store past it would first have to put it out.
+  // In place, the destination has just been read and is in the cache: a store past the cache would first have to evict
+  // it.
   streams_ = offered_bytes_ >= kStreamBytesMin && !call.in_place;
   const std::uint64_t most = (shape_ == Shape::whole ? layout.chunk_bytes() : layout.slice_bytes()) / element_;
-  const std::uint64_t slices = shape_ == Shape::sliced ? ranks : 1;  // that the vector is cut into, per chunk
+  // The slices that the vector is cut into, per chunk.
+  const std::uint64_t slices = shape_ == Shape::sliced ? ranks : 1;
   const std::uint64_t line = kLineBytes / element_;
-  // Chunks of one size rather than a short last one, which would leave nothing to overlap with.
+  // Make chunks of one size: a short last one would leave nothing to overlap with.
   const std::uint64_t even = divided_up(count, divided_up(count, most * slices) * slices);
   slice_elements_ = std::min(most, divided_up(even, line) * line);
   chunks_ = divided_up(count, slice_elements_ * slices);
@@ -64,7 +66,8 @@ void Movement::write_note(std::byte* into) const noexcept {
   if (offers_) copy_plain(into, call_.send, offered_bytes_);
 }
 
-// The kernels take so many inputs at once; more go in several passes, each of which begins with what the last one left.
+// The kernels take a limited number of inputs at once. More inputs go in several passes, each of which begins with the
+// result of the last one.
 template <class Input>
 void Movement::combine(Input input, std::byte* out, std::uint64_t count) const noexcept {
   std::array<const void*, kernels::kReduceInputsMax> inputs;
@@ -82,7 +85,7 @@ void Movement::combine(Input input, std::byte* out, std::uint64_t count) const n
   }
 }
 
-// What a rank gets from itself never goes through the shared memory.
+// Data from a rank to itself never go through the shared memory.
 void Movement::copy_own_part(std::uint64_t begin, std::uint64_t count) const noexcept {
   if (call_.in_place) return;
   const std::uint64_t n = call_.signature.count;
@@ -151,7 +154,7 @@ void Movement::offer(const Places& places, std::uint64_t index, std::uint64_t ch
     return copy_plain(lane, call_.send + s.begin * element_, s.count * element_);
   }
   for (std::uint32_t to = 0; to < ranks_; ++to) {
-    if (to == rank_) continue;  // from where it is
+    if (to == rank_) continue;  // this rank copies its own part from its buffer
     const Slice s = slice(index, to);
     copy_plain(lane + lane_offset(to), call_.send + place_of(s, to) * element_, s.count * element_);
   }
@@ -167,7 +170,7 @@ void Movement::reduce(const Places& places, std::uint64_t index, std::uint64_t c
   std::byte* const lane = places.result(rank_, chunk);
   const bool all = call_.signature.collective == Collective::all_reduce;
   std::byte* const recv = wants_ ? call_.recv + s.begin * element_ : nullptr;
-  // In several passes the first result would overwrite an input in place that a later pass still needs.
+  // With several passes, the first result would overwrite an input in place that a later pass still needs.
   const bool passes = ranks_ > kernels::kReduceInputsMax;
   std::byte* const out = recv == nullptr || all || passes ? lane : recv;
   combine(input, out, s.count);

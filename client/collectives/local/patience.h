@@ -1,6 +1,6 @@
 #pragma once
-// For how long a rank waits for the others of its host to meet. Time in which its own process stood still does not
-// count: what the others did meanwhile has not been looked at.
+// How long a rank waits for the others of its host to meet. Time in which its own process stood still does not count:
+// it has not looked at what the others did meanwhile.
 #include <algorithm>
 #include <chrono>
 
@@ -12,15 +12,15 @@ class Patience {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Duration = std::chrono::nanoseconds;
-  /// Look so often at least, or what you did meanwhile is taken for an absence.
+  /// Look at least this often, or the time between two looks is taken for an absence.
   static constexpr std::chrono::milliseconds kLook{100};
 
-  /// `stop`: a descriptor that ends the wait when it can be read; -1: none.
+  /// `stop` is a descriptor that ends the wait when it can be read; -1: none.
   Patience(Duration limit, int stop, TimePoint now = std::chrono::steady_clock::now()) noexcept
       : since_(now), limit_(limit), stop_(stop) {
     absences_.begin(now);
   }
-  /// The rest of it, zero if none is left. A look at the clock.
+  /// Looks at the clock, and returns the rest of the time; zero if none is left.
   [[nodiscard]] Duration left(TimePoint now) noexcept {
     absences_.look(now);
     return std::max<Duration>(since_ - absences_.ago(limit_, now), Duration::zero());

@@ -4,7 +4,6 @@
 
 namespace tributary::client::local {
 
-/// The shared memory as addresses.
 class Places {
  public:
   Places(std::byte* base, const Layout& layout) noexcept : base_(base), layout_(layout) {}
@@ -25,7 +24,7 @@ class Places {
   [[nodiscard]] Note& note(std::uint32_t rank, std::uint64_t sequence) const noexcept {
     return *reinterpret_cast<Note*>(base_ + layout_.note(rank, sequence));
   }
-  /// Of `bytes` that travel with a note.
+  /// The place of `bytes` that travel with a note.
   [[nodiscard]] std::byte* noted(std::uint32_t rank, std::uint64_t sequence, std::size_t bytes) const noexcept {
     Note& of = note(rank, sequence);
     return bytes <= sizeof(Note::few) ? of.few : reinterpret_cast<std::byte*>(&of) + kNoteHeadBytes;

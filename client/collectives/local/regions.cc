@@ -28,11 +28,11 @@ bool send_announcement(int inbox, const Announcement& announcement, int file) no
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof file);
   std::memcpy(CMSG_DATA(rights), &file, sizeof file);
-  // Who has gone needs it no more.
+  // A rank that has gone needs no announcement.
   return sendmsg(inbox, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EPIPE || errno == ECONNRESET;
 }
 
-/// False: there is no more for now. A message that is none leaves `file` closed.
+/// Returns false if there is no more for now. A malformed message leaves `file` closed.
 bool receive_announcement(int inbox, Announcement& announcement, transport::OwnedDescriptor& file) noexcept {
   iovec data{.iov_base = &announcement, .iov_len = sizeof announcement};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -79,7 +79,7 @@ Result<std::uint32_t> Regions::add(const void* address, transport::SharedRange r
   const auto free = std::ranges::find(own_, std::uint32_t{0}, &Own::generation);
   if (free == own_.end()) {
     return fail(Errc::exhausted, "the ranks of a host share at most " + std::to_string(kRegionsMax) +
-                                     " ranges of each: register larger ones, or deregister some");
+                                     " ranges per rank: register larger ones, or deregister some");
   }
   const auto index = static_cast<std::uint32_t>(free - own_.begin());
   *free = {.address = static_cast<const std::byte*>(address), .range = std::move(range), .generation = ++generation_};
@@ -87,7 +87,7 @@ Result<std::uint32_t> Regions::add(const void* address, transport::SharedRange r
     if (r != rank_) free->unsent.push_back(r);
   }
   RegionLine& line = places_.regions(rank_);
-  line.generation[index].store(free->generation, std::memory_order_release);  // before it is received anywhere
+  line.generation[index].store(free->generation, std::memory_order_release);  // before any rank receives it
   send(index, *free);
   line.changes.fetch_add(1, std::memory_order_release);  // pairs with attend()
   return free->generation;
@@ -172,7 +172,7 @@ void Regions::drop_stale(std::uint32_t rank) noexcept {
   }
 }
 
-// What cannot be mapped is never acknowledged: then its owner never uses it.
+// Does not acknowledge a region that it cannot map, so the owner never uses that one.
 void Regions::receive() noexcept {
   Announcement a{};
   for (transport::OwnedDescriptor file; receive_announcement(inboxes_.own.number(), a, file); file.reset()) {

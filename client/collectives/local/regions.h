@@ -1,17 +1,17 @@
 #pragma once
-// Buffers that the ranks of one host have announced to each other: every rank maps every other rank's, once, and then
-// reads and writes it as its own memory.
+// Buffers that the ranks of one host have announced to each other: every rank maps every other rank's buffers, once,
+// and then reads and writes them as its own memory.
 //
 //   owner  -> each inbox    place, generation, size, and the descriptor of the file, over a Unix socket
 //   owner  -> RegionLine    the generation at that place; `changes` says that something is new
 //   others -> MappedLine    "I have that generation mapped"
 //
-// A generation is used once, so nothing that is late can be taken for what has its place now. A region is used in a
-// call only when all others have it; one that was taken back is dropped by the others with their next long call, and at
-// once by those whose communicator is idle.
+// A generation is used once, so no late message is taken for one about the region that has the place now. A call uses a
+// region only when all others have mapped it. The others drop a withdrawn region with their next long call, or at once
+// if their communicator is idle.
 //
-// What is trusted: processes of the same user, which have proved the group's secret, write only where a call's results
-// belong. They could do more to each other with the debugger's calls anyway. Lengths are checked all the same.
+// Trust: processes of the same user that have proved the group's secret are trusted to write only where a call's
+// results belong. They could do more to each other with the debugger's calls anyway. Lengths are checked all the same.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,18 +23,19 @@
 
 namespace tributary::client::local {
 
-/// Where a buffer lies in a rank's regions.
+/// The place of a buffer in a rank's regions.
 struct RegionPlace {
   std::uint32_t index = 0, generation = 0;
   std::uint64_t offset = 0;
 };
 
-/// How the ranks send each other descriptors: by rank the end that is written to; and this rank's own to read from.
+/// The sockets over which ranks send each other descriptors: by rank the end to write to; and this rank's own end to
+/// read from.
 struct Inboxes {
   std::vector<FileDescriptor> of;
   FileDescriptor own;
 };
-/// Both ends of one.
+/// Makes both ends of one inbox.
 [[nodiscard]] Result<std::pair<FileDescriptor, FileDescriptor>> make_inbox();
 
 class Regions {
@@ -42,22 +43,23 @@ class Regions {
   Regions(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
           Inboxes inboxes) noexcept;
 
-  // Any thread.
-  /// Announces the range to the others. The number is for remove(). Errc::exhausted: kRegionsMax are announced.
+  // Any thread may call these.
+  /// Announces the range to the others, and returns the number for remove(). Errc::exhausted: kRegionsMax are
+  /// announced.
   [[nodiscard]] Result<std::uint32_t> add(const void* address, transport::SharedRange range);
-  /// No call uses the range any more.
+  /// Withdraws the range; no call uses it any more.
   void remove(std::uint32_t generation) noexcept;
-  /// The range, if all others have it mapped.
+  /// Returns the range's place, if all others have mapped it.
   [[nodiscard]] std::optional<RegionPlace> find(const void* address, std::size_t bytes) noexcept;
 
-  // Whoever drives the group.
-  /// Maps and drops what the others have changed. Where nothing has changed it only looks.
+  // Only the thread that drives the group may call these.
+  /// Maps and drops what the others have changed. Without changes it costs one look.
   void attend() noexcept;
-  /// Another rank's bytes here; nullptr: this rank has no such memory.
+  /// Returns the address of another rank's bytes in this process; nullptr: this rank has not mapped them.
   [[nodiscard]] std::byte* at(std::uint32_t rank, const RegionPlace& place, std::size_t bytes) const noexcept;
-  /// The group is over: nothing of other ranks stays mapped.
+  /// Unmaps all regions of other ranks when the group is over.
   void close() noexcept { foreign_.clear(); }
-  /// Of other ranks, for people and tests.
+  /// The number of mapped regions of other ranks, for people and tests.
   [[nodiscard]] std::size_t mapped() const noexcept;
 
  private:
@@ -66,7 +68,7 @@ class Regions {
     transport::SharedRange range;
     std::uint32_t generation = 0;         // 0: free
     std::vector<std::uint32_t> unsent{};  // ranks whose inbox was full
-    bool everywhere = false;              // seen on all others
+    bool everywhere = false;              // seen to be mapped on all others
   };
   struct Foreign {
     std::uint32_t generation = 0;
@@ -84,15 +86,15 @@ class Regions {
   const Places places_;
   const std::uint32_t rank_, ranks_;
   const Inboxes inboxes_;
-  std::vector<std::uint64_t> seen_;  // by rank: of `changes`
+  std::vector<std::uint64_t> seen_;  // by rank: the last value of `changes`
   std::vector<Foreign> foreign_;
   mutable std::mutex mutex_;
   std::vector<Own> own_;          // under mutex_
-  std::uint32_t generation_ = 0;  // under mutex_: the last that was given
+  std::uint32_t generation_ = 0;  // under mutex_: the last one given out
   bool unsent_ = false;           // under mutex_
 };
 
-/// A range that is announced as long as this is there. Any thread.
+/// A range that is announced as long as this object lives. Any thread.
 class AnnouncedRange {
  public:
   [[nodiscard]] static Result<AnnouncedRange> announce(std::shared_ptr<Regions> regions, const void* address,

@@ -16,7 +16,7 @@ long futex(std::atomic<std::uint32_t>& word, int what, std::uint32_t value, cons
   return syscall(SYS_futex, &word, what, value, limit, nullptr, 0);
 }
 
-/// Asked once: what holds for the process holds for all its groups.
+/// Registers once: the registration holds for the process, and so for all its groups.
 bool registered() noexcept {
   static const bool ok = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   return ok;
@@ -39,8 +39,8 @@ void Bell::ring() noexcept {
   futex(header_.wake, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-// After it, every running thread of every registered process has either seen our `sleepers`, or we see what it has
-// published.
+// Afterwards, for every running thread of every registered process, either it has seen our `sleepers`, or we see what
+// it has published.
 void Bell::make_others_see() const noexcept {
   if (!fenced_) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
@@ -50,7 +50,8 @@ void Bell::wait(std::uint32_t seen, std::chrono::nanoseconds limit) noexcept {
   futex(header_.wake, FUTEX_WAIT, seen, &at_most);
 }
 
-// By the clock, not by a count: on a busy machine one yield can take as long as everybody else's time slices together.
+// Decides by the clock, not by a count: on a busy machine one yield can take as long as the time slices of all other
+// threads together.
 bool Wait::rest() noexcept {
   const TimePoint now = std::chrono::steady_clock::now();
   if (rests_++ == 0) resting_since_ = now;
@@ -59,7 +60,7 @@ bool Wait::rest() noexcept {
   return false;
 }
 
-// Short at first: whoever sleeps also looks after the ranks that have died.
+// Naps are short at first, because a sleeping thread also looks for ranks that have died.
 std::chrono::nanoseconds Wait::nap() noexcept {
   return std::chrono::milliseconds(++naps_ < 20 ? 1 : 10);
 }

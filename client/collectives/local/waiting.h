@@ -1,6 +1,6 @@
 #pragma once
-// How a rank waits for another of its host: it spins while the other is surely running, gives the core away where ranks
-// outnumber cores, and sleeps on a futex when it takes long. Nobody is woken who has not said that he sleeps.
+// How a rank waits for another of its host: it spins while the other is surely running, gives the core away if ranks
+// outnumber cores, and sleeps on a futex when the wait is long. Only threads that have announced their sleep are woken.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace tributary::client::local {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// Cores that this thread may run on.
+/// The number of cores that this thread may run on.
 [[nodiscard]] std::uint32_t usable_cores() noexcept;
 
-/// One core spends this on a turn of a loop that waits for another one.
+/// Tells the core that this loop waits for another core.
 inline void relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -23,24 +23,24 @@ inline void relax() noexcept {
 #endif
 }
 
-/// The words of one group. Any thread.
+/// The shared words of one group by which ranks wake each other. Any thread.
 class Bell {
  public:
   explicit Bell(ArenaHeader& header) noexcept;
 
-  /// Stores `value` for everyone to see, and wakes those who sleep. It costs no fence where the kernel offers a barrier
-  /// to those who go to sleep (membarrier): between the store and the load below, theirs stands in.
+  /// Stores `value` for everyone to see, and wakes the sleepers. It costs no fence if the kernel offers a barrier to
+  /// threads that go to sleep (membarrier): theirs stands in for ours, between the store and the load below.
   template <class T>
   void publish(std::atomic<T>& word, T value) noexcept {
     if (fenced_) [[unlikely]] {
       word.exchange(value, std::memory_order_seq_cst);
     } else {
-      word.store(value, std::memory_order_release);  // pairs with the acquire of whoever waits for it
+      word.store(value, std::memory_order_release);  // pairs with the acquire of the waiting thread
       std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     nudge();
   }
-  /// Wakes those who sleep, if anybody does.
+  /// Wakes the sleepers, if there are any.
   void nudge() noexcept {
     if (header_.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
       ring();
@@ -68,10 +68,10 @@ class Bell {
 /// One wait, from its first turn to its last.
 class Wait {
  public:
-  /// `crowded`: more ranks than cores, so that whoever is waited for may need this core.
+  /// `crowded`: there are more ranks than cores, so that the awaited rank may need this core.
   Wait(Bell& bell, bool crowded) noexcept : bell_(bell), crowded_(crowded) {}
 
-  /// After a turn that found nothing. True now and then: time to look whether something is wrong.
+  /// Call after a turn that found nothing. Returns true now and then: it is time to look whether something is wrong.
   template <class Ready>
   [[nodiscard]] bool pause(Ready ready) noexcept {
     ++turns_;
@@ -81,7 +81,7 @@ class Wait {
     }
     return rest() && (bell_.sleep(nap(), ready), true);
   }
-  /// Something was found: the next wait begins afresh.
+  /// Call after a turn that found something: the next wait begins afresh.
   void again() noexcept { turns_ = rests_ = naps_ = 0; }
 
  private:
@@ -89,7 +89,7 @@ class Wait {
   static constexpr std::uint32_t kTurns = 2000;
   static constexpr std::uint32_t kTurnsCrowded = 16;
   static constexpr std::chrono::milliseconds kYieldTime{2};
-  /// Gives the core away; true once that has gone on for long.
+  /// Gives the core away; true once it has done so for long.
   [[nodiscard]] bool rest() noexcept;
   [[nodiscard]] std::chrono::nanoseconds nap() noexcept;
 
