@@ -1,5 +1,6 @@
 #pragma once
-// The primary context of one device, retained for as long as this lives. The CUDA runtime and PyTorch use the same.
+// The primary context of one device, retained for as long as this object lives. The CUDA runtime and PyTorch use the
+// same one.
 #include <memory>
 #include <string>
 
@@ -28,7 +29,7 @@ class Context {
   [[nodiscard]] CudaDriver& driver() const noexcept { return driver_; }
   [[nodiscard]] int device() const noexcept { return device_; }
 
-  /// Current on this thread for as long as it lives, and the one before it afterwards.
+  /// Makes the context current on this thread for as long as it lives, and the previous one again afterwards.
   class Current {
    public:
     explicit Current(const Context& context)

@@ -9,7 +9,7 @@
 namespace tributary::client::gpu {
 namespace {
 
-// A copy of a small operation is over sooner than a thread is put to sleep and woken.
+// Spin first: a copy of a small operation ends sooner than a thread falls asleep and wakes.
 constexpr auto kSpin = std::chrono::microseconds(30);
 
 }  // namespace
@@ -53,7 +53,7 @@ CopyLine::~CopyLine() {
   if (thread_.joinable()) thread_.join();
   CudaDriver& driver = context_->driver();
   const Context::Current current(*context_);
-  if (current.result() != CudaResult::success) return;  // lost, and all of it with it
+  if (current.result() != CudaResult::success) return;  // the context is lost, and everything in it
   for (const auto event : events_) {
     if (event != nullptr) driver.event_destroy(event);
   }
@@ -87,7 +87,7 @@ void CopyLine::run() {
   }
 }
 
-/// False: there is none now, or, if it may wait, none any more.
+/// Returns false if there is no copy now or, if it may wait, if there will be none.
 bool CopyLine::take(Copy& copy, bool may_wait) {
   std::unique_lock lock(mutex_);
   if (may_wait) changed_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
@@ -97,7 +97,7 @@ bool CopyLine::take(Copy& copy, bool may_wait) {
   return true;
 }
 
-// What cannot be launched ends like the others, in its turn: after those that were launched before it.
+// A copy that cannot be launched ends in its turn, too: after those that were launched before it.
 void CopyLine::launch(Copy copy) {
   CudaDriver& driver = context_->driver();
   CudaResult result = current_;
@@ -110,7 +110,7 @@ void CopyLine::launch(Copy copy) {
       free_.pop_front();
       return;
     }
-    driver.stream_synchronize(stream_);  // it is under way, and its end must be known before anything is told
+    driver.stream_synchronize(stream_);  // the copy is under way, and must have ended before the error is told
   }
   while (!flying_.empty()) {
     Flying oldest = std::move(flying_.front());
@@ -136,7 +136,7 @@ CudaResult CopyLine::wait_for(kernels::cuda::EventHandle event) {
   return driver.event_synchronize(event);
 }
 
-// What `done` holds is gone before drain() returns: it may be what keeps the line itself.
+// Destroys `done` and everything that it holds before drain() returns: it may own the line itself.
 void CopyLine::end(Copy copy, CudaResult result) {
   std::exchange(copy.done, nullptr)(
       result == CudaResult::success ? Status{} : std::unexpected(cuda_error(context_->driver(), result, copy.what)));

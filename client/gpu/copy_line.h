@@ -1,6 +1,6 @@
 #pragma once
-// Copies of a GPU's memory, in one direction or within it, one after the other: a stream of our own, and a thread that
-// feeds it and waits for its events. The stream is never empty while there is something to copy, and nothing waits for
+// Copies of a GPU's memory, in one direction or within it, one after the other: a stream of its own, and a thread that
+// feeds it and waits for its events. The stream is never empty while there is something to copy, and no one waits for
 // the whole device.
 #include <array>
 #include <condition_variable>
@@ -21,23 +21,23 @@ class CopyLine {
   struct Copy {
     DeviceAddress to = 0;
     DeviceAddress from = 0;
-    std::size_t bytes = 0;  // 0: nothing but its turn
-    bool flush = false;     // first the GPU is made to see what the network has written
+    std::size_t bytes = 0;  // 0: the copy only takes its turn
+    bool flush = false;     // first make the GPU see what the network has written
     std::string what;       // for messages: "copying a result to GPU 0"
-    /// On the line's thread, in the order of the copies: it has ended, and with an error nothing of it goes on.
+    /// Called on the line's thread, in the order of the copies, when the copy has ended; after an error, too.
     std::function<void(const Status&)> done;
   };
 
-  /// `name`: of the thread.
+  /// `name` is the thread's.
   [[nodiscard]] static Result<std::unique_ptr<CopyLine>> open(std::shared_ptr<Context> context, const char* name);
   CopyLine(const CopyLine&) = delete;
   CopyLine& operator=(const CopyLine&) = delete;
-  /// After all that was submitted.
+  /// Waits for all submitted copies.
   ~CopyLine();
 
   /// Any thread.
   void submit(Copy copy);
-  /// Until all that was submitted before has ended. Not on the line's thread.
+  /// Waits until all copies submitted before have ended. Must not be called on the line's thread.
   void drain();
 
  private:

@@ -23,8 +23,8 @@ Result<std::vector<std::span<const std::byte>>> DirectCall::keep(transport::Tran
 Result<DirectMemory::InHostMemory> DirectCall::materialize(bool with_results, const Status& why) {
   if (!why) {
     gpu_->tell("GPU " + std::to_string(gpu_->device()) +
-               ": data goes by way of pinned host memory: " + why.error().message);
-    // Others may go away by themselves: a connection that is not there, memory that is short.
+               ": data go through pinned host memory: " + why.error().message);
+    // Other obstacles may disappear: a missing connection, a shortage of memory.
     if (why.error().code == Errc::unsupported) {
       for (const auto& allocation : kept_) allocation->refused = why.error();
     }

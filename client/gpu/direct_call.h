@@ -1,9 +1,9 @@
 #pragma once
-// One call whose buffers are in a GPU's memory and stay there: the network reads and writes them. Where that ends it
-// becomes a StagedCall, with all that it has.
+// One call whose buffers are in a GPU's memory and stay there: the network reads and writes them. If that becomes
+// impossible, the call becomes a StagedCall and keeps what it has.
 //
-// The caller's buffers are ours until the request is done: when the operation has ended, every copy that it caused has,
-// and the GPU sees what the network wrote.
+// The caller's buffers belong to the library until the request is done. It is done when the operation and every copy
+// for it have ended, and the GPU sees what the network wrote.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -16,15 +16,16 @@ namespace tributary::client::gpu {
 
 class DirectCall final : public DirectMemory {
  public:
-  /// The same buffers in host memory, of whatever kind can still be had, its copies down in the GPU's own order.
+  /// Makes the same call with buffers in host memory, of any kind that is available; copies to the host keep the GPU's
+  /// order.
   using Stage = std::function<Result<std::shared_ptr<StagedCall>>(const CallBuffers& caller)>;
 
   DirectCall(const CallBuffers& caller, std::shared_ptr<GpuMemory> gpu, Stage stage)
       : caller_(caller), gpu_(gpu), device_(std::move(gpu)), stage_(std::move(stage)) {}
 
-  /// The operation has ended with `outcome`; on the communicator's thread. `done` on any thread.
+  /// The operation has ended with `outcome`; called on the communicator's thread. Calls `done` on any thread.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
-  /// nullptr: it is direct still.
+  /// nullptr while the call is direct.
   [[nodiscard]] const std::shared_ptr<StagedCall>& staged() const noexcept { return staged_; }
 
   [[nodiscard]] const std::shared_ptr<DirectDevice>& device() const noexcept override { return device_; }

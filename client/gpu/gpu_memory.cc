@@ -28,7 +28,7 @@ class GpuMemory::Block final : public DirectBlock {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   ~Block() override {
-    promise.reset();  // before the memory goes
+    promise.reset();  // must end before the memory is freed
     gpu_->unuse(use_);
     const Context::Current current(*gpu_->context_);
     if (current.result() == CudaResult::success) gpu_->context_->driver().memory_free(address_);
@@ -79,7 +79,7 @@ std::unexpected<Error> GpuMemory::failed(CudaResult result, const char* what) co
 Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transport& transport,
                                                                std::span<const std::byte> memory) {
   auto* const takes = dynamic_cast<transport::TakesDeviceMemory*>(&transport);
-  if (takes == nullptr) return fail(Errc::unsupported, "the transport takes no memory of GPUs");
+  if (takes == nullptr) return fail(Errc::unsupported, "the transport cannot reach the memory of GPUs");
   CudaDriver& driver = context_->driver();
   DeviceAddress begin = 0;
   std::size_t bytes = 0;
@@ -97,7 +97,7 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
     allocations_.splice(allocations_.begin(), allocations_, known);
     return in_use(allocations_.front());
   }
-  // What lay here before is gone, whatever part of it this is.
+  // Forget the allocations that lay anywhere in this range: their memory was freed.
   counts_.replaced += std::erase_if(allocations_, [&](const auto& a) {
     return a->memory.data() < whole.data() + whole.size() && whole.data() < a->memory.data() + a->memory.size();
   });
@@ -112,7 +112,7 @@ Result<std::shared_ptr<GpuMemory::Allocation>> GpuMemory::keep(transport::Transp
   return in_use(std::move(made));
 }
 
-/// Under mutex_. What is returned is not given up under it.
+/// Called under mutex_, which must be free when the last user of the returned pointer lets go of it.
 std::shared_ptr<GpuMemory::Allocation> GpuMemory::in_use(std::shared_ptr<Allocation> allocation) {
   const auto use = in_use_.emplace(allocation->memory.data(), allocation->memory.size());
   Allocation* const it = allocation.get();
@@ -128,7 +128,7 @@ bool GpuMemory::holds(std::span<const std::byte> memory) const {
   const std::lock_guard lock(mutex_);
   const auto after = in_use_.upper_bound(memory.data());
   if (after == in_use_.begin()) return false;
-  const auto& [begin, bytes] = *std::prev(after);  // memory that is there does not overlap
+  const auto& [begin, bytes] = *std::prev(after);  // live allocations do not overlap
   return contains({begin, bytes}, memory);
 }
 
@@ -175,7 +175,7 @@ void GpuMemory::after_all(std::function<void(const Status&)> done) {
 
 Result<std::shared_ptr<DirectBlock>> GpuMemory::allocate(transport::Transport& transport, std::size_t bytes) {
   auto* const takes = dynamic_cast<transport::TakesDeviceMemory*>(&transport);
-  if (takes == nullptr) return fail(Errc::unsupported, "the transport takes no memory of GPUs");
+  if (takes == nullptr) return fail(Errc::unsupported, "the transport cannot reach the memory of GPUs");
   DeviceAddress address = 0;
   {
     const Context::Current current(*context_);
@@ -230,7 +230,7 @@ void GpuMemory::reached(const std::string& network_device, std::optional<transpo
                         const std::string& others) {
   const std::string gpu = "GPU " + std::to_string(device()) + ": RDMA device " + network_device;
   if (way) return tell(gpu + " reads and writes its memory " + to_string(*way) + (others.empty() ? "" : "; ") + others);
-  tell(gpu + " does not reach its memory, which goes by way of pinned host memory; " + others);
+  tell(gpu + " does not reach its memory, so data go through pinned host memory; " + others);
 }
 
 }  // namespace tributary::client::gpu

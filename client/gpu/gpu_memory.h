@@ -1,11 +1,12 @@
 #pragma once
-// One GPU whose memory the network's devices may reach: what the transport asks of its driver, the order of everything
-// that is done in it for operations that go direct, and the allocations that are kept registered.
+// One GPU whose memory the network's devices may reach: it answers the transport's questions to the driver, orders all
+// work in the GPU for operations that go direct, and holds the allocations that are kept registered.
 //
-// An allocation is registered as a whole when an operation first names it, and known again by the driver's number for
-// it: memory that was freed and is somebody else's now has another. So many are kept, those that were used last;
-// those that operations use stay until these end. Nobody says when memory is freed, and its addresses may be the
-// host's afterwards; so what no operation uses is kept, but nobody's (holds()).
+// An allocation is registered as a whole when an operation first names it, and recognized later by the driver's number
+// for it: memory that was freed and allocated again has another number. A limited number is kept, the most recently
+// used first; allocations that operations use stay until these end. Nothing tells the library when memory is freed, and
+// its addresses may belong to the host afterwards; so an allocation that no operation uses is kept, but not answered
+// for (holds()).
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -31,7 +32,7 @@ class GpuMemory final : public DirectDevice,
   static constexpr std::size_t kAllocationsMax = 128;
   struct Hooks {
     std::function<void()> arrived;                 // DirectDevice::wake(); any thread
-    std::function<void(const Error&)> failed;      // a copy that somebody else needs; any thread
+    std::function<void(const Error&)> failed;      // a copy failed that other parts wait for; any thread
     std::function<void(const std::string&)> tell;  // a line for the log
   };
   struct Counts {
@@ -45,22 +46,23 @@ class GpuMemory final : public DirectDevice,
   GpuMemory& operator=(const GpuMemory&) = delete;
   ~GpuMemory() override;
 
-  /// One allocation, registered with a transport for as long as somebody has this.
+  /// One allocation, registered with a transport for as long as this object lives.
   struct Allocation {
     std::span<const std::byte> memory;
     std::uint64_t id = 0;
     std::unique_ptr<transport::KeptMemory> promise;
-    std::optional<Error> refused;  // by a network device, for good; of the communicator's thread
+    std::optional<Error> refused;  // a network device refused it for good; used on the communicator's thread
   };
-  /// The allocation that this memory lies in, in use as long as somebody has what is returned. On the transport's
-  /// thread.
+  /// Returns the allocation that holds this memory; it is in use as long as the returned pointer lives. Called on the
+  /// transport's thread.
   [[nodiscard]] Result<std::shared_ptr<Allocation>> keep(transport::Transport& transport,
                                                          std::span<const std::byte> memory);
-  /// The caller says that it will not use this any more. Any thread.
+  /// The caller says that it will not use this memory any more. Any thread.
   void forget(std::span<const std::byte> memory);
-  /// Once for every text.
+  /// Logs each text once.
   void tell(const std::string& line);
-  /// When all copies before it have ended and the GPU sees what the network wrote: with the first error of any copy.
+  /// Calls `done` when all earlier copies have ended and the GPU sees what the network wrote, with the first error of
+  /// any copy.
   void after_all(std::function<void(const Status&)> done);
   [[nodiscard]] CopyLine& line() noexcept { return *line_; }
   [[nodiscard]] bool flushes() const noexcept { return flush_; }
@@ -95,9 +97,9 @@ class GpuMemory final : public DirectDevice,
   std::vector<transport::DeviceWay> ways_;
   const Hooks hooks_;
   std::unique_ptr<CopyLine> line_;
-  kernels::cuda::StreamHandle stream_ = nullptr;  // of the copies that are waited for; of the transport's thread
+  kernels::cuda::StreamHandle stream_ = nullptr;  // of the copies that the transport's thread waits for
   mutable std::mutex mutex_;
-  std::list<std::shared_ptr<Allocation>> allocations_;  // under mutex_, as all below; used last comes first
+  std::list<std::shared_ptr<Allocation>> allocations_;  // under mutex_, like all below; most recently used first
   InUse in_use_;                                        // ranges: bytes by begin
   std::set<std::string> told_;
   Counts counts_;

@@ -1,13 +1,13 @@
 #pragma once
-// Whose memory a pointer is.
+// Finds the owner of the memory behind a pointer.
 #include <optional>
 
 #include "tributary/kernels/cuda_driver.h"
 
 namespace tributary::client::gpu {
 
-/// The GPU in whose memory it lies. Nothing: the processor reads it itself, as it does pinned and managed memory.
-/// Cheap where the process has no CUDA driver loaded. Errc::unsupported: it has one that is too old to be asked.
+/// Returns the GPU in whose memory it lies; nullopt if the processor can read it, as it can pinned and managed memory.
+/// Cheap if the process has no CUDA driver loaded. Errc::unsupported: the driver is too old to be asked.
 [[nodiscard]] Result<std::optional<int>> device_of(const void* pointer);
 
 }  // namespace tributary::client::gpu

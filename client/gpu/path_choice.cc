@@ -17,7 +17,7 @@ int attribute(CudaDriver& driver, DeviceAttribute which, int device) {
   return driver.device_attribute(value, which, device) == CudaResult::success ? value : 0;
 }
 
-/// Why the user does not want this way; empty: it may be tried.
+/// Why the user's settings forbid this way; empty: it may be tried.
 std::string forbidden(DirectMode mode, Path path) {
   switch (mode) {
     case DirectMode::automatic:
@@ -32,21 +32,22 @@ std::string forbidden(DirectMode mode, Path path) {
   return {};
 }
 
-/// Why a device of the network cannot get at the GPU's memory, whichever the way; empty: it can.
+/// Why a network device cannot reach the GPU's memory in any way; empty: it can.
 std::string obstacle(const PathFacts& facts) {
   if (!facts.transport.rdma) return "the transport " + facts.transport.name + " has the processor move payloads";
   if (!facts.transport.device_memory)
-    return "the transport " + facts.transport.name + " takes no memory that the processor does not reach";
-  if (!facts.gpu.gpudirect) return "the driver says that this GPU has no GPUDirect RDMA";
+    return "the transport " + facts.transport.name + " cannot use memory that the processor does not reach";
+  if (!facts.gpu.gpudirect) return "the driver says that this GPU does not support GPUDirect RDMA";
   if (!facts.gpu.can_flush && facts.gpu.write_ordering < kWritesOrderedForOwner)
-    return "the GPU does not order what others write, and the driver cannot wait for it";
+    return "the GPU does not order the writes of other devices, and the driver cannot wait for them";
   return {};
 }
 
 std::string dma_buf_obstacle(const PathFacts& facts) {
   if (auto why = forbidden(facts.mode, Path::dma_buf); !why.empty()) return why;
   if (auto why = obstacle(facts); !why.empty()) return why;
-  return facts.gpu.dma_buf ? "" : "the driver gives no dma-buf of this GPU's memory (it takes the open kernel modules)";
+  return facts.gpu.dma_buf ? ""
+                           : "the driver gives no dma-buf of this GPU's memory (that needs the open kernel modules)";
 }
 
 std::string peer_memory_obstacle(const PathFacts& facts) {
@@ -98,7 +99,7 @@ PathChoice choose_path(const PathFacts& facts) {
   const std::string why = no_dma_buf == no_peer_memory
                               ? "neither as a dma-buf nor by nvidia_peermem: " + no_dma_buf
                               : "not as a dma-buf: " + no_dma_buf + "; not by nvidia_peermem: " + no_peer_memory;
-  return {Path::staging, {}, false, gpu + ": data goes by way of pinned host memory; " + why};
+  return {Path::staging, {}, false, gpu + ": data go through pinned host memory; " + why};
 }
 
 GpuFacts gpu_facts(CudaDriver& driver, int device) {

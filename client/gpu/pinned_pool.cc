@@ -7,7 +7,7 @@ namespace tributary::client::gpu {
 namespace {
 
 constexpr std::size_t kBlockBytesMin = std::size_t{64} << 10;
-// Above, sizes are rounded to this and not to a power of two: half of a gigabyte is too much to pin for nothing.
+// Larger sizes are rounded up to this step, not to a power of two, which could pin half a gigabyte for nothing.
 constexpr std::size_t kLargeStep = std::size_t{16} << 20;
 
 std::size_t capacity_for(std::size_t bytes) {
@@ -79,7 +79,7 @@ void PinnedPool::take_back(std::byte* data, std::size_t capacity) {
   for (const Idle& block : gone) free(block.data);
 }
 
-// A context that is lost gives nothing back, and takes everything with it.
+// A lost context takes its memory with it, so errors are ignored.
 void PinnedPool::free(std::byte* data) {
   std::unique_ptr<transport::KeptMemory> kept;
   {
@@ -89,7 +89,7 @@ void PinnedPool::free(std::byte* data) {
       kept_.erase(at);
     }
   }
-  kept.reset();  // before the memory goes
+  kept.reset();  // must end before the memory is freed
   const Context::Current current(*context_);
   if (current.result() == CudaResult::success) context_->driver().host_free(data);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Pinned host memory in blocks that are used again: pinning costs the kernel milliseconds. A block is never given to a
-// second user while a copy may still touch it: whoever copies holds it.
+// Pinned host memory in blocks that are used again, because pinning costs the kernel milliseconds. No block is given to
+// a second user while a copy may still touch it: every copy holds its block.
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -16,7 +16,7 @@ namespace tributary::client::gpu {
 
 class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
  public:
-  /// Idle blocks beyond so many bytes are given back to the system.
+  /// Idle blocks above this sum are given back to the system.
   static constexpr std::size_t kIdleBytesMax = std::size_t{256} << 20;
   /// Registers a block with the communicator's transport for as long as the block exists; may give nullptr.
   using Keep = std::function<std::unique_ptr<transport::KeptMemory>(std::span<const std::byte>)>;
@@ -41,7 +41,7 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
     std::size_t capacity_;
   };
 
-  /// At least so many bytes, at a multiple of the page. Errc::exhausted: the system pins no more.
+  /// Returns at least `bytes`, at a multiple of the page. Errc::exhausted: the system pins no more.
   [[nodiscard]] Result<std::shared_ptr<Block>> take(std::size_t bytes);
   [[nodiscard]] std::size_t idle_bytes() const;
 

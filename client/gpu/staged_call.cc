@@ -45,7 +45,7 @@ void StagedCall::begin(bool with_results) {
                false);
   }
   for (std::size_t at = 0; at < caller_.send_bytes; at += kChunkBytes) {
-    // The block is ours; only the caller's side of it is const.
+    // The block belongs to the library; only the caller's view of it is const.
     begin_copy(caller_.send + at, const_cast<std::byte*>(host_.send) + at,
                std::min(kChunkBytes, caller_.send_bytes - at), std::exchange(flush, false), true);
   }
@@ -62,7 +62,8 @@ void StagedCall::begin_copy(const std::byte* from, std::byte* to, std::size_t by
                        }});
 }
 
-// In the order of the chunks. After an error no more counts: what is whole must be so from the beginning on.
+// Called in the order of the chunks. After an error later chunks do not count: the input must be whole from its
+// beginning.
 void StagedCall::arrived(std::size_t bytes, bool input, const Status& status) {
   std::unique_lock lock(mutex_);
   const bool good = status && outcome_;
@@ -122,10 +123,10 @@ void StagedCall::finish(const Status& outcome, std::function<void(const Status&)
     if (!gone_up_[chunk]) upload(chunk);
   }
   std::unique_lock lock(mutex_);
-  if (outcome_) outcome_ = outcome;  // an error of a copy is the cause of what came of it
+  if (outcome_) outcome_ = outcome;  // if a copy failed, that is the cause of the operation's error
   finished_ = true;
   done_ = std::move(done);
-  ++copies_;  // this one's own
+  ++copies_;  // keeps the call open during this function
   ended({}, std::move(lock));
 }
 

@@ -1,10 +1,10 @@
 #pragma once
-// One call whose buffers are in GPU memory, by way of pinned host memory: chunks come down while others are reduced in
-// the network, and others go up again. What the rest of the client sees is host memory.
+// One call whose buffers are in GPU memory, through pinned host memory: some chunks come down while others are reduced
+// in the network or go up again. The rest of the client sees host memory.
 //
-// Who owns what: the caller's buffers are ours until the request is done, which it becomes only when no copy touches
-// them any more, after an error as well. Every copy holds the call, and the call its pinned blocks, so that no block is
-// used again too soon.
+// Ownership: the caller's buffers belong to the library until the request is done, which it becomes only when no copy
+// touches them any more, even after an error. Every copy holds the call, and the call holds its pinned blocks, so that
+// no block is used again too soon.
 #include <atomic>
 #include <condition_variable>
 #include <functional>
@@ -19,13 +19,13 @@
 
 namespace tributary::client::gpu {
 
-/// What a call reads and writes. Bytes are 0 of a buffer that it does not use.
+/// The buffers of a call. The bytes of a buffer that it does not use are 0.
 struct CallBuffers {
   const std::byte* send = nullptr;
   std::size_t send_bytes = 0;
   std::byte* recv = nullptr;
   std::size_t recv_bytes = 0;
-  bool in_place = false;  // one lies in the other
+  bool in_place = false;  // one buffer lies in the other
 };
 
 /// The copies between one GPU and the host.
@@ -33,7 +33,7 @@ struct CopyLines {
   CopyLine* down;
   CopyLine* up;
   int device;
-  bool flush = false;  // before the first that comes down
+  bool flush = false;  // before the first copy that comes down
 };
 
 class StagedCall final : public StagedMemory, public std::enable_shared_from_this<StagedCall> {
@@ -45,22 +45,22 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
     std::function<void(const Error&)> failed;  // the input will not come; any thread, at most once
   };
 
-  /// `caller`: with device addresses where `from` or `to` is set. `host`: the same in host memory, all of it.
+  /// `caller` has device addresses where `from` or `to` is set. `host` has the same buffers in host memory alone.
   StagedCall(const CallBuffers& caller, const CallBuffers& host, std::optional<CopyLines> from,
              std::optional<CopyLines> to, Blocks blocks, Hooks hooks);
 
-  /// What the network shall use.
+  /// The buffers that the network uses.
   [[nodiscard]] const CallBuffers& host() const noexcept { return host_; }
 
-  /// Begins to copy the input down; before it, `with_results`, what the result's memory holds. Nothing happens where it
-  /// was finished already.
+  /// Begins to copy the input down; before it, `with_results`, the contents of the result's memory. Does nothing if the
+  /// call was finished already.
   void begin(bool with_results = false);
-  /// Copies it down, and waits for it.
+  /// Copies the input down, and waits for it.
   [[nodiscard]] Status download();
-  /// The operation has ended with `outcome`; `done`, on any thread, when no copy is left: what is left of the result
-  /// has gone up if the outcome is good.
+  /// The operation has ended with `outcome`. If that is good, copies the rest of the result up. Calls `done`, on any
+  /// thread, when no copy is left.
   void finish(const Status& outcome, std::function<void(const Status&)> done);
-  /// The same, waiting.
+  /// The same, and waits.
   [[nodiscard]] Status finish(const Status& outcome);
 
   [[nodiscard]] bool input_ready(const std::byte* end) const noexcept override {
@@ -85,12 +85,13 @@ class StagedCall final : public StagedMemory, public std::enable_shared_from_thi
   const Blocks blocks_;
   const Hooks hooks_;
   std::atomic<std::size_t> ready_;              // bytes of the input, from its beginning
-  std::atomic<std::size_t> results_coming_{0};  // bytes that begin() was to bring down, too
-  std::vector<std::size_t> landed_;             // by chunk of the result: bytes; on the communicator's thread
-  std::vector<bool> gone_up_;                   // by chunk; likewise
+  std::atomic<std::size_t> results_coming_{0};  // bytes that begin() copies down besides the input
+  // By chunk of the result: bytes landed; used on the communicator's thread.
+  std::vector<std::size_t> landed_;
+  std::vector<bool> gone_up_;  // by chunk: whether it has gone up; used on the communicator's thread
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t copies_ = 0;                   // under mutex_: that have not ended
+  std::size_t copies_ = 0;                   // under mutex_: copies that have not ended
   Status outcome_;                           // under mutex_: the first error
   bool finished_ = false;                    // under mutex_
   std::function<void(const Status&)> done_;  // under mutex_

@@ -50,8 +50,8 @@ Result<std::optional<int>> device_of_buffer(const std::byte* buffer, std::size_t
 
 using TakeBlock = std::function<Result<std::byte*>(std::size_t bytes)>;
 
-/// The same buffers in blocks of host memory, but for what has no `take`, which stays where it is. Where one lies in
-/// the other there is one block for both, so that it is so there, too.
+/// Makes the same buffers in blocks of host memory; a buffer without a `take` stays where it is. If one buffer lies in
+/// the other, both get one block, so that it does so there, too.
 Result<CallBuffers> in_host_memory(const CallBuffers& buffers, const TakeBlock& take_send, const TakeBlock& take_recv) {
   CallBuffers host = buffers;
   if (buffers.in_place) {
@@ -126,7 +126,7 @@ Result<std::shared_ptr<DirectCall>> Stager::direct(const CallBuffers& buffers) {
   });
 }
 
-/// The call is under way, and must not fail for want of pinned memory: it is slower with other.
+/// The call is under way, and must not fail for lack of pinned memory: with ordinary memory it is only slower.
 Result<std::shared_ptr<StagedCall>> Stager::stage_direct(Gpu& gpu, const CallBuffers& buffers) const {
   StagedCall::Blocks blocks;
   const TakeBlock any = [&](std::size_t bytes) -> Result<std::byte*> {

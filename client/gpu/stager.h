@@ -1,6 +1,6 @@
 #pragma once
-// One communicator's way between GPU memory and the network: the streams, threads and pinned memory of each GPU that
-// its calls use, made when the first of them comes.
+// The way of one communicator between GPU memory and the network: the streams, threads and pinned memory of each GPU
+// that its calls use, made for the first such call.
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,28 +18,28 @@ class Stager {
   struct Hooks {
     StagedCall::Hooks call;
     PinnedPool::Keep keep;
-    /// Of a GPU, before its streams are made: how the network gets at its memory. Empty: by staging.
+    /// Chooses, before a GPU's streams are made, how the network reaches its memory. Empty: staging.
     std::function<PathChoice(CudaDriver& driver, int device)> choose;
     std::function<void(const std::string&)> tell;  // a line for the log
   };
-  /// What is smaller travels in messages, which the processor writes, or in a segment or two.
+  /// Smaller data travel in messages, which the processor writes, or in a segment or two.
   static constexpr std::size_t kDirectBytesMin = std::size_t{64} << 10;
 
   explicit Stager(Hooks hooks) : hooks_(std::move(hooks)) {}
   Stager(const Stager&) = delete;
   Stager& operator=(const Stager&) = delete;
-  /// After all copies.
+  /// Waits for all copies.
   ~Stager() { drain(); }
 
-  /// nullptr: all of it is host memory. Else a call to begin(). Any thread.
+  /// nullptr: all buffers are in host memory. Otherwise a call to begin(). Any thread.
   [[nodiscard]] Result<std::shared_ptr<StagedCall>> stage(const CallBuffers& buffers);
-  /// nullptr: it has to be staged, if it is a GPU's memory at all. Any thread.
+  /// nullptr: the call has to be staged, if it uses a GPU's memory at all. Any thread.
   [[nodiscard]] Result<std::shared_ptr<DirectCall>> direct(const CallBuffers& buffers);
-  /// The caller says that it will not use this any more: what is registered of it goes. Any thread.
+  /// The caller says that it will not use this memory any more: ends its registrations. Any thread.
   void forget(std::span<const std::byte> memory);
-  /// Makes ready what calls with memory of this GPU need. Any thread.
+  /// Prepares the streams and threads that calls with memory of this GPU need. Any thread.
   [[nodiscard]] Status prepare(int device);
-  /// Until no copy is under way that was begun before. Any thread but those that copy.
+  /// Waits until every copy begun before has ended. Any thread except those that copy.
   void drain();
 
  private:
@@ -47,7 +47,7 @@ class Stager {
     std::shared_ptr<Context> context;
     std::shared_ptr<PinnedPool> pool;
     std::unique_ptr<CopyLine> down, up;
-    std::shared_ptr<GpuMemory> memory;  // nullptr: everything is staged
+    std::shared_ptr<GpuMemory> memory;  // nullptr: all data are staged
   };
   [[nodiscard]] Result<Gpu*> gpu(int device);
   [[nodiscard]] Result<Gpu> open(int device) const;
@@ -58,7 +58,7 @@ class Stager {
 
   const Hooks hooks_;
   std::mutex mutex_;
-  std::map<int, Gpu> gpus_;  // under mutex_; its members, once made, are any thread's
+  std::map<int, Gpu> gpus_;  // under mutex_; once made, any thread may use its members
 };
 
 }  // namespace tributary::client::gpu

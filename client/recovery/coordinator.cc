@@ -64,7 +64,7 @@ void Coordinator::ask(TimePoint now) {
   }
 }
 
-// On the fallback until the next try. The first time, it is also what lets the ranks begin.
+// Stays on the fallback until the next try. The first time, this also lets the ranks begin.
 void Coordinator::rest(const std::string& reason) {
   state_ = State::resting;
   deadline_ = TimePoint::max();
@@ -75,7 +75,7 @@ void Coordinator::rest(const std::string& reason) {
   begin_without(generation_, reason);
 }
 
-/// Lets the ranks begin, if they have not; trees of this generation are given up.
+/// Lets the ranks begin, if they have not, and gives up trees of this generation.
 void Coordinator::begin_without(std::uint32_t generation, const std::string& reason) {
   if (!std::exchange(initial_, false)) return;
   output_.broadcast({.type = FrameType::commit,
@@ -88,7 +88,7 @@ void Coordinator::begin_without(std::uint32_t generation, const std::string& rea
 void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
   if (state_ != State::asking) return;
   if (!answer) {
-    if (answer.error().code == Errc::bad_argument) {  // forgotten there: ask for a new one
+    if (answer.error().code == Errc::bad_argument) {  // the manager has forgotten the group: ask for a new one
       group_ = 0;
       ++attempt_;
     }
@@ -97,12 +97,13 @@ void Coordinator::on_descriptor(Result<GroupDescriptor> answer) {
   lost_.answered();
   ++attempt_;
   take(*answer);
-  if (lost_.any_untold() && group_ != 0) return ask(now_);  // these trees may hold one that was lost meanwhile
+  // These trees may hold an aggregator that was lost meanwhile.
+  if (lost_.any_untold() && group_ != 0) return ask(now_);
   if (answer->empty()) return rest(answer->reason.empty() ? "the manager has no tree for this group" : answer->reason);
   join(*answer);
 }
 
-/// What it says of the group.
+/// Takes over the group's facts from the manager's answer.
 void Coordinator::take(const GroupDescriptor& descriptor) {
   if (descriptor.group != 0) group_ = descriptor.group;
   epoch_ = descriptor.epoch;
@@ -123,7 +124,8 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
     for (std::uint32_t rank = 0; rank < settings_.nranks; ++rank) give_place(rank, descriptor.for_rank(rank));
     return;
   }
-  // Who has its place joins, and waits for those whose page is still to come: each page begins the limit anew.
+  // A rank that has its place joins, and waits for the ranks whose page is still to come: each page begins the limit
+  // anew.
   fetch_places(
       *service_, std::make_shared<const GroupDescriptor>(descriptor), settings_.nranks,
       {.wanted = [this, alive = alive_,
@@ -147,10 +149,10 @@ void Coordinator::ask_for_better(const std::string& why) {
                     });
 }
 
-/// The present trees are given up only for others that are there.
+/// Gives up the present trees only if the answer has others.
 void Coordinator::on_better(std::uint32_t generation, const std::string& why, Result<GroupDescriptor> answer) {
   if (state_ == State::stopped || !answer || answer->empty()) return;
-  take(*answer);  // for the manager the group has moved, whatever has become of it here meanwhile
+  take(*answer);  // for the manager the group has moved, whatever its state is here
   if (state_ != State::in_network || generation != generation_) return;
   better_ = std::move(*answer);
   lose_tree("moves to other trees: " + why, kMoves);
@@ -175,7 +177,7 @@ void Coordinator::abandon(const std::string& reason) {
   rest(reason);
 }
 
-/// Each new tree would come to the same end, and costs everybody a try.
+/// Gives up for good: each new tree would fail in the same way, and every try costs all ranks time.
 void Coordinator::give_up_trees() {
   hopeless_ = true;
   retry_at_ = renew_at_ = TimePoint::max();
@@ -212,7 +214,7 @@ void Coordinator::on_next_operation(std::uint32_t rank, const ControlMessage& me
 void Coordinator::on_lane_failed(const ControlMessage& message) {
   if (message.epoch != generation_ || generation_ == 0) return;
   const LaneFailure failure = decode_lane_failure(message.body);
-  lost_.note(failure.aggregator);  // in every state: what comes too late for one request goes with the next
+  lost_.note(failure.aggregator);  // in every state: a report that comes too late for one request goes with the next
   if (state_ == State::joining || state_ == State::proposing) return abandon(failure.reason);
   if (state_ == State::in_network) lose_tree(failure.reason);
 }
@@ -235,7 +237,7 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
     output_.send(r, {.type = FrameType::recover, .epoch = generation_, .body = encode(plan->for_rank(r))});
   const auto better = std::exchange(better_, std::nullopt);
   if (better && !lost_.any_untold()) return join(*better);
-  rest("");  // who failed meanwhile may be in the other trees, too
+  rest("");  // an aggregator of the other trees may have failed meanwhile, too
   if (retry_at_ != TimePoint::max()) retry_at_ = std::min(retry_at_, now_ + settings_.ask_after_loss);
 }
 
@@ -256,7 +258,7 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
     case FrameType::progress:
       return on_progress(rank, message);
     case FrameType::abort:
-      // An inquiry in earnest will name the rank that everybody waits for; who waits for a message says so again.
+      // An inquiry in earnest will name the rank that all wait for; a rank that waits for a message reports it again.
       if (static_cast<Errc>(message.value) == Errc::timed_out && stalled_operation_ && !suspicion_ && !disagreement_)
         return;
       if (static_cast<Errc>(message.value) == Errc::peer_gone) return abort_as_gone(message.body);
@@ -286,13 +288,14 @@ std::string Coordinator::unanswered() const {
   return names;
 }
 
-// A rank that has not finalized may wait in an operation for one that is to blame: first at whom they wait, then at
-// that. Asked a little before the time is over, so that those that are silent are known then.
+// A rank that has not finalized may wait in an operation for the rank that is to blame: ask first which operation it
+// waits in, then about that operation. Ask a little before the time is over, so that the silent ranks are known by
+// then.
 void Coordinator::check_finalize() {
   if (state_ == State::stopped) return;
   const bool in_earnest = now_ >= finalize_deadline_;
   if (!in_earnest && (finalize_asked_ || now_ < finalize_deadline_ - settings_.inquiry_limit)) return;
-  if (stalled_operation_ && !suspicion_ && !disagreement_) return;  // who is to blame is being found out
+  if (stalled_operation_ && !suspicion_ && !disagreement_) return;  // an inquiry is finding out which rank is to blame
   finalize_asked_ = true;
   if (!in_earnest && stalled_operation_) return;
   if (in_earnest) finalize_deadline_ = TimePoint::max();
@@ -314,7 +317,7 @@ void Coordinator::on_rank_gone(std::uint32_t rank, const std::string& why) {
   abort_as_gone(rank_name(rank) + " is gone: " + why);
 }
 
-/// Ranks that did not wait for rank 0 are gone by its fault, not by theirs.
+/// Blames rank 0 if it stood still itself: ranks that did not wait for it are gone by its fault, not by theirs.
 void Coordinator::abort_as_gone(const std::string& text) {
   const auto absence = own_absence_.of(now_);
   if (absence == transport::Duration::zero()) return abort(Errc::peer_gone, text);
@@ -356,7 +359,7 @@ void Coordinator::on_progress(std::uint32_t rank, const ControlMessage& message)
   if (std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); })) decide();
 }
 
-// Every rank has called the operation and contributed, and nothing comes back: no rank is to blame. The fallback does
+// Every rank has called the operation and contributed, and no result comes: no rank is to blame. The fallback goes on
 // without the tree.
 bool Coordinator::tree_hangs() const {
   return state_ == State::in_network &&
@@ -365,7 +368,7 @@ bool Coordinator::tree_hangs() const {
          std::any_of(progress_.begin(), progress_.end(), [](const auto& p) { return p->waits_for_tree; });
 }
 
-/// Ranks that did not answer the last inquiry either are waited for a tenth of the time that others have.
+/// Waits only a tenth of the usual time for ranks that did not answer the last inquiry either.
 bool Coordinator::heard_enough() const {
   for (std::uint32_t r = 0; r < settings_.nranks; ++r) {
     if (!progress_[r] && !silent_[r]) return now_ >= decide_at_;
@@ -373,14 +376,14 @@ bool Coordinator::heard_enough() const {
   return now_ >= decide_at_ - settings_.inquiry_limit * 9 / 10;
 }
 
-// Whom to name: first who does not answer at all, then who called something else, then who has not called, then who is
-// furthest behind.
+// Names, in this order: ranks that do not answer at all, a rank that called another operation, ranks that have not
+// called it, the rank that is furthest behind.
 void Coordinator::decide() {
   const std::uint64_t operation = *stalled_operation_;
   stalled_operation_.reset();
   const std::string where =
       "operation " + std::to_string(operation) + ", where " + rank_name(stalled_rank_) + " waits: " + stalled_text_;
-  // A rank that has not called this operation may be held up in an earlier one: that is the one to ask about.
+  // A rank that has not called this operation may be held up in an earlier one: then ask about that one.
   const bool all_answered =
       std::all_of(progress_.begin(), progress_.end(), [](const auto& p) { return p.has_value(); });
   if (all_answered && !disagreement_) {
@@ -411,7 +414,7 @@ void Coordinator::decide() {
   };
   for (std::uint32_t r = 0; r < settings_.nranks; ++r) silent_[r] = !progress_[r];
   if (suspicion_ && !all_answered) return;
-  const bool at_the_end = operation == kNever;  // nobody has an operation under way
+  const bool at_the_end = operation == kNever;  // no rank has an operation under way
   if (const auto silent = list([](const auto& p) { return !p.has_value(); }); !silent.empty()) {
     return abort(Errc::timed_out, timed_out_after(settings_.timeout) + silent + ": no answer; missing in " +
                                       (at_the_end ? "finalize" : where));
@@ -429,8 +432,8 @@ void Coordinator::decide() {
                                           (*it)->signature}),
                  operation);
   }
-  if (disagreement_) return;  // whoever saw it says so
-  if (suspicion_) return;     // someone is merely late
+  if (disagreement_) return;  // the rank that saw the mismatch reports it
+  if (suspicion_) return;     // the rank is merely late
   if (const auto absent = list([](const auto& p) { return !p->called; }); !absent.empty()) {
     return abort(Errc::timed_out, timed_out_after(settings_.timeout) + absent + ": did not call " + where);
   }
@@ -450,8 +453,8 @@ void Coordinator::renew(TimePoint now) {
       if (answer->better_trees) ask_for_better(answer->why);
       return;
     }
-    // Unreachable: the data plane does not need the manager. Forgotten: the trees stand as long as they do, and the
-    // next request makes a new group.
+    // Unreachable: the data plane does not need the manager. Forgotten: the trees stay in use, and the next request
+    // makes a new group.
     if (answer.error().code == Errc::bad_argument) {
       group_ = 0;
       renew_at_ = TimePoint::max();
@@ -475,7 +478,7 @@ void Coordinator::tick(TimePoint now) {
   if (service_ == nullptr || state_ == State::stopped) return;
   if (group_ != 0 && now >= renew_at_) renew(now);
   if (state_ == State::resting && now >= retry_at_) return ask(now);
-  // Trees that all have joined are there in a moment.
+  // Do not begin without trees that all ranks have joined: they will be ready in a moment.
   if (initial_ && now >= begin_at_ && state_ != State::proposing) {
     begin_without(0, state_ == State::asking ? "the manager has not answered yet" : "the trees are still forming");
   }

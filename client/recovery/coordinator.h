@@ -1,7 +1,7 @@
 #pragma once
 // Rank 0's part in a communicator's life: it gets trees from the manager, moves all ranks onto them at one agreed
-// operation, takes them off when a tree is lost, and finds out who is missing when an operation does not end. A pure
-// state machine: messages and time in, messages out.
+// operation, takes them off when a tree is lost, and finds out which rank is missing when an operation does not end. A
+// pure state machine: messages and time in, messages out.
 //
 //   resting --descriptor--> joining --all joined--> proposing --all answered--> in_network
 //      ^  ^                    |                       |                            |
@@ -9,10 +9,9 @@
 //      +--------- recover: all holdings are here ------------- freezing <-----------+
 //                                                                  ^  better trees are there
 //
-// In the network it asks for better trees when the manager has some (an aggregator is back), at most now and then, and
-// goes on with the present ones meanwhile. Moving is losing the present ones on purpose: freezing, recover, and then
-// joining at once.
-// Where a rank says that it can join no tree any more, resting is for good.
+// While in the network it asks for better trees when the manager has some (an aggregator is back), with a pause between
+// two moves, and meanwhile goes on with the present ones. A move loses the present trees on purpose: freezing, recover,
+// and then joining at once. If a rank says that it can join no tree any more, rank 0 stays in resting for good.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -33,31 +32,33 @@ struct CoordinatorSettings {
   std::string job;
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
-  ExchangePublicKey exchange_key{};       // GroupRequest's
+  ExchangePublicKey exchange_key{};       // for the GroupRequest
   bool use_trees = false;                 // a manager is configured and the path is not "fallback"
-  std::string why_not;                    // else the reason, for people
-  std::uint64_t first_commit = 0;         // kCommit...: what says that the ranks need no tree of these
-  std::vector<std::uint32_t> known_as{};  // CommunicatorSettings'
+  std::string why_not;                    // the reason if use_trees is false, for people
+  std::uint64_t first_commit = 0;         // kCommit...: tells the ranks that they need no tree from here
+  std::vector<std::uint32_t> known_as{};  // as in CommunicatorSettings
   transport::Duration join_limit = std::chrono::seconds(10);
-  transport::Duration answer_limit = std::chrono::seconds(10);         // of the manager
-  transport::Duration ask_after_loss = std::chrono::milliseconds(20);  // more ranks may tell who was lost meanwhile
+  transport::Duration answer_limit = std::chrono::seconds(10);  // for the manager's answer
+  // More ranks may report lost aggregators meanwhile.
+  transport::Duration ask_after_loss = std::chrono::milliseconds(20);
   transport::Duration retry_first = std::chrono::milliseconds(200);
   transport::Duration retry_last = std::chrono::seconds(5);
-  /// The ranks begin without trees if they have none by then; Duration::max(): they wait for the limits above.
+  /// By then the ranks begin without trees, if they have none; Duration::max(): they wait for the limits above.
   transport::Duration begin_within = std::chrono::milliseconds(500);
   bool may_move = true;  // to better trees
-  // Twice as long after each time, so that an aggregator that comes and goes does not take the group along for ever.
+  // The pause doubles with each move, so that an aggregator that comes and goes does not move the group again and
+  // again.
   transport::Duration move_pause_first = std::chrono::seconds(10);
   transport::Duration move_pause_last = std::chrono::minutes(10);
   transport::Duration inquiry_limit = std::chrono::seconds(1);
   transport::Duration finalize_limit = std::chrono::seconds(300);  // from the first rank that finalizes to the last
-  transport::Duration timeout = std::chrono::seconds(300);         // of operations, for people
+  transport::Duration timeout = std::chrono::seconds(300);         // of operations; for error texts
 };
 
 class CoordinatorOutput {
  public:
   virtual ~CoordinatorOutput() = default;
-  /// To every rank, this one included.
+  /// Sends to every rank, this one included.
   virtual void broadcast(const ControlMessage& message) = 0;
   virtual void send(std::uint32_t rank, const ControlMessage& message) = 0;
 };
@@ -69,16 +70,16 @@ class Coordinator {
   Coordinator& operator=(const Coordinator&) = delete;
   ~Coordinator();
 
-  /// All ranks have met. The first commit that follows lets them begin.
+  /// All ranks have met. The first commit after this lets them begin.
   void start(transport::TimePoint now);
   void on_message(std::uint32_t rank, const ControlMessage& message, transport::TimePoint now);
   void on_rank_gone(std::uint32_t rank, const std::string& why);
   void tick(transport::TimePoint now);
-  /// So long was this process away until now: what it waits for could not come.
+  /// This process was away for `absence` until now: its limits are extended, because nothing could arrive meanwhile.
   void excuse(transport::Duration absence, transport::TimePoint now);
-  /// For people: the ranks that have not answered rank 0 yet; empty while none is asked.
+  /// The ranks that have not answered rank 0 yet, for people; empty while no answer is due.
   [[nodiscard]] std::string unanswered() const;
-  /// The communicator ends: gives the group back.
+  /// Gives the group back, as the communicator ends.
   void stop();
 
  private:
@@ -122,19 +123,19 @@ class Coordinator {
   const CoordinatorSettings settings_;
   State state_ = State::resting;
   bool initial_ = true;    // no commit was sent yet
-  bool hopeless_ = false;  // a rank cannot join trees any more: none are asked for
+  bool hopeless_ = false;  // a rank cannot join trees any more: no trees are asked for
   transport::TimePoint now_{};
   transport::TimePoint deadline_ = transport::TimePoint::max();
   transport::TimePoint begin_at_ = transport::TimePoint::max();  // while initial_
   transport::TimePoint retry_at_ = transport::TimePoint::max();
   transport::TimePoint renew_at_ = transport::TimePoint::max();
   transport::Duration retry_delay_;
-  transport::TimePoint may_move_at_{};  // not before: better trees are asked for
+  transport::TimePoint may_move_at_{};  // the earliest time to ask for better trees
   transport::Duration move_pause_;
-  std::optional<GroupDescriptor> better_;  // the trees that the present ones are frozen for
+  std::optional<GroupDescriptor> better_;  // the trees for which the present ones are frozen
   std::uint64_t group_ = 0;                // 0: none
-  std::uint32_t epoch_ = 0;                // the manager's, of the last descriptor
-  std::uint64_t attempt_ = 0;              // GroupRequest's
+  std::uint32_t epoch_ = 0;                // the manager's epoch in the last descriptor
+  std::uint64_t attempt_ = 0;              // the number in the last GroupRequest
   std::uint32_t generation_ =
       0;  // ours: counts descriptors, whichever group they are of; what control messages carry as epoch
   std::uint32_t lease_seconds_ = 0;
@@ -147,17 +148,17 @@ class Coordinator {
   std::vector<bool> finalized_;
   std::uint32_t finalized_count_ = 0;
   transport::TimePoint finalize_deadline_ = transport::TimePoint::max();
-  bool finalize_asked_ = false;  // who is missing there
+  bool finalize_asked_ = false;  // the ranks were asked which one is missing
   // an inquiry under way
   std::optional<std::uint64_t> stalled_operation_;
-  bool suspicion_ = false;     // early: only a hanging tree or a mismatch is acted on
+  bool suspicion_ = false;     // an early question: only a hanging tree or a mismatch is acted on
   bool disagreement_ = false;  // only a mismatch is acted on
   std::uint32_t stalled_rank_ = 0;
   std::string stalled_text_;
   transport::TimePoint decide_at_{};
   std::vector<std::optional<Progress>> progress_;
   std::vector<bool> silent_;     // did not answer an earlier inquiry, and has not answered since
-  std::shared_ptr<bool> alive_;  // answers of the service that come too late find it false
+  std::shared_ptr<bool> alive_;  // false for an answer of the service that comes too late
 };
 
 }  // namespace tributary::client

@@ -1,5 +1,5 @@
 #pragma once
-// The manager as rank 0 sees it: asked for trees, never needed for the data.
+// The manager as rank 0 uses it: for trees, never for the data.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,36 +13,36 @@ namespace tributary::client {
 
 struct GroupRequest {
   std::string job;
-  std::vector<std::string> hosts;  // by rank: each rank's place in the topology
+  std::vector<std::string> hosts;  // by rank: its place in the topology
   std::uint32_t lanes = 1;
   PacketSecurity packet_security = PacketSecurity::off;
   ExchangePublicKey exchange_key{};  // the group's; zeros: places need no secrets
-  std::uint64_t attempt = 0;         // the same number again: the same request, whose answer did not come
+  std::uint64_t attempt = 0;         // equal numbers mark one request, asked again because no answer came
 };
 
 struct GroupLease {
-  bool better_trees = false;  // can be had by rebuild() with `in_use`
+  bool better_trees = false;  // the manager has better trees for rebuild() with `in_use`
   std::string why;            // for people
 };
 
-/// Every answer comes later, on the communicator's thread, once; after the destructor none comes.
+/// Calls `answer` later, once, on the communicator's thread; never after the destructor.
 class GroupService {
  public:
   using DescriptorAnswer = std::function<void(Result<GroupDescriptor>)>;
   using PageAnswer = std::function<void(Result<TokenPage>)>;
   virtual ~GroupService() = default;
-  /// A descriptor that has lanes without entries is of a group whose places come by places().
+  /// Asks for trees. If the descriptor has lanes without entries, places() gives the group's places.
   virtual void request(const GroupRequest& request, DescriptorAnswer answer) = 0;
-  /// Where `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
+  /// Asks where `count` ranks from `first` on enter the trees of this epoch; `count` is at most kTokenPageRanksMax.
   virtual void places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first, std::uint32_t count,
                       PageAnswer answer) = 0;
-  /// Trees at an epoch after `epoch`, without the aggregators that failed. `in_use`: the present ones work and are used
-  /// until the group has moved; an empty descriptor means that there are no better ones.
+  /// Asks for trees at an epoch after `epoch`, without the aggregators that failed. `in_use`: the present trees work
+  /// and are used until the group has moved; then an empty descriptor means that there are no better ones.
   virtual void rebuild(std::uint64_t group, std::uint32_t epoch, const std::vector<std::string>& failed, bool in_use,
                        DescriptorAnswer answer) = 0;
   /// Keeps the reservation. Errc::bad_argument: the manager does not know the group any more.
   virtual void renew(std::uint64_t group, std::function<void(Result<GroupLease>)> answer) = 0;
-  /// The group is over. No answer.
+  /// Gives the group back. There is no answer.
   virtual void release(std::uint64_t group) = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Which aggregators the ranks saw fail, and which of them the manager has been told of. Each is told once for each
-// generation of trees: said again, it would count against the same aggregator's next life.
+// The aggregators that the ranks saw fail, and how many of them the manager was told about. Each is reported once for
+// each generation of trees: a second report would count against the same aggregator after its restart.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -11,22 +11,22 @@ namespace tributary::client {
 
 class LostAggregators {
  public:
-  /// Belongs to the trees of now, or to those that were lost last. An empty name is none.
+  /// Notes an aggregator of the present trees, or of the last ones. An empty name is ignored.
   void note(const std::string& name) {
     if (!name.empty() && std::ranges::find(names_, name) == names_.end()) names_.push_back(name);
   }
-  /// Those that the manager does not know of yet.
+  /// The aggregators that were not reported to the manager yet.
   [[nodiscard]] std::vector<std::string> untold() const {
     return {names_.begin() + static_cast<std::ptrdiff_t>(told_), names_.end()};
   }
   [[nodiscard]] bool any_untold() const noexcept { return told_ < names_.size(); }
-  /// The manager is asked with untold() now,
+  /// The manager is asked now, with untold().
   void ask() noexcept { asked_ = names_.size(); }
-  /// or it is asked for a new group, which says nothing of them,
+  /// The manager is asked now for a new group; the request says nothing about lost aggregators.
   void ask_without() noexcept { asked_ = 0; }
-  /// and has answered: what was noted since is untold.
+  /// The manager has answered: only aggregators noted since it was asked are untold.
   void answered() noexcept { told_ = std::max(told_, std::exchange(asked_, 0)); }
-  /// New trees are about to form: what was told is over.
+  /// New trees are about to form: forgets the aggregators that were reported.
   void forget_told() {
     names_.erase(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(told_));
     told_ = asked_ = 0;

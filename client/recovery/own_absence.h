@@ -1,6 +1,6 @@
 #pragma once
-// That rank 0 itself stood still for a while, which the others cannot know of one another: for some time afterwards
-// what it hears of ranks that are gone may come of that alone. They wait for rank 0 no longer than for other ranks.
+// Remembers that rank 0 itself stood still for a while, which no other rank can see. For some time afterwards, reports
+// of ranks that are gone may have that cause: they wait for rank 0 no longer than for other ranks.
 #include <algorithm>
 #include <chrono>
 
@@ -10,15 +10,15 @@ namespace tributary::client {
 
 class OwnAbsence {
  public:
-  /// `timeout`: of operations. Nobody takes offence at a twentieth of it.
+  /// `timeout` is that of operations. An absence of less than a twentieth of it harms no rank.
   explicit OwnAbsence(transport::Duration timeout) noexcept
       : noticed_(timeout / 20), lasts_(std::max<transport::Duration>(timeout / 10, std::chrono::seconds(1))) {}
-  /// This process was away for so long until now. Absences that follow one another closely count as one.
+  /// This process was away for `absence` until now. Absences in close succession count as one.
   void add(transport::Duration absence, transport::TimePoint now) noexcept {
     time_ = absence + of(now - absence);
     until_ = now;
   }
-  /// How long it was away not long ago, if that explains that others are gone; zero otherwise.
+  /// Returns how long this process was away recently, if that explains that others are gone; zero otherwise.
   [[nodiscard]] transport::Duration of(transport::TimePoint now) const noexcept {
     return time_ >= noticed_ && now - until_ <= lasts_ ? time_ : transport::Duration::zero();
   }

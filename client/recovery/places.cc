@@ -6,7 +6,7 @@
 namespace tributary::client {
 namespace {
 
-/// Lives in the answer that it waits for.
+/// Owns itself through the callback of the answer that it waits for.
 class Fetch : public std::enable_shared_from_this<Fetch> {
  public:
   Fetch(GroupService& service, std::shared_ptr<const GroupDescriptor> descriptor, std::uint32_t nranks, PlacesUser user)

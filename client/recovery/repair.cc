@@ -11,7 +11,7 @@ namespace tributary::client {
 
 namespace {
 
-/// A rank reduces so many inputs in one pass, its own among them.
+/// The number of inputs that a rank reduces in one pass besides its own.
 constexpr std::uint32_t kFanIn = kernels::kReduceInputsMax - 1;
 
 std::size_t bytes_of(const SequenceEntry& e) {
@@ -28,7 +28,7 @@ Holdings holdings_of(const std::vector<LaneLink*>& lanes, std::uint32_t rank) {
   Holdings holdings;
   for (const LaneLink* lane : lanes) {
     LaneHolding& holding = holdings.emplace_back(lane->prefix());
-    // From a rank that has not contributed nobody has a result that needed it.
+    // A rank that has not contributed proves that no rank has a result that needed its contribution.
     for (std::uint64_t sequence = lane->prefix(); sequence < lane->contributed(); ++sequence) {
       const SequenceEntry* entry = lane->entry(sequence);
       if (entry != nullptr && is_for_one(*entry) && entry->segment.owner == rank) holding.wanted.push_back(sequence);
@@ -64,7 +64,7 @@ Status Repair::check(std::size_t lane) const {
                 "recovery: results of lane " + std::to_string(lane) + " are further apart than a window");
   const auto is_peer = [this](std::uint32_t rank) { return rank < nranks_ && rank != rank_; };
   if (m.from.has_value() != (m.own < m.hi) || (m.from && !is_peer(*m.from)))
-    return fail(Errc::corrupt, "recovery: no rank to get results from");
+    return fail(Errc::corrupt, "recovery: the message names no rank to get results from");
   for (std::size_t i = 0; i < m.to.size(); ++i) {
     const auto same = [&](const LaneMoves::To& other) { return other.rank == m.to[i].rank; };
     if (!is_peer(m.to[i].rank) || m.to[i].rank == m.from || m.to[i].prefix < m.lo || m.to[i].prefix > m.own ||
@@ -73,7 +73,7 @@ Status Repair::check(std::size_t lane) const {
     }
   }
   if (!m.wanted.empty() && (m.wanted.front() < m.lo || m.wanted.back() >= m.hi))
-    return fail(Errc::corrupt, "recovery: a result is wanted that nobody has heard of");
+    return fail(Errc::corrupt, "recovery: a result is wanted that no rank has received");
   return {};
 }
 
@@ -83,14 +83,14 @@ bool Repair::wants(const SequenceEntry& entry, const LaneMoves& moves) const noe
 
 Status Repair::plan(std::uint32_t lane) {
   const LaneMoves& m = moves_[lane];
-  // What is moved lies within what every rank keeps (lane_link.h).
+  // The moves lie within the window that every rank keeps (lane_link.h).
   assert(m.hi - m.lo <= lanes_[lane]->descriptor().window);
   for (std::uint64_t sequence = m.lo; sequence < m.hi; ++sequence) {
     const SequenceEntry* entry = lanes_[lane]->entry(sequence);
-    // Somebody has the result, so everybody contributed: a rank without the entry is not in the state it reported.
+    // Some rank has the result, so all contributed: a rank without the entry is not in the state that it reported.
     if (entry == nullptr)
-      return fail(Errc::corrupt,
-                  "recovery: no trace of sequence " + std::to_string(sequence) + " of lane " + std::to_string(lane));
+      return fail(Errc::corrupt, "recovery: this rank has no record of sequence " + std::to_string(sequence) +
+                                     " of lane " + std::to_string(lane));
     const bool wanted = std::ranges::binary_search(m.wanted, sequence);
     if (wanted ? !is_for_one(*entry) || (entry->segment.owner == rank_ && sequence < m.own) : wants(*entry, m))
       return fail(Errc::corrupt, "recovery: other results are wanted than this rank has reported");
@@ -153,7 +153,7 @@ void Repair::send(std::uint32_t peer, std::uint64_t item) {
   out_[peer].push_back(item);
 }
 
-/// Sends what is there, to each peer in the order of the items.
+/// Sends the bytes that are ready, to each peer in the order of the items.
 void Repair::flush() {
   for (auto& [peer, line] : out_) {
     while (!line.empty() && items_[line.front()].bytes != nullptr) {
@@ -186,8 +186,8 @@ void Repair::received(std::uint32_t, const PostedReceive& receive, std::span<std
   finish_one();
 }
 
-// One pass over this rank's input and what its children have come to, in the order of the ranks. An average is divided
-// in the last one, at the rank that it is for.
+// Reduces this rank's input and the partial results of its children in one pass, in the order of the ranks. The last
+// pass, at the rank that wants the result, also divides an average.
 void Repair::reduce(Item& item) {
   const SequenceEntry& e = *item.entry;
   const bool last = e.segment.owner == rank_;

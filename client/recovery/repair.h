@@ -1,12 +1,14 @@
 #pragma once
-// After a tree is lost: gives every result that some rank has to every rank that lacks it.
+// Gives every result that some rank has to every rank that lacks it, after a tree is lost.
 //
-// For each lane, with lo and hi the least and the greatest number of results over all ranks: sequences below lo are
-// everyone's; those from hi on are nobody's, and every rank's input for them is intact, so they are reduced by
-// fallback. What lies between, at most a window, is moved here, as rank 0's plan says (repair_plan.h):
-//   results for all, and one owner's data:  down the lane's tree, from ranks that have them to ranks that lack them;
-//   a result for one, which that one wants: made again from everyone's inputs, up a tree to that one.
-// An owner has its own data whatever it has heard, so it is not sent them.
+// For each lane, let lo and hi be the least and the greatest number of results over all ranks. Every rank has the
+// results of sequences below lo. No rank has one from hi on, and every rank's input for those is intact, so the
+// fallback reduces them. The sequences between, at most a window, are moved here, as rank 0's plan says
+// (repair_plan.h):
+//   - Results for all, and one owner's data, go down the lane's tree, from ranks that have them to ranks that lack
+//     them.
+//   - A result for one rank, if that rank wants it, is made again from all ranks' inputs, up a tree to that rank.
+// An owner always has its own data, so they are not sent to it.
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -19,19 +21,19 @@
 
 namespace tributary::client {
 
-/// This rank's answer to freeze. The lanes are frozen.
+/// This rank's answer to freeze; the lanes must be frozen.
 [[nodiscard]] Holdings holdings_of(const std::vector<LaneLink*>& lanes, std::uint32_t rank);
 
 class Repair {
  public:
-  /// lanes: frozen; they and their operations outlive the repair.
+  /// `lanes` are frozen; they and their operations outlive the repair.
   Repair(PeerMesh& mesh, std::uint32_t rank, std::uint32_t nranks, std::vector<LaneLink*> lanes);
 
-  /// Errc::corrupt if these are not moves of the state that this rank has reported: then none can be right.
+  /// Errc::corrupt if these moves do not fit the state that this rank has reported: then they are wrong.
   [[nodiscard]] Status start(Moves moves, std::function<void()> done);
   void received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload);
   void sent();
-  /// Results of this lane below it are everyone's when the repair is done.
+  /// When the repair is done, all ranks have this lane's results below this sequence.
   [[nodiscard]] std::uint64_t everyones(std::size_t lane) const noexcept { return moves_[lane].hi; }
   [[nodiscard]] std::uint64_t moved() const noexcept { return moved_; }
 
@@ -40,11 +42,11 @@ class Repair {
   struct Item {
     std::uint32_t lane = 0;
     const SequenceEntry* entry = nullptr;
-    const std::byte* bytes = nullptr;  // what is passed on; nullptr: not there yet
-    std::uint32_t missing = 0;         // receives that it needs
-    bool again = false;                // a result that is made again: the receives are inputs
-    std::vector<std::uint32_t> from;   // whose, ascending; where it is made again
-    std::vector<std::uint32_t> ranks;  // by `from`: how many ranks hand on by way of it
+    const std::byte* bytes = nullptr;  // the bytes to pass on; nullptr: not there yet
+    std::uint32_t missing = 0;         // receives that it still needs
+    bool again = false;                // the result is made again: the receives are inputs
+    std::vector<std::uint32_t> from;   // ascending: the ranks that send inputs, if the result is made again
+    std::vector<std::uint32_t> ranks;  // by `from`: the number of ranks whose inputs come through that rank
     std::vector<std::vector<std::byte>> inputs;
     std::vector<std::byte> sum;
   };
@@ -64,8 +66,8 @@ class Repair {
   const std::uint32_t nranks_;
   const std::vector<LaneLink*> lanes_;
   Moves moves_;
-  std::deque<Item> items_;                                  // in their order; a place stays what it is
-  std::map<std::uint32_t, std::deque<std::uint64_t>> out_;  // by peer: items that it is still to be sent, in order
+  std::deque<Item> items_;                                  // in their order; a deque, so that a place stays valid
+  std::map<std::uint32_t, std::deque<std::uint64_t>> out_;  // by peer: items still to be sent to it, in order
   std::function<void()> done_;
   std::uint64_t outstanding_ = 1;  // start() itself holds one, so that `done` comes last
   std::uint64_t moved_ = 0;

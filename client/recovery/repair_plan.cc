@@ -21,7 +21,7 @@ std::vector<std::uint32_t> FanIn::children(std::uint32_t rank) const {
 
 std::uint32_t FanIn::subtree(std::uint32_t rank) const noexcept {
   std::uint64_t number = 0;
-  // The places of each level below are contiguous.
+  // The places of each level of a subtree are contiguous.
   for (std::uint64_t first = place(rank), last = first; first < ranks_;
        first = first * width_ + 1, last = (last + 1) * width_) {
     number += std::min(last, ranks_ - 1) - first + 1;
@@ -47,7 +47,7 @@ Result<RepairPlan> RepairPlan::make(const std::vector<Holdings>& by_rank) {
     std::ranges::stable_sort(lane.line, std::ranges::greater{}, [&](std::uint32_t r) { return lane.prefix[r]; });
     lane.place.resize(by_rank.size());
     for (std::uint32_t place = 0; place < lane.line.size(); ++place) lane.place[lane.line[place]] = place;
-    // What its owner lacks and nobody has heard of is reduced again by the fallback.
+    // A result that its owner lacks and no other rank has heard of is reduced again by the fallback.
     for (const Holdings& holdings : by_rank) {
       std::ranges::copy_if(holdings[i].wanted, std::back_inserter(lane.wanted),
                            [&](std::uint64_t sequence) { return sequence < lane.hi; });

@@ -259,7 +259,7 @@ TEST_F(DirectCalls, SayOnceForEachNetworkDeviceHowItReachesTheMemory) {
   EXPECT_THAT(lines, ElementsAre("GPU 0: RDMA device mlx5_0 reads and writes its memory as a dma-buf",
                                  "GPU 0: RDMA device mlx5_1 reads and writes its memory by nvidia_peermem; not as a "
                                  "dma-buf: it says no",
-                                 "GPU 0: RDMA device rxe0 does not reach its memory, which goes by way of pinned host "
+                                 "GPU 0: RDMA device rxe0 does not reach its memory, so data go through pinned host "
                                  "memory; not as a dma-buf: it says no; not by nvidia_peermem: nor here"));
 }
 

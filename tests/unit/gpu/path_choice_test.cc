@@ -71,7 +71,7 @@ TEST(PathChoice, SaysWhy) {
   PathFacts facts = good();
   facts.transport = {.name = "tcp"};
   EXPECT_EQ(choose_path(facts).sentence,
-            "GPU 3 (H200): data goes by way of pinned host memory; neither as a dma-buf nor by nvidia_peermem: the "
+            "GPU 3 (H200): data go through pinned host memory; neither as a dma-buf nor by nvidia_peermem: the "
             "transport tcp has the processor move payloads");
   facts = good();
   facts.gpu.dma_buf = facts.host.peer_memory_module = false;
