@@ -9,14 +9,14 @@ using namespace tributary::client;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// Longer is for ever, and a sum with the present time must not wrap.
+// Longer waits count as for ever, so that a sum with the present time does not wrap.
 constexpr std::int64_t kWaitMax = std::int64_t{1} << 61;
 
-// Beginning an operation of more bytes than that is no part of the path of a small one, but work for the progress
-// thread while the caller goes on.
+// An operation of more bytes is begun by the progress thread while the caller goes on; only for small ones does it pay
+// that the caller begins them itself.
 constexpr std::size_t kLargeBytes = 65536;
 
-/// Queues by `start`, then hands the request out or waits for it.
+/// Queues the operation by `start`, then hands the request out or waits for it.
 template <class Start>
 tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t bytes, tributary_request** out,
                      Start start) {
@@ -24,7 +24,8 @@ tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t 
   tributary_request* handle = requests().insert(request);
   if (handle == nullptr) {
     return report(Errc::exhausted,
-                  "there are " + std::to_string(RequestTable::kPlacesMax) + " requests at once: wait for some of them",
+                  "no more than " + std::to_string(RequestTable::kPlacesMax) +
+                      " requests can be under way at once: wait for some of them",
                   &comm->errors());
   }
   const Comm::Next next =
@@ -42,7 +43,7 @@ tributary_status run(const std::shared_ptr<Comm>& comm, bool local, std::size_t 
   return request->report_outcome();
 }
 
-/// A blocking call in shared memory, whose path is the shortest. nullopt: it is none.
+/// Runs a blocking call in shared memory, by the shortest path. nullopt: the call is of another kind.
 std::optional<tributary_status> run_here(const CollectiveCall& call, const tributary_comm* handle) {
   const auto comm = comms().pin(handle);
   if (!usable(call.function, handle, comm)) return TRIBUTARY_ERROR_BAD_ARGUMENT;
@@ -90,9 +91,10 @@ tributary_status run(const MessageCall& call, tributary_comm* handle, tributary_
   auto request = requests().find(handle);
   if (!request) {
     report(Errc::bad_argument,
-           std::string(function) + (handle == nullptr ? ": request is NULL"
-                                                      : ": request is not live: it was waited for or tested to its "
-                                                        "end already, or its communicator was destroyed"));
+           std::string(function) + (handle == nullptr
+                                        ? ": request is NULL"
+                                        : ": request is not live: tributary_wait or tributary_test has freed it "
+                                          "already, or its communicator was destroyed"));
     return nullptr;
   }
   if (!request->of_this_process()) {
@@ -286,7 +288,7 @@ tributary_status tributary_wait(tributary_request* handle, int64_t timeout_ns) {
   return guarded(function, [&]() -> tributary_status {
     if (timeout_ns < -1) {
       return report(Errc::bad_argument, std::string(function) + ": timeout_ns is " + std::to_string(timeout_ns) +
-                                            "; allowed is -1, for ever, or a number of nanoseconds from 0 on");
+                                            "; allowed is -1 (for ever), or a number of nanoseconds from 0");
     }
     const auto request = live(function, handle);
     if (!request) return TRIBUTARY_ERROR_BAD_ARGUMENT;
@@ -298,7 +300,7 @@ tributary_status tributary_wait(tributary_request* handle, int64_t timeout_ns) {
     if (!(comm ? comm->wait(*request, deadline) : request->wait(deadline))) {
       return report(Errc::timed_out,
                     std::string(function) + ": the operation has not ended within " + std::to_string(timeout_ns) +
-                        " ns; it goes on: wait again",
+                        " ns and goes on; wait again",
                     request->comm());
     }
     requests().remove(handle);

@@ -63,8 +63,8 @@ Result<tributary_comm*> make_comm(int nranks, const tributary_unique_id* id, int
   if (!comm) return std::unexpected(comm.error());
   tributary_comm* handle = comms().insert(*comm);
   if (handle != nullptr) return handle;
-  (*comm)->abort("there are too many communicators");
-  return fail(Errc::exhausted, "there are too many communicators");
+  (*comm)->abort("this process has too many communicators; destroy some");
+  return fail(Errc::exhausted, "this process has too many communicators; destroy some");
 }
 
 tributary_path path_of(const CommunicatorInfo& info) {
@@ -106,13 +106,14 @@ tributary_status read_int(const char* function, const tributary_comm* handle, in
     const auto comm = live(function, handle);
     if (!comm) return TRIBUTARY_ERROR_BAD_ARGUMENT;
     if (value == nullptr)
-      return report(Errc::bad_argument, std::string(function) + ": the result's address is NULL", &comm->errors());
+      return report(Errc::bad_argument, std::string(function) + ": the address for the result is NULL",
+                    &comm->errors());
     *value = static_cast<int>(read(*comm));
     return TRIBUTARY_OK;
   });
 }
 
-/// Takes the handle out of use and ends what it stood for.
+/// Ends the handle and the object behind it.
 template <class End>
 tributary_status end_comm(const char* function, tributary_comm* handle, End end) {
   return guarded(function, [&]() -> tributary_status {
@@ -164,7 +165,7 @@ const char* tributary_last_error(const tributary_comm* handle) {
     const auto comm = handle == nullptr ? nullptr : comms().find(handle);
     return last_error(comm ? &comm->errors() : nullptr);
   } catch (const std::exception&) {
-    return "the text of the last error cannot be had";
+    return "the text of the last error is lost";
   }
 }
 
@@ -240,7 +241,7 @@ tributary_status tributary_comm_info(const tributary_comm* handle, tributary_inf
     const auto now = comm->info();
     if (!now) return report(with_function(function, now.error()), &comm->errors());
     tributary_info ours = to_c(*now);
-    ours.struct_bytes = info->struct_bytes;  // a newer header's further members are left alone
+    ours.struct_bytes = info->struct_bytes;  // further members of a newer header stay as they are
     std::memcpy(info, &ours, std::min(info->struct_bytes, sizeof ours));
     return TRIBUTARY_OK;
   });

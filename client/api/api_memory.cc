@@ -22,7 +22,7 @@ Status check_range(const void* ptr, std::size_t bytes) {
   return {};
 }
 
-/// That it is what the caller says. A range of a GPU lies in one allocation.
+/// Checks that the memory is what the caller says. A range of a GPU lies in one allocation.
 Status check_kind(tributary_mem_kind kind, const void* ptr, std::size_t bytes, std::optional<int>& device) {
   if (kind != TRIBUTARY_MEM_HOST && kind != TRIBUTARY_MEM_CUDA) {
     return fail(Errc::bad_argument, "kind is " + std::to_string(static_cast<int>(kind)) +
@@ -33,14 +33,14 @@ Status check_kind(tributary_mem_kind kind, const void* ptr, std::size_t bytes, s
   device = *found;
   if (kind == TRIBUTARY_MEM_HOST) {
     return device ? fail(Errc::bad_argument,
-                         "ptr is memory of GPU " + std::to_string(*device) + "; its kind is TRIBUTARY_MEM_CUDA (1)")
+                         "ptr is memory of GPU " + std::to_string(*device) + "; pass kind TRIBUTARY_MEM_CUDA (1)")
                   : Status{};
   }
   const auto driver = kernels::cuda::cuda_driver_of_process();
   if (!driver) return std::unexpected(driver.error());
   if (*driver == nullptr)
     return fail(Errc::unsupported, "this process has no CUDA driver (libcuda.so.1) loaded, so it has no GPU memory");
-  if (!device) return fail(Errc::bad_argument, "ptr is no GPU memory; its kind is TRIBUTARY_MEM_HOST (0)");
+  if (!device) return fail(Errc::bad_argument, "ptr is not GPU memory; pass kind TRIBUTARY_MEM_HOST (0)");
   kernels::cuda::DeviceAddress begin = 0;
   std::size_t length = 0;
   const auto address = reinterpret_cast<kernels::cuda::DeviceAddress>(ptr);
@@ -84,9 +84,8 @@ tributary_status tributary_mem_register(tributary_comm* comm, void* ptr, size_t 
       if (!memory->not_shared.empty()) {
         memory->announced.clear();
         if (logs(LogLevel::debug)) {
-          log(LogLevel::debug,
-              "tributary: rank " + std::to_string(c.rank()) + " of " + std::to_string(c.size()) +
-                  ": registered memory is not mapped by the ranks of this host: " + memory->not_shared);
+          log(LogLevel::debug, "tributary: rank " + std::to_string(c.rank()) + " of " + std::to_string(c.size()) +
+                                   ": the ranks of this host do not map the registered memory: " + memory->not_shared);
         }
       }
     }
@@ -125,7 +124,9 @@ tributary_status tributary_mem_info(const tributary_mem* mem, tributary_mem_deta
                     std::string(function) + ": details->struct_bytes must be set to sizeof(tributary_mem_details)");
     }
     const auto memory = memories().find(mem);
-    if (!memory) return report(Errc::bad_argument, std::string(function) + ": mem is no live registration");
+    if (!memory)
+      return report(Errc::bad_argument,
+                    std::string(function) + ": mem is not live: it was deregistered, or never was a registration");
     tributary_mem_details ours{};
     ours.struct_bytes = details->struct_bytes;
     ours.shared = memory->not_shared.empty() ? 1 : 0;
@@ -142,8 +143,8 @@ tributary_status tributary_mem_register_dmabuf(tributary_comm* comm, void*, size
     *mem = nullptr;
     return fail(
         Errc::unsupported,
-        "no transport of this libtributary takes a dma-buf of the caller's: register GPU memory by its address, "
-        "as TRIBUTARY_MEM_CUDA; where the driver makes dma-bufs of it, RDMA devices are given them");
+        "no transport of this libtributary takes a dma-buf from the caller: register GPU memory by its address, "
+        "as TRIBUTARY_MEM_CUDA; the library then passes RDMA devices a dma-buf, if the driver makes one");
   });
 }
 
@@ -151,8 +152,9 @@ tributary_status tributary_mem_deregister(tributary_comm* comm, tributary_mem* m
   return with_comm("tributary_mem_deregister", comm, [&](const Comm& c) -> Status {
     const auto memory = memories().find(mem);
     if (!memory || memory->comm_id != c.errors().id()) {
-      return fail(Errc::bad_argument,
-                  mem == nullptr ? "mem is NULL" : "mem is no live registration of this communicator");
+      return fail(Errc::bad_argument, mem == nullptr
+                                          ? "mem is NULL"
+                                          : "mem is not live: it was deregistered, or belongs to another communicator");
     }
     memories().remove(mem);
     return {};

@@ -1,4 +1,4 @@
-// tributary.h: what is there before there is a communicator: the service, the transport.
+// tributary.h: calls that need no communicator, about the service and the transport.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ Status ask_manager(const ClientSettings& settings) {
   auto client = manager_client::ManagerClient::create(
       {.url = settings.manager, .token = {}, .connect_limit = kConnectLimit, .request_limit = kAnswerLimit});
   if (!client) return std::unexpected(client.error());
-  // Open to everybody: whether this rank's token is good is found out when a group is asked for.
+  // This page needs no token. Whether this rank's token is good shows when it asks for a group.
   const auto answer = client->get("/v1/version");
   if (!answer) return std::unexpected(answer.error());
   return {};

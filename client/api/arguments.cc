@@ -8,7 +8,7 @@
 namespace tributary::client {
 namespace {
 
-// Neither a buffer nor a sum of sizes may come near the address space's end; so sums below cannot wrap.
+// Bounds every buffer and every sum of sizes far below the end of the address space, so that sums below cannot wrap.
 constexpr std::uint64_t kBufferBytesMax = std::uint64_t{1} << 56;
 
 std::string hex(const void* address) {
@@ -40,7 +40,7 @@ Part part_of(Collective collective, std::uint64_t count, bool is_root, std::uint
 
 Result<DType> check_dtype(const char* function, int dtype) {
   if (dtype < 0 || dtype >= kDTypeCount) {
-    return bad(function, "dtype is " + std::to_string(dtype) + ", which is no tributary_dtype; they go from 0 to " +
+    return bad(function, "dtype is " + std::to_string(dtype) + ", which is no tributary_dtype; allowed is 0 to " +
                              std::to_string(kDTypeCount - 1));
   }
   return static_cast<DType>(dtype);
@@ -55,7 +55,7 @@ Status check_count(const char* function, std::size_t count, DType dtype, std::ui
 
 Status check_not_null(const char* function, const char* name, const void* buffer, std::uint64_t elements, DType dtype) {
   if (elements == 0 || buffer != nullptr) return {};
-  return bad(function, std::string(name) + " is NULL, but this rank's holds " + std::to_string(elements) + " " +
+  return bad(function, std::string(name) + " is NULL, but on this rank it must hold " + std::to_string(elements) + " " +
                            std::string(to_string(dtype)));
 }
 
@@ -72,7 +72,7 @@ std::string in_place_rule(InPlace kind, std::uint64_t offset) {
   return {};
 }
 
-/// True: in place; false: disjoint.
+/// Returns true for in place, false for disjoint.
 Result<bool> check_overlap(const CollectiveCall& call, const Part& part, std::size_t element) {
   if (part.send == 0 || part.recv == 0) return false;
   const auto send = reinterpret_cast<std::uintptr_t>(call.send), recv = reinterpret_cast<std::uintptr_t>(call.recv);
@@ -98,7 +98,7 @@ Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::u
   const auto dtype = check_dtype(call.function, call.dtype);
   if (!dtype) return std::unexpected(dtype.error());
   if (call.op < 0 || call.op >= kReduceOpCount) {
-    return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; they go from 0 to " +
+    return bad(call.function, "op is " + std::to_string(call.op) + ", which is no tributary_op; allowed is 0 to " +
                                   std::to_string(kReduceOpCount - 1));
   }
   if (has_root(call.collective)) {

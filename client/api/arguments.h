@@ -1,6 +1,6 @@
 #pragma once
-// What a call's arguments must be. Errors are Errc::bad_argument, and say which argument, its value and what is
-// allowed.
+// Checks the arguments of calls. Errors are Errc::bad_argument, and say which argument is wrong, its value and the
+// allowed values.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace tributary::client {
 
-/// A collective as the C API got it: nothing is checked yet. Members that a collective does not have keep their
-/// defaults, which are right for it.
+/// A collective as the C API received it, unchecked. Members that a collective does not have keep their defaults, which
+/// pass the checks.
 struct CollectiveCall {
   const char* function = "";  // for messages
   Collective collective = Collective::barrier;
@@ -24,20 +24,20 @@ struct CollectiveCall {
   int root = 0;
 };
 
-/// One that is right. Buffers that this rank does not use are null.
+/// A call that has passed the checks. Buffers that this rank does not use are null.
 struct CheckedCall {
   Signature signature;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  bool plain_memory = true;  // host memory of the caller's own
+  bool plain_memory = true;  // the caller's ordinary host memory
   bool in_place = false;
-  std::size_t send_bytes = 0, recv_bytes = 0;  // that this rank reads and writes
+  std::size_t send_bytes = 0, recv_bytes = 0;  // bytes that this rank reads and writes
 
   [[nodiscard]] std::size_t bytes() const noexcept { return signature.count * size_of(signature.dtype); }
 };
-/// Allocates nothing unless something is wrong.
+/// Allocates nothing unless there is an error.
 [[nodiscard]] Result<CheckedCall> check(const CollectiveCall& call, std::uint32_t rank, std::uint32_t nranks);
-/// The operation, without its on_done.
+/// Makes the operation, without its on_done.
 [[nodiscard]] std::unique_ptr<Operation> make_operation(const CheckedCall& call);
 
 struct MessageCall {
@@ -53,7 +53,7 @@ struct MessageCall {
 
   [[nodiscard]] bool from_any() const noexcept { return !sends && peer == TRIBUTARY_ANY_SOURCE; }
 };
-/// The message, without its on_done; `call.peer` is valid then, unless it is from_any().
+/// Makes the message, without its on_done, and checks `call.peer`, unless it is from_any().
 [[nodiscard]] Result<Message> check(const MessageCall& call, std::uint32_t nranks);
 
 [[nodiscard]] Status check_group(const char* function, int nranks, int rank);

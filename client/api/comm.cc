@@ -17,7 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Beyond the communicator's own time-out, which names whom it waits for; this one only makes sure.
+// Longer than the communicator's own time-out, whose error names the missing ranks; this one catches only a failure of
+// that.
 constexpr auto kSlack = 5s;
 constexpr auto kLook = 100ms;
 constexpr std::size_t kTokenBytesMax = 4096;
@@ -94,8 +95,8 @@ Status add_rank_parts(ProgressParts& parts, const ClientSettings& settings, cons
   return {};
 }
 
-/// Where the fallback is forbidden a lost tree is the job's end: an aggregator that had no processor for half a second
-/// is not to be given up for it.
+/// If the fallback is forbidden, a lost tree ends the job: an aggregator is then not given up because it had no
+/// processor for half a second.
 std::chrono::milliseconds pulse_limit(const ClientSettings& settings) {
   if (settings.path != PathMode::in_network || settings.hang_after == std::chrono::milliseconds::zero())
     return settings.hang_after;
@@ -141,7 +142,7 @@ local::Call local_call(const CheckedCall& call) {
           .plain_memory = call.plain_memory};
 }
 
-/// Waits in the call that makes a communicator until all have met, nobody wants it any more, or it takes too long.
+/// Waits, in the call that makes a communicator, until all ranks have met, still_wanted says no, or the time is over.
 Status wait_until_met(Request& met, const ClientSettings& settings) {
   const auto deadline = std::chrono::steady_clock::now() + settings.timeout * 21 / 20 + kSlack;
   while (true) {
@@ -187,9 +188,9 @@ bool Comm::of_this_process() const noexcept {
 
 namespace {
 
-/// Over TCP, and over RDMA, whose star is TCP, every connection is a descriptor: rank 0 has one of each other rank, and
-/// every rank has up to three with each other: of collectives, messages, and messages with tags. Over packets all go
-/// through one.
+/// Checks the limit of descriptors. Over TCP every connection is a descriptor, and also over RDMA, whose star is TCP:
+/// rank 0 has one for each other rank, and every rank has up to three for each: for collectives, messages, and messages
+/// with tags. Over packets all connections share one.
 Status have_descriptors(std::uint32_t nranks, std::uint32_t rank, const std::string& transport) {
   constexpr std::uint64_t kOthers = 64;  // listeners, lanes, shared memory, the manager, neighbours
   if (transport == "udp" || transport == "dpdk") return {};
@@ -209,7 +210,7 @@ Result<std::shared_ptr<Comm>> Comm::create(std::uint32_t nranks, const UniqueId&
   auto comm = std::make_shared<Comm>(nranks, rank);
   const auto met = std::make_shared<Request>(comm->errors_);
   ProgressThread::Events events;
-  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // written before, and read after, met
+  const auto group = std::make_shared<std::shared_ptr<local::GroupCalls>>();  // written before all have met, read after
   events.ready = [met, group](const Status& status, const std::shared_ptr<local::GroupCalls>& local) {
     *group = local;
     met->complete(status);
@@ -265,7 +266,7 @@ gpu::PathChoice Comm::choose_gpu_path(gpu::CudaDriver& driver, int device) const
   return choice;
 }
 
-/// The other ranks wait for what will not come.
+/// Ends the communicator on the other ranks, too: they wait for this one.
 void Comm::abort_all(const Error& why) {
   log(LogLevel::error, "tributary: rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) +
                            ": the communicator ends: " + why.message);
@@ -282,7 +283,7 @@ gpu::CallBuffers buffers_of(const CheckedCall& call) {
           .in_place = call.in_place};
 }
 
-/// Registered as long as it is not forgotten: by operations, and by the stager, whose it is.
+/// A registration that the stager owns; it holds until it is forgotten, or operations no longer use it.
 class GpuMemoryKept final : public transport::KeptMemory {
  public:
   GpuMemoryKept(gpu::Stager& stager, std::span<const std::byte> memory) : stager_(stager), memory_(memory) {}
@@ -306,10 +307,10 @@ std::unique_ptr<transport::KeptMemory> Comm::keep_gpu_memory(std::span<std::byte
   const auto direct = stager_->direct({.recv = memory.data(), .recv_bytes = memory.size()});
   if (!direct || *direct == nullptr) return nullptr;
   const Status status = ask([direct = *direct](Communicator& c, const Done& done) {
-    done(c.prepare_direct(*direct));  // what lanes reach later they reach when an operation comes
+    done(c.prepare_direct(*direct));  // lanes that are not connected yet reach it when an operation comes
   });
   if (!status)
-    tell(LogLevel::debug, "registered memory of a GPU is not reached by the network: " + status.error().message);
+    tell(LogLevel::debug, "the network does not reach the registered memory of a GPU: " + status.error().message);
   return std::make_unique<GpuMemoryKept>(*stager_, memory);
 }
 
@@ -325,7 +326,7 @@ namespace {
 CheckedCall on_host(CheckedCall call, const gpu::StagedCall& staged) {
   call.send = staged.host().send;
   call.recv = staged.host().recv;
-  call.plain_memory = false;  // a device's driver has it pinned
+  call.plain_memory = false;  // a device's driver has pinned it
   return call;
 }
 
@@ -420,7 +421,7 @@ Status Comm::start(std::optional<std::uint32_t> peer, Message message, const std
   return fail(Errc::aborted, "the communicator is over");
 }
 
-// The request is in the table while it is waited for, so that stop() can end it.
+// The request is in the table during the wait, so that stop() can end it.
 Status Comm::ask(std::function<void(Communicator&, Done)> question) {
   const auto request = std::make_shared<Request>(errors_);
   tributary_request* handle = requests().insert(request);
@@ -454,11 +455,11 @@ std::string Comm::announce(RegisteredMemory& memory) {
     }));
   }
   const auto* at = static_cast<const std::byte*>(memory.address);
-  // Connections come and go: those of a tree that is not there yet will find it.
+  // Always lends it: connections come and go, and those of a later tree will find it.
   if (!local_) {
     auto range = transport::find_shared({at, memory.bytes});
     if (!range) return range.error().message;
-    if (to.empty()) transport::keep_huge_pages(*range);  // else ranks have it mapped for writing, or will
+    if (to.empty()) transport::keep_huge_pages(*range);  // otherwise ranks have mapped it for writing, or will
     memory.lent = thread_->lend(at, std::move(*range));
   }
   if (to.empty()) {
@@ -495,7 +496,7 @@ Status Comm::finalize(bool unless_failed) {
   }
   if (local_) local_->queue.drain();
   auto status = ask([this, unless_failed](Communicator& c, Done done) {
-    // The communicator hears of it a little later than its ranks' calls.
+    // The communicator learns of the failure a little later than its ranks' calls do.
     const bool failed = c.error() || (local_ && local_->group->failed());
     if (unless_failed && failed) return done({});
     c.finalize(std::move(done));
@@ -521,7 +522,7 @@ void Comm::abort(const std::string& reason) {
   stop();
 }
 
-// A request that comes into the table after end_requests() finds the thread over, and is taken out again by its call.
+// A request that enters the table after end_requests() finds the thread over, and its call removes it again.
 void Comm::stop() {
   if (local_) {
     local_->queue.close({Errc::aborted, "rank " + std::to_string(rank_) +

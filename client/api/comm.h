@@ -1,5 +1,5 @@
 #pragma once
-// One communicator as the C API sees it: a progress thread, and the requests that it answers.
+// One communicator behind the C API: a progress thread, and the requests that it completes.
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -16,21 +16,21 @@
 
 namespace tributary::client {
 
-/// Memory that calls will use again. Ranks of the same host map it, if it can be shared; for memory of a GPU what calls
-/// with it need was made ready; on tcp nothing has to be done with it.
+/// Memory that calls will use repeatedly. Ranks of the same host map it, if it can be shared; for memory of a GPU the
+/// resources of its calls were prepared; on tcp it needs nothing else.
 struct RegisteredMemory {
   std::uint64_t comm_id = 0;
   const void* address = nullptr;
   std::size_t bytes = 0;
   std::unique_ptr<transport::KeptMemory> kept;  // nullptr: the transport registers nothing
-  std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection of the transport's reads it where it is
+  std::unique_ptr<transport::KeptMemory> lent;  // nullptr: no connection of the transport reads it in place
   std::vector<local::AnnouncedRange> announced{};
-  std::string not_shared{};  // why nobody on this host maps it
+  std::string not_shared{};  // why no rank of this host maps it
 };
 
 class Comm {
  public:
-  /// Blocks until the ranks have met, at most for the time-out. On an error nothing is left.
+  /// Blocks until the ranks have met, at most for the time-out. After an error nothing is left.
   [[nodiscard]] static Result<std::shared_ptr<Comm>> create(std::uint32_t nranks, const UniqueId& id,
                                                             std::uint32_t rank, const ClientSettings& settings);
   Comm(std::uint32_t nranks, std::uint32_t rank);
@@ -40,45 +40,47 @@ class Comm {
   [[nodiscard]] std::uint32_t size() const noexcept { return nranks_; }
   [[nodiscard]] CommErrors& errors() const noexcept { return *errors_; }
   [[nodiscard]] std::shared_ptr<CommErrors> shared_errors() const noexcept { return errors_; }
-  /// This process made it; not a parent of it.
+  /// True if this process made it; false in a child of that process.
   [[nodiscard]] bool of_this_process() const noexcept;
 
-  /// Queues; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once it is over.
+  /// Queues the call; the request gets the outcome. Errc::bad_argument once finalize was called, aborted once the
+  /// communicator is over.
   using Next = ProgressThread::Next;
   [[nodiscard]] Status start(const CheckedCall& call, const std::shared_ptr<Request>& request, Next next);
-  /// No peer: a receive from any rank.
+  /// Without a peer it is a receive from any rank.
   [[nodiscard]] Status start(std::optional<std::uint32_t> peer, Message message,
                              const std::shared_ptr<Request>& request, Next next);
-  /// Until the request of this communicator is done; this thread makes progress meanwhile. False: the deadline came.
+  /// Waits until the request of this communicator is done; this thread makes progress meanwhile. Returns false at the
+  /// deadline.
   [[nodiscard]] bool wait(Request& request, std::optional<Request::TimePoint> deadline = std::nullopt) {
     if (!request.local()) return thread_->wait(request, deadline);
     return local_->queue.wait([&] { return request.done(); }, deadline);
   }
-  /// Makes what progress there is to be made now.
+  /// Makes what progress is possible now.
   void help() {
     if (local_) local_->queue.drive();
     thread_->help();
   }
-  /// The ranks share memory, and all collectives go there.
+  /// True if the ranks share memory, which then carries all collectives.
   [[nodiscard]] bool local() const noexcept { return local_ != nullptr; }
-  /// If local(): blocks until the call has ended; this thread does its part of the work itself.
+  /// Only if local(): blocks until the call has ended; this thread does its part of the work itself.
   [[nodiscard]] Status run(const CheckedCall& call);
   [[nodiscard]] Result<CommunicatorInfo> info();
-  /// Of this communicator's transport; nullptr: it registers nothing, or is over.
+  /// Registers memory with this communicator's transport; nullptr: it registers nothing, or is over.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory) const;
 
-  /// To the ranks of this host, that they map it. Why they cannot; empty: they can.
+  /// Announces the memory to the ranks of this host, so that they map it. Returns why they cannot; empty: they can.
   [[nodiscard]] std::string announce(RegisteredMemory& memory);
 
-  /// Makes ready what calls with memory of this GPU need.
+  /// Prepares the streams and threads for calls with memory of this GPU.
   [[nodiscard]] Status prepare_gpu(int device) { return stager_->prepare(device); }
-  /// Registers memory of a GPU, if the network can reach it; what was registered goes with the promise. nullptr: its
+  /// Registers memory of a GPU, if the network can reach it, for as long as the returned object lives. nullptr: its
   /// data will be staged.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_gpu_memory(std::span<std::byte> memory);
 
-  /// Waits until every rank has called it; bounded by the time-out.
+  /// Waits until every rank has called it, at most for the time-out.
   [[nodiscard]] Status finalize() { return finalize(false); }
-  /// Finalizes unless that was done or the communicator has failed, then stops. The error is that of finalizing.
+  /// Finalizes, unless that was done or the communicator has failed; then stops. Returns the error of finalizing.
   [[nodiscard]] Status destroy();
   /// Ends every operation here and on the other ranks, then stops.
   void abort(const std::string& reason);
@@ -93,11 +95,11 @@ class Comm {
   [[nodiscard]] gpu::PathChoice choose_gpu_path(gpu::CudaDriver& driver, int device) const;
   void tell(LogLevel level, const std::string& line) const;
   void abort_all(const Error& why);
-  /// For the end of a staged call, which comes on a thread of its own: whoever drives looks up.
+  /// Completes a staged call, whose end comes on a thread of its own, and wakes the driving thread.
   [[nodiscard]] std::function<void(const Status&)> complete_from_outside(const std::shared_ptr<Request>& request);
   [[nodiscard]] Status finalize(bool unless_failed);
   using Done = std::function<void(const Status&)>;
-  /// Runs `ask` on the progress thread and waits until its `done` was called, or the communicator is over.
+  /// Runs `question` on the progress thread and waits until its `done` was called, or the communicator is over.
   [[nodiscard]] Status ask(std::function<void(Communicator&, Done)> question);
   /// Ends the thread, and with it every request of this communicator, and its memory registrations.
   void stop();
@@ -107,14 +109,14 @@ class Comm {
   const std::uint64_t process_;
   const std::shared_ptr<CommErrors> errors_;
   std::atomic<Phase> phase_{Phase::open};
-  std::shared_ptr<local::GroupCalls> local_;                // set while it is made
-  std::string transport_name_;                              // set while it is made
-  gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set while it is made
+  std::shared_ptr<local::GroupCalls> local_;                // set only in create()
+  std::string transport_name_;                              // set only in create()
+  gpu::DirectMode gpudirect_ = gpu::DirectMode::automatic;  // set only in create()
   std::unique_ptr<ProgressThread> thread_;
-  std::unique_ptr<gpu::Stager> stager_;  // after the thread, of which its copies' ends make use
+  std::unique_ptr<gpu::Stager> stager_;  // after the thread, which the ends of its copies use
 };
 
-// The live handles of the process. Never destroyed: threads may still use them while the process ends.
+// The live handles of the process. Never destroyed, because threads may still use them while the process ends.
 using CommTable = HandleTable<tributary_comm, Comm, HandleKind::communicator>;
 using RequestTable = HandleTable<tributary_request, Request, HandleKind::request>;
 using MemoryTable = HandleTable<tributary_mem, RegisteredMemory, HandleKind::memory>;

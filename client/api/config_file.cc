@@ -36,25 +36,26 @@ Result<std::string> read(const std::string& file) {
                                       std::strerror(errno) + "); correct the path or unset the variable");
   }
   if (text.size() > kFileBytesMax)
-    return fail(Errc::bad_config, file + ": longer than 1 MiB, so no configuration file");
+    return fail(Errc::bad_config, file + ": the file is longer than 1 MiB, so it is no configuration file");
   return text;
 }
 
-/// A list in the file is the list with commas of the environment.
+/// A list in the file means the same as the environment's list with commas.
 Result<std::string> scalar(const YAML::Node& node, const std::string& where) {
   if (node.IsScalar()) return node.Scalar();
-  if (!node.IsSequence()) return fail(Errc::bad_config, where + ": a single value is needed here");
+  if (!node.IsSequence()) return fail(Errc::bad_config, where + ": this must be a single value");
   std::string list;
   for (const YAML::Node& item : node) {
-    if (!item.IsScalar()) return fail(Errc::bad_config, where + ": a list of single values is needed here");
+    if (!item.IsScalar()) return fail(Errc::bad_config, where + ": this must be a list of single values");
     list += (list.empty() ? "" : ",") + item.Scalar();
   }
   return list;
 }
 
 Status apply(ClientSettings& settings, const YAML::Node& root, const std::string& file) {
-  if (root.IsNull()) return {};  // nothing, or comments alone
-  if (!root.IsMap()) return fail(Errc::bad_config, at(file, root.Mark()) + ": lines of 'key: value' are needed here");
+  if (root.IsNull()) return {};  // an empty file, or comments alone
+  if (!root.IsMap())
+    return fail(Errc::bad_config, at(file, root.Mark()) + ": the file must consist of lines 'key: value'");
   std::set<std::string> seen;
   for (const auto& entry : root) {
     const std::string line = at(file, entry.first.Mark());
@@ -80,7 +81,7 @@ Status apply_file(ClientSettings& settings, const std::string& file) {
   try {
     return apply(settings, YAML::Load(*text), file);
   } catch (const YAML::Exception& e) {
-    return fail(Errc::bad_config, at(file, e.mark) + ": no valid YAML: " + e.msg);
+    return fail(Errc::bad_config, at(file, e.mark) + ": this is no valid YAML: " + e.msg);
   }
 }
 

@@ -6,7 +6,7 @@
 
 namespace tributary::client {
 
-/// Sets what `file` sets. Errc::bad_config names the file, the line, the value and what is allowed.
+/// Applies the settings of `file`. Errc::bad_config names the file, the line, the value and the allowed values.
 [[nodiscard]] Status apply_file(ClientSettings& settings, const std::string& file);
 
 }  // namespace tributary::client

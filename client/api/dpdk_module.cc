@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kFile = "libtributary-dpdk.so";
 
-/// Beside this library, else where the system looks.
+/// Loads the module from beside this library, else from where the system looks.
 void* load(std::string& why) {
   Dl_info here{};
   if (::dladdr(reinterpret_cast<const void*>(&dpdk_available), &here) != 0 && here.dli_fname != nullptr) {
@@ -36,7 +36,8 @@ Result<const DpdkModule*> module() {
     }
     const auto* const found = static_cast<const DpdkModule*>(::dlsym(library, kDpdkModuleSymbol));
     if (found == nullptr || std::string_view(found->version) != TRIBUTARY_VERSION_TEXT) {
-      return fail(Errc::unsupported, "the module " + std::string(kFile) + " is of another version than libtributary");
+      return fail(Errc::unsupported, "the module " + std::string(kFile) +
+                                         " has another version than libtributary; install both from one build");
     }
     return found;
   }();
@@ -53,8 +54,8 @@ Status dpdk_available(const DpdkRank& rank) {
   if (const auto found = module(); !found) return std::unexpected(found.error());
   if (rank.device.empty() || rank.addresses.empty()) {
     return fail(Errc::bad_config,
-                "TRIBUTARY_DPDK_DEVICE and TRIBUTARY_DPDK_ADDRESSES must say which device is this rank's, and what "
-                "this host is called there.");
+                "TRIBUTARY_DPDK_DEVICE and TRIBUTARY_DPDK_ADDRESSES must name this rank's device, and this host's "
+                "addresses on it.");
   }
   return {};
 }

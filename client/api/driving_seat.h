@@ -1,7 +1,7 @@
 #pragma once
-// Whose turn it is to drive a communicator: its progress thread's, or that of one caller who waits for an operation and
-// would otherwise only sleep. A hand-over between threads costs more than a small operation, so a caller keeps the seat
-// from call to call: the thread stays away as long as callers come back (see ProgressThread).
+// Says which thread may drive a communicator: its progress thread, or one caller who waits for an operation and would
+// otherwise only sleep. A hand-over between threads costs more than a small operation, so a caller keeps the seat from
+// call to call: the thread stays away as long as callers come back (see ProgressThread).
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,12 +15,13 @@ class DrivingSeat {
   enum class Driver : std::uint8_t { nobody, thread, caller };
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// The thread sits in it from the start.
+  /// The progress thread sits in it from the start.
   DrivingSeat() = default;
   DrivingSeat(const DrivingSeat&) = delete;
   DrivingSeat& operator=(const DrivingSeat&) = delete;
 
-  /// nobody: it was free, and is `who`'s now, to whom all is visible that the last driver did. Else: who has it.
+  /// Returns nobody if the seat was free: it belongs to `who` now, who sees everything that the last driver did.
+  /// Otherwise returns the present driver.
   Driver try_take(Driver who) noexcept {
     Driver present = Driver::nobody;
     driver_.compare_exchange_strong(present, who);
@@ -28,7 +29,8 @@ class DrivingSeat {
   }
   void leave() noexcept {
     driver_.store(Driver::nobody);
-    // Sequentially consistent, as the counting in wait_while(): whoever does not see the other's store is seen itself.
+    // Sequentially consistent, as the counting in wait_while(): of two threads, the one that does not see the other's
+    // store is seen itself.
     if (waiting_.load() > 0) notify();
   }
   [[nodiscard]] Driver driver() const noexcept { return driver_.load(); }
@@ -41,7 +43,7 @@ class DrivingSeat {
     }
     waiting_.fetch_sub(1);
   }
-  /// Nobody will leave it any more: who waits goes on.
+  /// No driver will leave the seat any more: waiting threads go on.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -58,7 +60,7 @@ class DrivingSeat {
   void notify() noexcept {
     {
       const std::lock_guard lock(mutex_);
-    }  // whoever has seen the old driver waits by now
+    }  // every thread that has seen the old driver waits by now
     changed_.notify_all();
   }
 

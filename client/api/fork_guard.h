@@ -1,10 +1,10 @@
 #pragma once
-// A forked child has its parent's handles but none of its threads: nothing of the parent's may be used there.
+// A forked child has its parent's handles but none of its threads, so it must not use anything of its parent's.
 #include <cstdint>
 
 namespace tributary::client {
 
-/// Another number in every process of a line of forks. Cheap: no system call.
+/// Returns a number that differs between a process and its forked children. Cheap: no system call.
 [[nodiscard]] std::uint64_t fork_generation() noexcept;
 
 }  // namespace tributary::client

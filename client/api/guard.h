@@ -1,5 +1,5 @@
 #pragma once
-// The edge between C callers and the C++ behind them: no exception crosses it.
+// The border between C callers and the C++ behind them: no exception crosses it.
 #include <exception>
 #include <memory>
 #include <new>
@@ -22,12 +22,12 @@ tributary_status guarded(const char* function, Body&& body) noexcept {
   }
 }
 
-/// False, with the error reported, where there is no communicator or one of another process.
+/// Returns false, with the error reported, if there is no communicator, or if it belongs to another process.
 template <class Found>
 [[nodiscard]] bool usable(const char* function, const tributary_comm* handle, const Found& comm) {
   if (!comm) {
     report(Errc::bad_argument, std::string(function) + (handle == nullptr ? ": comm is NULL"
-                                                                          : ": comm is no live communicator: it was "
+                                                                          : ": comm is not a live communicator: it was "
                                                                             "destroyed or aborted, or never was one"));
     return false;
   }
@@ -40,7 +40,8 @@ template <class Found>
   return true;
 }
 
-/// The communicator behind a handle; nullptr, with the error reported, for one that is not live or not this process's.
+/// Returns the communicator behind a handle; nullptr, with the error reported, if it is not live or belongs to another
+/// process.
 [[nodiscard]] inline std::shared_ptr<Comm> live(const char* function, const tributary_comm* handle) {
   auto comm = comms().find(handle);
   return usable(function, handle, comm) ? std::move(comm) : nullptr;

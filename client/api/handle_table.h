@@ -1,7 +1,7 @@
 #pragma once
-// What the C API's opaque pointers stand for. A handle is no address but a place in a table and the generation of its
-// use, so a handle that was freed, that came back from a fork's other side or that never was one is told apart from a
-// live one and never dereferenced.
+// The objects behind the C API's opaque pointers. A handle is no address but a place in a table and the generation of
+// its use. So a handle that was freed, that was inherited over a fork, or that never was one, is told apart from a live
+// one and never dereferenced.
 //
 //   63          28 27      4 3    0
 //   | generation  | place   | kind |      kind is not 0, so no handle is NULL
@@ -21,8 +21,8 @@ static_assert(sizeof(void*) == 8, "handles need 64-bit pointers");
 
 enum class HandleKind : std::uint8_t { communicator = 1, request = 2, memory = 3 };
 
-/// Any call from any thread. `Opaque` is the C API's incomplete type, `T` the object; objects are shared so that one
-/// that is removed by one thread stays alive for another that is using it.
+/// Any thread may make any call. `Opaque` is the C API's incomplete type, `T` the object. Objects are shared, so that
+/// one that a thread removes stays alive for another thread that is using it.
 template <class Opaque, class T, HandleKind kind>
 class HandleTable {
   struct Place;
@@ -33,7 +33,7 @@ class HandleTable {
   static constexpr std::size_t kPlacesMax = kPlacesPerChunk * kChunksMax;
 
   /// The object behind a handle, for one call on one thread: cheaper than find(). It lives until this is destroyed,
-  /// also when the handle ends meanwhile. A place whose object is pinned is not used again.
+  /// even if the handle ends meanwhile. A place whose object is pinned is not used again.
   class Pinned {
    public:
     Pinned(Pinned&& other) noexcept : table_(other.table_), place_(std::exchange(other.place_, nullptr)) {}
@@ -74,14 +74,14 @@ class HandleTable {
   [[nodiscard]] Pinned pin(const Opaque* handle) {
     Place* at = place_of(handle);
     if (at == nullptr) return {*this, nullptr};
-    // Either this sees that the handle has ended, or remove() sees the pin: sequentially consistent, both.
+    // Either this sees that the handle has ended, or remove() sees the pin: both are sequentially consistent.
     at->pins.fetch_add(1);
     if (at->generation.load() == generation_of(handle)) return {*this, at};
     unpin(*at);
     return {*this, nullptr};
   }
 
-  /// Ends the handle; nullptr if it was not live. Of several callers one gets the object.
+  /// Ends the handle; nullptr if it was not live. If several callers remove it, one gets the object.
   std::shared_ptr<T> remove(const Opaque* handle) {
     Place* at = place_of(handle);
     if (at == nullptr) return nullptr;
@@ -97,7 +97,7 @@ class HandleTable {
     return object;
   }
 
-  /// Ends every handle whose object `is_one(object)`, and calls `then(object)` for each.
+  /// Ends every handle for whose object `is_one(object)` holds, and calls `then(object)` for each.
   template <class Predicate, class Then>
   void remove_if(Predicate is_one, Then then) {
     std::size_t used = 0;
@@ -117,7 +117,7 @@ class HandleTable {
     }
   }
 
-  /// The use after this one of the same place: as many bits as travel in a handle.
+  /// The generation of the place's next use, with as many bits as travel in a handle.
   [[nodiscard]] static constexpr std::uint64_t next(std::uint64_t generation) noexcept {
     return generation == kGenerationMax ? 1 : generation + 1;
   }
@@ -158,7 +158,8 @@ class HandleTable {
   void unpin(Place& at) {
     if (at.pins.fetch_sub(1) == 1 && at.ended.load()) clear(at);
   }
-  /// By whoever ends the handle or the last pin; the first of them does it.
+  /// Called by the thread that ends the handle, and by the one that ends the last pin; the first of them clears the
+  /// place.
   void clear(Place& at) {
     std::shared_ptr<T> object;  // ends after the lock
     {
@@ -201,7 +202,7 @@ class HandleTable {
 
   mutable std::mutex mutex_;
   std::deque<std::size_t> free_;
-  std::size_t used_ = 0;  // places that were ever in use
+  std::size_t used_ = 0;  // places that were ever used
   std::deque<std::unique_ptr<Chunk>> owned_;
   std::array<std::atomic<Chunk*>, kChunksMax> chunks_{};
 };

@@ -31,14 +31,14 @@ ManagerClient make_client(const HttpGroupServiceSettings& settings, std::chrono:
   return std::move(client).value();  // create() has tried this URL
 }
 
-/// The coordinator knows one thing to do about a group that the manager has forgotten or moved on from: ask for a new
-/// one, and Errc::bad_argument is how it is told.
+/// The coordinator treats a group that the manager has forgotten or moved on from in one way: it asks for a new one.
+/// Errc::bad_argument tells it so.
 Error translate(Error error) {
   if (error.code == Errc::peer_gone || error.code == Errc::mismatch) error.code = Errc::bad_argument;
   return error;
 }
 
-/// Nobody else's: with the number of the attempt it names a request.
+/// Makes a name that no other process has; with the number of the attempt it identifies a request.
 std::string make_request_name() {
   std::array<std::byte, 16> bytes{};
   return random_bytes(bytes) ? to_hex(bytes) : "";
@@ -48,8 +48,8 @@ bool may_be_forgotten(Errc code) {
   return code == Errc::peer_gone || code == Errc::mismatch;
 }
 
-/// The record that the manager gave with the newest trees: by it the manager takes the group in again where it stood
-/// still for long, or comes without its store, or with an older one. Belongs to the helper thread.
+/// The record that the manager signed with the newest trees. With it, a manager that stood still for long, or restarts
+/// without its store or with an older one, takes the group in again. Used on the helper thread alone.
 class KeptRecord {
  public:
   void note_hosts(const std::vector<std::string>& hosts) { hosts_ = hosts; }
@@ -72,7 +72,7 @@ class KeptRecord {
     return lost && group == group_ ? client.adopt_group(group_, record_, hosts_) : lease;
   }
 
-  /// True: the manager knows the group now.
+  /// Returns true if the manager knows the group now.
   bool adopted(ManagerClient& client, std::uint64_t group) {
     if (group != group_) return false;
     const auto lease = client.adopt_group(group_, record_, hosts_);
@@ -81,7 +81,7 @@ class KeptRecord {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::hours kRecordAge{6};  // short beside the days for which the manager takes one
+  static constexpr std::chrono::hours kRecordAge{6};  // short beside the days for which the manager takes a record
 
   void note_record(std::string record) {
     record_ = std::move(record);
@@ -143,7 +143,7 @@ struct HttpGroupService::Impl {
     return task;
   }
 
-  // What is not given back in time the manager takes back itself, when the group's lease ends.
+  // A group that is not given back in time returns to the manager when its lease ends.
   void give_back() {
     if (released.empty()) return;
     ManagerClient last =
@@ -152,14 +152,15 @@ struct HttpGroupService::Impl {
   }
 
   const HttpGroupServiceSettings settings;
-  const std::string request_name;  // empty: the system gives no random bytes, and requests have no names
+  const std::string request_name;  // empty: the system has no random bytes, and requests have no names
   transport::Transport& transport;
   ManagerClient client;
-  KeptRecord kept;  // the thread's
+  KeptRecord kept;  // used on the helper thread
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Task> tasks;
-  std::vector<std::uint64_t> released;  // and not given back yet; under the mutex until the thread is `stopping`
+  // Released, but not given back yet; under the mutex until the thread is `stopping`.
+  std::vector<std::uint64_t> released;
   bool stopping = false;
   std::thread thread;
 };
@@ -237,7 +238,7 @@ void HttpGroupService::release(std::uint64_t group) {
   }
   impl_->add([group, impl = impl_.get()](ManagerClient& client) {
     const auto answer = client.delete_group(group);
-    if (!answer && answer.error().code != Errc::peer_gone) return;  // once more at the end
+    if (!answer && answer.error().code != Errc::peer_gone) return;  // tried once more at the end
     const std::lock_guard lock(impl->mutex);
     std::erase(impl->released, group);
   });

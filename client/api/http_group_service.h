@@ -13,12 +13,12 @@ struct HttpGroupServiceSettings {
   std::string token;  // may be empty
 };
 
-/// Answers come by Transport::post, so on the communicator's thread; requests are made there too, the helper thread is
-/// inside. The destructor cancels a request that is under way, gives groups back that release() was called for, and is
-/// done within about two seconds whatever the manager does.
+/// Answers come through Transport::post, so on the communicator's thread. Requests are made on that thread, too; the
+/// helper thread is inside. The destructor cancels a request under way, gives back the groups for which release() was
+/// called, and ends within about two seconds whatever the manager does.
 class HttpGroupService final : public GroupService {
  public:
-  /// Errc::bad_config for a URL that is none.
+  /// Errc::bad_config if the text is no URL.
   [[nodiscard]] static Result<std::unique_ptr<HttpGroupService>> create(HttpGroupServiceSettings settings,
                                                                         transport::Transport& transport);
   ~HttpGroupService() override;

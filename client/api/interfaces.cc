@@ -47,7 +47,7 @@ bool is_virtual(std::string_view name) {
   return false;
 }
 
-/// Lower is better; none: not to be told to others.
+/// The rank of an address among those to advertise; lower is better; nullopt: never advertise it.
 std::optional<int> preference(const ifaddrs& one) {
   if (one.ifa_addr == nullptr || (one.ifa_flags & IFF_UP) == 0 || (one.ifa_flags & IFF_LOOPBACK) != 0)
     return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<int> preference(const ifaddrs& one) {
   const int last = is_virtual(one.ifa_name) ? 2 : 0;
   if (family == AF_INET) return last;
   if (family != AF_INET6) return std::nullopt;
-  // A link-local address means nothing without its interface, which has another name on another host.
+  // Skip link-local addresses: they mean nothing without their interface, whose name differs from host to host.
   if (IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one.ifa_addr)->sin6_addr)) return std::nullopt;
   return last + 1;
 }
@@ -75,7 +75,7 @@ std::string first_address() {
   return best;
 }
 
-/// "127.0.0.1" or "::1" for a name of the loopback, else empty. Looks up no names but "localhost".
+/// Returns "127.0.0.1" or "::1" for a name of the loopback, else an empty text. Looks up no name but "localhost".
 std::string loopback_of(std::string_view master) {
   if (master == "localhost" || master.starts_with("127.")) return kLoopback;
   return master == "::1" ? "::1" : "";
@@ -90,8 +90,8 @@ std::unique_ptr<addrinfo, FreeAddresses> numeric(const std::string& host) {
   return std::unique_ptr<addrinfo, FreeAddresses>(found);
 }
 
-/// The GPU's id on the PCI bus, by the convention that a process uses the GPU of its local rank; "" where this process
-/// has not loaded the CUDA driver by itself: nothing of it is begun for its sake.
+/// Returns the GPU's id on the PCI bus, assuming that a process uses the GPU of its local rank; "" if this process has
+/// not loaded the CUDA driver by itself: this must not load it.
 std::string gpu_in_use(std::size_t local_rank) {
   void* const loaded = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (loaded == nullptr) return {};
@@ -131,7 +131,7 @@ Result<std::vector<std::string>> rdma_addresses(const ClientSettings& settings, 
   auto rails = transport::choose_rails(system, transport::verbs_rails(), wish);
   if (!rails) {
     return fail(rails.error().code, wish.names.empty()
-                                        ? rails.error().message + "; name its interface (TRIBUTARY_IFNAME)"
+                                        ? rails.error().message + "; set TRIBUTARY_IFNAME to its interface"
                                         : "TRIBUTARY_RDMA_DEVICES: " + rails.error().message);
   }
   std::vector<std::string> addresses;
@@ -147,7 +147,7 @@ RdmaWish rdma_wish(const ClientSettings& settings) {
           .busy_poll = settings.rdma_busy_poll};
 }
 
-// Connecting a datagram socket sends nothing; it only makes the system choose a route and a source address.
+// Connect a datagram socket: that sends nothing, but makes the system choose a route and a source address.
 std::string address_towards(const std::string& host) {
   const auto to = numeric(host);
   if (!to) return {};

@@ -9,7 +9,7 @@ namespace {
 struct ThreadError {
   std::string sentence;
   std::uint64_t comm = 0;
-  std::string shown;  // what the last call of last_error returned
+  std::string shown;  // the text that last_error() returned last
 };
 
 ThreadError& this_thread() {
@@ -78,7 +78,7 @@ tributary_status report(Errc code, const std::string& sentence, CommErrors* comm
     mine.comm = comm != nullptr ? comm->id() : 0;
     if (comm != nullptr) comm->set(sentence);
   } catch (const std::exception&) {
-    // No memory for the sentence: the status alone has to do.
+    // There is no memory for the sentence, so only the status is returned.
   }
   return to_status(code);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What tributary_last_error tells: per thread, and per communicator.
+// The errors that tributary_last_error returns: per thread, and per communicator.
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -17,7 +17,7 @@ class CommErrors {
   CommErrors();
   void set(const std::string& sentence);
   [[nodiscard]] std::string get() const;
-  /// Never the same for two communicators of a process.
+  /// A number that no other communicator of the process has.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
 
  private:
@@ -30,8 +30,8 @@ class CommErrors {
 tributary_status report(const Error& error, CommErrors* comm = nullptr) noexcept;
 tributary_status report(Errc code, const std::string& sentence, CommErrors* comm = nullptr) noexcept;
 
-/// `comm`: this thread's last error if it was about that communicator, else the communicator's own last one. nullptr:
-/// this thread's last. Valid until this thread's next call.
+/// Returns this thread's last error if it was about `comm`, else the communicator's own last one; with nullptr, this
+/// thread's last error. Valid until this thread's next call.
 [[nodiscard]] const char* last_error(const CommErrors* comm) noexcept;
 
 }  // namespace tributary::client

@@ -9,17 +9,17 @@ namespace tributary::client {
 namespace {
 using namespace std::chrono_literals;
 
-// The other ranks are at it, and come with the next chunk about now.
+// The other ranks are working, and their next chunk comes about now.
 constexpr transport::Duration kEager = 200us;
-// They are not, or they compute.
+// The other ranks are not working on the call, or they compute.
 constexpr transport::Duration kPatient = 1ms;
 constexpr transport::Duration kInspectPeriod = 4ms;
-// How soon what another rank has registered is mapped while nothing is called.
+// The time within which a region registered by another rank is mapped while no call is under way.
 constexpr transport::Duration kAttendPeriod = 20ms;
 }  // namespace
 
-// Whoever posts a call counts it first and looks at attends_ then, sequentially consistent as here: one of both sees
-// the other.
+// A thread that posts a call counts it first and then looks at attends_. Both sides are sequentially consistent, so one
+// of the two sees the other.
 transport::Duration LocalCare::turn(transport::TimePoint now, transport::Duration limit) {
   if (!calls_) return limit;
   local::CallQueue& queue = calls_->queue;

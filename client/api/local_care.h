@@ -1,5 +1,5 @@
 #pragma once
-// Whoever drives a communicator also takes care of the calls in shared memory that nobody waits for.
+// Lets the thread that drives a communicator also drive the calls in shared memory that no thread waits for.
 #include <atomic>
 #include <memory>
 
@@ -10,15 +10,15 @@ namespace tributary::client {
 
 class LocalCare {
  public:
-  /// Once, before any call of it.
+  /// Call once, before any call is made.
   void take(std::shared_ptr<local::GroupCalls> calls) { calls_ = std::move(calls); }
 
-  // The driver.
-  /// Does what is to be done. How long it may do something else then, at most `limit`.
+  // Called by the driver.
+  /// Does what is due. Returns how long the driver may do something else then, at most `limit`.
   [[nodiscard]] transport::Duration turn(transport::TimePoint now, transport::Duration limit);
-  // Any thread.
+  // Called by any thread.
   [[nodiscard]] bool neglected() const noexcept { return calls_ != nullptr && calls_->queue.neglected(); }
-  /// The driver has seen that something is neglected, and comes back soon by itself.
+  /// True if the driver has seen that calls are neglected, and will come back soon by itself.
   [[nodiscard]] bool attends() const noexcept { return attends_.load(); }
 
  private:

@@ -29,8 +29,8 @@ spdlog::level::level_enum to_spdlog(LogLevel level) noexcept {
   return spdlog::level::info;
 }
 
-// Not in spdlog's registry, which belongs to the process's own use of spdlog, and never destroyed: progress threads may
-// still log while the process ends.
+// The logger is not in spdlog's registry, which belongs to the process's own use of spdlog, and is never destroyed:
+// progress threads may still log while the process ends.
 spdlog::logger& logger() {
   static spdlog::logger* const one = [] {
     auto made = std::make_unique<spdlog::logger>("tributary", std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -47,7 +47,7 @@ void set_log_level(LogLevel level) noexcept {
   try {
     logger().set_level(to_spdlog(level));
   } catch (const std::exception&) {
-    // No memory for a logger: nothing will be logged.
+    // There is no memory for a logger, so nothing will be logged.
   }
 }
 
@@ -63,7 +63,7 @@ void log(LogLevel level, std::string_view line) noexcept {
   try {
     logger().log(to_spdlog(level), spdlog::string_view_t(line.data(), line.size()));
   } catch (const std::exception&) {
-    // Said above: lost.
+    // The line is lost, as log.h says.
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The only thing that the library prints: lines on standard error, from TRIBUTARY_LOG's level on.
+// The log on standard error, from TRIBUTARY_LOG's level on: the library prints nothing else.
 #include <cstdint>
 #include <string_view>
 
@@ -7,7 +7,7 @@ namespace tributary::client {
 
 enum class LogLevel : std::uint8_t { trace, debug, info, warn, error, off };
 
-/// For the whole process: the last communicator's setting counts. Any thread.
+/// Sets the level for the whole process: the last communicator's setting counts. Any thread.
 void set_log_level(LogLevel level) noexcept;
 [[nodiscard]] bool logs(LogLevel level) noexcept;
 /// Any thread. Never throws: a line that cannot be written is lost.

@@ -47,15 +47,16 @@ namespace {
 
 struct Open {
   std::unique_ptr<Meeting> meeting;
-  std::uint64_t process;  // a forked child must neither use nor close its parent's: they share the kernel's side of it
+  // A forked child must neither use nor close its parent's listener: both share the kernel's side of it.
+  std::uint64_t process;
 };
 
 struct Registry {
   std::mutex mutex;
-  std::deque<Open> meetings;  // oldest first
+  std::deque<Open> meetings;  // the oldest first
 };
 
-// Never destroyed: communicators may be made and ended while the process ends.
+// Never destroyed, because communicators may be made and ended while the process ends.
 Registry& registry() {
   static Registry* const one = new Registry;
   return *one;
@@ -70,7 +71,7 @@ Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::stri
   if (!meeting) return std::unexpected(meeting.error());
   auto bytes = encode((*meeting)->id());
   if (!bytes) return bytes;
-  Open oldest{};  // closed outside the lock
+  Open oldest{};  // to be closed outside the lock
   std::lock_guard lock(registry().mutex);
   registry().meetings.push_back({std::move(*meeting), fork_generation()});
   if (registry().meetings.size() > kMeetingsMax) {

@@ -1,5 +1,5 @@
 #pragma once
-// Where a group meets: the listener behind a unique id, from tributary_get_unique_id until rank 0's communicator ends.
+// The listener behind a unique id, where a group meets: from tributary_get_unique_id until rank 0's communicator ends.
 #include <cstddef>
 #include <memory>
 
@@ -10,10 +10,10 @@
 
 namespace tributary::client {
 
-/// One thread at a time: whoever takes it from the registry also takes its transport over.
+/// Used by one thread at a time: the thread that takes it from the registry also takes over its transport.
 class Meeting {
  public:
-  /// Listens at `host`, by the transport of that name, and makes the id.
+  /// Listens at `host` with the transport of that name, and makes the id.
   [[nodiscard]] static Result<std::unique_ptr<Meeting>> open(const std::string& transport, const std::string& host,
                                                              bool shared_memory, PacketSecurity security,
                                                              const DpdkRank& dpdk, const RdmaWish& rdma,
@@ -23,8 +23,8 @@ class Meeting {
   [[nodiscard]] const UniqueId& id() const noexcept { return id_; }
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   [[nodiscard]] const std::shared_ptr<transport::LinkKeys>& keys() const noexcept { return keys_; }
-  /// Connections go to `acceptor` from now on. Until then none is taken: they wait in the system's queue, because
-  /// nobody polls the transport.
+  /// Passes connections to `acceptor` from now on. Until then none is taken: they wait in the system's queue, because
+  /// no thread polls the transport.
   void deliver_to(transport::Acceptor& acceptor) noexcept;
 
  private:
@@ -38,13 +38,13 @@ class Meeting {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-/// The meetings that no communicator has taken yet. An id that nobody takes costs a listener and a few descriptors, so
-/// at most kMeetingsMax are kept: the oldest is closed, and its id is then good for nothing. Any thread.
+/// The meetings that no communicator has taken yet. An id that is never taken costs a listener and a few descriptors,
+/// so at most kMeetingsMax are kept: opening another closes the oldest, whose id cannot be used any more. Any thread.
 inline constexpr std::size_t kMeetingsMax = 64;
 [[nodiscard]] Result<UniqueIdBytes> open_meeting(const std::string& transport, const std::string& host,
                                                  bool shared_memory, PacketSecurity security, const DpdkRank& dpdk,
                                                  const RdmaWish& rdma, const UdpRank& udp);
-/// nullptr: not made by this process, taken already, or closed because kMeetingsMax newer ones were made.
+/// nullptr: this process did not make the id, a communicator has taken it, or kMeetingsMax newer ones closed it.
 [[nodiscard]] std::unique_ptr<Meeting> take_meeting(const UniqueId& id);
 
 }  // namespace tributary::client

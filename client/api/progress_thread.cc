@@ -15,18 +15,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How sharp time-outs are, and how often an idle process is woken.
+// The precision of time-outs, and how often an idle process wakes up.
 constexpr transport::Duration kTickBusy = 4ms;
 constexpr transport::Duration kTickIdle = 25ms;
-// For the last words to other ranks: they are a few bytes each, so only a peer that does not read costs so long.
+// The limit for the last messages to other ranks. They are a few bytes each, so only a peer that does not read takes so
+// long.
 constexpr transport::Duration kFlushLimit = 200ms;
-// A parked thread looks so often whether callers still drive. Where they leave something behind for which nobody waits,
-// it waits no longer than the first; as long as they do not, the thread looks twice as seldom each time, because with
-// more ranks than cores each look takes the core from a rank that works.
+// How often a parked thread looks whether callers still drive. It uses the shorter period if they leave an operation
+// behind that no caller waits for. Otherwise the period doubles each time, because with more ranks than cores each look
+// takes the core from a rank that works.
 constexpr transport::Duration kParkPeriodMin = 250us;
 constexpr transport::Duration kParkPeriodMax = 4ms;
-// So long after the last caller it believes that another one comes. Meanwhile what the other ranks send lies in the
-// sockets, which only control messages mind.
+// How long after the last caller the thread expects another one. Meanwhile messages of other ranks lie in the sockets;
+// that delays only control messages.
 constexpr transport::Duration kLinger = 10ms;
 
 }  // namespace
@@ -36,7 +37,7 @@ ProgressThread::ProgressThread(ProgressParts parts, Events events)
       events_(std::move(events)),
       transport_(parts_.meeting ? &parts_.meeting->transport() : parts_.transport.get()) {
   parts_.settings.local_left_alone = [this] { attend_to_local(); };
-  const transport::BlockedSignals blocked;  // inherited by the new thread
+  const transport::BlockedSignals blocked;  // the new thread inherits them
   thread_ = std::thread([this] { run(); });
 }
 
@@ -44,7 +45,7 @@ ProgressThread::~ProgressThread() {
   stop();
 }
 
-// What goes wrong in a caller's turn ends the communicator on its own thread, as if it had driven.
+// An exception in a caller's turn ends the communicator on its own thread, as if that thread had driven.
 template <class Work>
 void ProgressThread::as_caller(Work work, bool comes_back) {
   try {
@@ -71,8 +72,8 @@ bool ProgressThread::submit(Call call, Next next) {
   if (next != Next::large && seat_.try_take(Driver::caller) == Driver::nobody) {
     as_caller(
         [&] {
-          if (broken_) return;  // the end that is coming answers it, as everything that is outstanding
-          run_calls();          // those that were submitted before
+          if (broken_) return;  // the end that is coming completes the call, as all others
+          run_calls();          // the calls submitted before
           call(*communicator_);
           if (next == Next::leave) turn(transport_->now());  // sends what it has queued
         },
@@ -146,7 +147,7 @@ void ProgressThread::attend_to_local() {
   hurry();
 }
 
-/// A thread that is parked for long looks soon.
+/// Wakes a thread that is parked for long, so that it looks soon.
 void ProgressThread::hurry() {
   if (!patient_.load()) return;
   {
@@ -240,7 +241,7 @@ void ProgressThread::drive() {
   flush();
 }
 
-/// One round: what is due, then what comes within the time.
+/// One round: does what is due, then takes what arrives within the time.
 void ProgressThread::turn(transport::TimePoint until) {
   const transport::TimePoint now = transport_->now();
   if (now >= next_tick_) {
@@ -263,8 +264,8 @@ void ProgressThread::let_callers_drive() {
 void ProgressThread::park() {
   std::unique_lock lock(park_mutex_);
   parked_.store(true);
-  // Sequentially consistent, as what leave_seat() and whoever posts a local call store and look at: one of both sees
-  // the other.
+  // Sequentially consistent, like the stores and looks of leave_seat() and of a thread that posts a local call: one of
+  // the two sides sees the other.
   patient_.store(park_period_ > kParkPeriodMin);
   if (unfinished_.load() || local_care_.neglected()) park_period_ = kParkPeriodMin;
   if (park_changed_.wait_for(lock, park_period_, [this] { return recalled_ || hurried_; })) {
@@ -290,7 +291,7 @@ bool ProgressThread::take_over() {
     park_period_ = std::min(park_period_ * 2, kParkPeriodMax);
     if (!must) return false;
   }
-  if (callers_.load() > 0 && !stopping_.load()) return false;  // who drives now takes the calls, too
+  if (callers_.load() > 0 && !stopping_.load()) return false;  // the caller that drives runs the queued calls, too
   const bool needed = unfinished_.load(std::memory_order_relaxed) || local_care_.neglected();
   if (!must && !needed && now - driven_at_ < kLinger) return false;
   return seat_.try_take(Driver::thread) == Driver::nobody;
@@ -301,7 +302,7 @@ void ProgressThread::flush() {
   for (int quiet = 0; quiet < 2 && transport_->now() < limit;) quiet = transport_->poll(1ms) == 0 ? quiet + 1 : 0;
 }
 
-// One line a communicator at info, not one a rank.
+// Rank 0 logs at info, the others at debug: one line for a communicator, not one for each rank.
 void ProgressThread::tell_path(const std::string& line) const {
   const LogLevel level = parts_.settings.rank == 0 ? LogLevel::info : LogLevel::debug;
   if (logs(level)) log(level, line + ", transport " + parts_.transport_name);

@@ -1,11 +1,11 @@
 #pragma once
-// The thread behind one communicator: it makes transport and communicator, drives them while nobody waits, and ends
-// them. A caller that waits drives them itself (wait()), so that the path of a small operation has no hand-over from
-// one thread to another; UCX and Open MPI make progress in this way too.
+// The thread behind one communicator: it makes transport and communicator, drives them while no caller waits, and ends
+// them. A caller that waits drives them itself (wait()), so that the path of a small operation has no hand-over between
+// threads; UCX and Open MPI make progress in this way, too.
 //
-// Who drives owns transport and communicator (DrivingSeat). The thread leaves the seat when a caller wants it, parks,
-// looks every kParkPeriod whether callers still come, and drives again when none has come for kLinger, or at once when
-// something is outstanding that nobody waits for.
+// The driver owns transport and communicator (DrivingSeat). The thread leaves the seat when a caller wants it, parks,
+// looks every kParkPeriod whether callers still come, and drives again when none has come for kLinger, or at once if an
+// operation is outstanding that no caller waits for.
 #include <atomic>
 #include <condition_variable>
 #include <exception>
@@ -27,9 +27,10 @@
 namespace tributary::client {
 
 struct ProgressParts {
-  std::unique_ptr<Meeting> meeting;                 // rank 0's: its transport is the communicator's
-  std::unique_ptr<transport::Transport> transport;  // the other ranks'
-  std::unique_ptr<GroupService> service;            // rank 0's, if a manager is configured; answers on that transport
+  std::unique_ptr<Meeting> meeting;                 // rank 0's; its transport becomes the communicator's
+  std::unique_ptr<transport::Transport> transport;  // the transport of the other ranks
+  // Rank 0's, if a manager is configured; answers arrive on that transport.
+  std::unique_ptr<GroupService> service;
   CommunicatorSettings settings;
   std::string transport_name;
 };
@@ -39,52 +40,53 @@ class ProgressThread {
   using Call = std::move_only_function<void(Communicator&)>;
 
   struct Events {
-    /// The ranks have met, or cannot. With a group, all collectives are for that, and none for submit().
+    /// The ranks have met, or cannot. If there is a group, all collectives go to it, none to submit().
     std::function<void(const Status&, const std::shared_ptr<local::GroupCalls>&)> ready;
-    /// The last one: communicator and transport are gone, and so is every reference to callers' buffers. What was
-    /// submitted and has not answered never will.
+    /// The last event: communicator and transport are gone, and so is every reference to callers' buffers. Submitted
+    /// calls that have not been answered never will be.
     std::function<void(const Error& why)> over;
   };
-  /// Events come on the new thread.
+  /// Starts the thread, on which the events come.
   ProgressThread(ProgressParts parts, Events events);
-  /// stop()s.
+  /// Calls stop().
   ~ProgressThread();
 
   enum class Next : std::uint8_t {
     wait,   // the caller will wait() for this call's outcome at once
-    leave,  // or go away
-    large,  // go away, and starting it takes a while
+    leave,  // the caller will go away
+    large,  // the caller will go away, and starting the call takes a while
   };
-  /// Runs `call` here and now if nobody drives, else soon on the driver's thread; in the order of the calls. False: it
-  /// is over, and the call was dropped. Any thread.
+  /// Runs `call` at once if no thread drives, else soon on the driver's thread; in the order of the calls. Returns
+  /// false if the communicator is over and the call was dropped. Any thread.
   [[nodiscard]] bool submit(Call call, Next next = Next::leave);
-  /// Until the request is done, which it becomes by a call that was submitted; meanwhile drives the communicator if
-  /// nobody else does. False: the deadline came first. Any thread.
+  /// Waits until the request is done, which a submitted call completes; meanwhile drives the communicator if no other
+  /// thread does. Returns false at the deadline. Any thread.
   [[nodiscard]] bool wait(Request& request, std::optional<transport::TimePoint> deadline = std::nullopt);
-  /// Does what is to be done now, if nobody drives. Any thread.
+  /// Does what is due now, if no thread drives. Any thread.
   void help();
   /// nullptr: the transport registers nothing, or is gone. Any thread.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> keep_registered(std::span<const std::byte> memory);
   /// Lends it to the other sides of connections through shared memory. nullptr: there are none, or will be none. Any
   /// thread.
   [[nodiscard]] std::unique_ptr<transport::KeptMemory> lend(const std::byte* address, transport::SharedRange range);
-  /// Sends what is queued, destroys communicator and transport, joins. Any thread but this one; the first counts.
+  /// Sends what is queued, destroys communicator and transport, joins the thread. Any other thread may call it; the
+  /// first call counts.
   void stop();
 
  private:
   using Driver = DrivingSeat::Driver;
 
-  // the thread
+  // Called by the thread.
   void run();
   void drive();
   void let_callers_drive();
   void park();
   [[nodiscard]] bool take_over();
-  // whoever drives
+  // Called by the driver.
   void turn(transport::TimePoint until);
   void run_calls();
   void leave_seat(bool comes_back);
-  // callers
+  // Called by callers.
   void drive_for(Request& request, const std::optional<transport::TimePoint>& deadline);
   template <class Work>
   void as_caller(Work work, bool comes_back);
@@ -103,17 +105,17 @@ class ProgressThread {
   bool failure_told_ = false;
   bool ready_ = false;
   transport::TimePoint next_tick_{};
-  std::exception_ptr broken_;  // what a caller's turn threw: the thread ends the communicator by it
+  std::exception_ptr broken_;  // the exception of a caller's turn; the thread ends the communicator with it
 
   LocalCare local_care_;  // set before the seat is left for the first time
 
-  DrivingSeat seat_;                        // guards all above
-  std::atomic<std::uint32_t> callers_{0};   // that drive, or want to
-  std::atomic<std::uint32_t> sleepers_{0};  // that wait while another caller drives
-  std::atomic<std::uint64_t> turns_{0};     // taken by anybody
+  DrivingSeat seat_;                        // guards all members above
+  std::atomic<std::uint32_t> callers_{0};   // callers that drive, or want to
+  std::atomic<std::uint32_t> sleepers_{0};  // callers that wait while another caller drives
+  std::atomic<std::uint64_t> turns_{0};     // turns taken by any driver
   std::atomic<bool> unfinished_{false};     // the last driver left operations behind
 
-  std::uint64_t turns_seen_ = 0;  // the thread's own, as it parks
+  std::uint64_t turns_seen_ = 0;  // the thread's own: the count when it parked
   transport::TimePoint driven_at_{};
   std::mutex park_mutex_;
   std::condition_variable park_changed_;
@@ -121,7 +123,7 @@ class ProgressThread {
   bool hurried_ = false;               // under park_mutex_
   transport::Duration park_period_{};  // the thread's own
   std::atomic<bool> parked_{false};
-  std::atomic<bool> patient_{false};  // parked for longer than is good for what nobody waits for
+  std::atomic<bool> patient_{false};  // parked for a long period, too long for an operation that no caller waits for
 
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

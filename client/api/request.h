@@ -1,5 +1,5 @@
 #pragma once
-// One call's outcome: set once by whoever drives the communicator, waited for by any thread.
+// One call's outcome: the driver of the communicator sets it once, and any thread may wait for it.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,19 +19,19 @@ class Request {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// `local`: of a call in shared memory.
+  /// `local`: the call runs in shared memory.
   explicit Request(std::shared_ptr<CommErrors> comm, std::weak_ptr<Comm> driver = {}, bool local = false)
       : comm_(std::move(comm)), driver_(std::move(driver)), local_(local) {}
 
-  /// The first call counts.
+  /// Sets the outcome; the first call counts.
   void complete(const Status& status);
   [[nodiscard]] bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// True: it is done. No deadline: waits for ever.
+  /// Returns true when it is done. Waits for ever without a deadline.
   [[nodiscard]] bool wait(std::optional<TimePoint> deadline = std::nullopt);
-  /// Of a request that is done.
+  /// The outcome of a request that is done.
   [[nodiscard]] const Status& outcome() const noexcept { return outcome_; }
-  /// The outcome as a status, noted as this thread's last error unless it is good; the source goes to who wants it. Of
-  /// a request that is done.
+  /// The outcome of a request that is done, as a status; an error is noted as this thread's last one. Stores the source
+  /// for a caller that wants it.
   tributary_status report_outcome() const noexcept;
   /// Calls `then` once, when it is done: here and now if it is, else on the thread that completes it. False: another
   /// one waits for that already, and `then` will not be called.
@@ -46,7 +46,7 @@ class Request {
   [[nodiscard]] int peer() const noexcept { return outcome_ ? peer_ : -1; }
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] bool local() const noexcept { return local_; }
-  /// False on a fork's other side, where nobody may touch what the communicator is made of.
+  /// False in a forked child, which must not touch the communicator.
   [[nodiscard]] bool of_this_process() const noexcept { return process_ == fork_generation(); }
   [[nodiscard]] CommErrors* comm() const noexcept { return comm_.get(); }
   /// The communicator whose progress this request needs; nullptr once it is gone.

@@ -143,7 +143,7 @@ bool is_interface_name(std::string_view name) {
   return !name.empty() && name.size() < IFNAMSIZ && is_printable(name);
 }
 
-// NCCL's plugin takes its devices from the same variable: a list, of which a communicator alone uses the first.
+// Takes a list, because NCCL's plugin takes its devices from the same variable; a communicator uses only the first.
 bool set_interface(ClientSettings& s, std::string_view value) {
   const std::vector<std::string> names = split(value);
   s.interface_name = names.front();
@@ -207,122 +207,123 @@ bool set_log(ClientSettings& s, std::string_view value) {
 std::vector<Setting> make_settings() {
   std::vector<Setting> all{
       {{"manager", "TRIBUTARY_MANAGER", "none", "a URL, http://HOST[:PORT]",
-        "The manager that rank 0 asks for aggregation trees. None: collectives run between the ranks."},
+        "The manager that rank 0 asks for aggregation trees. Without one, collectives run between the ranks."},
        set_manager},
       {{"path", "TRIBUTARY_PATH", "auto", "auto, in-network or fallback",
-        "auto uses trees where they can be had; in-network and fallback forbid the other."},
+        "auto uses trees if there are any; in-network and fallback allow only that path."},
        set_path},
       {{"tuning", "TRIBUTARY_TUNING", "auto", "auto, off or the path of a file",
-        "Where path is auto and there is a tree: auto lets a cost model choose between it and the ranks by themselves, "
-        "for each size; off takes the tree always; a file is a table that tributary perf --tune has written. Rank 0's "
-        "counts."},
+        "If path is auto and there is a tree: auto lets a cost model choose between tree and fallback "
+        "for each size; off always takes the tree; a file is a table that tributary perf --tune wrote. Rank 0's "
+        "setting counts."},
        set_tuning},
       {{"local", "TRIBUTARY_LOCAL", "auto", "auto or off",
-        "auto: where all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
+        "auto: if all ranks of a communicator are on one host and path is auto, collectives run in shared memory."},
        set_local},
       {{"shm", "TRIBUTARY_SHM", "auto", "auto or off",
-        "auto: where transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
-        "through memory that they share."},
+        "auto: if transport is tcp, ranks and aggregators on one host, of the same user or root, talk to each other "
+        "through shared memory."},
        set_shared_memory},
       {{"cma", "TRIBUTARY_CMA", "auto", "auto or off",
-        "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), where the "
-        "kernel allows it and it is the faster way."},
+        "auto: ranks of one host copy long vectors straight from each other's memory (process_vm_readv), if the "
+        "kernel allows it and it is faster."},
        set_attach},
       {{"transport", "TRIBUTARY_TRANSPORT", "tcp", "a list, separated by commas, of tcp, udp, verbs and dpdk",
         "Transports in order of preference; the first one that is built and works here is used."},
        set_transports},
       {{"gpudirect", "TRIBUTARY_GPUDIRECT", "auto", "auto, off, dma-buf or peer-memory",
-        "Where transport is verbs: how the network reads and writes the memory of GPUs in large in-network operations. "
-        "auto tries dma-buf, then nvidia_peermem; off has all data go by way of pinned host memory."},
+        "For transport verbs: how the network reads and writes the memory of GPUs in large in-network operations. "
+        "auto tries dma-buf, then nvidia_peermem; off sends all data through pinned host memory."},
        set_gpudirect},
       {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
-        "Where transport is udp or dpdk: authenticate lets nobody else make, change or repeat a packet; encrypt hides "
-        "payloads, too. The same on every rank."},
+        "For transports udp and dpdk: authenticate keeps others from making, changing or repeating packets; encrypt "
+        "hides "
+        "payloads, too. Must be the same on every rank."},
        set_packet_security},
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
-        "Where transport is udp: who waits looks at the socket for so long before it sleeps until something comes. 0: "
-        "for a moment, and only while most waits are over by then."},
+        "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "
+        "a moment, and only while most waits end within it."},
        [](ClientSettings& s, std::string_view value) {
          return set_microseconds(s.udp.busy_poll, value, 0, 1'000'000);
        }},
       {{"udp_datagram_bytes_max", "TRIBUTARY_UDP_DATAGRAM_BYTES_MAX", "16384", "a number of bytes from 1232 to 65000",
-        "Where transport is udp: longer datagrams are neither sent nor taken, even where the path would carry them."},
+        "For transport udp: longer datagrams are neither sent nor taken, even if the path would carry them."},
        [](ClientSettings& s, std::string_view value) {
          return set_within(s.udp.datagram_bytes_max, value, 1232, 65000);
        }},
       {{"udp_ecn", "TRIBUTARY_UDP_ECN", "on", "on or off",
-        "Where transport is udp or dpdk: packets say that switches may mark them instead of dropping them."},
+        "For transports udp and dpdk: packets tell switches that they may mark them instead of dropping them."},
        set_udp_ecn},
       {{"udp_dscp", "TRIBUTARY_UDP_DSCP", "0", "a number from 0 to 63",
-        "Where transport is udp or dpdk: by this switches choose the queue of what the rank sends."},
+        "For transports udp and dpdk: switches choose the queue of the rank's packets by this number."},
        [](ClientSettings& s, std::string_view value) { return set_within(s.udp.dscp, value, 0, 63); }},
       {{"udp_delay_target", "TRIBUTARY_UDP_DELAY_TARGET", "500",
         "a number of microseconds, without a unit, from 10 to 100000",
-        "Where transport is udp or dpdk: less is sent while the packets' way there and back through the network takes "
+        "For transports udp and dpdk: the rank sends less while its packets' round trip through the network takes "
         "longer."},
        [](ClientSettings& s, std::string_view value) {
          return set_microseconds(s.udp.delay_target, value, 10, 100'000);
        }},
       {{"dpdk_device", "TRIBUTARY_DPDK_DEVICE", "none; transport dpdk needs it", "a device as DPDK names it",
-        "Where transport is dpdk: the network device of this rank alone, as 0000:3b:00.0 or "
+        "For transport dpdk: the network device that this rank alone uses, as 0000:3b:00.0 or "
         "net_af_packet0,iface=eth1."},
        [](ClientSettings& s, std::string_view value) { return s.dpdk.device = value, is_printable(value); }},
       {{"dpdk_addresses", "TRIBUTARY_DPDK_ADDRESSES", "none; transport dpdk needs it",
-        "addresses with prefix length, separated by commas", "What this host is called at that device: 10.6.0.11/24."},
+        "addresses with prefix length, separated by commas", "This host's addresses on that device: 10.6.0.11/24."},
        [](ClientSettings& s, std::string_view value) { return s.dpdk.addresses = value, is_printable(value); }},
       {{"dpdk_gateways", "TRIBUTARY_DPDK_GATEWAYS", "none", "addresses, separated by commas",
-        "Routers for what is not on that device's link."},
+        "Routers to addresses that are not on that device's link."},
        [](ClientSettings& s, std::string_view value) { return s.dpdk.gateways = value, is_printable(value); }},
       {{"dpdk_gpu", "TRIBUTARY_DPDK_GPU", "none: the host's memory", "a PCI address",
-        "Where transport is dpdk: the GPU to whose memory that device, a PCI device, writes packets. DPDK must drive "
+        "For transport dpdk: the GPU into whose memory that device, a PCI device, writes packets. DPDK must drive "
         "it."},
        [](ClientSettings& s, std::string_view value) { return s.dpdk.gpu = value, is_printable(value); }},
       {{"lanes", "TRIBUTARY_LANES", "1", "a number from 1 to 16",
         "Independent trees that share a group's traffic, each with its own connections."},
        set_lanes},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
-        "An aggregator that is asked whether it lives, because nothing comes, and does not answer for so long is given "
-        "up; longer where answers were seen to take longer. 0: nothing is asked."},
+        "A rank that waits for results asks the aggregator whether it lives, and gives it up after so long without an "
+        "answer; later if its answers have taken longer before. 0: the rank does not ask."},
        set_hang_after},
       {{"begin_within", "TRIBUTARY_BEGIN_WITHIN", "500", "a number of milliseconds, without a unit, up to 60000",
-        "A communicator that has no trees by then begins between the ranks, and moves to trees when they are there. "
-        "Where path is in-network it waits. Rank 0's counts."},
+        "A communicator that has no trees by then begins between the ranks, and moves to trees when it gets them. "
+        "If path is in-network it waits. Rank 0's setting counts."},
        set_begin_within},
       {{"timeout", "TRIBUTARY_TIMEOUT", "300", "a number of seconds, without a unit, from 0.001 to 315360000",
-        "A rank that is lost or hangs becomes an error on every other rank within this."},
+        "A rank that is lost or hangs becomes an error on every other rank within this time."},
        set_timeout},
       {{"ifname", "TRIBUTARY_IFNAME", "the first interface that is up",
         "the name of a network interface (1 to 15 bytes), or several, separated by commas",
-        "The interface whose address other ranks are told: of several, the first. NCCL's plugin uses all."},
+        "Other ranks are told this interface's address; of several, the first one's. NCCL's plugin uses all."},
        set_interface},
       {{"rdma_devices", "TRIBUTARY_RDMA_DEVICES", "auto",
         "auto, or a list, separated by commas, of device or device:port",
-        "Where transport is verbs: the RDMA devices to use, lane by lane in turn. auto: those nearest to the GPU that "
-        "the rank uses, else to the NUMA node that it is bound to, by LOCAL_RANK in turn."},
+        "For transport verbs: the RDMA devices to use, lane by lane in turn. auto: the devices nearest to the GPU that "
+        "the rank uses, else to the NUMA node that it is bound to, in turn by LOCAL_RANK."},
        set_rdma_devices},
       {{"rdma_queue_pairs", "TRIBUTARY_RDMA_QUEUE_PAIRS", "1", "a number from 1 to 8",
-        "Where transport is verbs: queue pairs of each connection, over which large payloads are spread. The "
+        "For transport verbs: queue pairs of each connection, over which large payloads are spread. The "
         "aggregator's number bounds it."},
        set_rdma_queue_pairs},
       {{"rdma_on_demand", "TRIBUTARY_RDMA_ON_DEMAND", "off", "auto or off",
-        "Where transport is verbs: auto has buffers that were not registered by tributary_mem_register registered on "
-        "demand (ODP), where the RDMA device can, so that nothing is pinned and each is registered once."},
+        "For transport verbs: auto registers buffers that tributary_mem_register did not register on "
+        "demand (ODP), if the RDMA device can, so that nothing is pinned and each buffer is registered once."},
        set_rdma_on_demand},
       {{"rdma_busy_poll", "TRIBUTARY_RDMA_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
-        "Where transport is verbs: who waits looks at the completion queue for so long before it sleeps until an event "
-        "comes. 0: for at most 50, and only while most waits are over by then."},
+        "For transport verbs: how long a waiting thread polls the completion queue before it sleeps until an event "
+        "comes. 0: at most 50, and only while most waits end within that."},
        set_rdma_busy_poll},
       {{"host_id", "TRIBUTARY_HOST_ID", "the host's name", "1 to 63 printable bytes without spaces",
         "This host's name in the manager's topology."},
        [](ClientSettings& s, std::string_view value) { return set_name(s.host_id, value); }},
       {{"log", "TRIBUTARY_LOG", "info", "trace, debug, info, warn, error or off",
-        "Lines from this level on go to standard error. Rank 0 tells of changes of path at info, every rank at debug."},
+        "Lines from this level on go to standard error. Rank 0 logs changes of path at info, every rank at debug."},
        set_log},
       {{"token_file", "TRIBUTARY_TOKEN_FILE", "none", "the path of a file",
-        "Holds the manager's job token. Read by rank 0 alone."},
+        "The file holds the manager's job token. Only rank 0 reads it."},
        [](ClientSettings& s, std::string_view value) { return s.token_file = value, !value.empty(); }},
       {{"job", "TRIBUTARY_JOB", "default", "1 to 63 printable bytes without spaces",
-        "The name under which the manager lists the group."},
+        "The manager lists the group under this name."},
        [](ClientSettings& s, std::string_view value) { return set_name(s.job, value); }},
   };
   const auto after_rdma =
@@ -332,7 +333,7 @@ std::vector<Setting> make_settings() {
   return all;
 }
 
-// Never destroyed: threads may still use it while the process ends.
+// Never destroyed, because threads may still use it while the process ends.
 const std::vector<Setting>& all_settings() {
   static const auto* const all = new std::vector<Setting>(make_settings());
   return *all;
@@ -345,7 +346,7 @@ std::string host_name() {
   return name.data();
 }
 
-/// The caller's struct, which may be of an older or a newer version of the header.
+/// Reads the caller's struct, which may have an older or a newer version of the header.
 Result<tributary_config> readable(const tributary_config& config) {
   tributary_config ours = TRIBUTARY_CONFIG_INITIALIZER;
   if (config.struct_bytes < sizeof(std::size_t) || config.struct_bytes > 4096) {
@@ -437,7 +438,8 @@ Result<ClientSettings> load_settings(const tributary_config* config, const Envir
   if (config != nullptr) {
     if (auto ok = apply_config(settings, *config); !ok) return std::unexpected(ok.error());
   }
-  settings.udp.peer_timeout = settings.timeout + std::chrono::seconds(5);  // the communicator says who is lost
+  // The communicator reports the lost rank first.
+  settings.udp.peer_timeout = settings.timeout + std::chrono::seconds(5);
   return settings;
 }
 

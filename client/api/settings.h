@@ -1,5 +1,5 @@
 #pragma once
-// What a user can set, and where from: tributary_config over the environment over the configuration file over the
+// The user's settings, and their order of precedence: tributary_config, the environment, the configuration file, the
 // defaults.
 #include <chrono>
 #include <cstdint>
@@ -23,11 +23,11 @@ struct ClientSettings {
   std::string manager;                                     // URL; empty: no service, the fallback alone
   PathMode path = PathMode::automatic;                     //
   TuningMode tuning = TuningMode::automatic;               //
-  std::string tuning_file;                                 // of TuningMode::table; read by rank 0 alone
-  bool local = true;                                       // ranks that all share a host use its memory
-  bool shared_memory = true;                               // over tcp: to whoever is on this host
+  std::string tuning_file;                                 // for TuningMode::table; read by rank 0 alone
+  bool local = true;                                       // all ranks of one host use its memory
+  bool shared_memory = true;                               // over tcp: with processes on this host
   bool attach = true;                                      // cross-memory attach between ranks of a host
-  gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network gets at GPU memory
+  gpu::DirectMode gpudirect = gpu::DirectMode::automatic;  // how the network reaches GPU memory
   std::vector<std::string> transports;                     // in order of preference; empty: the library chooses
   PacketSecurity packet_security = PacketSecurity::off;    // over udp
   UdpRank udp;                                             // over udp
@@ -41,35 +41,35 @@ struct ClientSettings {
   std::uint32_t rdma_queue_pairs = 1;                      // over verbs: of each connection, 1 to 8
   transport::RdmaPath rdma_path;                           // over verbs
   bool rdma_on_demand = false;                             // over verbs: memory is registered on demand
-  std::chrono::microseconds rdma_busy_poll{};              // over verbs: who waits spins for so long, up to 1 s
+  std::chrono::microseconds rdma_busy_poll{};              // over verbs: how long a waiting thread spins, up to 1 s
   std::string host_id;                                     // at most kNameBytesMax; by default the host's name
   LogLevel log = LogLevel::info;
   std::string token_file;                // empty: requests carry no token
   std::string job = "default";           // at most kNameBytesMax
-  std::function<bool()> still_wanted{};  // tributary_config's alone: asked while the ranks meet; empty: nobody is asked
+  std::function<bool()> still_wanted{};  // from tributary_config alone: asked while the ranks meet; empty: not asked
 };
 
-/// One setting in words.
+/// The description of one setting.
 struct SettingHelp {
-  std::string_view key;       // in the configuration file
-  std::string_view variable;  // in the environment
+  std::string_view key;       // its name in the configuration file
+  std::string_view variable;  // its name in the environment
   std::string_view default_text;
   std::string_view allowed;
   std::string_view help;
 };
 [[nodiscard]] std::span<const SettingHelp> setting_help();
 
-/// The value of a variable, or nullptr; std::getenv but in tests.
+/// Returns the value of a variable, or nullptr; std::getenv except in tests.
 using Environment = std::function<const char*(const char*)>;
 
-/// `config` may be nullptr. Errc::bad_config names the file and line, variable or member, the value, and what is
-/// allowed; bad_argument and unsupported are about the struct itself. An empty variable counts as not set.
+/// `config` may be nullptr. Errc::bad_config names the file and line, variable or member, the value, and the allowed
+/// values; bad_argument and unsupported are about the struct itself. An empty variable counts as not set.
 [[nodiscard]] Result<ClientSettings> load_settings(const tributary_config* config, const Environment& environment);
-/// With the process's own environment.
+/// Uses the process's own environment.
 [[nodiscard]] Result<ClientSettings> load_settings(const tributary_config* config);
 
-/// One value from anywhere; `where` is how the error begins: "TRIBUTARY_LANES", "/etc/tributary.yaml:3: lanes".
-/// `key` is one of setting_help()'s.
+/// Sets one value; `where` begins the error: "TRIBUTARY_LANES", "/etc/tributary.yaml:3: lanes". `key` is one of
+/// setting_help()'s.
 [[nodiscard]] Status set(ClientSettings& settings, std::string_view key, const std::string& value,
                          const std::string& where);
 

@@ -23,8 +23,8 @@ Result<std::string> choose_transport(const std::vector<std::string>& wanted, con
     if (verbs) return name;
     why += "; verbs cannot be used: " + verbs.error().message;
   }
-  return fail(Errc::unsupported,
-              "none of the transports in TRIBUTARY_TRANSPORT (" + list + ") can be used here; tcp and udp can" + why);
+  return fail(Errc::unsupported, "none of the transports in TRIBUTARY_TRANSPORT (" + list +
+                                     ") can be used here; tcp and udp always can" + why);
 }
 
 Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& name, const std::string& own_address,
@@ -45,11 +45,11 @@ Result<std::unique_ptr<transport::Transport>> make_transport(const std::string& 
                                .keys = std::move(keys)});
   }
   // TCP's own time-out also counts while the other side has closed its window: a rank that comes late to a receive,
-  // from a checkpoint say, is no lost rank. Who is lost is found by the communicator, within its time-out.
+  // from a checkpoint say, is not lost. The communicator finds lost ranks, within its time-out.
   transport::TcpSettings tcp;
   tcp.user_timeout = {};
-  // Rank 0 has one of each other rank, and in an exchange of all with all each rank has; strangers are the ranks'
-  // listener's to bound (arrivals.h).
+  // Rank 0 has one connection from each other rank; in an exchange of all with all every rank has. The ranks' listener
+  // bounds strangers (arrivals.h).
   tcp.connections_max = 4 * kRanksMax;
   if (name != "verbs") {
     return std::make_unique<transport::NearTransport>(
@@ -69,7 +69,7 @@ Result<std::shared_ptr<transport::LinkKeys>> make_link_keys(const std::string& n
   if (security != PacketSecurity::off && name != "udp" && name != "dpdk") {
     return fail(Errc::bad_config, "TRIBUTARY_PACKET_SECURITY is " + std::string(to_string(security)) +
                                       ", but the transport is " + name +
-                                      ", which has no packets of ours: set TRIBUTARY_TRANSPORT=udp, or "
+                                      ", whose packets cannot be sealed: set TRIBUTARY_TRANSPORT=udp, or "
                                       "TRIBUTARY_PACKET_SECURITY=off");
   }
   return std::make_shared<transport::LinkKeys>(security, name == "verbs");

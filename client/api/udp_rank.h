@@ -1,12 +1,12 @@
 #pragma once
-// What a rank's settings say of packets over UDP; over DPDK ecn, dscp and delay_target count.
+// A rank's settings for packets over UDP; over DPDK only ecn, dscp and delay_target count.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 namespace tributary::client {
 
-/// As transport::UdpSettings has them.
+/// The same settings as in transport::UdpSettings.
 struct UdpRank {
   std::chrono::microseconds busy_poll{};
   std::size_t datagram_bytes_max = 16384;

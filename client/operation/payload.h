@@ -12,7 +12,7 @@ namespace tributary::client {
   switch (signature.collective) {
     case Collective::gather:
     case Collective::scatter:
-      return signature.count * size_of(signature.dtype);  // of the root's vector the other ranks have one part
+      return signature.count * size_of(signature.dtype);  // the other ranks have one part of the root's vector
     default:
       return amount_in_all(signature.collective, signature.count * size_of(signature.dtype), nranks);
   }

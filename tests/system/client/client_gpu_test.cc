@@ -197,7 +197,7 @@ TEST_F(Gpu, RegisteringSaysWhatTheMemoryIs) {
     EXPECT_EQ(tributary_mem_register(comm, gpu.data(), 8192, TRIBUTARY_MEM_HOST, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_THAT(last_error(), HasSubstr("ptr is memory of GPU 0"));
     EXPECT_EQ(tributary_mem_register(comm, host.data(), 8192, TRIBUTARY_MEM_CUDA, &mem), TRIBUTARY_ERROR_BAD_ARGUMENT);
-    EXPECT_THAT(last_error(), HasSubstr("ptr is no GPU memory"));
+    EXPECT_THAT(last_error(), HasSubstr("ptr is not GPU memory"));
     EXPECT_EQ(tributary_mem_register(comm, gpu.data() + 100, 8192, TRIBUTARY_MEM_CUDA, &mem),
               TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_THAT(last_error(), HasSubstr("ends 8092 bytes after ptr"));

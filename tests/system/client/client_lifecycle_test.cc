@@ -244,7 +244,7 @@ TEST(Lifecycle, AbortEndsWhatIsOutstandingHereAndElsewhere) {
       waiter.join();
       EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
       EXPECT_EQ(tributary_comm_destroy(comm), TRIBUTARY_ERROR_BAD_ARGUMENT);
-      EXPECT_TRUE(says("no live communicator")) << last_error();
+      EXPECT_TRUE(says("not a live communicator")) << last_error();
       return;
     }
     ++waiting;

@@ -72,7 +72,7 @@ TEST_F(Repairing, RefusesResultsThatAreFurtherApartThanAWindow) {
   }
   const Status strange = start({{.own = 0, .lo = 0, .hi = 2, .from = 0}});
   ASSERT_FALSE(strange);
-  EXPECT_NE(strange.error().message.find("no trace"), std::string::npos)
+  EXPECT_NE(strange.error().message.find("no record"), std::string::npos)
       << "of what this rank has never contributed to: " << strange.error().message;
 }
 

@@ -81,7 +81,7 @@ TEST(PathChoice, SaysWhy) {
   facts.gpu.write_ordering = 0;
   EXPECT_THAT(choose_path(facts).sentence, HasSubstr("with a flush after each arrival"));
   facts.gpu.can_flush = false;
-  EXPECT_THAT(choose_path(facts).sentence, HasSubstr("the driver cannot wait for it"));
+  EXPECT_THAT(choose_path(facts).sentence, HasSubstr("the driver cannot wait for them"));
 }
 
 TEST(HostFacts, FindTheModuleByEitherName) {
