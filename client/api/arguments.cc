@@ -21,11 +21,11 @@ std::unexpected<Error> bad(const char* function, const std::string& rest) {
   return fail(Errc::bad_argument, std::string(function) + ": " + rest);
 }
 
-/// What one rank's part in a collective reads and writes, in elements.
+/// The elements that one rank reads and writes in a collective.
 struct Part {
   std::uint64_t send = 0;  // elements read; 0: send is not used
   std::uint64_t recv = 0;  // elements written; 0: recv is not used
-  // In place means: the address of one buffer, `offset` elements into the other.
+  // In place: one buffer begins `offset` elements inside the other.
   InPlace in_place = InPlace::never;
   std::uint64_t offset = 0;
 };

@@ -21,7 +21,7 @@
 namespace tributary::cli {
 namespace {
 
-/// What the chosen command will do, once the whole line has been read.
+/// Runs the chosen command, once the whole line has been read.
 using Action = std::function<int()>;
 
 template <class T, class Parse>
@@ -38,7 +38,8 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& names, T& into, const 
       ->type_name("");
 }
 
-/// Without what MPI, NCCL and PyTorch spell differently: AllReduce, allreduce, all-reduce, all_reduce.
+/// Reduces a name to its letters, which MPI, NCCL and PyTorch spell alike: AllReduce, allreduce, all-reduce,
+/// all_reduce.
 std::string letters_of(std::string_view name) {
   std::string letters;
   for (const char c : name) {
@@ -58,30 +59,30 @@ CLI::Option* add_named(CLI::App& app, const std::string& names, T& into, const s
                       for (std::uint8_t i = 0; i < number; ++i) {
                         if (letters_of(name(static_cast<T>(i))) == letters_of(text)) return static_cast<T>(i);
                       }
-                      return fail(Errc::bad_argument, "'" + text + "' is none of " + all);
+                      return fail(Errc::bad_argument, "'" + text + "' is not one of " + all);
                     });
 }
 
 void describe_run(CLI::App& app, const std::vector<std::string>& command, Action& action) {
-  auto* sub = app.add_subcommand("run", "Run a command on a cluster of its own on this machine");
+  auto* sub = app.add_subcommand("run", "Run a command with a private cluster on this machine");
   sub->footer("Example: tributary run --ranks 4 --levels 2 -- tributary perf all_reduce -b 8 -e 64M -f 4");
   const auto options = std::make_shared<RunOptions>();
-  sub->add_option("--ranks,-n", options->ranks, "How many copies of the command")
+  sub->add_option("--ranks,-n", options->ranks, "Number of copies of the command")
       ->required()
       ->check(CLI::Range(1U, kLocalRanksMax));
-  sub->add_option("--aggregators", options->aggregators, "How many aggregators; 0: no service, the ranks by themselves")
+  sub->add_option("--aggregators", options->aggregators, "Number of aggregators; 0: no service, only the ranks")
       ->check(CLI::Range(0U, kLocalAggregatorsMax));
   sub->add_option("--levels", options->levels, "Levels of the trees")->check(CLI::Range(1U, kLevelsMax));
   sub->add_option("--lanes", options->lanes, "Lanes of each group")->check(CLI::Range(1U, kLanesMax));
   sub->add_option("--addresses", options->addresses,
-                  "Addresses that each aggregator listens at, for the lanes in turn; over RDMA of a device each")
+                  "Addresses at which each aggregator listens, for the lanes in turn; over RDMA each of another device")
       ->check(CLI::Range(1U, kLanesMax));
   sub->add_flag("--prefix", options->prefix, "Put the rank before every line of output");
-  sub->add_flag("--keep", options->keep, "Keep configuration, state and logs of the daemons");
-  sub->add_flag("--verbose,-v", options->verbose, "Say what is started; the daemons' logs are more detailed");
+  sub->add_flag("--keep", options->keep, "Keep the daemons' configuration, state and logs");
+  sub->add_flag("--verbose,-v", options->verbose, "Print the processes that are started; the daemons log more");
   sub->add_option("--grace", options->grace_seconds,
-                  "Seconds that the other ranks have to end by themselves after one "
-                  "has failed")
+                  "Seconds that the other ranks have to end by themselves after a "
+                  "rank has failed")
       ->check(CLI::Range(0.0, 3600.0));
   sub->callback([options, &command, &action] {
     if (command.empty())
@@ -97,16 +98,15 @@ void describe_perf(CLI::App& app, Action& action) {
       "Launched by tributary run, mpirun, srun or torchrun. Sizes are bytes, with K, M or G for powers of 1024.");
   const auto options = std::make_shared<PerfOptions>();
   BenchSettings& bench = options->bench;
-  add_named(*sub, "collective", bench.call.collective, "What to measure", kPerfCollectiveCount,
+  add_named(*sub, "collective", bench.call.collective, "The collective to measure", kPerfCollectiveCount,
             perf_collective_from_string, [](PerfCollective c) { return to_string(c); })
       ->required();
   add_parsed(*sub, "-b,--minbytes", options->bytes_min, "The first size (32M)", parse_byte_size);
   add_parsed(*sub, "-e,--maxbytes", options->bytes_max, "The last size (32M)", parse_byte_size);
-  add_parsed(*sub, "-i,--stepbytes", options->bytes_step, "From size to size, without -f (1M)", parse_byte_size);
-  sub->add_option("-f,--stepfactor", options->factor, "From size to size, as a factor")
-      ->check(CLI::Range(2U, 1U << 20));
-  sub->add_option("-n,--iters", bench.iterations, "Operations that are timed (20)")->check(CLI::Range(1U, 1U << 30));
-  sub->add_option("-w,--warmup", bench.warmup, "Operations before them (5)")->check(CLI::Range(0U, 1U << 30));
+  add_parsed(*sub, "-i,--stepbytes", options->bytes_step, "Step from size to size, without -f (1M)", parse_byte_size);
+  sub->add_option("-f,--stepfactor", options->factor, "Factor from size to size")->check(CLI::Range(2U, 1U << 20));
+  sub->add_option("-n,--iters", bench.iterations, "Timed operations (20)")->check(CLI::Range(1U, 1U << 30));
+  sub->add_option("-w,--warmup", bench.warmup, "Operations before the timed ones (5)")->check(CLI::Range(0U, 1U << 30));
   add_named(*sub, "-d,--datatype", bench.call.dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
             [](DType d) { return to_string(d); });
   add_named(*sub, "-o,--op", bench.call.op, "Reduction (sum)", kReduceOpCount, reduce_op_from_string,
@@ -115,13 +115,13 @@ void describe_perf(CLI::App& app, Action& action) {
       ->check(CLI::Range(0U, kRanksMax - 1));
   sub->add_option("-c,--check", bench.check, "1: check every result (1)");
   sub->add_option("--json", options->json_file,
-                  "Write the results there, too; -: to standard output, instead of the table");
+                  "Also write the results to this file; -: to standard output, instead of the table");
   sub->add_option("--tune", options->tune_file,
-                  "Measure every path and algorithm side by side instead, and write a tuning table there "
-                  "(TRIBUTARY_TUNING); what the file says of other collectives and numbers of ranks stays. Sizes: 4 to "
+                  "Measure every path and algorithm side by side instead, and write a tuning table to this file "
+                  "(TRIBUTARY_TUNING). Its entries for other collectives and numbers of ranks stay. Sizes: 4 to "
                   "16M, by a factor of 8");
   sub->add_option("--id-file", options->id_file,
-                  "Ranks meet by this file, on a file system that all of them see, rather "
+                  "Ranks meet through this file, on a file system that all of them share, rather "
                   "than at MASTER_ADDR:MASTER_PORT");
   sub->add_option("--meet-limit", options->meet_seconds, "Seconds that ranks have to meet (60)")
       ->check(CLI::Range(0.1, 86400.0));
@@ -131,49 +131,53 @@ void describe_perf(CLI::App& app, Action& action) {
       if (sub->count("--maxbytes") == 0) options->bytes_max = std::max<std::uint64_t>(options->bytes_min, 16U << 20);
       if (sub->count("--stepfactor") == 0 && sub->count("--stepbytes") == 0) options->factor = 8;
       if (options->bench.call.collective == PerfCollective::sendrecv)
-        throw CLI::ValidationError("--tune", "sendrecv has one way only");
+        throw CLI::ValidationError("--tune", "sendrecv has only one way");
     }
     if (sub->count("--minbytes") != 0 && sub->count("--maxbytes") == 0 && options->bytes_max < options->bytes_min)
       options->bytes_max = options->bytes_min;
     if (options->bytes_min > options->bytes_max) throw CLI::ValidationError("-b", "it is larger than -e");
-    if (options->factor != 0 && options->bytes_min == 0) throw CLI::ValidationError("-b", "no factor leads on from 0");
+    if (options->factor != 0 && options->bytes_min == 0)
+      throw CLI::ValidationError("-b", "a factor cannot increase a size of 0");
     if (options->factor == 0 && options->bytes_step == 0)
-      throw CLI::ValidationError("-i", "no size follows with a step of 0");
+      throw CLI::ValidationError("-i", "the step is 0, so no size follows");
     action = [options] { return perf(*options); };
   });
 }
 
 void describe_explain(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("explain", "Say which path an operation takes, and why; asks nobody");
+  auto* sub = app.add_subcommand("explain", "Say which path an operation takes, and why; contacts no other process");
   sub->footer("Example: tributary explain all_reduce --bytes 64K --ranks 8 --link-rate 10Gbit/s");
   const auto options = std::make_shared<ExplainOptions>();
   add_named(
-      *sub, "collective", options->collective, "What is called", kCollectiveCount,
+      *sub, "collective", options->collective, "The collective", kCollectiveCount,
       [](const std::string& name) -> std::optional<Collective> {
         for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
           std::string here(to_string(static_cast<Collective>(i)));
           if (here == name) return static_cast<Collective>(i);
           std::erase(here, '_');
-          if (here == name) return static_cast<Collective>(i);  // as MPI writes it
+          if (here == name) return static_cast<Collective>(i);  // MPI's spelling
         }
         return std::nullopt;
       },
       [](Collective c) { return to_string(c); })
       ->required();
-  add_parsed(*sub, "--bytes,-b", options->bytes, "Of the larger of its two buffers, as 8, 4K, 64M", parse_byte_size)
+  add_parsed(*sub, "--bytes,-b", options->bytes, "Size of the larger of its two buffers, as 8, 4K, 64M",
+             parse_byte_size)
       ->required();
-  sub->add_option("--ranks,-n", options->ranks, "How many ranks (8)")->check(CLI::Range(1U, kRanksMax));
+  sub->add_option("--ranks,-n", options->ranks, "Number of ranks (8)")->check(CLI::Range(1U, kRanksMax));
   add_named(*sub, "-d,--dtype", options->dtype, "Element type (float32)", kDTypeCount, dtype_from_string,
             [](DType d) { return to_string(d); });
   sub->add_option("--tuning", options->tuning, "auto, off or a tuning table (TRIBUTARY_TUNING, else auto)");
-  add_parsed(*sub, "--link-rate", options->link_bits, "Of each rank's link, as 10Gbit/s; 0bit/s: all on one host",
+  add_parsed(*sub, "--link-rate", options->link_bits, "Rate of each rank's link, as 10Gbit/s; 0bit/s: all on one host",
              [](const std::string& text) -> Result<std::optional<std::uint64_t>> {
                const auto rate = service::naming(text, service::parse_rate(text));
                if (!rate) return std::unexpected(rate.error());
                return std::optional(*rate);
              });
-  sub->add_option("--cores", options->cores, "Of each host (this machine's)")->check(CLI::Range(1U, 65536U));
-  sub->add_option("--ranks-per-host", options->ranks_per_host, "At most (1); as many as ranks: all on one host")
+  sub->add_option("--cores", options->cores, "Cores of each host (this machine's number)")
+      ->check(CLI::Range(1U, 65536U));
+  sub->add_option("--ranks-per-host", options->ranks_per_host,
+                  "Most ranks on one host (1); equal to --ranks: all on one host")
       ->check(CLI::Range(1U, 65536U));
   add_parsed(*sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
     if (text == "table" || text == "json") return text == "json";
@@ -182,11 +186,11 @@ void describe_explain(CLI::App& app, Action& action) {
   sub->callback([options, &action] { action = [options] { return explain(*options); }; });
 }
 
-/// What every command that asks the manager takes.
+/// Adds the options of every command that asks the manager.
 std::shared_ptr<ManagerOptions> add_manager_options(CLI::App& sub) {
   const auto options = std::make_shared<ManagerOptions>();
   sub.add_option("--manager", options->url, "The manager's URL, http://HOST:7470 (TRIBUTARY_MANAGER)");
-  sub.add_option("--token-file", options->token_file, "A file that holds one of its tokens (TRIBUTARY_TOKEN_FILE)");
+  sub.add_option("--token-file", options->token_file, "A file with one of the manager's tokens (TRIBUTARY_TOKEN_FILE)");
   sub.add_option("--time-limit", options->seconds_max, "Seconds that the manager has to answer (10)")
       ->check(CLI::Range(0.05, 3600.0));
   add_parsed(sub, "--output", options->json, "table or json", [](const std::string& text) -> Result<bool> {
@@ -213,41 +217,42 @@ void describe_listing_of(CLI::App& app, const char* name, const char* help, cons
 }
 
 void describe_doctor(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("doctor", "Say what this host can do, and what to do where it cannot");
-  sub->footer("Looks at network, RDMA, memory and GPUs of this host, and, where a manager is named, at the service.");
+  auto* sub = app.add_subcommand("doctor", "Check this host, and say how to mend what does not work");
+  sub->footer("Checks network, RDMA, memory and GPUs of this host and, if a manager is given, the service.");
   const auto options = add_manager_options(*sub);
-  sub->add_flag("--json", options->json, "As --output json");
+  sub->add_flag("--json", options->json, "The same as --output json");
   sub->callback([=, &action] { action = [=] { return examine_host(*options); }; });
 }
 
 void describe_drain(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("drain", "Take an aggregator out of use without disturbing anybody");
-  sub->footer("Needs the aggregator token: --token-file, aggregator.token in the manager's state directory.");
+  auto* sub = app.add_subcommand("drain", "Take an aggregator out of use without disturbing running groups");
+  sub->footer("Needs the aggregator token: --token-file with aggregator.token from the manager's state directory.");
   const auto options = add_manager_options(*sub);
   const auto name = std::make_shared<std::string>();
   const auto undo = std::make_shared<bool>(false);
   sub->add_option("name", *name, "The aggregator")->required();
-  sub->add_flag("--undo", *undo, "Put it into use again");
+  sub->add_flag("--undo", *undo, "Take the aggregator into use again");
   sub->callback([=, &action] { action = [=] { return drain(*options, *name, *undo); }; });
 }
 
 void describe_plan(CLI::App& app, Action& action) {
-  auto* sub = app.add_subcommand("plan", "Show the trees that ranks on these hosts would get now; changes nothing");
+  auto* sub =
+      app.add_subcommand("plan", "Show the trees that ranks on these hosts would get now, without reserving them");
   sub->footer("Needs one of the manager's tokens (--token-file).");
   const auto options = add_manager_options(*sub);
   const auto wanted = std::make_shared<PlanOptions>();
-  sub->add_option("hosts", wanted->hosts, "Host names by rank, or ranges as node-[1-4]")->required();
-  sub->add_option("--ranks-per-host", wanted->ranks_per_host, "Each host stands for so many ranks in a row (1)")
+  sub->add_option("hosts", wanted->hosts, "Host names by rank, or ranges such as node-[1-4]")->required();
+  sub->add_option("--ranks-per-host", wanted->ranks_per_host, "Number of consecutive ranks on each host (1)")
       ->check(CLI::Range(1U, 4096U));
   sub->add_option("--lanes", wanted->lanes, "Lanes (1)")->check(CLI::Range(1U, kLanesMax));
-  sub->add_option("--levels", wanted->levels, "Exactly so many levels")->check(CLI::Range(1U, kTreeLevelsMax));
+  sub->add_option("--levels", wanted->levels, "Exact number of levels")->check(CLI::Range(1U, kTreeLevelsMax));
   sub->add_option("--window", wanted->window, "Segments in flight")->check(CLI::Range(1U, kWindowMax));
   sub->add_option("--segment-bytes", wanted->segment_bytes, "Size of a segment")
       ->check(CLI::Range(kSegmentBytesMin, kSegmentBytesMax));
   sub->callback([=, &action] { action = [=] { return plan(*options, *wanted); }; });
 }
 
-/// Takes what follows the first "--" away: it is the command of `run`, and none of it is ours to understand.
+/// Takes the arguments after the first "--" away: they are the command of `run`, and are not options of this program.
 std::vector<std::string> take_command(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "run") return {};
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
@@ -262,22 +267,24 @@ void describe(CLI::App& app, const std::vector<std::string>& command, Action& ac
   app.set_version_flag("--version", "tributary " + std::to_string(TRIBUTARY_VERSION_MAJOR) + "." +
                                         std::to_string(TRIBUTARY_VERSION_MINOR) + "." +
                                         std::to_string(TRIBUTARY_VERSION_PATCH));
-  app.footer("Exit codes: 0 good, 1 failed, 64 usage, 69 the service is not reachable, 78 configuration.");
+  app.footer("Exit codes: 0 success, 1 failure, 64 wrong usage, 69 service unreachable, 78 wrong configuration.");
   describe_run(app, command, action);
   describe_perf(app, action);
   describe_explain(app, action);
   describe_doctor(app, action);
-  describe_listing(app, "status", "Whether the service works, and how much of it is used", status, action);
-  describe_listing_of(app, "aggregators", "The aggregators, or one of them", "name", "Its name", aggregators, action);
-  describe_listing_of(app, "groups", "The groups, or one of them with its trees", "group", "Its number", groups,
+  describe_listing(app, "status", "Show whether the service works, and how much of it is in use", status, action);
+  describe_listing_of(app, "aggregators", "Show all aggregators, or one", "name", "The aggregator's name", aggregators,
                       action);
-  describe_listing_of(app, "trees", "The trees of all groups, or of one", "--group", "Its number", trees, action);
-  describe_listing(app, "topology", "The fabric as the manager knows it", topology, action);
+  describe_listing_of(app, "groups", "Show all groups, or one with its trees", "group", "The group's number", groups,
+                      action);
+  describe_listing_of(app, "trees", "Show the trees of all groups, or of one", "--group", "The group's number", trees,
+                      action);
+  describe_listing(app, "topology", "Show the fabric as the manager knows it", topology, action);
   describe_drain(app, action);
   describe_plan(app, action);
 }
 
-/// Whether the first word is neither a subcommand nor an option: CLI11 would only say that a subcommand is required.
+/// True if the first word is neither a subcommand nor an option: CLI11 would only say that a subcommand is required.
 bool is_unknown(const CLI::App& app, const std::vector<std::string>& arguments) {
   return !arguments.empty() && app.get_option_no_throw(arguments.front()) == nullptr &&
          app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(arguments.front()); }).empty();
@@ -291,11 +298,12 @@ int run_command_line(std::vector<std::string> arguments) {
   Action action;
   describe(app, command, action);
   if (is_unknown(app, arguments)) {
-    std::fprintf(stderr, "tributary: '%s' is no subcommand; tributary --help lists them\n", arguments.front().c_str());
+    std::fprintf(stderr, "tributary: '%s' is not a subcommand; tributary --help lists them all\n",
+                 arguments.front().c_str());
     return kExitUsage;
   }
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 wants this order
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitGood : kExitUsage;

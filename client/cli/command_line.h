@@ -1,11 +1,11 @@
 #pragma once
-// The command line as a whole: which commands there are and what they take.
+// The command line as a whole: its commands and their options.
 #include <string>
 #include <vector>
 
 namespace tributary::cli {
 
-/// `arguments` without the program's name. Returns what the process is to end with.
+/// Takes `arguments` without the program's name. Returns the exit code of the process.
 [[nodiscard]] int run_command_line(std::vector<std::string> arguments);
 
 }  // namespace tributary::cli

@@ -1,4 +1,4 @@
-// tributary: the one command line.
+// tributary: the command line's one program.
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 

@@ -24,7 +24,7 @@ bool is_program(const std::string& path) {
   return access(path.c_str(), X_OK) == 0;
 }
 
-/// The file to execute; empty when there is none.
+/// Returns the file to execute; empty if there is none.
 std::string look_up(const std::string& program, const Environment& environment) {
   if (program.find('/') != std::string::npos) return is_program(program) ? program : std::string();
   const auto found = environment.find("PATH");
@@ -52,13 +52,13 @@ std::vector<std::string> assignments(const Environment& environment) {
   return list;
 }
 
-/// Everything that happens between fork and exec: only calls that are safe there.
+/// The code between fork and exec: it makes only calls that are safe there.
 struct Child {
   const char* path;
   char** arguments;
   char** environment;
   int output, error;
-  int failure;  // errno goes here when exec fails; closed by a good exec
+  int failure;  // exec's errno is written here if it fails; a good exec closes it
   pid_t parent;
   const Guardian* guardian;
 
@@ -71,8 +71,8 @@ struct Child {
   [[noreturn]] void run() const {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(127);  // it died before the line above
-    // By itself: what it starts in its turn may live on when the parent dies before it could say so.
+    if (getppid() != parent) _exit(127);  // the parent died before the line above
+    // The child registers itself: its own children may outlive a parent that died before it could register the group.
     if (guardian != nullptr) guardian->watch(getpid());
     sigset_t none;
     sigemptyset(&none);
@@ -110,7 +110,7 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
   const std::string path = look_up(request.arguments.at(0), request.environment);
   if (path.empty()) {
     return fail(Errc::bad_argument, "'" + request.arguments[0] +
-                                        "' is no program: there is no such executable file, neither at this path nor "
+                                        "' cannot be run: there is no such executable file, neither at this path nor "
                                         "in PATH");
   }
   auto arguments = request.arguments;
@@ -118,7 +118,8 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
   const auto argument_list = pointers(arguments);
   const auto variable_list = pointers(variables);
   std::array<int, 2> failure{};
-  if (pipe2(failure.data(), O_CLOEXEC) != 0) return fail(Errc::io, std::string("no pipe: ") + std::strerror(errno));
+  if (pipe2(failure.data(), O_CLOEXEC) != 0)
+    return fail(Errc::io, std::string("a pipe could not be made: ") + std::strerror(errno));
   const Child child{path.c_str(),
                     const_cast<char**>(argument_list.data()),
                     const_cast<char**>(variable_list.data()),
@@ -134,9 +135,9 @@ Result<ChildProcess> ChildProcess::spawn(const SpawnRequest& request) {
   int reason = 0;
   if (pid < 0) {
     close(failure[0]);
-    return fail(Errc::io, std::string("no process could be made: ") + std::strerror(fork_errno));
+    return fail(Errc::io, std::string("a process could not be made: ") + std::strerror(fork_errno));
   }
-  setpgid(pid, pid);  // as the child does: whoever comes first
+  setpgid(pid, pid);  // the child does the same: either may be first
   ssize_t got = 0;
   do {
     got = read(failure[0], &reason, sizeof reason);
@@ -164,7 +165,7 @@ ChildProcess::~ChildProcess() {
   kill();
 }
 
-// The group is killed while its leader is a zombie: until it is reaped its number cannot become anyone else's.
+// Kills the group while its leader is a zombie: until that is reaped no other process gets its number.
 const std::optional<ExitStatus>& ChildProcess::reap(int options) {
   if (pid_ <= 0 || status_) return status_;
   siginfo_t info{};
@@ -195,7 +196,7 @@ void ChildProcess::signal(int number) const noexcept {
 void ChildProcess::kill() noexcept {
   if (pid_ <= 0 || status_) return;
   signal(SIGKILL);
-  ::kill(pid_, SIGKILL);  // should it not have made its group yet
+  ::kill(pid_, SIGKILL);  // the child may not have made its group yet
   static_cast<void>(reap(0));
 }
 

@@ -5,19 +5,19 @@
 namespace tributary::cli {
 namespace {
 
-// An aggregator's own link never is what decides; a switch's uplink is what one rank fills.
+// An aggregator's own link never limits a tree; one rank fills a switch's uplink.
 constexpr const char* kRankRate = "100Gbit/s";
 constexpr const char* kAggregatorRate = "200Tbit/s";
 
-/// Switches by level; [0] is the lowest.
+/// The number of switches in each level; [0] is the lowest.
 using Counts = std::vector<std::uint32_t>;
 
-/// Switch i of a level hangs below the switch i * above / below of the next one: neighbours stay together.
+/// Switch i of a level hangs below switch i * above / below of the next level, so that neighbours stay together.
 std::uint32_t parent_of(std::uint32_t i, std::uint32_t below, std::uint32_t above) {
   return static_cast<std::uint32_t>(std::uint64_t{i} * above / below);
 }
 
-/// How many switches of each level above the lowest have a single switch below them: these need a rank of their own,
+/// Counts, for each level above the lowest, the switches with a single switch below them. Each needs a rank of its own,
 /// because an aggregator with one child reduces nothing.
 std::vector<std::vector<std::uint32_t>> children_counts(const Counts& counts) {
   std::vector<std::vector<std::uint32_t>> children(counts.size());
@@ -36,7 +36,7 @@ std::uint32_t ranks_needed(const Counts& counts) {
   return needed;
 }
 
-/// As many switches as there are aggregators, as long as there are ranks for them; each level at least as wide as the
+/// Chooses as many switches as there are aggregators, if there are enough ranks; each level is at least as wide as the
 /// one above.
 Counts choose_counts(const ClusterShape& shape, std::uint32_t levels) {
   Counts counts(levels, 1);

@@ -1,5 +1,5 @@
 #pragma once
-// An invented fabric whose best trees have as many levels as wanted.
+// An invented fabric whose best trees have as many levels as the user wants.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace tributary::cli {
 
-inline constexpr std::uint32_t kLevelsMax = 6;  // a topology has no more levels of switches
+inline constexpr std::uint32_t kLevelsMax = 6;  // a topology has at most this many levels of switches
 inline constexpr std::uint32_t kLocalRanksMax = 1024;
 inline constexpr std::uint32_t kLocalAggregatorsMax = 64;
 
 struct ClusterShape {
   std::uint32_t ranks = 1;
   std::uint32_t aggregators = 1;
-  std::uint32_t levels = 0;  // 0: one, or two where there are at least three aggregators and four ranks
+  std::uint32_t levels = 0;  // 0: one, or two if there are at least three aggregators and four ranks
 };
 
 struct PlacedAggregator {
@@ -32,10 +32,10 @@ struct ClusterLayout {
 };
 
 /// Every switch has an aggregator beside it, and its uplink carries no more than one rank's traffic: so each switch
-/// must reduce what comes from below before it goes up, and a tree over all switches is the best one. What remains of
-/// the aggregators stands beside the leaf switches, to take over when another is lost.
+/// must reduce the data from below before they go up, and a tree over all switches is the best one. The remaining
+/// aggregators stand beside the leaf switches, to take over when another is lost.
 ///
-/// Errc::bad_argument when no tree of so many levels can be made of so many ranks and aggregators.
+/// Errc::bad_argument if this number of ranks and aggregators cannot make a tree with so many levels.
 [[nodiscard]] Result<ClusterLayout> lay_out_cluster(const ClusterShape& shape);
 
 }  // namespace tributary::cli

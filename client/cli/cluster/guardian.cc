@@ -16,7 +16,7 @@
 namespace tributary::cli {
 namespace {
 
-/// One write of this is atomic: it is far below PIPE_BUF.
+/// A message. One write of it is atomic, as it is far below PIPE_BUF.
 struct Message {
   char what;  // 'w'atch, 'f'orget, 'k'eep the folder
   pid_t group;
@@ -30,7 +30,7 @@ bool read_message(int pipe, Message& message) {
   return got == static_cast<ssize_t>(sizeof message);
 }
 
-/// Holds nothing of the parent's open but the pipe: neither a terminal nor a pipe that somebody waits to see closed.
+/// Closes everything inherited except the pipe: the terminal, and pipes whose readers wait for their end.
 void let_go_of_parent(int pipe) {
   setsid();
   sigset_t all;
@@ -51,7 +51,7 @@ void let_go_of_parent(int pipe) {
   }
   for (const pid_t group : groups) kill(-group, SIGKILL);
   std::error_code ignored;
-  // Those that were killed may write until they are gone.
+  // Killed processes may write until they are gone, so try again.
   for (int attempt = 0; !folder.empty() && attempt < 50; ++attempt) {
     std::filesystem::remove_all(folder, ignored);
     if (!std::filesystem::exists(folder, ignored)) break;
@@ -64,7 +64,8 @@ void let_go_of_parent(int pipe) {
 
 Result<Guardian> Guardian::start(const std::string& folder) {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return fail(Errc::io, std::string("no pipe: ") + std::strerror(errno));
+  if (pipe2(ends.data(), O_CLOEXEC) != 0)
+    return fail(Errc::io, std::string("a pipe could not be made: ") + std::strerror(errno));
   const pid_t pid = fork();
   if (pid == 0) {
     close(ends[1]);
@@ -74,7 +75,7 @@ Result<Guardian> Guardian::start(const std::string& folder) {
   close(ends[0]);
   if (pid > 0) return Guardian(pid, ends[1]);
   close(ends[1]);
-  return fail(Errc::io, std::string("no process could be made: ") + std::strerror(fork_errno));
+  return fail(Errc::io, std::string("a process could not be made: ") + std::strerror(fork_errno));
 }
 
 Guardian::Guardian(Guardian&& from) noexcept

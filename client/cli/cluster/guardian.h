@@ -1,5 +1,5 @@
 #pragma once
-// What cleans up when we cannot: after SIGKILL nothing of this process runs any more.
+// Cleans up after a SIGKILL, when no code of this process runs any more.
 #include <sys/types.h>
 
 #include <string>
@@ -9,20 +9,20 @@
 namespace tributary::cli {
 
 /// A small second process that holds one end of a pipe. When the other end closes, however this process ended, it kills
-/// the process groups it was told of and removes the folder. One thread.
+/// the process groups that it watches and removes the folder. One thread.
 class Guardian {
  public:
-  /// `folder`: to be removed; empty: none.
+  /// `folder` is to be removed; empty: none.
   [[nodiscard]] static Result<Guardian> start(const std::string& folder);
   Guardian(Guardian&& from) noexcept;
   Guardian& operator=(Guardian&&) = delete;
-  /// Waits until it has done its work.
+  /// Waits until the guardian has done its work.
   ~Guardian();
 
-  /// Also from a child between fork and exec.
+  /// Tells it to watch or forget a group. A child may call watch() between fork and exec.
   void watch(pid_t group) const noexcept;
   void forget(pid_t group) const noexcept;
-  /// The folder is to stay.
+  /// Tells it to keep the folder.
   void keep_folder() const noexcept;
 
  private:

@@ -62,7 +62,7 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
     if (auto ok = cluster->prepare_aggregator(placed); !ok) return std::unexpected(ok.error());
   }
   if (auto ok = cluster->spawn(cluster->manager_); !ok) return std::unexpected(ok.error());
-  // Aggregators keep trying until there are a manager and its tokens, but it is quicker to wait for them.
+  // Aggregators keep trying until there are a manager and its tokens, but waiting for them here is quicker.
   const auto deadline = steady_clock::now() + cluster->settings_.start_limit;
   while (!std::filesystem::exists(cluster->settings_.folder + "/manager.ready") && steady_clock::now() < deadline) {
     if (auto ok = cluster->check_daemons(); !ok) return std::unexpected(ok.error());
@@ -75,8 +75,8 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
   return cluster;
 }
 
-/// The aggregators use what the ranks are told to use; where ranks speak the kernel's UDP, aggregators may have devices
-/// of their own, which whoever starts us has made (TRIBUTARY_CLUSTER_DPDK_DEVICE).
+/// The aggregators use the same transport as the ranks. If the ranks use the kernel's UDP, aggregators may have DPDK
+/// devices of their own, which the caller has made (TRIBUTARY_CLUSTER_DPDK_DEVICE).
 std::string LocalCluster::transport() {
   const char* const wanted = std::getenv("TRIBUTARY_TRANSPORT");
   for (const char* name : {"verbs", "udp"}) {
@@ -86,7 +86,8 @@ std::string LocalCluster::transport() {
   return "tcp";
 }
 
-/// Each aggregator's own: its number, from 1 on, stands for %, and that of its device's queues for #.
+/// The aggregators' own devices: in the text, % stands for the aggregator's number, from 1 on, and # for the number of
+/// its device's queues.
 std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
   if (transport() != "dpdk") return "";
   std::string lines = "\ndpdk_sleep: 100us";
@@ -97,7 +98,7 @@ std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
     const char* const told = std::getenv(variable);
     std::string value = told == nullptr ? "" : told;
     replace(value, '%', aggregators_.size() + 1);
-    replace(value, '#', workers == 1 ? 1 : workers + 1);  // one for each, and one for their door
+    replace(value, '#', workers == 1 ? 1 : workers + 1);  // a queue for each worker, and one for their door
     lines += "\n" + std::string(name) + ": \"" + value + "\"";
   };
   add("dpdk_device", kDpdkDevice);
@@ -105,21 +106,22 @@ std::string LocalCluster::dpdk_settings(std::uint32_t workers) const {
   return lines;
 }
 
-/// Nothing that is less sealed than the ranks are told to seal comes in.
+/// Aggregators refuse packets with less security than the ranks are told to use.
 std::string LocalCluster::packet_security() {
   const char* const wanted = std::getenv("TRIBUTARY_PACKET_SECURITY");
   if (wanted == nullptr || *wanted == '\0') return "";
   return "\npacket_security: " + std::string(wanted);
 }
 
-/// The ranks' own limit, so that one variable serves a slow machine.
+/// The ranks' own limit for the aggregators, too, so that one variable serves a slow machine.
 std::string LocalCluster::hang_after() {
   const char* const wanted = std::getenv("TRIBUTARY_HANG_AFTER");
   if (wanted == nullptr || *wanted == '\0') return "";
   return "\nhang_after: " + std::string(wanted) + (std::string_view(wanted) == "0" ? "s" : "ms");
 }
 
-/// As the ranks have it: of queue pairs the smaller number of both sides counts, and a partition must be everybody's.
+/// The ranks' own settings for the aggregators, too: the smaller number of queue pairs of both sides counts, and all
+/// must use one partition.
 std::string LocalCluster::rdma_settings() {
   std::string lines;
   const auto add = [&lines](std::string_view name, std::string_view variable) {
@@ -131,9 +133,9 @@ std::string LocalCluster::rdma_settings() {
   return lines;
 }
 
-/// Over RDMA, devices in turn: as many as there are, if that is less.
+/// Over RDMA, takes the devices' addresses in turn; fewer than asked for if there are fewer devices.
 std::string LocalCluster::data_addresses() const {
-  if (transport() == "dpdk") return "0.0.0.0:7471";  // each has an address of its own
+  if (transport() == "dpdk") return "0.0.0.0:7471";  // each aggregator has an address of its own
   const std::vector<std::string> devices = transport() == "verbs" ? rdma_addresses() : std::vector<std::string>{};
   const std::size_t first = aggregators_.size() * settings_.addresses;
   const std::size_t count =
@@ -161,7 +163,7 @@ Status LocalCluster::prepare_manager() {
   const std::string& folder = settings_.folder;
   const auto program = find_program("tributary-manager");
   if (!program) return std::unexpected(program.error());
-  const auto port = free_port();  // not 0: a restarted manager must be found where it was
+  const auto port = free_port();  // not 0: a restarted manager must keep its port
   if (!port) return std::unexpected(port.error());
   const std::string listen = "127.0.0.1:" + std::to_string(*port);
   url_ = "http://" + listen;
@@ -181,7 +183,7 @@ Status LocalCluster::prepare_aggregator(const PlacedAggregator& placed) {
   const auto program = find_program("tributary-aggregator");
   if (!program) return std::unexpected(program.error());
   std::uint32_t workers = std::min(settings_.lanes, std::max(1U, std::thread::hardware_concurrency()));
-  // Some devices have one queue, and each worker wants one.
+  // Some devices have only one queue, and each worker needs one.
   if (transport() == "dpdk" && std::getenv("TRIBUTARY_CLUSTER_DPDK_ONE_WORKER") != nullptr) workers = 1;
   const std::string file = settings_.folder + "/" + placed.name;
   const std::string text = "name: " + placed.name + "\nhost_id: " + placed.host + "\nmanager: " + url_ +
@@ -199,7 +201,7 @@ Status LocalCluster::spawn(Daemon& daemon) {
   const int log = open(daemon.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (log < 0) return fail(Errc::io, daemon.log + " cannot be written: " + std::strerror(errno));
   Environment environment = current_environment();
-  // Ours, not those of whoever calls us: a daemon under systemd is not what this one is.
+  // Remove our caller's variables: a daemon here does not run under systemd, even if this process does.
   for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "STATE_DIRECTORY"}) environment.erase(name);
   auto process = ChildProcess::spawn({daemon.command, std::move(environment), log, log, guardian_});
   close(log);

@@ -16,18 +16,18 @@ namespace tributary::cli {
 
 struct LocalClusterSettings {
   ClusterShape shape;
-  std::uint32_t lanes = 1;          // each aggregator gets so many workers, at most one per core
-  std::uint32_t addresses = 1;      // that each aggregator listens at: over RDMA of a device each
-  std::string folder;               // exists; configuration, state and logs go there
+  std::uint32_t lanes = 1;          // also the workers of each aggregator, at most one per core
+  std::uint32_t addresses = 1;      // addresses of each aggregator; over RDMA each belongs to another device
+  std::string folder;               // must exist; configuration, state and logs go there
   std::string log_level = "info";   // of the daemons
   std::string manager_settings;     // further lines for the manager's configuration file
-  std::string aggregator_settings;  // and for every aggregator's
+  std::string aggregator_settings;  // further lines for every aggregator's
   std::chrono::milliseconds start_limit{30'000};
   std::function<bool()> interrupted;  // asked while waiting; may be empty
 };
 
-/// Start, kill and restart from the main thread (see ChildProcess). Whatever still runs in the end is asked to stop,
-/// and killed when it does not.
+/// Start, kill and restart from the main thread (see ChildProcess). The destructor asks running daemons to stop, and
+/// kills those that do not.
 class LocalCluster {
  public:
   /// Returns when the manager serves and has registered every aggregator. Errc::aborted when interrupted; other errors
@@ -42,23 +42,23 @@ class LocalCluster {
   [[nodiscard]] const std::string& manager_url() const noexcept { return url_; }
   [[nodiscard]] std::string job_token_file() const;
   [[nodiscard]] std::string aggregator_token_file() const;
-  /// Adds what a rank needs to find the service and to say where it stands.
+  /// Adds the variables that a rank needs to find the service and to name its place.
   void add_to(Environment& environment, std::uint32_t rank) const;
-  /// How many levels a tree over all ranks would have now. An error says why there would be none.
+  /// Returns how many levels a tree over all ranks would have now. An error says why there would be none.
   [[nodiscard]] Result<std::uint32_t> planned_levels(std::uint32_t lanes) const;
 
   static constexpr std::size_t kManager = SIZE_MAX;  // in place of an aggregator's index
   [[nodiscard]] std::size_t aggregators() const noexcept { return aggregators_.size(); }
   [[nodiscard]] const std::string& name_of(std::size_t which) const noexcept { return daemon(which).name; }
   [[nodiscard]] pid_t pid_of(std::size_t which) const noexcept { return daemon(which).process->pid(); }
-  /// SIGKILL: no goodbye. Returns when the process is gone.
+  /// Sends SIGKILL. Returns when the process is gone.
   void kill(std::size_t which);
-  /// Starts a daemon that was killed or has ended, with the state and the name that it had. The manager comes back on
-  /// the same port. Does not wait until it serves.
+  /// Starts a daemon that was killed or has ended, with the same state and name. The manager keeps its port. Does not
+  /// wait until the daemon serves.
   [[nodiscard]] Status restart(std::size_t which);
-  /// The manager answers and every aggregator is registered and active.
+  /// Waits until the manager answers and every aggregator is registered and active.
   [[nodiscard]] Status wait_until_serving();
-  /// A sentence for each daemon that has ended unasked since the last call.
+  /// Returns a sentence for each daemon that has ended by itself since the last call.
   [[nodiscard]] std::vector<std::string> ended();
 
  private:

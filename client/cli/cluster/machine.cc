@@ -21,9 +21,9 @@ namespace tributary::cli {
 namespace {
 
 constexpr std::uint16_t kPortMin = 15000;
-constexpr std::uint16_t kPortMax = 32000;  // Linux gives out 32768 to 60999
+constexpr std::uint16_t kPortMax = 32000;  // Linux gives 32768 to 60999 to outgoing connections
 constexpr int kPortAttempts = 200;
-// From the folder of a program, or up to four above it: where installation and build keep theirs.
+// Search the folder of this program, and up to four folders above it: installation and build keep their programs there.
 constexpr int kFoldersAbove = 4;
 constexpr const char* kPlaces[] = {"", "bin", "client/cli", "tree-manager", "aggregator", "aggregator/daemon"};
 
@@ -52,7 +52,7 @@ Result<std::string> find_program(const std::string& name) {
       if (std::filesystem::is_regular_file(path, error) && access(path.c_str(), X_OK) == 0) return path.string();
     }
   }
-  return fail(Errc::bad_config, name + " is neither beside " + self.string() +
+  return fail(Errc::bad_config, name + " is neither in the folder of " + self.string() +
                                     " nor in its build directory; build or install it, or use --aggregators 0");
 }
 
@@ -64,14 +64,14 @@ Result<std::uint16_t> free_port() {
     if (can_listen(port)) return port;
   }
   return fail(Errc::exhausted,
-              "no free TCP port was found between " + std::to_string(kPortMin) + " and " + std::to_string(kPortMax));
+              "there is no free TCP port between " + std::to_string(kPortMin) + " and " + std::to_string(kPortMax));
 }
 
 Result<std::string> make_private_folder() {
   const char* base = std::getenv("TMPDIR");
   std::string path = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/tributary-XXXXXX";
   if (mkdtemp(path.data()) != nullptr) return path;
-  return fail(Errc::io, "no folder could be made as " + path + ": " + std::strerror(errno) +
+  return fail(Errc::io, "a folder could not be made as " + path + ": " + std::strerror(errno) +
                             "; set TMPDIR to a folder that can be written");
 }
 
@@ -87,7 +87,8 @@ std::string tail_of(const std::string& file, std::size_t lines) {
   return text;
 }
 
-// A port has an identifier for each address of its interface; those of IPv4 end in ffff and the address.
+// A port has an identifier for each address of its interface; the identifier of an IPv4 address ends in ffff and the
+// address.
 std::vector<std::string> rdma_addresses() {
   constexpr std::string_view kFour = "0000:0000:0000:0000:0000:ffff:";
   std::set<std::filesystem::path> devices;

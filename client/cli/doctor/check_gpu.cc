@@ -1,4 +1,4 @@
-// GPUs, and how near they are to RDMA devices.
+// Checks GPUs, and their distance to RDMA devices.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kNvidia = "0x10de";
 
-/// Display and 3D controllers of NVIDIA, whether a driver has them or not.
+/// Counts display and 3D controllers of NVIDIA, with a driver or without.
 std::size_t nvidia_devices(const SystemTree& system) {
   const auto devices = system.list("/sys/bus/pci/devices");
   return static_cast<std::size_t>(std::ranges::count_if(devices, [&](const std::string& id) {
@@ -27,7 +27,7 @@ Finding memory_of(const client::gpu::GpuFacts& gpu, const client::gpu::HostFacts
   if (!rdma || !gpu.gpudirect || gpu.dma_buf || host.peer_memory_module) return f;
   f.level = Level::note;
   f.advice =
-      "no RDMA device can reach this GPU's memory: install the open kernel modules of the driver, or modprobe "
+      "no RDMA device can reach this GPU's memory: install the driver's open kernel modules, or modprobe "
       "nvidia_peermem";
   return f;
 }
@@ -48,7 +48,7 @@ Finding nearest(const SystemTree& system, const client::gpu::GpuFacts& gpu, cons
   if (best == Distance::other_node || best == Distance::unknown) {
     f.level = Level::note;
     f.advice =
-        "data between this GPU and the network crosses the processors' link: use a device of its own node, if "
+        "data between this GPU and the network cross the link between processors: use a device of the same node, if "
         "there is one";
   }
   return f;
@@ -87,8 +87,8 @@ Findings check_gpus(const SystemTree& system, const GpuReport& report) {
              .level = present > 0 ? Level::mend : Level::note,
              .says = report.missing,
              .advice = present > 0
-                           ? fmt::format("{} NVIDIA device(s) are on the bus: install or load their driver, and "
-                                         "see whether nvidia-smi lists them",
+                           ? fmt::format("{} NVIDIA device(s) are on the bus without a driver: install or load it, and "
+                                         "check that nvidia-smi lists them",
                                          present)
                            : ""}};
   }

@@ -1,4 +1,4 @@
-// Locked memory, huge pages.
+// Checks locked memory and huge pages.
 #include <spdlog/fmt/fmt.h>
 
 #include <charconv>
@@ -9,10 +9,10 @@
 namespace tributary::cli::doctor {
 namespace {
 
-// What a rank registers: its tensors, and windows of a few megabytes.
+// The memory that a rank registers: its tensors, and windows of a few megabytes.
 constexpr std::uint64_t kLockedEnough = std::uint64_t{1} << 30;
 
-/// A line of /proc/meminfo.
+/// Reads a line of /proc/meminfo.
 std::uint64_t figure(const std::string& text, const std::string& name) {
   const auto line = text.find(name + ":");
   if (line == std::string::npos) return 0;
@@ -31,7 +31,7 @@ Finding locked(const SystemTree& system, std::optional<std::uint64_t> bytes) {
           .level = enough ? Level::good : (needed ? Level::mend : Level::note),
           .says = bytes ? "at most " + bytes_text(*bytes) : "without limit",
           .advice = enough || !needed ? ""
-                                      : "RDMA devices need memory that is locked: ulimit -l unlimited, memlock in "
+                                      : "RDMA devices need locked memory: set ulimit -l unlimited, memlock in "
                                         "/etc/security/limits.d, or LimitMEMLOCK=infinity in the unit"};
 }
 
@@ -42,11 +42,11 @@ Finding huge_pages(const SystemTree& system) {
   const std::string transparent = system.read("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
   const bool by_itself =
       transparent.find("[always]") != std::string::npos || transparent.find("[madvise]") != std::string::npos;
-  f.says = fmt::format("{} of {} of {} KiB free; transparent ones {}", free, total, figure(meminfo, "Hugepagesize"),
-                       by_itself ? "on" : "off");
+  f.says = fmt::format("{} of {} of {} KiB free; transparent huge pages {}", free, total,
+                       figure(meminfo, "Hugepagesize"), by_itself ? "on" : "off");
   if (total == 0 && !by_itself) {
     f.level = Level::note;
-    f.advice = "aggregators are faster with them: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+    f.advice = "aggregators are faster with huge pages: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
   }
   return f;
 }

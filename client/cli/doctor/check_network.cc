@@ -1,4 +1,4 @@
-// Interfaces, RDMA devices.
+// Checks interfaces and RDMA devices.
 #include <algorithm>
 
 #include "client/cli/doctor/checks.h"
@@ -6,8 +6,8 @@
 namespace tributary::cli::doctor {
 namespace {
 
-constexpr std::int64_t kJumboFrom = 8000;        // bytes; what one calls jumbo frames begins a little below 9000
-constexpr std::int64_t kFastFromMbits = 10'000;  // from here on small frames cost processor time that one notices
+constexpr std::int64_t kJumboFrom = 8000;        // bytes; jumbo frames are a little below 9000
+constexpr std::int64_t kFastFromMbits = 10'000;  // from this rate on, small frames cost noticeable processor time
 
 std::string after_colon(const std::string& text) {
   const auto colon = text.find(": ");
@@ -26,12 +26,12 @@ Finding interface(const SystemTree& system, const std::string& name) {
     f.level = Level::note;
   } else if (speed >= kFastFromMbits && mtu < kJumboFrom) {
     f.level = Level::note;
-    f.advice = "ip link set " + name + " mtu 9000, if every switch and host on the way has it, too";
+    f.advice = "ip link set " + name + " mtu 9000, if every switch and host on the way has this MTU, too";
   }
   return f;
 }
 
-/// Kinds of the addresses that a port has, by number: "RoCE v2: 2, IB/RoCE v1: 2".
+/// The kinds of the addresses that a port has, by number: "RoCE v2: 2, IB/RoCE v1: 2".
 struct Gids {
   std::string text;
   bool roce_v2 = false;
@@ -68,11 +68,11 @@ Finding port(const SystemTree& system, const std::string& device, const std::str
            ", GIDs: " + (addresses.text.empty() ? "none" : addresses.text);
   if (state != "ACTIVE") {
     f.level = Level::note;
-    f.advice = layer == "InfiniBand" ? "see the cable, the switch and whether a subnet manager runs"
-                                     : "see the cable and the switch; ip link set its interface up";
+    f.advice = layer == "InfiniBand" ? "check the cable and the switch, and that a subnet manager runs"
+                                     : "check the cable and the switch; set its interface up with ip link";
   } else if (layer == "Ethernet" && !addresses.roce_v2) {
     f.level = Level::mend;
-    f.advice = "give its interface an IP address: RoCE version 2 makes its GIDs of those";
+    f.advice = "give its interface an IP address: RoCE version 2 makes its GIDs from IP addresses";
   }
   return f;
 }
@@ -88,10 +88,10 @@ Findings check_network(const SystemTree& system) {
     findings.push_back({.part = "network",
                         .what = "interfaces",
                         .level = Level::note,
-                        .says = "none belongs to a device: this is a container, or has virtual ones alone",
+                        .says = "none belongs to a device: this is a container, or has only virtual interfaces",
                         .advice = {}});
   }
-  findings.push_back({.part = "network", .what = "tcp", .says = "always there", .advice = {}});
+  findings.push_back({.part = "network", .what = "tcp", .says = "always available", .advice = {}});
   return findings;
 }
 
@@ -105,7 +105,7 @@ Findings check_rdma(const SystemTree& system, const std::string& wanted) {
              .says = "none: the transport verbs cannot be used",
              .advice = asked_for
                            ? "load the device's driver (rdma-core; on Ethernet without one: modprobe rdma_rxe, and "
-                             "rdma link add), or take verbs out of TRIBUTARY_TRANSPORT"
+                             "rdma link add), or remove verbs from TRIBUTARY_TRANSPORT"
                            : ""}};
   }
   Findings findings;
@@ -118,7 +118,7 @@ Findings check_rdma(const SystemTree& system, const std::string& wanted) {
                         .what = "ports",
                         .level = Level::mend,
                         .says = "no port of any device is active",
-                        .advice = "see the ports above; rdma link shows them, too"});
+                        .advice = "check the ports listed above; rdma link shows them, too"});
   }
   const auto module = [&](const char* what, const char* path, const char* name) {
     const bool there = system.exists(path);

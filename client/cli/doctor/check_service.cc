@@ -1,4 +1,4 @@
-// The manager and its aggregators.
+// Checks the manager and its aggregators.
 #include <algorithm>
 
 #include "client/cli/doctor/checks.h"
@@ -18,7 +18,7 @@ Findings check_service(const ServiceReport& report) {
              .what = "manager",
              .level = Level::mend,
              .says = report.trouble,
-             .advice = "see whether tributary-manager runs there, and whether a firewall is between"}};
+             .advice = "check that tributary-manager runs there, and that no firewall is between"}};
   }
   Findings findings{
       {.part = "service", .what = "manager", .says = report.url + ", version " + report.version, .advice = {}}};
@@ -28,22 +28,23 @@ Findings check_service(const ServiceReport& report) {
                           .what = "aggregator " + a.name,
                           .level = Level::note,
                           .says = "its lease has ended",
-                          .advice = "start it again if it is still wanted"});
+                          .advice = "start it again if it is still needed"});
       continue;
     }
     findings.push_back({.part = "service",
                         .what = "aggregator " + a.name,
                         .level = a.trouble.empty() ? Level::good : Level::mend,
                         .says = a.trouble.empty() ? a.state + ", " + a.data + " answers" : a.trouble,
-                        .advice = a.trouble.empty() ? "" : "see its log, the route, and firewalls between"});
+                        .advice = a.trouble.empty() ? "" : "check its log, the route, and firewalls between"});
   }
   const bool usable = std::ranges::any_of(report.aggregators, [](const auto& a) { return a.state == "active"; });
   if (!usable) {
-    findings.push_back({.part = "service",
-                        .what = "aggregators",
-                        .level = Level::mend,
-                        .says = "the manager has none that is active: every group runs on the fallback",
-                        .advice = "start tributary-aggregator with this manager, or take its drain back"});
+    findings.push_back(
+        {.part = "service",
+         .what = "aggregators",
+         .level = Level::mend,
+         .says = "the manager has no active aggregator: every group runs on the fallback",
+         .advice = "start tributary-aggregator with this manager, or end a drain: tributary drain NAME --undo"});
   }
   return findings;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the doctor looks at. Each check is a function of what it is given, so that tests can show it any host.
+// The doctor's checks. Each is a function of its arguments, so that tests can show it any host.
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -24,26 +24,26 @@ using transport::to_string;
 [[nodiscard]] Findings check_network(const SystemTree& system);
 [[nodiscard]] Findings check_rdma(const SystemTree& system, const std::string& wanted);
 
-/// `locked_bytes`: the limit of locked memory of this process; none: unlimited.
+/// `locked_bytes` is this process's limit of locked memory; nullopt: unlimited.
 [[nodiscard]] Findings check_memory(const SystemTree& system, std::optional<std::uint64_t> locked_bytes);
 
-/// What the CUDA driver said; without it, why not.
+/// The CUDA driver's answers; without a driver, why it is missing.
 struct GpuReport {
-  std::string missing;  // empty: there is a driver, which works
+  std::string missing;  // empty: there is a working driver
   int driver_version = 0;
   std::vector<client::gpu::GpuFacts> gpus;
 };
 [[nodiscard]] GpuReport ask_cuda();
 [[nodiscard]] Findings check_gpus(const SystemTree& system, const GpuReport& report);
 
-/// The manager and its aggregators, as far as this host reaches them.
+/// The state of the manager and its aggregators, as far as this host reaches them.
 struct ServiceReport {
-  std::string url;      // empty: none is configured
-  std::string trouble;  // empty: it answered
+  std::string url;      // empty: no manager is configured
+  std::string trouble;  // empty: the manager answered
   std::string version;
   struct Aggregator {
     std::string name, state, data;
-    std::string trouble;  // of connecting to it; empty: it was reached
+    std::string trouble;  // why this host could not connect to it; empty: it could
   };
   std::vector<Aggregator> aggregators;
 };

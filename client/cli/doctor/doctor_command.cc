@@ -27,7 +27,7 @@ std::optional<std::uint64_t> locked_bytes_max() {
   return limit.rlim_cur;
 }
 
-/// Whether one address takes a connection within the limit.
+/// True if the address takes a connection within the limit.
 bool connects(const addrinfo& to, int milliseconds, std::string& why) {
   const int fd = socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return why = std::strerror(errno), false;
@@ -46,7 +46,7 @@ bool connects(const addrinfo& to, int milliseconds, std::string& why) {
   return error == 0;
 }
 
-/// Empty, or why nothing answers at "host:port".
+/// Returns an empty text, or why nothing answers at "host:port".
 std::string trouble_with(const std::string& address, double seconds_max) {
   const auto endpoint = parse_endpoint(address);
   if (!endpoint) return address + ": " + endpoint.error().message;
@@ -63,7 +63,7 @@ std::string trouble_with(const std::string& address, double seconds_max) {
   return address + ": " + why;
 }
 
-/// With the first of its addresses that does not answer, or does not live; a.data names all of them.
+/// Checks the addresses, and reports the first that does not answer or whose device is down; a.data names all of them.
 std::string trouble_with_any(const nlohmann::json& from, ServiceReport::Aggregator& a, double seconds_max) {
   const auto addresses = from.value("addresses", nlohmann::json::array());
   if (addresses.empty()) return trouble_with(a.data, seconds_max);  // a manager of an older version
@@ -73,8 +73,8 @@ std::string trouble_with_any(const nlohmann::json& from, ServiceReport::Aggregat
     const std::string at = one.at("at").get<std::string>();
     a.data += (a.data.empty() ? "" : ", ") + at;
     if (!trouble.empty()) continue;
-    trouble =
-        one.at("live").get<bool>() ? trouble_with(at, seconds_max) : at + ": it says that its device there is down";
+    trouble = one.at("live").get<bool>() ? trouble_with(at, seconds_max)
+                                         : at + ": the aggregator says that its device there is down";
   }
   return trouble;
 }

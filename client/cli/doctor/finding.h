@@ -1,5 +1,5 @@
 #pragma once
-// What the doctor has to say.
+// The doctor's findings.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace tributary::cli::doctor {
 enum class Level : std::uint8_t {
   good,
   note,  // works, or is not needed; could be better
-  mend,  // something that is wanted does not work
+  mend,  // something needed does not work
 };
 
 struct Finding {
@@ -17,12 +17,12 @@ struct Finding {
   std::string what;  // "mlx5_0 port 1"
   Level level = Level::good;
   std::string says;    // the facts
-  std::string advice;  // what to do; empty where nothing is
+  std::string advice;  // what to do; empty: nothing
 };
 using Findings = std::vector<Finding>;
 
 [[nodiscard]] const char* to_string(Level level) noexcept;
-/// Whether nothing is to be mended.
+/// True if nothing needs mending.
 [[nodiscard]] bool all_good(const Findings& findings) noexcept;
 /// For people.
 [[nodiscard]] std::string to_text(const Findings& findings);

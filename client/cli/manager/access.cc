@@ -42,7 +42,7 @@ std::string manager_url(const ManagerOptions& options) {
 Result<ManagerClient> connect(const ManagerOptions& options) {
   const std::string url = manager_url(options);
   if (url.empty()) {
-    return fail(Errc::bad_config, "no manager is named: give --manager http://HOST:7470, or set TRIBUTARY_MANAGER");
+    return fail(Errc::bad_config, "no manager is given: use --manager http://HOST:7470, or set TRIBUTARY_MANAGER");
   }
   auto token = read_token(or_variable(options.token_file, "TRIBUTARY_TOKEN_FILE"));
   if (!token) return std::unexpected(token.error());
@@ -67,7 +67,7 @@ int show(const ManagerOptions& options, const GetDocument& get, const ShowDocume
     return std::fflush(stdout) == 0 ? kExitGood : kExitFailed;
   } catch (const nlohmann::json::exception& error) {
     return complain({Errc::corrupt, "the manager's answer is not what this version of tributary expects (" +
-                                        std::string(error.what()) + "); are both of the same version?"});
+                                        std::string(error.what()) + "); install the same version of both"});
   }
 }
 

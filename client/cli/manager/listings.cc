@@ -45,7 +45,7 @@ bool is_number(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// What several documents of the manager say together.
+/// Joins several documents of the manager into one.
 Result<json> summary(ManagerClient& client, const std::string& url) {
   json parts;
   for (const char* part : {"version", "aggregators", "groups", "topology"}) {
@@ -99,7 +99,7 @@ std::string status_text(const json& s) {
                      number(t, "hosts"), number(t, "switches"));
 }
 
-/// All of its addresses; a manager of an older version knows one.
+/// Returns all of its addresses; a manager of an older version knows one.
 std::string addresses_text(const json& aggregator) {
   std::string list;
   for (const json& one : aggregator.value("addresses", json::array())) {
@@ -135,7 +135,7 @@ std::string groups_text(const json& document) {
 std::string group_text(const json& g) {
   std::string out = groups_text({{"groups", json::array({g})}});
   for (const json& failed : g.at("failed"))
-    out += fmt::format("avoids {}, which it saw fail\n", printable(text(failed, "name")));
+    out += fmt::format("avoids {}, which the group saw fail\n", printable(text(failed, "name")));
   const std::string drawing = draw_trees(g.at("trees"));
   return drawing.empty() ? out : out + "\n" + drawing;
 }
@@ -143,7 +143,7 @@ std::string group_text(const json& g) {
 std::string topology_text(const json& t) {
   std::string out = fmt::format("fabric {}, from {}\n", text(t, "fabric"), text(t, "source"));
   if (t.contains("assumed_rate_bits_per_second") && text(t, "fabric") == "flat")
-    out += fmt::format("every host at {}\n", rate_text(number(t, "assumed_rate_bits_per_second")));
+    out += fmt::format("every host has {}\n", rate_text(number(t, "assumed_rate_bits_per_second")));
   if (!t.at("switches").empty()) {
     Table switches({"SWITCH", "LEVEL"});
     for (const json& one : t.at("switches")) switches.add({text(one, "name"), count_text(one, "level")});
@@ -196,12 +196,12 @@ int aggregators(const ManagerOptions& options, const std::string& name) {
 
 int groups(const ManagerOptions& options, const std::string& group) {
   if (group.empty()) return show(options, get("/v1/groups"), groups_text);
-  if (!is_number(group)) return usage("groups: '" + group + "' is no group's number");
+  if (!is_number(group)) return usage("groups: '" + group + "' is not the number of a group");
   return show(options, get("/v1/groups/" + group), group_text);
 }
 
 int trees(const ManagerOptions& options, const std::string& group) {
-  if (!group.empty() && !is_number(group)) return usage("trees: '" + group + "' is no group's number");
+  if (!group.empty() && !is_number(group)) return usage("trees: '" + group + "' is not the number of a group");
   const auto text = [](const json& document) {
     const std::string drawing = draw_trees(document.at("trees"));
     return drawing.empty() ? std::string("no trees\n") : drawing;

@@ -11,13 +11,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kDepthMax = 32;  // deeper than any tree; what is not a tree must not exhaust the stack
+constexpr int kDepthMax = 32;  // deeper than any tree; malformed input must not exhaust the stack
 
 bool is_rank(const json& child) {
   return child.contains("rank");
 }
 
-/// Children [begin, end) are ranks that follow each other, or one child of any kind.
+/// The children [begin, end) are consecutive ranks, or one child of any kind.
 std::size_t end_of_run(const json& children, std::size_t begin) {
   std::size_t end = begin + 1;
   while (is_rank(children[begin]) && end < children.size() && is_rank(children[end]) &&

@@ -52,7 +52,7 @@ Result<Bench> Bench::create(const BenchSettings& settings, std::uint64_t bytes_m
   bench.first_ = allocate(bytes_max);
   bench.second_ = allocate(bytes_max);
   if (bench.first_ && bench.second_) return bench;
-  return fail(Errc::exhausted, "there is no memory for two buffers of " + std::to_string(bytes_max) + " bytes");
+  return fail(Errc::exhausted, "there is not enough memory for two buffers of " + std::to_string(bytes_max) + " bytes");
 }
 
 Status Bench::repeat(const PerfCall& call, std::uint32_t times) {
@@ -81,14 +81,14 @@ Result<Measurement> Bench::measure(const PerfCounts& counts, bool in_place) {
   return measurement;
 }
 
-/// Over all ranks: the mean time, and the sum of what is wrong. Then the bandwidths.
+/// Computes, over all ranks, the mean time and the number of wrong elements; then the bandwidths.
 Status Bench::conclude(Measurement& m, const PerfCounts& counts) {
   std::array<double, 2> values{m.microseconds / settings_.call.ranks, static_cast<double>(m.wrong.value_or(0))};
   const auto status = tributary_all_reduce(values.data(), values.data(), values.size(), TRIBUTARY_FLOAT64,
                                            TRIBUTARY_SUM, comm_, nullptr);
   if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, comm_));
   m.microseconds = values[0];
-  // What this rank has seen itself counts, even should the sum be wrong, too.
+  // This rank's own count stands, even if the summed one is wrong, too.
   if (m.wrong) m.wrong = std::max(*m.wrong, static_cast<std::uint64_t>(values[1]));
   const auto bytes = static_cast<double>(std::max(counts.send, counts.recv) * call_.element_bytes());
   m.algorithm_gbytes_per_second = bytes / m.microseconds / 1e3;

@@ -22,28 +22,28 @@ struct Measurement {
   double microseconds = 0;  // of one operation, averaged over operations and ranks
   double algorithm_gbytes_per_second = 0;
   double bus_gbytes_per_second = 0;
-  std::optional<std::uint64_t> wrong;  // elements, over all ranks; none: not checked
+  std::optional<std::uint64_t> wrong;  // wrong elements over all ranks; nullopt: not checked
 };
 
 struct BenchRow {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;  // as passed to the call
   Measurement out_of_place;
-  std::optional<Measurement> in_place;  // none: there is no such form
-  std::uint64_t bytes_in_network = 0;   // of this rank, as the library counts them
+  std::optional<Measurement> in_place;  // nullopt: the collective has no in-place form
+  std::uint64_t bytes_in_network = 0;   // of this rank, from the library's counters
   std::uint64_t bytes_local = 0;
   std::uint64_t bytes_fallback = 0;
 };
 
-/// The library's error as ours: its sentence, and what the caller does about it.
+/// Turns the library's error into one of this program's: its sentence, and a code for the caller.
 [[nodiscard]] Error error_of(tributary_status status, const tributary_comm* comm);
 
 class Bench {
  public:
-  /// `bytes_max`: of the largest size that will be run. Errc::exhausted: there is no memory for it.
+  /// `bytes_max` is the largest size to come. Errc::exhausted: there is not enough memory for it.
   [[nodiscard]] static Result<Bench> create(const BenchSettings& settings, std::uint64_t bytes_max,
                                             tributary_comm* comm);
-  /// Every rank calls it with the same size.
+  /// Every rank must call it with the same size.
   [[nodiscard]] Result<BenchRow> run(std::uint64_t bytes);
 
  private:

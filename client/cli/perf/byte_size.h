@@ -1,5 +1,5 @@
 #pragma once
-// Sizes as people write them for benchmarks: 8, 4K, 64M.
+// Sizes as people write them in benchmarks: 8, 4K, 64M.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,8 +10,8 @@ namespace tributary::cli {
 
 inline constexpr std::uint64_t kByteSizeMax = 1ULL << 42;
 
-/// Digits, then nothing or K, M, G or T (powers of 1024), each of which may be followed by B or iB. Errc::bad_argument
-/// says what is wrong with the text.
+/// Reads digits, then nothing or K, M, G or T (powers of 1024), each of which may be followed by B or iB.
+/// Errc::bad_argument says what is wrong with the text.
 [[nodiscard]] Result<std::uint64_t> parse_byte_size(std::string_view text);
 
 }  // namespace tributary::cli

@@ -5,13 +5,13 @@
 namespace tributary::cli {
 namespace {
 
-constexpr int kNothing = 0xA5;  // no result looks like that for long
+constexpr int kNothing = 0xA5;  // no result consists of this byte for long
 
 std::uint32_t rank_before(const CallShape& shape) {
   return (shape.rank + shape.ranks - 1) % shape.ranks;
 }
 
-/// Whether this rank gets to see that rank's contribution unreduced.
+/// True if this rank receives the other rank's contribution unreduced.
 bool sees(const CallShape& shape, std::uint32_t other) {
   switch (shape.collective) {
     case PerfCollective::all_gather:

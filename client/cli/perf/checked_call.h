@@ -1,5 +1,5 @@
 #pragma once
-// One collective call whose result is known: what goes in, where it lies, and whether what came out is right.
+// One collective call whose result is known: its input, its buffers, and a check of its result.
 #include <cstdint>
 #include <vector>
 
@@ -18,17 +18,18 @@ struct CallShape {
   std::uint32_t ranks = 1;
 };
 
-/// Where the parts of one call lie.
+/// The buffers of one call.
 struct CallPlace {
   std::byte* send = nullptr;
   std::byte* recv = nullptr;
 };
-/// In two buffers of max(send, recv) elements each; in place, by the rules in tributary.h, in the second alone.
+/// Places the call in two buffers of max(send, recv) elements each; in place, by the rules in tributary.h, in the
+/// second one.
 [[nodiscard]] CallPlace place_call(const CallShape& shape, const PerfCounts& counts, bool in_place, std::byte* first,
                                    std::byte* second) noexcept;
 
-/// Makes its tables once and serves calls of every size. `begin` is the pattern's element that the input starts with:
-/// with another one for each call, yesterday's result is not today's.
+/// Makes its tables once and serves calls of every size. The input starts with the pattern's element `begin`: with
+/// another one for each call, an old result is never taken for the new one.
 class CheckedCall {
  public:
   explicit CheckedCall(const CallShape& shape);
@@ -36,16 +37,16 @@ class CheckedCall {
   [[nodiscard]] const CallShape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(shape_.dtype); }
   [[nodiscard]] PerfCall at(const CallPlace& place, const PerfCounts& counts) const noexcept;
-  /// Writes the input, after something that is no result where the result will be.
+  /// Overwrites the result's place with a byte that is no result, then writes the input.
   void fill_input(const CallPlace& place, const PerfCounts& counts, std::size_t begin) const;
-  /// Elements of this rank's result that are not what they must be.
+  /// Counts the wrong elements of this rank's result.
   [[nodiscard]] std::uint64_t wrong_elements(const std::byte* recv, const PerfCounts& counts, std::size_t begin) const;
 
  private:
   CallShape shape_;
   std::vector<std::byte> own_;                   // this rank's contribution
   std::vector<std::byte> reduced_;               // of collectives that reduce
-  std::vector<std::vector<std::byte>> of_rank_;  // what this rank gets to see unreduced; else empty
+  std::vector<std::vector<std::byte>> of_rank_;  // contributions that this rank receives unreduced; else empty
 };
 
 }  // namespace tributary::cli

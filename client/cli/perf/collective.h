@@ -1,6 +1,6 @@
 #pragma once
-// The collectives as the benchmark sees them: how many elements go in and come out for a size, what buses they load,
-// and how they are called.
+// The collectives of the benchmark: how many elements go in and come out for a size, how they load buses, and how they
+// are called.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -32,8 +32,8 @@ inline constexpr std::uint8_t kPerfCollectiveCount = 10;
 [[nodiscard]] bool has_root(PerfCollective collective) noexcept;
 [[nodiscard]] bool can_be_in_place(PerfCollective collective) noexcept;
 
-/// In elements. `count` is what the call takes; the larger of send and recv is the size that is reported. As in
-/// nccl-tests a size is divided among the ranks where each has a part.
+/// Counts in elements. `count` is the call's argument; the larger of send and recv is the reported size. As in
+/// nccl-tests, a size is divided among the ranks if each has a part.
 struct PerfCounts {
   std::size_t count = 0;
   std::size_t send = 0;
@@ -41,8 +41,8 @@ struct PerfCounts {
 };
 [[nodiscard]] PerfCounts counts_of(PerfCollective collective, std::size_t elements, std::uint32_t ranks) noexcept;
 
-/// Bus bandwidth over algorithm bandwidth: what the busiest link must carry, per byte of the size, with nothing but
-/// links between the ranks. Source: nccl-tests, doc/PERFORMANCE.md.
+/// Returns bus bandwidth over algorithm bandwidth: the bytes that the busiest link must carry, per byte of the size, if
+/// there are only links between the ranks. Source: nccl-tests, doc/PERFORMANCE.md.
 [[nodiscard]] double bus_factor(PerfCollective collective, std::uint32_t ranks) noexcept;
 
 struct PerfCall {
@@ -56,9 +56,9 @@ struct PerfCall {
   int rank = 0;
   int ranks = 1;
 };
-/// Returns when it has ended. sendrecv: to the next rank, from the one before.
+/// Returns when the operation has ended. sendrecv sends to the next rank and receives from the one before.
 [[nodiscard]] tributary_status run(const PerfCall& call, tributary_comm* comm);
-/// Returns once queued: every request that is appended must be waited for, after an error, too.
+/// Returns once queued. The caller must wait for every appended request, even after an error.
 [[nodiscard]] tributary_status start(const PerfCall& call, tributary_comm* comm,
                                      std::vector<tributary_request*>& requests);
 

@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kRetryPeriod{50};
 
-/// Without its end; empty when none comes in time.
+/// Returns the line without its end; an empty text if none comes in time.
 std::string read_line(const Socket& socket, steady_clock::time_point deadline) {
   std::string line;
   while (line.size() < kLineBytesMax && wait_for(socket, POLLIN, deadline)) {
@@ -44,7 +44,7 @@ struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
 
-/// One attempt at every address of the name; none: not valid.
+/// Tries every address of the name once; returns an invalid socket if none connects.
 Socket connect_once(const IdMeeting& meeting, steady_clock::time_point deadline, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -81,7 +81,7 @@ Result<IdBytes> fetch_id(const IdMeeting& meeting) {
       const std::string answer = read_line(socket, deadline);
       if (is_id(answer)) return read_id(answer);
       if (const auto reason = read_refusal(answer)) return fail(Errc::mismatch, *reason);
-      why = "it closed the connection, or is something else";
+      why = "the process there closed the connection, or is no rank 0";
     }
     std::this_thread::sleep_for(kRetryPeriod);
   }
@@ -98,13 +98,13 @@ Status write_id_file(const IdBytes& id, const std::string& path) {
     out << to_line(id) << "\n";
     if (!out.flush()) return fail(Errc::bad_config, draft + " cannot be written: " + errno_text());
   }
-  // A link, not a rename: it fails where the name is taken.
+  // Link the file, do not rename it: link() fails if the name is taken.
   const int linked = link(draft.c_str(), path.c_str());
   const std::string reason = errno_text();
   unlink(draft.c_str());
   if (linked == 0) return {};
   return fail(Errc::bad_config, "the id file " + path + " cannot be made: " + reason +
-                                    "; if it exists, an earlier run has left it: remove it first");
+                                    "; if it exists, an earlier run left it there: remove it first");
 }
 
 Result<IdBytes> read_id_file(const std::string& path, milliseconds limit) {
@@ -114,12 +114,12 @@ Result<IdBytes> read_id_file(const std::string& path, milliseconds limit) {
     std::string line;
     if (in && std::getline(in, line)) {
       if (auto id = read_id(line)) return id;
-      return fail(Errc::corrupt, path + " holds something else than a unique id");
+      return fail(Errc::corrupt, path + " does not hold a unique id");
     }
     std::this_thread::sleep_for(kRetryPeriod);
   }
   return fail(Errc::timed_out, "rank 0 did not make the id file " + path + " within " +
-                                   std::to_string(limit.count() / 1000) + " s: do all hosts share this folder?");
+                                   std::to_string(limit.count() / 1000) + " s; check that all hosts share this folder");
 }
 
 }  // namespace tributary::cli

@@ -1,5 +1,5 @@
-// Rank 0 hands out the unique id. Strangers may connect, too: they wait in a waiting room, so that silent ones, however
-// many, keep no rank out, and a rank that has to make room asks again.
+// Rank 0 hands out the unique id. Strangers may connect, too: they stay in a waiting room, so that silent ones, however
+// many, keep no rank out; a rank that had to make room asks again.
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -24,7 +24,7 @@ using std::chrono::steady_clock;
 
 constexpr milliseconds kLineLimit{2000};
 constexpr std::size_t kGuestsMax = 256;
-constexpr int kAcceptedAtOnce = 64;  // before those that are here are listened to again
+constexpr int kAcceptedAtOnce = 64;  // before the guests already accepted are read again
 
 std::int64_t nanoseconds(steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
@@ -52,7 +52,7 @@ Result<Socket> listen_on(std::uint16_t port) {
   four.sin_port = htons(port);
   const sockaddr* address = reinterpret_cast<const sockaddr*>(&six);
   socklen_t bytes = sizeof six;
-  if (!socket.valid()) {  // a system without IPv6
+  if (!socket.valid()) {  // this system has no IPv6
     socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     address = reinterpret_cast<const sockaddr*>(&four);
     bytes = sizeof four;
@@ -66,7 +66,7 @@ Result<Socket> listen_on(std::uint16_t port) {
                                     "; set MASTER_PORT to a free one, or use --id-file");
 }
 
-/// Rank 0's answers to the others.
+/// Rank 0's answers to the other ranks.
 class Reception {
  public:
   Reception(const IdBytes& id, const IdMeeting& meeting) : id_(id), meeting_(meeting), served_(meeting.ranks, false) {
@@ -82,7 +82,7 @@ class Reception {
       if (now >= deadline) return fail(Errc::timed_out, missing());
       while (const auto late = room_.late(nanoseconds(now))) leave(*late);
       wait(*listener, deadline);
-      if (auto ok = listen_to_guests(); !ok) return ok;  // before any of them has to make room
+      if (auto ok = listen_to_guests(); !ok) return ok;  // read each guest before any of them has to make room
       welcome(*listener);
     }
     return {};
@@ -148,7 +148,7 @@ class Reception {
     return Heard::nothing;
   }
 
-  /// Strangers get no answer; a rank that does not belong here gets one, and the run ends.
+  /// Strangers get no answer. A rank that does not belong to this run gets one, and the run ends.
   Status serve(const Socket& guest, const std::string& line) {
     const auto asked = read_question(line);
     if (!asked) return {};
@@ -156,11 +156,12 @@ class Reception {
     if (ranks != meeting_.ranks || rank >= meeting_.ranks || job != meeting_.job) {
       const std::string reason = "rank " + std::to_string(rank) + " of " + std::to_string(ranks) + " (job '" + job +
                                  "') asked rank 0 of " + std::to_string(meeting_.ranks) + " (job '" + meeting_.job +
-                                 "') for the unique id; do two jobs use port " + std::to_string(meeting_.port) + "?";
+                                 "') for the unique id; check whether two jobs use port " +
+                                 std::to_string(meeting_.port);
       write_line(guest, refusal_line(reason));
       return fail(Errc::mismatch, reason);
     }
-    if (!write_line(guest, to_line(id_))) return {};  // it will ask again
+    if (!write_line(guest, to_line(id_))) return {};  // the rank will ask again
     if (!served_[rank]) ++served_count_;
     served_[rank] = true;
     return {};
@@ -174,8 +175,8 @@ class Reception {
       text += (text.empty() ? "" : ", ") + std::to_string(rank);
     }
     if (listed > 8) text += " and " + std::to_string(listed - 8) + " more";
-    return "within " + std::to_string(meeting_.limit.count() / 1000) + " s no word came from rank " + text +
-           ": were they started, and do they reach port " + std::to_string(meeting_.port) + " of rank 0's host?";
+    return "within " + std::to_string(meeting_.limit.count() / 1000) + " s nothing came from rank " + text +
+           "; check that they were started, and reach port " + std::to_string(meeting_.port) + " of rank 0's host";
   }
 
   const IdBytes& id_;

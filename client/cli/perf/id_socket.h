@@ -22,9 +22,9 @@ class Socket {
   int descriptor_;
 };
 
-/// False: none of `events` (poll(2)) until then.
+/// Returns false if none of `events` (poll(2)) has come by the deadline.
 [[nodiscard]] bool wait_for(const Socket& socket, short events, std::chrono::steady_clock::time_point deadline);
-/// `line` has no end yet. False: it is not sent, or not whole.
+/// `line` comes without its end. Returns false if it was not sent as a whole.
 bool write_line(const Socket& socket, const std::string& line);
 
 inline constexpr std::size_t kLineBytesMax = 512;

@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::uint32_t kRanksMax = 1U << 17;
 
-/// Names of variables; nullptr where a launcher has none.
+/// The names of a launcher's variables; nullptr if it has none.
 struct Launcher {
   const char* name;
   const char* rank;
   const char* ranks;
-  const char* ranks_here;  // how many on this host
+  const char* ranks_here;  // the number of ranks on this host
   const char* job;
 };
 
@@ -51,7 +51,7 @@ const Launcher* find_launcher(const GetVariable& variable) {
   return nullptr;
 }
 
-/// Where torchrun keeps its own store: rank 0 cannot listen there, too.
+/// True if torchrun keeps its own store at this port, so that rank 0 cannot listen there.
 bool is_port_taken_by_torchrun(const GetVariable& variable) {
   return text_of(variable, "TORCHELASTIC_USE_AGENT_STORE") == "True";
 }

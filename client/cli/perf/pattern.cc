@@ -8,11 +8,11 @@
 namespace tributary::cli {
 namespace {
 
-constexpr std::int64_t kSpreadMax = 509;    // values of sums lie in [-254, 254] where the dtype allows
-constexpr std::uint32_t kSummandsMax = 64;  // ranks with something else than zero in one sum of a float
-constexpr std::uint32_t kFactorsMax = 4;    // ranks with another exponent than 0 in one product of a float
+constexpr std::int64_t kSpreadMax = 509;    // values of sums lie in [-254, 254] if the dtype can hold that
+constexpr std::uint32_t kSummandsMax = 64;  // ranks with a value other than zero in one sum of a float
+constexpr std::uint32_t kFactorsMax = 4;    // ranks with an exponent other than 0 in one product of a float
 
-/// The small floats, as bits: the values used are exact, so nothing is rounded.
+/// The small floats, as bits. The pattern's values are exact, so nothing is rounded.
 template <int ExponentBits, int MantissaBits, class Bits>
 struct SmallFloat {
   Bits bits = 0;
@@ -33,7 +33,7 @@ using BFloat16 = SmallFloat<8, 7, std::uint16_t>;
 using Float8E4M3 = SmallFloat<4, 3, std::uint8_t>;
 using Float8E5M2 = SmallFloat<5, 2, std::uint8_t>;
 
-/// Up to it every whole number is exact; for integers, which wrap, whatever averages may reach.
+/// The bound up to which every whole number is exact; for integers, which wrap, the largest that averages may reach.
 template <class T>
 constexpr std::int64_t whole_max() {
   if constexpr (std::is_same_v<T, Float16>) return 1 << 11;
@@ -49,12 +49,12 @@ std::uint32_t mix(std::uint64_t i, std::uint64_t rank) {
   return static_cast<std::uint32_t>(((i + 1) * 0x9E3779B97F4A7C15ULL + (rank + 1) * 0xC2B2AE3D27D4EB4FULL) >> 33);
 }
 
-/// In [-(spread - 1) / 2, (spread - 1) / 2].
+/// Returns a value in [-(spread - 1) / 2, (spread - 1) / 2].
 std::int64_t spread(std::uint32_t number, std::int64_t width) {
   return static_cast<std::int64_t>(number % static_cast<std::uint64_t>(width)) - (width - 1) / 2;
 }
 
-/// One of every so many ranks, another one for each element.
+/// Chooses at most `parts_max` ranks, different ones for each element.
 bool takes_part(std::uint64_t i, std::uint32_t rank, std::uint32_t ranks, std::uint32_t parts_max) {
   return ranks <= parts_max || (rank + i) % ((ranks + parts_max - 1) / parts_max) == 0;
 }
@@ -78,7 +78,7 @@ struct Values {
     }
   }
 
-  /// How far values may spread when so many of them are added.
+  /// How far values may spread if `summands` of them are added.
   [[nodiscard]] static std::int64_t width(std::int64_t summands) {
     if (kInteger) return kSpreadMax;
     return std::clamp<std::int64_t>(2 * whole_max<T>() / summands - 1, 2, kSpreadMax);
@@ -99,9 +99,10 @@ struct Values {
     return std::ldexp(sign, static_cast<int>(number >> 1) % 3 - 1);
   }
 
-  /// All ranks' shares sum up to ranks times a whole number: two neighbours are as far above it as below.
+  /// All ranks' shares sum up to ranks times a whole number: of two neighbours, one is as far above it as the other
+  /// below.
   [[nodiscard]] std::int64_t share(std::uint64_t i, std::uint32_t rank) const {
-    const std::int64_t room = whole_max<T>() / ranks / 2;  // for the average and as much for the distance from it
+    const std::int64_t room = whole_max<T>() / ranks / 2;  // for the average, and as much for the distance from it
     const std::int64_t most = std::min<std::int64_t>(room, kSpreadMax / 2);
     if (most == 0) return 0;
     const bool has_neighbour = (rank ^ 1U) < ranks;
@@ -143,7 +144,7 @@ struct Values {
     return to_element(op == ReduceOp::avg ? total / ranks : total);
   }
 
-  /// Sums and products of integers wrap, which unsigned numbers do by definition.
+  /// Sums and products of integers wrap; unsigned numbers wrap by definition, so compute with those.
   [[nodiscard]] T integer_result(std::uint64_t i) const {
     T first = to_element(of(i, 0));
     auto total = static_cast<std::uint64_t>(first);

@@ -20,7 +20,8 @@
 namespace tributary::cli {
 namespace {
 
-/// Dropped after an error: then nobody is to wait for this rank. Else it is released and destroyed.
+/// Aborts the communicator if it is dropped after an error, so that no rank waits for this one. Otherwise it is
+/// released and destroyed.
 struct AbortComm {
   void operator()(tributary_comm* comm) const noexcept { tributary_comm_abort(comm); }
 };
@@ -80,7 +81,7 @@ class Perf {
     tributary_comm* comm = nullptr;
     const auto status =
         tributary_comm_init_rank(&comm, static_cast<int>(launch_.ranks), &id, static_cast<int>(launch_.rank));
-    if (launch_.rank == 0 && !options_.id_file.empty()) unlink(options_.id_file.c_str());  // everybody has read it
+    if (launch_.rank == 0 && !options_.id_file.empty()) unlink(options_.id_file.c_str());  // every rank has read it
     if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, nullptr));
     return Comm(comm);
   }
@@ -97,8 +98,8 @@ class Perf {
     if (!options_.id_file.empty() && launch_.rank == 0) return write_id_file(bytes, options_.id_file);
     if (options_.id_file.empty() && launch_.master_host.empty()) {
       return fail(Errc::bad_config,
-                  "where rank 0 runs is not known: pass MASTER_ADDR (and MASTER_PORT) to every rank, "
-                  "or name a file that all of them see with --id-file");
+                  "rank 0's host is not known: pass MASTER_ADDR (and MASTER_PORT) to every rank, "
+                  "or use --id-file with a file that all of them share");
     }
     const IdMeeting meeting{.rank = launch_.rank,
                             .ranks = launch_.ranks,
@@ -154,7 +155,7 @@ class Perf {
     return {};
   }
 
-  /// Ranks that share a machine, at most: by the names that they gave.
+  /// The most ranks on one machine, by the host names that they gave.
   [[nodiscard]] std::uint32_t ranks_per_host() const {
     std::map<std::string, std::uint32_t> on;
     std::uint32_t most = 1;

@@ -1,5 +1,5 @@
 #pragma once
-// tributary perf: what a collective takes, here and now.
+// tributary perf: measures a collective.
 #include <cstdint>
 #include <string>
 
@@ -8,18 +8,18 @@
 namespace tributary::cli {
 
 struct PerfOptions {
-  BenchSettings bench;  // rank and ranks are the launcher's to say
+  BenchSettings bench;  // the launcher sets rank and ranks
   std::uint64_t bytes_min = 32U << 20;
   std::uint64_t bytes_max = 32U << 20;
-  std::uint64_t bytes_step = 1U << 20;  // where there is no factor
-  std::uint32_t factor = 0;             // 0: by steps
+  std::uint64_t bytes_step = 1U << 20;  // used without a factor
+  std::uint32_t factor = 0;             // 0: use bytes_step
   std::string json_file;                // "-": standard output, in place of the table
-  std::string tune_file;                // where a tuning table goes; empty: no tuning
+  std::string tune_file;                // the tuning table to write; empty: no tuning
   std::string id_file;
   double meet_seconds = 60;
 };
 
-/// Returns what the process is to end with.
+/// Returns the exit code of the process.
 [[nodiscard]] int perf(PerfOptions options);
 
 }  // namespace tributary::cli

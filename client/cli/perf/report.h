@@ -1,5 +1,5 @@
 #pragma once
-// What the benchmark shows: nccl-tests' columns for people, JSON for programs.
+// The benchmark's output: nccl-tests' columns for people, JSON for programs.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -22,14 +22,14 @@ struct PerfReport {
   std::vector<BenchRow> rows;
 };
 
-/// Lines that begin with #, up to the columns' names.
+/// Returns lines that begin with #, up to the columns' names.
 [[nodiscard]] std::string header_text(const PerfReport& report, std::uint64_t bytes_min, std::uint64_t bytes_max,
                                       const std::string& step);
 [[nodiscard]] std::string row_text(const PerfReport& report, const BenchRow& row);
 [[nodiscard]] std::string footer_text(const PerfReport& report);
 [[nodiscard]] nlohmann::json to_json(const PerfReport& report);
 
-/// Over all rows, both forms.
+/// Counts wrong elements over all rows, in place and out of place.
 [[nodiscard]] std::uint64_t wrong_elements(const PerfReport& report);
 
 }  // namespace tributary::cli

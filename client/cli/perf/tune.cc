@@ -26,7 +26,7 @@ struct AbortComm {
 };
 using Comm = std::unique_ptr<tributary_comm, AbortComm>;
 
-/// One way to run it, with a communicator that knows no other.
+/// One way to run the collective, with a communicator that uses only this way.
 struct Way {
   tuning::Path path = tuning::Path::ranks;
   tuning::Algorithm algorithm = tuning::Algorithm::ring;
@@ -61,7 +61,7 @@ class Tuner {
       : options_(options), call_(options.bench.call), collective_(collective), comm_(comm), show_(show) {}
 
   Status run() {
-    // A file that cannot be read is known before anything is measured.
+    // Read the old file first, so that an unreadable one is an error before anything is measured.
     if (auto ok = agree(read_old()); !ok) return ok;
     if (auto ok = make_ways(); !ok) return ok;
     for (const std::uint64_t bytes : options_.sizes) {
@@ -79,7 +79,8 @@ class Tuner {
  private:
   [[nodiscard]] bool is_first() const { return call_.rank == 0; }
 
-  /// An error of rank 0 ends every rank, and not by a time-out: it drops its communicators, which aborts the others'.
+  /// Ends every rank at once after an error of rank 0, without a time-out: it drops its communicators, which aborts the
+  /// others'.
   Status agree(Status status) const {
     if (!status) return status;
     if (const auto s = tributary_barrier(comm_, nullptr); s != TRIBUTARY_OK) return std::unexpected(error_of(s, comm_));
@@ -156,7 +157,7 @@ class Tuner {
     return {};
   }
 
-  /// Where ranks of a host reduce in its memory first, what is chosen is the way of one rank for each host.
+  /// If the ranks of a host reduce in its memory first, the choice is about one rank for each host.
   Status count_parties() {
     for (const Way& way : ways_) {
       tributary_info info{};
@@ -164,13 +165,13 @@ class Tuner {
       if (const auto s = tributary_comm_info(way.comm.get(), &info); s != TRIBUTARY_OK)
         return std::unexpected(error_of(s, way.comm.get()));
       if (&way != ways_.data() && info.hosts != hosts_)
-        return fail(Errc::retry, "the ways that were to be compared do not treat the hosts alike: nothing was written");
+        return fail(Errc::retry, "the ways to compare do not treat the hosts alike, so no table was written");
       hosts_ = info.hosts;
     }
     if (hosts_ != 0) {
       show_(
-          fmt::format("# the ranks of each of {} hosts reduce in its memory first: the table is for {} ranks, of which "
-                      "each speaks for its host\n",
+          fmt::format("# the ranks of each of {} hosts reduce in its memory first: the table is for {} ranks, "
+                      "one for each host\n",
                       hosts_, hosts_));
     }
     return {};
@@ -184,7 +185,7 @@ class Tuner {
         const auto row = ways_[w].bench->run(bytes);
         if (!row) return std::unexpected(row.error());
         if (row->out_of_place.wrong.value_or(0) != 0 || (row->in_place && row->in_place->wrong.value_or(0) != 0))
-          return fail(Errc::corrupt, "a wrong result by " + ways_[w].text() + ": nothing was written");
+          return fail(Errc::corrupt, "the sum was wrong by " + ways_[w].text() + ", so no table was written");
         times[w].push_back(row->out_of_place.microseconds);
         whole = row->bytes;
       }
@@ -224,7 +225,7 @@ class Tuner {
   const Collective collective_;
   tributary_comm* const comm_;
   const std::function<void(const std::string&)>& show_;
-  std::optional<tuning::Table> table_;  // what the file had
+  std::optional<tuning::Table> table_;  // the rules that the file had
   std::uint32_t segment_bytes_ = 0;
   std::uint32_t hosts_ = 0;  // as in tributary_info
   std::vector<Way> ways_;
@@ -235,7 +236,7 @@ class Tuner {
 
 Status tune(const TuneOptions& options, tributary_comm* comm, const std::function<void(const std::string&)>& show) {
   const auto collective = collective_of(options.bench.call.collective);
-  if (!collective) return fail(Errc::bad_argument, "--tune: sendrecv has one way only");
+  if (!collective) return fail(Errc::bad_argument, "--tune: sendrecv has only one way");
   return Tuner(options, *collective, comm, show).run();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// tributary perf --tune: every way to run a collective, side by side, and the table that follows from it.
+// tributary perf --tune: measures every way to run a collective, side by side, and makes a table from the times.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -16,8 +16,8 @@ struct TuneOptions {
   std::uint32_t ranks_per_host = 1;
 };
 
-/// On every rank. `comm` is how the ranks agree on what comes next; each way gets a communicator of its own. Rank 0
-/// writes the file and shows lines; what the file says of other collectives and numbers of ranks stays.
+/// Called on every rank. The ranks agree over `comm` on what comes next; each way gets a communicator of its own. Rank
+/// 0 writes the file and shows lines; the file's entries for other collectives and numbers of ranks stay.
 [[nodiscard]] Status tune(const TuneOptions& options, tributary_comm* comm,
                           const std::function<void(const std::string&)>& show);
 

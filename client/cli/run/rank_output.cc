@@ -27,8 +27,8 @@ bool write_all(int descriptor, std::string_view text) {
 Result<RankOutput> RankOutput::open(std::string prefix, int destination) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(Errc::io, std::string("no pipe for a rank's output: ") + std::strerror(errno) +
-                              "; raise the limit of open files (ulimit -n), or leave --prefix out");
+    return fail(Errc::io, std::string("a pipe for a rank's output could not be made: ") + std::strerror(errno) +
+                              "; raise the limit of open files (ulimit -n), or omit --prefix");
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return RankOutput(std::move(prefix), destination, ends[0], ends[1]);

@@ -6,9 +6,9 @@
 
 namespace tributary::cli {
 
-/// One stream of one rank: a pipe that the rank writes to, and the descriptor of ours that its lines go to. Lines go
-/// out whole, so that ranks do not mix within one; a line without an end does so when the stream ends, or when it is
-/// longer than kLineBytesMax.
+/// One stream of one rank: a pipe that the rank writes to, and this process's descriptor to which its lines go. Lines
+/// are written whole, so that the output of ranks does not mix within a line; a line without an end is written when the
+/// stream ends, or when it is longer than kLineBytesMax.
 class RankOutput {
  public:
   static constexpr std::size_t kLineBytesMax = 64U << 10;
@@ -18,12 +18,12 @@ class RankOutput {
   RankOutput& operator=(RankOutput&&) = delete;
   ~RankOutput();
 
-  /// For the rank. Close it here once the rank has it.
+  /// The rank's end. Close it here once the rank has it.
   [[nodiscard]] int write_end() const noexcept { return write_end_; }
   void close_write_end() noexcept;
-  /// To be polled; -1 once the stream has ended.
+  /// The end to poll; -1 once the stream has ended.
   [[nodiscard]] int read_end() const noexcept { return read_end_; }
-  /// Reads what is there. False when nobody reads our own output any more.
+  /// Reads and forwards what has come. Returns false if this process's own output has no reader any more.
   [[nodiscard]] bool forward();
 
  private:

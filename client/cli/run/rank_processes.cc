@@ -22,7 +22,7 @@ RankProcesses::RankProcesses(RankProcessesSettings settings, const SignalQueue& 
 
 Result<int> RankProcesses::run() {
   for (std::uint32_t rank = 0; rank < settings_.ranks; ++rank) {
-    if (auto ok = start(rank); !ok) return std::unexpected(ok.error());  // those that run are killed
+    if (auto ok = start(rank); !ok) return std::unexpected(ok.error());  // the ranks that run already are killed
   }
   const auto has_output = [](const Rank& rank) {
     return std::any_of(rank.outputs.begin(), rank.outputs.end(), [](const auto& o) { return o->read_end() >= 0; });
@@ -91,7 +91,7 @@ void RankProcesses::take_signals() {
     }
     ++stop_signals_;
     stop(128 + *number, milliseconds(0));
-    if (stop_signals_ > 1) kill_at_ = steady_clock::now();  // somebody is impatient
+    if (stop_signals_ > 1) kill_at_ = steady_clock::now();  // the user is impatient
   }
   if (child_ended && settings_.on_child_ended) settings_.on_child_ended();
 }

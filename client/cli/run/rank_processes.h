@@ -1,5 +1,5 @@
 #pragma once
-// The ranks of one command, from their start to the last one's end.
+// The ranks of one command, from their start to the end of the last one.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -20,16 +20,17 @@ struct RankProcessesSettings {
   bool prefix = false;  // put the rank before each line
   std::chrono::milliseconds grace{5000};
   std::function<Environment(std::uint32_t rank)> environment;
-  std::function<void()> on_child_ended;  // of anybody's
+  std::function<void()> on_child_ended;  // called when any child has ended
 };
 
-/// After the first failure the others may go on for `grace`: they are told of it by the library, and their own last
-/// words say more than ours. Then SIGTERM, and after as long again SIGKILL.
+/// After the first failure the others may go on for `grace`: the library tells them of it, and their own error texts
+/// say more than ours. Then they get SIGTERM, and after the same time again SIGKILL.
 class RankProcesses {
  public:
   RankProcesses(RankProcessesSettings settings, const SignalQueue& signals, const Guardian& guardian);
 
-  /// The exit code: of the rank that failed first, 128 + number when a signal stopped us. Errors: no rank runs.
+  /// Returns the exit code of the rank that failed first, or 128 + number if a signal stopped this process. An error
+  /// means that no rank runs.
   [[nodiscard]] Result<int> run();
 
  private:
@@ -52,7 +53,7 @@ class RankProcesses {
   const Guardian& guardian_;
   std::vector<Rank> ranks_;
   std::uint32_t running_ = 0;
-  std::optional<int> code_;  // decided: the run has failed
+  std::optional<int> code_;  // the run has failed with this code
   int stop_signals_ = 0;
   std::chrono::steady_clock::time_point terminate_at_ = std::chrono::steady_clock::time_point::max();
   std::chrono::steady_clock::time_point kill_at_ = std::chrono::steady_clock::time_point::max();

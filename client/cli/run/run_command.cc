@@ -15,9 +15,9 @@
 namespace tributary::cli {
 namespace {
 
-constexpr int kExitNoCommand = 127;  // as shells, env and timeout have it
+constexpr int kExitNoCommand = 127;  // the code that shells, env and timeout use
 
-/// The folder goes with the last of its users, unless it is to be kept.
+/// Removes the folder when its last user ends, unless it is to be kept.
 class PrivateFolder {
  public:
   explicit PrivateFolder(std::string path, bool keep) : path_(std::move(path)), keep_(keep) {}
@@ -26,7 +26,7 @@ class PrivateFolder {
   ~PrivateFolder() {
     std::error_code ignored;
     if (keep_) {
-      std::fprintf(stderr, "tributary run: configuration, state and logs are kept in %s\n", path_.c_str());
+      std::fprintf(stderr, "tributary run: the configuration, state and logs are in %s\n", path_.c_str());
     } else {
       std::filesystem::remove_all(path_, ignored);
     }
@@ -40,13 +40,13 @@ class PrivateFolder {
 
 ClusterShape shape_of(const RunOptions& options) {
   const std::uint32_t levels = std::max(1U, options.levels);
-  const std::uint32_t needed = levels <= 1 ? 1 : (1U << levels) - 1;  // every aggregator but a leaf has two below it
+  const std::uint32_t needed = levels <= 1 ? 1 : (1U << levels) - 1;  // every aggregator except a leaf has two below it
   return {.ranks = options.ranks,
           .aggregators = options.aggregators < 0 ? needed : static_cast<std::uint32_t>(options.aggregators),
           .levels = options.levels};
 }
 
-/// What depends on the launcher around us must not reach the ranks: they are ours.
+/// Removes the variables of a launcher around this process: the ranks belong to this one.
 void forget_other_launchers(Environment& environment) {
   for (const char* name : {"TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RUN_ID", "TRIBUTARY_MANAGER",
                            "TRIBUTARY_TOKEN_FILE", "TRIBUTARY_HOST_ID"}) {
@@ -106,7 +106,7 @@ class Run {
     return check_plan();
   }
 
-  /// Rather an error before the command than numbers of a tree that was not asked for.
+  /// Fails before the command starts, rather than let it measure a tree that was not asked for.
   Status check_plan() const {
     if (options_.ranks < 2) return {};
     const auto levels = cluster_->planned_levels(options_.lanes);
@@ -117,8 +117,7 @@ class Run {
       return {};
     }
     return fail(Errc::exhausted, "the manager plans a tree of " + std::to_string(*levels) + " levels, not of " +
-                                     std::to_string(options_.levels) +
-                                     "; more aggregators or more ranks make it possible");
+                                     std::to_string(options_.levels) + "; use more aggregators or more ranks");
   }
 
   bool interrupted() {

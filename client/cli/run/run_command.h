@@ -1,5 +1,5 @@
 #pragma once
-// tributary run: a whole cluster on this machine, for one command.
+// tributary run: makes a whole cluster on this machine for one command.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,8 +8,8 @@ namespace tributary::cli {
 
 struct RunOptions {
   std::uint32_t ranks = 1;
-  std::int64_t aggregators = -1;  // -1: as many as the levels need; 0: no service at all
-  std::uint32_t levels = 0;       // 0: what suits ranks and aggregators
+  std::int64_t aggregators = -1;  // -1: as many as the levels need; 0: no service
+  std::uint32_t levels = 0;       // 0: chosen by the numbers of ranks and aggregators
   std::uint32_t lanes = 1;
   std::uint32_t addresses = 1;  // of each aggregator
   bool prefix = false;
@@ -19,7 +19,7 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-/// Returns what the process is to end with.
+/// Returns the exit code of the process.
 [[nodiscard]] int run(const RunOptions& options);
 
 }  // namespace tributary::cli

@@ -18,7 +18,7 @@ Result<SignalQueue> SignalQueue::open() {
   std::signal(SIGPIPE, SIG_IGN);
   const int descriptor = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (descriptor >= 0) return SignalQueue(descriptor);
-  return fail(Errc::io, std::string("no signalfd: ") + std::strerror(errno));
+  return fail(Errc::io, std::string("a signalfd could not be made: ") + std::strerror(errno));
 }
 
 SignalQueue::SignalQueue(SignalQueue&& from) noexcept : descriptor_(std::exchange(from.descriptor_, -1)) {}

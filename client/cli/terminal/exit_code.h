@@ -1,5 +1,5 @@
 #pragma once
-// What `tributary` ends with.
+// The exit codes of `tributary`.
 #include "tributary/protocol/error.h"
 
 namespace tributary::cli {

@@ -9,8 +9,8 @@ namespace tributary::cli {
 class Table {
  public:
   explicit Table(std::vector<std::string> names) : rows_{std::move(names)} {}
-  /// As many cells as there are names. Control characters are replaced: what comes from elsewhere must not steer the
-  /// terminal.
+  /// Adds a line with as many cells as there are names. Replaces control characters: text from elsewhere must not steer
+  /// the terminal.
   void add(std::vector<std::string> cells);
   [[nodiscard]] std::string text() const;
 
@@ -19,9 +19,9 @@ class Table {
 };
 
 [[nodiscard]] std::string printable(std::string text);
-/// "1.5 GiB"
+/// Returns "1.5 GiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
-/// "100 Gbit/s"
+/// Returns "100 Gbit/s".
 [[nodiscard]] std::string rate_text(std::uint64_t bits_per_second);
 
 }  // namespace tributary::cli

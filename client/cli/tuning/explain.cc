@@ -19,7 +19,8 @@ namespace {
 using nlohmann::json;
 
 struct Answer {
-  std::uint32_t hosts = 0;  // that meet within themselves first: then the call is that of one rank for each
+  // Hosts whose ranks reduce among themselves first; the call is then that of one rank for each.
+  std::uint32_t hosts = 0;
   tuning::Call call;
   tuning::Table table;  // its figures are those of the estimates
   tuning::Step step;
@@ -36,7 +37,7 @@ std::string way_text(tuning::Path path, schedule::Algorithm algorithm) {
   return fmt::format("between the ranks, {}", schedule::name(algorithm));
 }
 
-/// Hosts that share memory among their ranks, and are several; else 0.
+/// The number of hosts, if they share memory among their ranks and are several; else 0.
 std::uint32_t hosts_of(const ExplainOptions& options) {
   if (!may_share_memory() || options.ranks_per_host < 2 || options.ranks <= options.ranks_per_host) return 0;
   if (!in_network_capable(options.collective)) return 0;
@@ -47,7 +48,7 @@ std::string limit_text(std::uint64_t bytes) {
   return bytes == UINT64_MAX ? "any size" : "up to " + std::to_string(bytes) + " bytes";
 }
 
-/// Over the built-in figures, or the table's, what the command line says.
+/// Replaces the built-in figures, or the table's, by those from the command line.
 void apply(const ExplainOptions& options, tuning::Figures& figures) {
   if (options.link_bits) figures.link_gbits = static_cast<double>(*options.link_bits) / 1e9;
   if (options.cores != 0) figures.cores = options.cores;
@@ -90,14 +91,14 @@ Result<Answer> answer_of(const ExplainOptions& options) {
   const tuning::Rule* rule = tuning::rule_for(answer.table, answer.call);
   if (tuning == "off" && in_network_capable(options.collective)) {
     answer.step.path = tuning::Path::tree;
-    answer.why = "tuning is off: a tree whenever there is one";
+    answer.why = "tuning is off, so a tree is used whenever there is one";
   } else if (rule != nullptr) {
     answer.why =
         fmt::format("rule {} of {}: {} of {} to {} ranks, {}", rule - answer.table.rules.data(), tuning,
                     to_string(rule->collective), rule->ranks_min, rule->ranks_max, limit_text(rule->step.bytes_max));
   } else {
     answer.why = model_reason(answer);
-    if (from_file) answer.why = fmt::format("no rule of {} is for it; by its figures ", tuning) + answer.why;
+    if (from_file) answer.why = fmt::format("no rule of {} applies; by its figures ", tuning) + answer.why;
   }
   return answer;
 }

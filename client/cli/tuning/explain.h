@@ -14,13 +14,13 @@ struct ExplainOptions {
   std::uint32_t ranks = 8;
   DType dtype = DType::float32;
   std::string tuning;                      // auto, off or a file; empty: TRIBUTARY_TUNING
-  std::optional<std::uint64_t> link_bits;  // per second; 0: no link; none: the figures'
-  std::uint32_t cores = 0;                 // 0: the figures', or this machine's
-  std::uint32_t ranks_per_host = 0;        // 0: the figures', or 1
+  std::optional<std::uint64_t> link_bits;  // per second; 0: no link; nullopt: from the figures
+  std::uint32_t cores = 0;                 // 0: from the figures, or this machine's
+  std::uint32_t ranks_per_host = 0;        // 0: from the figures, or 1
   bool json = false;
 };
 
-/// Returns what the process is to end with.
+/// Returns the exit code of the process.
 [[nodiscard]] int explain(const ExplainOptions& options);
 
 }  // namespace tributary::cli

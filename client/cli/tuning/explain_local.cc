@@ -18,11 +18,11 @@ namespace {
 using client::local::DataWay;
 using nlohmann::json;
 
-/// A call of ranks that are all on one host.
+/// A call of ranks on one host.
 struct LocalAnswer {
   tuning::Call call;
-  std::uint64_t offered_bytes = 0;  // of a rank's input
-  bool attaches = false;            // as far as one can tell without the ranks
+  std::uint64_t offered_bytes = 0;  // bytes of a rank's input
+  bool attaches = false;            // as far as this process can tell without the ranks
   std::string no_attach;            // why not
   DataWay plain{};
   DataWay registered{};
@@ -33,7 +33,7 @@ bool variable_is(const char* name, std::string_view value) {
   return text != nullptr && text == value;
 }
 
-/// Of a rank's input. Of gather and all_gather the larger buffer is the result.
+/// Returns the bytes of a rank's input; the larger buffer of gather and all_gather is the result.
 std::uint64_t offered_of(const tuning::Call& call) {
   const bool gathers = call.collective == Collective::all_gather || call.collective == Collective::gather;
   return gathers ? call.bytes / call.ranks : call.bytes;
@@ -50,7 +50,7 @@ LocalAnswer local_answer_of(const ExplainOptions& options) {
   if (variable_is("TRIBUTARY_CMA", "off")) {
     answer.no_attach = "TRIBUTARY_CMA=off";
   } else if (options.ranks > cores) {
-    answer.no_attach = fmt::format("{} ranks are more than {} cores", options.ranks, cores);
+    answer.no_attach = fmt::format("there are more ranks ({}) than cores ({})", options.ranks, cores);
   }
   answer.attaches = answer.no_attach.empty();
   answer.plain = client::local::way_of(options.collective, answer.offered_bytes, false, answer.attaches);
@@ -76,14 +76,14 @@ std::string local_reason(const LocalAnswer& answer) {
   using client::local::kAttachBytesMax;
   using client::local::kAttachBytesMin;
   if (answer.plain == DataWay::notes)
-    return fmt::format("a rank's input is of {} bytes: up to {} go with the note of the call", answer.offered_bytes,
-                       client::local::kNoteBytes);
+    return fmt::format("a rank's input has {} bytes, and up to {} travel with the note of the call",
+                       answer.offered_bytes, client::local::kNoteBytes);
   const std::string attached = fmt::format("reductions of {} to {} bytes", kAttachBytesMin, kAttachBytesMax);
   if (answer.plain == DataWay::attach)
-    return attached + " are read where they are through the kernel, if it allows that (else in chunks)";
+    return attached + " are read in place through the kernel, if it allows that (else copied in chunks)";
   if (client::local::is_worth_attaching(answer.call.collective, answer.offered_bytes))
     return "not through the kernel, because " + answer.no_attach;
-  return "the kernel's copies are for " + attached;
+  return "the kernel copies only " + attached;
 }
 
 void show_local_table(const LocalAnswer& answer, const ExplainOptions& options) {
@@ -101,12 +101,12 @@ void show_local_table(const LocalAnswer& answer, const ExplainOptions& options) 
     const char* picked = way == answer.plain ? "*" : (way == answer.registered ? "registered" : "");
     table.add({picked, name(way), what, when});
   };
-  add(DataWay::notes, "each rank combines what all notes bring",
+  add(DataWay::notes, "each rank combines the data of all notes",
       fmt::format("inputs up to {} bytes", client::local::kNoteBytes));
-  add(DataWay::regions, "from the callers' buffers to the callers' buffers, which all ranks have mapped",
+  add(DataWay::regions, "straight between the callers' buffers, which all ranks have mapped",
       "buffers are registered on all ranks");
   add(DataWay::attach, "the same, through the kernel",
-      fmt::format("reductions of {} to {} bytes, no more ranks than cores", client::local::kAttachBytesMin,
+      fmt::format("reductions of {} to {} bytes, and no more ranks than cores", client::local::kAttachBytesMin,
                   client::local::kAttachBytesMax));
   add(DataWay::chunks, "copied into shared memory, reduced there, copied out", "everything else");
   std::fputs(table.text().c_str(), stdout);
@@ -131,7 +131,7 @@ bool may_share_memory() {
   return !variable_is("TRIBUTARY_LOCAL", "off") && !variable_is("TRIBUTARY_PATH", "in-network");
 }
 
-/// All ranks are said to be on one host, and nobody forbids them to share memory.
+/// True if the options put all ranks on one host, and no setting forbids them to share memory.
 bool all_on_one_host(const ExplainOptions& options) {
   if (!may_share_memory() || variable_is("TRIBUTARY_PATH", "fallback")) return false;
   return options.ranks > 1 && (options.ranks_per_host >= options.ranks || options.link_bits == 0U);

@@ -1,12 +1,12 @@
 #pragma once
-// tributary explain, of ranks that are all on one host: they share its memory, and no link or tree has a part in it.
+// tributary explain for ranks on one host: they share its memory, and use neither link nor tree.
 #include "client/cli/tuning/explain.h"
 
 namespace tributary::cli {
 
-/// Nobody forbids ranks of one host to share memory.
+/// True if no setting forbids ranks of one host to share memory.
 [[nodiscard]] bool may_share_memory();
-/// And all ranks are said to be on one.
+/// True if, besides, the options put all ranks on one host.
 [[nodiscard]] bool all_on_one_host(const ExplainOptions& options);
 void explain_local(const ExplainOptions& options);
 

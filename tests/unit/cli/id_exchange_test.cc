@@ -88,7 +88,7 @@ TEST(IdExchange, ARankOfAnotherJobIsToldSo) {
   const auto id = fetch_id(meeting);
   ASSERT_FALSE(id);
   EXPECT_EQ(id.error().code, Errc::mismatch);
-  EXPECT_NE(id.error().message.find("do two jobs use port"), std::string::npos) << id.error().message;
+  EXPECT_NE(id.error().message.find("check whether two jobs use port"), std::string::npos) << id.error().message;
   root.join();
 }
 
