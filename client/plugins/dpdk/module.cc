@@ -1,4 +1,4 @@
-// libtributary-dpdk.so: a rank's device of its own. One device in a process, of one queue, which all communicators
+// libtributary-dpdk.so: a rank's own DPDK device. A process has one device with one queue, which all communicators
 // share, from the first transport on until the process ends: DPDK cannot be started a second time.
 #include <mutex>
 #include <ranges>
@@ -11,10 +11,10 @@
 namespace tributary::client {
 namespace {
 
-// Ranks compute: their thread sleeps when nothing has come for a while, and a device has no bell.
+// Ranks compute, so their thread sleeps when no packet has come for a while; a device cannot wake it.
 constexpr auto kSleep = std::chrono::microseconds(50);
 
-// Communicators at a time, and unique ids that wait for theirs. Each has some 1500 packet buffers.
+// The communicators at a time, and unique ids that wait for theirs. Each has some 1500 packet buffers.
 constexpr std::uint16_t kTransportsMax = 8;
 
 std::vector<std::string> split(std::string_view text) {
@@ -31,7 +31,7 @@ struct Opened {
   std::shared_ptr<transport::DpdkDevice> device;
 };
 
-/// Never destroyed: transports may end while the process does.
+/// Never destroyed, because transports may end while the process does.
 Opened& opened() {
   static Opened* const one = new Opened;
   return *one;
@@ -51,7 +51,7 @@ Result<std::unique_ptr<transport::Transport>> make(const DpdkRank& rank, const U
     one.device = std::move(*made);
     one.name = rank.device;
   } else if (one.name != rank.device) {
-    return fail(Errc::bad_config, "this process has DPDK's device " + one.name + " already, and can have one");
+    return fail(Errc::bad_config, "this process already uses the DPDK device " + one.name + ", and can use only one");
   }
   return std::make_unique<transport::DpdkTransport>(one.device,
                                                     transport::DpdkSettings{.peer_timeout = packets.peer_timeout,

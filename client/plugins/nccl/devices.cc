@@ -20,7 +20,7 @@
 namespace tributary::nccl {
 namespace {
 
-constexpr int kSpeedUnknownMbps = 10'000;  // what NCCL itself assumes of an interface that does not say
+constexpr int kSpeedUnknownMbps = 10'000;  // NCCL's own assumption for an interface that does not tell its speed
 
 struct FreeInterfaces {
   void operator()(ifaddrs* list) const { freeifaddrs(list); }
@@ -31,9 +31,9 @@ bool is_virtual(std::string_view name) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// Empty: not an address that another host could use.
+/// Returns an empty text for an address that other hosts cannot use.
 std::string usable_address(const ifaddrs& one) {
-  // An interface that is up may have no link: IFF_RUNNING tells, and NCCL's own sockets ask it, too.
+  // An interface that is up may have no link: IFF_RUNNING tells; NCCL's own sockets ask for it, too.
   constexpr unsigned int kUsable = IFF_UP | IFF_RUNNING;
   if (one.ifa_addr == nullptr || (one.ifa_flags & kUsable) != kUsable) return {};
   std::array<char, INET6_ADDRSTRLEN> text{};
@@ -53,7 +53,7 @@ int speed_of(const std::filesystem::path& folder) {
   return speed > 0 ? speed : kSpeedUnknownMbps;
 }
 
-/// The function's folder in /sys, which NCCL places in its map of the machine.
+/// Returns the function's folder in /sys, which NCCL places in its map of the machine.
 std::string pci_path_of(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::exists(folder / "device", error)) return {};
@@ -61,7 +61,7 @@ std::string pci_path_of(const std::filesystem::path& folder) {
   return error || path.string().find("/pci") == std::string::npos ? std::string() : path.string();
 }
 
-/// The hardware address, below a mark for interfaces that have none.
+/// Returns the hardware address; for interfaces without one, a marked value.
 std::uint64_t guid_of(const std::filesystem::path& folder, const std::string& name) {
   std::uint64_t guid = 0;
   for (const char c : first_line(folder / "address")) {
@@ -125,7 +125,8 @@ std::vector<NetDevice> find_interfaces() {
   for (const std::string& name : settings().interfaces) {
     const auto found = std::ranges::find(all, name, &NetDevice::name);
     if (found == all.end()) {
-      warn("TRIBUTARY_IFNAME names " + name + ", which is no interface that is up, has a link and has an address");
+      warn("TRIBUTARY_IFNAME names " + name +
+           ", but there is no such interface that is up and has a link and an address");
     } else {
       named.push_back(*found);
     }
@@ -133,7 +134,7 @@ std::vector<NetDevice> find_interfaces() {
   return named;
 }
 
-/// False for an interface that has no RDMA port to send by.
+/// Returns false for an interface without an RDMA port.
 bool take_rdma_port(NetDevice& device) {
   const auto port = rdma_port_of(device.name);
   if (!port || !port->active) return false;
@@ -146,7 +147,7 @@ bool take_rdma_port(NetDevice& device) {
 
 std::vector<NetDevice> find_devices() {
   auto list = find_interfaces();
-  if (!wire()) return {};  // init() has said why
+  if (!wire()) return {};  // init() has logged the reason
   if (*wire() != Wire::verbs) return list;
   const bool named = !settings().interfaces.empty();
   std::erase_if(list, [&](NetDevice& device) {

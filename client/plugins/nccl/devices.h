@@ -1,5 +1,5 @@
 #pragma once
-// The network interfaces that NCCL is told of. NCCL matches net and CollNet devices by name and index.
+// The network interfaces that the plugin reports to NCCL. NCCL matches net and CollNet devices by name and index.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,38 +10,39 @@
 namespace tributary::nccl {
 
 struct NetDevice {
-  std::string name;      // of the interface
+  std::string name;      // the interface's
   std::string address;   // numeric, IPv4 rather than IPv6
-  std::string pci_path;  // in /sys; empty for an interface that is no PCI device
+  std::string pci_path;  // in /sys; empty for an interface that is not a PCI device
   std::uint64_t guid = 0;
   int speed_mbps = 0;
   int port = 1;
-  std::string rdma_device;     // whose port this is; empty where messages do not go over verbs
+  std::string rdma_device;     // the RDMA device of this port; empty if messages do not go over verbs
   SocketCounts socket_counts;  // of each connection over TCP that listens here
 };
 
-/// Found once: all interfaces that are up, have a link, have an address that others can reach, and are neither the
-/// loopback nor a container's or virtual machine's bridge; or those that TRIBUTARY_IFNAME names, in its order, else
-/// those that NCCL_SOCKET_IFNAME admits. The loopback where there is nothing else. Over verbs, those of them that have
-/// an active RDMA port, whose speed, GUID and number count. Lives as long as the process, as NCCL keeps pointers to the
-/// names.
+/// Found once: all interfaces that are up, have a link and an address that other hosts can reach, and are neither the
+/// loopback nor a bridge of containers or virtual machines; or those that TRIBUTARY_IFNAME names, in its order; else
+/// those that NCCL_SOCKET_IFNAME admits. The loopback if there is no other. Over verbs, only interfaces with an active
+/// RDMA port, whose speed, GUID and number are reported. Lives as long as the process, because NCCL keeps pointers to
+/// the names.
 [[nodiscard]] const std::vector<NetDevice>& devices();
 
-/// nullptr for an index that is none.
+/// nullptr if there is no device with this index.
 [[nodiscard]] const NetDevice* device_at(int index);
 
-/// CollNet's devices, on every host equally many: from 2.30.3 on NCCL ends a job whose hosts report different numbers.
+/// The number of CollNet's devices, equal on every host: NCCL 2.30.3 and later end a job whose hosts report different
+/// numbers.
 inline constexpr int kCollectiveDevices = 8;
 
-/// The net device of that index, or the first one again where a host has fewer: NCCL knows devices by their names, and
-/// sees one device more often. nullptr for an index that is none.
+/// Returns the net device of that index; a host with fewer devices repeats its first one. NCCL knows devices by their
+/// names, so it sees one device several times. nullptr if the index is out of range.
 [[nodiscard]] const NetDevice* collective_device_at(int index);
 
 inline constexpr int kReceivesMax = 1;  // grouped receives: see p2p/receive_comm.h
 inline constexpr int kCommsMax = 65536;
 inline constexpr std::size_t kBytesMax = std::size_t{1} << 30;  // of one transfer; its size must fit an int in test()
 
-/// Fills what the version's layout has.
+/// Fills the members that the version's layout has.
 template <class Properties>
 void describe(const NetDevice& device, int index, Properties& to) {
   to = {};
@@ -51,7 +52,7 @@ void describe(const NetDevice& device, int index, Properties& to) {
   to.pointer_support = abi::kPointerHost;
   to.speed_mbps = device.speed_mbps;
   to.port = device.port;
-  to.latency_us = 0;  // not known: NCCL takes what it assumes of a network
+  to.latency_us = 0;  // unknown: NCCL uses its own assumption for a network
   to.comms_max = kCommsMax;
   to.receives_max = kReceivesMax;
   if constexpr (requires { to.virtual_device; }) {

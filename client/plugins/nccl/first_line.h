@@ -1,12 +1,12 @@
 #pragma once
-// What the kernel's files say: one line each.
+// Reads the kernel's files, which hold one line each.
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 namespace tributary::nccl {
 
-/// Empty for a file that is not there, or refuses to be read.
+/// Returns an empty text if the file does not exist or cannot be read.
 [[nodiscard]] inline std::string first_line(const std::filesystem::path& path) {
   std::string line;
   std::ifstream file(path);

@@ -1,5 +1,5 @@
 #pragma once
-// The edge between NCCL and the C++ behind the tables: no exception crosses it.
+// The border between NCCL and the C++ behind the tables: no exception crosses it.
 #include <exception>
 #include <string>
 

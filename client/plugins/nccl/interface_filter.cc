@@ -17,7 +17,7 @@ InterfaceFilter::InterfaceFilter(std::string text) : text_(std::move(text)) {
   }
   std::istringstream in{std::string(rest)};
   for (std::string name; std::getline(in, name, ',');) {
-    // NCCL takes "eth0:1" for a name and a port.
+    // NCCL reads "eth0:1" as a name and a port.
     if (const auto colon = name.find(':'); colon != std::string::npos) name.resize(colon);
     if (!name.empty()) names_.push_back(name);
   }

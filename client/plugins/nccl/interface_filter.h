@@ -1,18 +1,18 @@
 #pragma once
-// NCCL_SOCKET_IFNAME, as NCCL reads it.
+// Reads NCCL_SOCKET_IFNAME as NCCL does.
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tributary::nccl {
 
-/// A list of prefixes, separated by commas: "eth,ib". "=" in front makes them whole names, "^" all but those, "^=" all
-/// but those whole names. Source: NCCL's documentation of the variable.
+/// A list of prefixes, separated by commas: "eth,ib". "=" in front makes them whole names; "^" admits all interfaces
+/// but those; "^=" all but those whole names. Source: NCCL's documentation of the variable.
 class InterfaceFilter {
  public:
   explicit InterfaceFilter(std::string text);
 
-  /// Nothing is asked for.
+  /// True if the variable asks for nothing.
   [[nodiscard]] bool empty() const noexcept { return names_.empty(); }
   [[nodiscard]] bool admits(std::string_view interface_name) const noexcept;
   [[nodiscard]] const std::string& text() const noexcept { return text_; }

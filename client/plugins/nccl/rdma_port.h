@@ -1,5 +1,5 @@
 #pragma once
-// The RDMA port behind a network interface, as the kernel's files tell of it: what NCCL is told of a device whose
+// The RDMA port behind a network interface, from the kernel's files: the plugin reports it to NCCL for a device whose
 // messages go over verbs.
 #include <cstdint>
 #include <filesystem>
@@ -12,11 +12,11 @@ struct RdmaPort {
   std::string device;  // "mlx5_0"
   int port = 1;
   bool active = false;
-  int speed_mbps = 0;      // 0: it does not say
-  std::uint64_t guid = 0;  // of the device: its ports share it
+  int speed_mbps = 0;      // 0: unknown
+  std::uint64_t guid = 0;  // the device's; its ports share it
 };
 
-/// Nothing: no RDMA device speaks through this interface. `root`: "/sys" but in tests.
+/// nullopt if no RDMA device uses this interface. `root` is "/sys" except in tests.
 [[nodiscard]] std::optional<RdmaPort> rdma_port_of(const std::string& interface,
                                                    const std::filesystem::path& root = "/sys");
 

@@ -32,7 +32,7 @@ PluginSettings read_settings() {
   PluginSettings settings;
   settings.interfaces = split(variable("TRIBUTARY_IFNAME"));
   settings.nccl_interfaces = InterfaceFilter(variable("NCCL_SOCKET_IFNAME"));
-  // A value that makes no sense is libtributary's to refuse, with its sentence, when a group is made.
+  // Ignore a wrong value here: libtributary refuses it, with its own sentence, when a group is made.
   if (const double seconds = std::strtod(variable("TRIBUTARY_TIMEOUT").c_str(), nullptr); seconds >= 0.001) {
     settings.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(std::min(seconds, 86400.0) * 1000));
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What point-to-point messages travel over: what the collectives use, where that suits them.
+// The network that point-to-point messages use: the same as for collectives, if it suits messages.
 #include <cstdint>
 #include <string_view>
 
@@ -7,13 +7,14 @@
 
 namespace tributary::nccl {
 
-/// Numbers that NCCL carries to other processes, within handles.
+/// NCCL carries these numbers to other processes, within handles.
 enum class Wire : std::uint32_t { tcp = 0, verbs = 1 };
 [[nodiscard]] std::string_view to_string(Wire wire) noexcept;
 
-/// By libtributary's settings (TRIBUTARY_TRANSPORT) and what works on this host; decided once for the process. Where
-/// the collectives use UDP, messages go over TCP: packets want somebody who answers at any time, and NCCL lets a
-/// connection move on only while it waits for something. An error is a setting that makes no sense, or cannot be had.
+/// Chosen by libtributary's settings (TRIBUTARY_TRANSPORT) and by what works on this host; decided once for the
+/// process. If the collectives use UDP, messages go over TCP: packets need a process that answers at any time, but NCCL
+/// lets a connection move on only while it waits for something. An error is a wrong setting, or one that this host
+/// cannot fulfil.
 [[nodiscard]] const Result<Wire>& wire();
 
 }  // namespace tributary::nccl

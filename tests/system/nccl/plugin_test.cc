@@ -106,8 +106,8 @@ TEST(NcclPlugin, FailsWhatWaitsForANodeThatDied) {
 TEST(NcclPlugin, FailsMessagesOfAPeerThatDied) {
   Workshop workshop;
   CheckRanks ranks(2, {"--without-collnet", "--message-rounds", "1000000"}, workshop.folder(), nullptr);
-  ASSERT_TRUE(ranks.wait_for("rank 0: messages: the connections stand", kLimit)) << ranks.output();
-  ASSERT_TRUE(ranks.wait_for("rank 1: messages: the connections stand", kLimit)) << ranks.output();
+  ASSERT_TRUE(ranks.wait_for("rank 0: messages: the connections are open", kLimit)) << ranks.output();
+  ASSERT_TRUE(ranks.wait_for("rank 1: messages: the connections are open", kLimit)) << ranks.output();
   std::this_thread::sleep_for(seconds(1));
   ranks.kill_while_others_wait(1, seconds(3));
   const auto end = ranks.end_of(0, seconds(60));

@@ -152,7 +152,7 @@ TEST_F(Host, HugePages) {
        "MemTotal: 100 kB\nHugePages_Total:     512\nHugePages_Free:      500\nHugepagesize:       2048 kB");
   file("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]");
   EXPECT_EQ(found(check_memory(system(), std::nullopt), "huge pages").says,
-            "500 of 512 of 2048 KiB free; transparent ones off");
+            "500 of 512 of 2048 KiB free; transparent huge pages off");
   EXPECT_EQ(found(check_memory(system(), std::nullopt), "huge pages").level, Level::good);
   file("/proc/meminfo", "HugePages_Total: 0\nHugePages_Free: 0\nHugepagesize: 2048 kB");
   EXPECT_EQ(found(check_memory(system(), std::nullopt), "huge pages").level, Level::note);

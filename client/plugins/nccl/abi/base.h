@@ -1,6 +1,6 @@
 #pragma once
 // NCCL's plugin interface as binary facts: numbers, sizes and the order of members. Written from the published layouts;
-// no header of NCCL is needed to build, and the tests compare with one where it is installed.
+// the build needs no header of NCCL, and the tests compare with one if it is installed.
 #include <cstddef>
 #include <cstdint>
 
@@ -51,10 +51,10 @@ inline constexpr int kPointerHost = 0x1;
 inline constexpr int kPointerCuda = 0x2;
 inline constexpr int kPointerDmaBuf = 0x4;
 
-inline constexpr std::size_t kHandleBytes = 128;              // what listen() may fill
-inline constexpr std::size_t kTransferBytesMax = 1ULL << 40;  // the most that maxP2pBytes and maxCollBytes may say
+inline constexpr std::size_t kHandleBytes = 128;              // the bytes that listen() may fill
+inline constexpr std::size_t kTransferBytesMax = 1ULL << 40;  // the largest value of maxP2pBytes and maxCollBytes
 
-/// What connect and accept may answer about offload to the GPU. This plugin never does.
+/// The answer of connect and accept about offload to the GPU. This plugin never offers it.
 struct DeviceHandle {
   int type;
   int version;

@@ -1,5 +1,5 @@
 #pragma once
-// The types of functions that several tables, or several versions of one, share.
+// The function types that several tables, or several versions of one, share.
 #include "client/plugins/nccl/abi/properties.h"
 
 namespace tributary::nccl::abi {

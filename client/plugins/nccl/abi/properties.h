@@ -1,5 +1,5 @@
 #pragma once
-// What getProperties fills: one layout for each version of the tables.
+// The structs that getProperties fills: one layout for each version of the tables.
 #include "client/plugins/nccl/abi/base.h"
 
 namespace tributary::nccl::abi {

@@ -22,7 +22,8 @@ using TunerInitOld = Result (*)(std::size_t ranks, std::size_t nodes, Logger, vo
 using TunerInit = Result (*)(void** context, std::uint64_t comm_id, std::size_t ranks, std::size_t nodes, Logger,
                              void* nvlink_domains, void* constants);
 using TunerEnd = Result (*)(void* context);
-/// `costs`: algorithms x protocols floats in one piece, in microseconds, although declared as pointers to pointers.
+/// `costs` is one array of algorithms x protocols floats, in microseconds, although it is declared as pointers to
+/// pointers.
 using CollectiveInfo = Result (*)(void* context, Function, std::size_t bytes, int pipelined, float** costs,
                                   int algorithms, int protocols, int registered_buffer, int* channels);
 

@@ -80,7 +80,7 @@ void Bootstrap::gather_connections(const std::string& host, std::uint16_t port, 
     std::int32_t number = -1;
     receive_all(peer, std::as_writable_bytes(std::span(&number, 1)));
     require(number > 0 && number < ranks_ && sockets_[static_cast<std::size_t>(number)] < 0,
-            "two ranks say that they are rank " + std::to_string(number));
+            "two processes say that they are rank " + std::to_string(number));
     sockets_[static_cast<std::size_t>(number)] = peer;
   }
   close(listener);

@@ -13,9 +13,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Groups = std::vector<std::unique_ptr<Group>>;
 
-constexpr int kOpsAsked = 4;  // NCCL never asks for avg: it sends the sum and scales on the GPU
+constexpr int kOpsAsked = 4;  // NCCL never asks for avg: it asks for the sum and scales it on the GPU
 
-/// NCCL compares the outcome of connect within each node alone: nodes that disagree would wait for ever.
+/// Connects, and requires the same outcome on all ranks. NCCL compares outcomes within each node alone: nodes that
+/// disagree would wait for ever.
 bool connect_alike(Session& session, Group& group, std::vector<std::byte> handles) {
   bool connected = false;
   session.service().run([&] { connected = group.connect(std::move(handles)); });
@@ -25,7 +26,7 @@ bool connect_alike(Session& session, Group& group, std::vector<std::byte> handle
   return connected;
 }
 
-/// Empty: the ranks have learnt in connect that there is no CollNet.
+/// Returns no groups if connect has told the ranks that there is no CollNet.
 Groups make_groups(Session& session, int count) {
   Groups groups;
   for (int number = 0; number < count; ++number) {
@@ -49,8 +50,8 @@ std::vector<Operation> supported_operations(Session& session) {
       const auto data_type = static_cast<abi::DataType>(type);
       const auto red_op = static_cast<abi::RedOp>(op);
       require_success(session.collnet().reduce_support(data_type, red_op, &supported), "reduceSupport");
-      require(supported == 0 || supported == 1, "reduceSupport did not answer");
-      // 32 KiB is the least that NCCL sends; a tensor of 4 bytes has stale bytes behind it.
+      require(supported == 0 || supported == 1, "reduceSupport did not write its answer");
+      // NCCL sends at least 32 KiB; behind a tensor of 4 bytes it has stale bytes.
       if (supported == 1) list.push_back({data_type, red_op, 32 << 10, 40});
       if (supported == 1) list.push_back({data_type, red_op, 32 << 10, 32 << 10});
     }
@@ -61,7 +62,7 @@ std::vector<Operation> supported_operations(Session& session) {
   return list;
 }
 
-/// Every operation once on every group, as many in flight as there are places.
+/// Runs every operation once on every group, with as many in flight as there are places.
 void run_round(const Groups& groups, const std::vector<Operation>& operations) {
   std::vector<std::size_t> next(groups.size());
   for (bool busy = true; busy;) {
@@ -82,7 +83,7 @@ std::vector<Operation> large_operations() {
   return list;
 }
 
-/// While rank 0's time is not up. All ranks run equally many rounds.
+/// Runs rounds until rank 0's time is up. All ranks run equally many.
 std::uint64_t go_on(Session& session, const Groups& groups, double seconds) {
   const auto end = Clock::now() + std::chrono::duration<double>(seconds);
   const auto operations = large_operations();
@@ -106,7 +107,7 @@ bool check_collectives(Session& session) {
   if (groups.empty()) return false;
   const auto operations = supported_operations(session);
   session.progress().run([&] { run_round(groups, operations); });
-  // Memory comes and goes on the service thread while the progress thread works.
+  // Register memory on the service thread while the progress thread works.
   auto registered = session.service().post([&] {
     for (const auto& group : groups) group->register_and_deregister();
   });
@@ -128,7 +129,7 @@ bool check_collectives(Session& session) {
   say(session.rank(), "collectives: " + std::to_string(operations.size() / 2) + " types and operators, " +
                           std::to_string(groups.size()) + " communicators, " + std::to_string(ended) +
                           " operations, all exact" +
-                          (rounds > 0 ? "; " + std::to_string(rounds) + " rounds more" : ""));
+                          (rounds > 0 ? "; " + std::to_string(rounds) + " further rounds" : ""));
   return true;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The check stops at the first thing that is wrong, and says what.
+// Stops the check at the first error, and says what is wrong.
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -16,7 +16,7 @@ class Failure : public std::runtime_error {
 inline void require(bool good, const std::string& what) {
   if (!good) throw Failure(what);
 }
-/// As nccl.h has them.
+/// Returns the name in nccl.h.
 inline std::string name_of(abi::Result result) {
   constexpr std::array<const char*, 8> names{"ncclSuccess",       "ncclUnhandledCudaError", "ncclSystemError",
                                              "ncclInternalError", "ncclInvalidArgument",    "ncclInvalidUsage",

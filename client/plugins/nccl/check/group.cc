@@ -55,7 +55,7 @@ bool Group::connect(std::vector<std::byte> handles) {
   return true;
 }
 
-// Twice for each channel, the same region every time: once by the sending proxy, once by the receiving one.
+// Registers the same region twice for each channel, as NCCL does: by the sending proxy and by the receiving one.
 void Group::register_memory() {
   for (int i = 0; i < 2 * session_.options().channels; ++i) {
     void* memory = nullptr;
@@ -137,7 +137,7 @@ void Group::finish(void* request) {
   }
 }
 
-// Windows as NCCL makes them: they begin and end anywhere, and may hold parts of several ranks, or of one other.
+// Checks windows as NCCL makes them: they begin and end anywhere, and may hold parts of several ranks, or of one other.
 void Group::check_windows() {
   if (!session_.collnet().has_windows()) return;
   const std::size_t per_rank = 3000 * sizeof(float);
@@ -160,7 +160,7 @@ void Group::check_gather_window(std::size_t per_rank, std::size_t offset, std::s
   ++next_seed_;
   const auto mine = send_place(0).first(per_rank);
   std::memcpy(mine.data(), everything.data() + rank * per_rank, per_rank);
-  // What is sent begins where this rank's part begins in the window.
+  // The data to send begin where this rank's part begins in the window.
   const std::size_t begin = offset > rank * per_rank && offset < (rank + 1) * per_rank ? offset - rank * per_rank : 0;
   std::vector<std::byte> window(bytes);
   void* request = nullptr;
@@ -194,7 +194,7 @@ void Group::check_scatter_window(std::size_t per_rank, std::size_t offset, std::
   std::vector<std::byte> expected(own);
   fill_result(expected, abi::DataType::float32, abi::RedOp::sum, session_.ranks(), seed, from / sizeof(float));
   require(
-      std::ranges::equal(expected, receive_place(0).first(own)),  // of no bytes where the window is others'
+      std::ranges::equal(expected, receive_place(0).first(own)),  // empty if the window has none of this rank's bytes
       "ireducescatter: the window of " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + " is wrong");
 }
 

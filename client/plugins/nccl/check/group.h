@@ -12,7 +12,7 @@ struct Operation {
   abi::DataType type = abi::DataType::float32;
   abi::RedOp op = abi::RedOp::sum;
   std::size_t bytes = 0;       // of the chunk that is reduced
-  std::size_t bytes_used = 0;  // of it; behind them are stale bytes, as in NCCL's buffers
+  std::size_t bytes_used = 0;  // how many of them are data; stale bytes follow, as in NCCL's buffers
 };
 
 /// The region has a half to send from and a half to receive in, each with a place for every request in flight.
@@ -34,7 +34,7 @@ class Group {
   // ---- on the progress thread
   /// Queues an allreduce if there is a place for it and the plugin takes it.
   [[nodiscard]] bool start(const Operation& operation);
-  /// Moves on; checks what has ended, unless `unchecked`. True: something ended.
+  /// Moves requests on; checks the results of ended ones, unless `unchecked`. Returns true if a request has ended.
   bool poll(bool unchecked = false);
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
   void check_windows();

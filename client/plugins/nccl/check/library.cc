@@ -17,7 +17,7 @@ Result read_properties(const Table& table, int device, Properties& to) {
   to.speed_mbps = from.speed_mbps;
   to.pointer_support = from.pointer_support;
   to.receives_max = from.receives_max;
-  to.collective_bytes_max = 1U << 29;  // what NCCL assumes where the layout does not say
+  to.collective_bytes_max = 1U << 29;  // NCCL's assumption for a layout without this member
   if constexpr (requires { from.collective_bytes_max; }) to.collective_bytes_max = from.collective_bytes_max;
   return result;
 }
@@ -261,7 +261,7 @@ std::unique_ptr<Interface> find(const Library& library, const Version<Interface>
 
 }  // namespace
 
-// As NCCL does it: the name itself first, then libnccl-net-NAME.so.
+// Looks for the library as NCCL does: first by the name itself, then as libnccl-net-NAME.so.
 Library::Library(const std::string& name) {
   handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::string error = handle_ == nullptr ? dlerror() : "";

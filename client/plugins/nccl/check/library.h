@@ -1,6 +1,6 @@
 #pragma once
-// The plugin as NCCL sees it: a shared object with tables of some versions. Every version behind one interface, in the
-// newest one's words.
+// The plugin as NCCL sees it: a shared object with tables of some versions. All versions have one interface, that of
+// the newest one.
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,7 +55,7 @@ class CollNetTable {
   virtual Result deregister_memory(void* comm, void* memory) = 0;
   virtual Result all_reduce(void* comm, void* send, void* receive, std::size_t count, abi::DataType type, abi::RedOp op,
                             void* send_memory, void* receive_memory, void** request) = 0;
-  /// False in versions that have none (before v8); likewise reduce_scatter.
+  /// False for versions without all_gather and reduce_scatter (before v8).
   [[nodiscard]] virtual bool has_windows() const = 0;
   virtual Result all_gather(void* comm, void* send, abi::Part part, std::size_t bytes_per_rank, std::size_t offset,
                             std::size_t bytes, void* memory, void** request) = 0;
@@ -74,16 +74,16 @@ inline constexpr int kOldestVersion = 6;
 
 class Library {
  public:
-  /// As NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so. Throws Failure.
+  /// Takes the value of NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so. Throws Failure.
   explicit Library(const std::string& name);
   ~Library();
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  /// The newest table that is not newer than `newest`, as NCCL looks for it; throws Failure when there is none.
+  /// Returns the newest table that is not newer than `newest`, as NCCL looks for it; throws Failure if there is none.
   [[nodiscard]] std::unique_ptr<NetTable> net(int newest, int* version) const;
   [[nodiscard]] std::unique_ptr<CollNetTable> collnet(int newest, int* version) const;
-  /// nullptr: not there.
+  /// nullptr: the library does not have it.
   [[nodiscard]] const void* symbol(const std::string& name) const;
 
  private:

@@ -11,7 +11,7 @@ namespace {
 using Handle = std::array<std::byte, abi::kHandleBytes>;
 constexpr std::chrono::seconds kLimit{60};
 
-/// One rank listens once for each connection that comes in.
+/// The listeners of one rank: one for each incoming connection.
 struct Listening {
   std::vector<void*> comms;
   std::vector<Handle> handles;
@@ -25,7 +25,7 @@ Listening listen_for_all(Session& session, std::size_t count) {
   return all;
 }
 
-/// Where `from` listens for connection `number` of `to`: peers in order, leaving itself out.
+/// Where rank `from` listens for connection `number` of rank `to`: by peer, without the rank itself.
 std::size_t place(int from, int to, int number, int connections) {
   return static_cast<std::size_t>((to > from ? to - 1 : to) * connections + number);
 }
@@ -61,7 +61,7 @@ std::vector<Link> make_links(Session& session, int connections) {
         }
         missing = missing || link.send_comm == nullptr || link.receive_comm == nullptr;
       }
-      require(std::chrono::steady_clock::now() < deadline, "the connections do not stand within a minute");
+      require(std::chrono::steady_clock::now() < deadline, "the connections were not made within a minute");
       std::this_thread::yield();
     }
     for (void* listening : own.comms) require_success(session.net().close_listen(listening), "net closeListen");

@@ -1,5 +1,5 @@
 #pragma once
-// The connections of one rank: to and from every other one, several each.
+// The connections of one rank: several to and from every other rank.
 #include <vector>
 
 #include "client/plugins/nccl/check/session.h"
@@ -8,13 +8,13 @@ namespace tributary::nccl::check {
 
 struct Link {
   int peer = 0;
-  int number = 0;  // among those to this peer
+  int number = 0;  // of the connection, among those to this peer
   void* send_comm = nullptr;
   void* receive_comm = nullptr;
 };
 
-/// As NCCL's service thread: listens for everybody, then asks connect and accept in turn until all stand; neither may
-/// wait.
+/// Makes the links as NCCL's service thread does: listens for every rank, then calls connect and accept in turn until
+/// all are made; neither may block.
 [[nodiscard]] std::vector<Link> make_links(Session& session, int connections);
 void close_links(Session& session, std::vector<Link>& links);
 

@@ -29,7 +29,7 @@ int number_from(const char* name, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 std::uint16_t free_port() {
   const int one = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at{};
@@ -43,7 +43,7 @@ std::uint16_t free_port() {
   return ntohs(at.sin_port);
 }
 
-/// Starts `ranks` of this program, waits for all; the exit code of the first that failed.
+/// Starts `ranks` processes of this program, waits for all, and returns the exit code of the first that failed.
 int run_ranks(int ranks, char** argv) {
   setenv("MASTER_ADDR", "127.0.0.1", 1);
   setenv("MASTER_PORT", std::to_string(free_port()).c_str(), 1);
@@ -73,11 +73,11 @@ void check(Session& session) {
     const auto spent = std::chrono::steady_clock::now() - begin;
     say(session.rank(), "CollNet is off, which took " +
                             std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(spent).count()) +
-                            " ms to find: NCCL would use its own rings and trees over this plugin's messages");
+                            " ms to find out: NCCL would use its own rings and trees over this plugin's messages");
     require(session.options().expect_off,
-            "CollNet is off; NCCL_DEBUG=WARN or INFO says why, --without-collnet expects it");
+            "CollNet is off; NCCL_DEBUG=WARN or INFO says why (with --without-collnet this is no failure)");
   }
-  require(!on || !session.options().expect_off, "CollNet is on, and --without-collnet was given");
+  require(!on || !session.options().expect_off, "CollNet is on, although --without-collnet was given");
   session.options().measure ? measure_messages(session) : check_messages(session);
 }
 
@@ -85,7 +85,7 @@ int run_rank(const Options& options, int rank, int ranks) {
   const char* host = std::getenv("MASTER_ADDR");
   try {
     require(ranks <= kRanksMax || options.measure,
-            "at most " + std::to_string(kRanksMax) + " ranks: sums of 8-bit floats must stay exact");
+            "allowed are at most " + std::to_string(kRanksMax) + " ranks: sums of 8-bit floats must stay exact");
     Bootstrap bootstrap(rank, ranks, host == nullptr ? "127.0.0.1" : host,
                         static_cast<std::uint16_t>(number_from("MASTER_PORT", 29400)), kMeetingLimit);
     {
@@ -97,7 +97,7 @@ int run_rank(const Options& options, int rank, int ranks) {
     return 0;
   } catch (const std::exception& e) {
     say(rank, std::string("FAILED: ") + e.what());
-    std::_Exit(kExitFailed);  // the others see it at once
+    std::_Exit(kExitFailed);  // the other ranks notice it at once
   }
 }
 
@@ -105,33 +105,35 @@ int run(int argc, char** argv) {
   CLI::App app("Drives the NCCL plugin as NCCL does, on host memory: no GPU and no NCCL is needed.");
   Options options;
   int ranks = 2;
-  app.add_option("--plugin", options.plugin, "as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so")
+  app.add_option("--plugin", options.plugin, "the plugin, as NCCL_NET_PLUGIN: a path, or X for libnccl-net-X.so")
       ->capture_default_str();
-  app.add_option("--newest", options.newest, "pass tables over that are newer than this, as an older NCCL does")
+  app.add_option("--newest", options.newest, "ignore tables newer than this version, as an older NCCL does")
       ->check(CLI::Range(kOldestVersion, kNewestVersion))
       ->capture_default_str();
-  app.add_option("--ranks", ranks, "so many processes on this machine, where no launcher has set RANK")
+  app.add_option("--ranks", ranks, "number of processes on this machine, if no launcher has set RANK")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--communicators", options.communicators)->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--channels", options.channels, "NCCL channels: how often memory is registered")
+  app.add_option("--channels", options.channels, "number of NCCL channels: how often memory is registered")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   app.add_option("--depth", options.depth, "collectives in flight of each communicator")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
-  app.add_option("--connections", options.connections, "to each peer")
+  app.add_option("--connections", options.connections, "number of connections to each peer")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "go on with so many rounds of allreduces")
+  app.add_option("--rounds", options.rounds, "number of further rounds of allreduces")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  app.add_option("--message-rounds", options.message_rounds, "messages of all sizes, so many times on each connection")
+  app.add_option("--message-rounds", options.message_rounds,
+                 "number of rounds of messages of all sizes on each connection")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "go on with allreduces for so long")->capture_default_str();
-  app.add_flag("--measure", options.measure, "bandwidth and latency instead of the checks");
-  app.add_flag("--without-collnet", options.expect_off, "there is no service: CollNet must be off, messages must work");
+  app.add_option("--seconds", options.seconds, "seconds of further allreduces")->capture_default_str();
+  app.add_flag("--measure", options.measure, "measure bandwidth and latency instead of checking");
+  app.add_flag("--without-collnet", options.expect_off,
+               "expect no service: CollNet must be off, and messages must work");
   CLI11_PARSE(app, argc, argv);
   const int rank = number_from("RANK", -1);
   return rank < 0 ? run_ranks(ranks, argv) : run_rank(options, rank, number_from("WORLD_SIZE", 1));

@@ -27,7 +27,7 @@ double since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Posts by `post` and tests until `count` requests have ended.
+/// Posts by `post`, and tests until `count` requests have ended.
 void run_requests(Session& session, int count, const std::function<void*()>& post) {
   std::deque<void*> flights;
   for (int posted = 0, ended = 0; ended < count;) {
@@ -65,7 +65,7 @@ void receive_many(Session& session, const Link& link, Registered& to, int count)
   });
 }
 
-/// From rank 0 to rank 1 and a word back, as seen by rank 0.
+/// Streams from rank 0 to rank 1 and a word back, timed by rank 0.
 double stream_seconds(Session& session, const Link& link, std::size_t bytes, int count) {
   const bool sends = session.rank() == 0;
   Registered buffer(session, sends ? link.send_comm : link.receive_comm, bytes);
@@ -92,7 +92,7 @@ double round_trip_seconds(Session& session, const Link& link, int count) {
   return since(begin) / count;
 }
 
-/// Two ranks, one socket, the system's calls and nothing else.
+/// One socket between two ranks, used with system calls alone.
 class PlainSocket {
  public:
   explicit PlainSocket(Session& session) {
@@ -102,14 +102,15 @@ class PlainSocket {
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof at;
     require(bind(listener, reinterpret_cast<sockaddr*>(&at), length) == 0 && listen(listener, 1) == 0,
-            "no plain listener");
+            "the plain socket cannot listen");
     getsockname(listener, reinterpret_cast<sockaddr*>(&at), &length);
     const auto all = session.bootstrap().all_gather_value(at);
     if (session.rank() == 0) {
       socket_ = accept(listener, nullptr, nullptr);
     } else if (session.rank() == 1) {
       socket_ = socket(AF_INET, SOCK_STREAM, 0);
-      require(connect(socket_, reinterpret_cast<const sockaddr*>(&all[0]), length) == 0, "no plain connection");
+      require(connect(socket_, reinterpret_cast<const sockaddr*>(&all[0]), length) == 0,
+              "the plain socket cannot connect");
     }
     close(listener);
     const int on = 1;
@@ -128,7 +129,7 @@ class PlainSocket {
       at += static_cast<std::size_t>(sent);
     }
   }
-  // Spinning, as NCCL's progress thread does.
+  // Spins, as NCCL's progress thread does.
   void receive_all(Buffer& buffer) const {
     for (std::size_t at = 0; at < buffer.size();) {
       const ssize_t got = ::recv(socket_, buffer.data() + at, buffer.size() - at, MSG_DONTWAIT);

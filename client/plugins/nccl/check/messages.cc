@@ -14,8 +14,8 @@
 namespace tributary::nccl::check {
 namespace {
 
-constexpr std::size_t kInFlightMax = 8;  // NCCL's steps
-constexpr std::size_t kSlack = 100;      // more room to receive in than there is message
+constexpr std::size_t kInFlightMax = 8;  // NCCL's number of steps
+constexpr std::size_t kSlack = 100;      // bytes by which the receive buffer is longer than the message
 constexpr std::size_t kSmallMax = 65536;
 constexpr std::array<std::size_t, 12> kSizes{
     8, 0, 1, 3, 64, 4095, 4096, 65536, (1 << 20) - 1, 1 << 20, (1 << 20) + 7, 5 << 20};
@@ -29,8 +29,8 @@ int tag_of(int from, int number) {
   return from * 100 + number - 50;
 }
 
-/// One direction of one link, from its first message to its last. As NCCL does, small messages live in one region that
-/// was registered before the first of them, and large ones in memory that is registered on the way.
+/// One direction of one link, from its first message to its last. As in NCCL, small messages lie in one region that was
+/// registered before the first of them, large ones in memory that is registered on the way.
 class Stream {
  public:
   Stream(Session& session, const Link& link, bool sends)
@@ -40,7 +40,7 @@ class Stream {
         messages_(kSizes.size() * static_cast<std::size_t>(session.options().message_rounds)),
         region_(std::make_unique<Registered>(session, comm(), kInFlightMax * kPlaceBytes)) {}
 
-  /// True while there is something left to do.
+  /// Returns true while there is something left to do.
   bool move() {
     while (next_ < messages_ && flights_.size() < kInFlightMax && post()) {
     }
@@ -92,7 +92,7 @@ class Stream {
                                           flight.memory, &flight.request),
                       "isend");
     } else {
-      flight.request = reinterpret_cast<void*>(1);  // NCCL's word for "completion is optional"
+      flight.request = reinterpret_cast<void*>(1);  // NCCL's value for "completion is optional"
       require_success(session_.net().receive(link_.receive_comm, flight.buffer.data(), flight.buffer.size(), tag,
                                              flight.memory, &flight.request),
                       "irecv");
@@ -133,7 +133,7 @@ class Stream {
   const std::size_t messages_;
   std::unique_ptr<Registered> region_;
   std::size_t next_ = 0;
-  std::optional<Flight> waiting_;  // the plugin had no room for it
+  std::optional<Flight> waiting_;  // a message for which the plugin had no room yet
   std::deque<Flight> flights_;
 };
 
@@ -149,9 +149,9 @@ void check_messages(Session& session) {
       streams.emplace_back(session, link, false);
     }
   });
-  say(session.rank(), "messages: the connections stand");
+  say(session.rank(), "messages: the connections are open");
   session.progress().run([&] {
-    // Every other rank sends first and receives late: what comes meanwhile waits in the sockets.
+    // Every other rank sends first and receives late: messages that come meanwhile wait in the sockets.
     const int late = session.rank() % 2 == 0 ? 200 : 0;
     for (int turn = 0, busy = 1; busy != 0; ++turn) {
       busy = 0;
@@ -165,7 +165,7 @@ void check_messages(Session& session) {
       std::this_thread::yield();
     }
   });
-  // Each rank closes when it has done its own part, as NCCL's do: what is still on its way must arrive.
+  // Each rank closes when it has done its own part, as NCCL's ranks do: messages still on their way must arrive.
   const std::size_t messages =
       links.size() * kSizes.size() * static_cast<std::size_t>(session.options().message_rounds);
   session.service().run([&] { streams.clear(); });

@@ -1,13 +1,13 @@
 #pragma once
-// The net table as NCCL's proxies use it, on host memory.
+// Uses the net table as NCCL's proxies do, on host memory.
 #include "client/plugins/nccl/check/session.h"
 
 namespace tributary::nccl::check {
 
-/// Several connections between every two ranks; messages of all sizes, sends before their receives and after, up to
-/// NCCL's number in flight; the end in another order on every other rank. Throws Failure at the first wrong byte.
+/// Checks several connections between every two ranks: messages of all sizes, sends before their receives and after, up
+/// to NCCL's number in flight; the end in another order on every other rank. Throws Failure at the first wrong byte.
 void check_messages(Session& session);
-/// Latency and bandwidth from rank 0 to rank 1, beside a plain socket's.
+/// Measures latency and bandwidth from rank 0 to rank 1, beside a plain socket's.
 void measure_messages(Session& session);
 
 }  // namespace tributary::nccl::check

@@ -1,5 +1,5 @@
 #pragma once
-// Memory that NCCL would have registered with a connection before it uses it there.
+// Memory registered with a connection before its use there, as NCCL does it.
 #include <span>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace tributary::nccl::check {
 
-/// Memory that the plugin knows of for as long as it lives.
+/// Memory that stays registered with the plugin for as long as this object lives.
 class Registered {
  public:
   Registered(Session& session, void* comm, std::size_t bytes) : session_(session), comm_(comm), bytes_(bytes) {

@@ -10,7 +10,7 @@
 namespace tributary::nccl::check {
 namespace {
 
-/// NCCL_DEBUG, as NCCL reads it; WARN when it is not set, so that a check is never silent about its reasons.
+/// Reads NCCL_DEBUG as NCCL does; WARN if it is not set, so that a failed check always shows its reasons.
 abi::LogLevel wanted_level() {
   const char* text = std::getenv("NCCL_DEBUG");
   if (text == nullptr || std::strcmp(text, "WARN") == 0) return abi::LogLevel::warn;
@@ -52,7 +52,7 @@ Session::Session(const Options& options, Bootstrap& bootstrap)
   initialise();
 }
 
-// The order of NCCL 2.28: net, then CollNet, then the first device's properties.
+// Calls in the order of NCCL 2.28: net, then CollNet, then the first device's properties.
 void Session::initialise() {
   int devices = 0;
   require_success(net_->init(&net_context_, log), "net init");
@@ -68,13 +68,13 @@ void Session::initialise() {
   const auto everybody = bootstrap_.all_gather_value(static_cast<std::uint8_t>(collnet_on_));
   collnet_on_everywhere_ = std::ranges::all_of(everybody, [](std::uint8_t on) { return on != 0; });
   if (collnet_on_) compare_devices();
-  // From 2.30.3 on NCCL ends the job where this is not so, even with CollNet switched off.
+  // NCCL 2.30.3 and later end the job if the numbers differ, even with CollNet switched off.
   const auto counts = bootstrap_.all_gather_value(collnet_devices);
   require(std::ranges::all_of(counts, [&](int count) { return count == counts.front(); }),
           "the ranks report different numbers of CollNet devices");
 }
 
-/// NCCL takes a net and a CollNet device for one by name and index.
+/// NCCL matches a net device and a CollNet device by name and index.
 void Session::compare_devices() {
   int net_devices = 0, collnet_devices = 0;
   require_success(net_->devices(&net_devices), "net devices");
@@ -83,12 +83,13 @@ void Session::compare_devices() {
     Properties net, collnet;
     require_success(net_->properties(device < net_devices ? device : 0, net), "net getProperties");
     require_success(collnet_->properties(device, collnet), "CollNet getProperties");
-    require(net.name == collnet.name, "device " + std::to_string(device) + " has two names");
+    require(net.name == collnet.name,
+            "device " + std::to_string(device) + " has one name in the net table and another in the CollNet table");
     require(collnet.collective_bytes_max >= 1 && collnet.collective_bytes_max <= abi::kTransferBytesMax,
             "maxCollBytes is out of NCCL's range");
   }
   Properties none;
-  require(net_->properties(net_devices, none) != Result::success, "a device that is none has properties");
+  require(net_->properties(net_devices, none) != Result::success, "a device that does not exist has properties");
 }
 
 Session::~Session() {

@@ -11,20 +11,20 @@
 namespace tributary::nccl::check {
 
 struct Options {
-  std::string plugin = "tributary";  // as NCCL_NET_PLUGIN
-  int newest = kNewestVersion;       // tables newer than this are passed over, as an older NCCL would
+  std::string plugin = "tributary";  // value of NCCL_NET_PLUGIN
+  int newest = kNewestVersion;       // newer tables are ignored, as an older NCCL would
   int communicators = 2;
   int channels = 8;
   int depth = 16;       // collectives in flight of each communicator
   int connections = 4;  // to each peer
-  int rounds = 0;       // of allreduces more, of which the ranks do not talk in between
+  int rounds = 0;       // further rounds of allreduces, between which the ranks do not communicate
   int message_rounds = 1;
-  double seconds = 0;  // go on with allreduces for so long
+  double seconds = 0;  // seconds of further allreduces
   bool measure = false;
   bool expect_off = false;  // CollNet must be off here
 };
 
-/// What a rank prints is one line each, with its number, so that lines of several ranks can be told apart.
+/// Prints a line that begins with the rank, so that lines of several ranks can be told apart.
 void say(int rank, const std::string& line);
 
 class Session {
@@ -43,7 +43,7 @@ class Session {
   [[nodiscard]] CollNetTable& collnet() noexcept { return *collnet_; }
   [[nodiscard]] void* net_context() const noexcept { return net_context_; }
   [[nodiscard]] void* collnet_context() const noexcept { return collnet_context_; }
-  /// NCCL uses CollNet when it is on at every rank.
+  /// True if CollNet is on at every rank: only then NCCL uses it.
   [[nodiscard]] bool collnet_is_on() const noexcept { return collnet_on_everywhere_; }
   [[nodiscard]] Worker& service() noexcept { return service_; }
   [[nodiscard]] Worker& progress() noexcept { return progress_; }

@@ -1,6 +1,6 @@
 #pragma once
-// Tensors whose exact reduction is known, in every type down to 8 bits: small whole numbers, other ones on every rank
-// and at every place.
+// Tensors whose exact reduction is known, in every type down to 8 bits: small whole numbers that differ by rank and
+// place.
 #include <cstddef>
 #include <span>
 #include <string>
@@ -16,9 +16,9 @@ inline constexpr int kRanksMax = 8;  // with more, sums of 8-bit floats would no
 [[nodiscard]] std::string name_of(abi::DataType type);
 [[nodiscard]] std::string name_of(abi::RedOp op);
 
-/// What rank `rank` gives; `seed` makes every operation another one.
+/// Writes rank `rank`'s contribution; another `seed` gives another tensor.
 void fill(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int rank, int ranks, unsigned seed);
-/// What all of them together must give. `first` is the index of its first element in the whole tensor.
+/// Writes the result over all ranks. `first` is the index of its first element in the whole tensor.
 void fill_result(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int ranks, unsigned seed,
                  std::size_t first = 0);
 

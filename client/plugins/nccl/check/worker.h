@@ -1,5 +1,5 @@
 #pragma once
-// A thread that does what it is told, in turn: NCCL's service thread, NCCL's progress thread.
+// A thread that runs calls in turn: NCCL's service thread, or NCCL's progress thread.
 #include <deque>
 #include <functional>
 #include <future>
@@ -18,7 +18,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// The future throws what `call` throws.
+  /// Queues `call`; the future throws its exception.
   std::future<void> post(std::function<void()> call) {
     std::packaged_task<void()> task(std::move(call));
     auto future = task.get_future();
@@ -29,7 +29,7 @@ class Worker {
     changed_.notify_one();
     return future;
   }
-  /// Waits for it.
+  /// Runs `call` and waits for it.
   void run(std::function<void()> call) { post(std::move(call)).get(); }
 
  private:

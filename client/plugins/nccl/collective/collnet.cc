@@ -19,10 +19,10 @@ namespace {
 
 using enum abi::Result;
 
-// In listen(), which NCCL's start waits for.
+// The limit within listen(), for which NCCL's start waits.
 constexpr std::chrono::milliseconds kServiceLimit{2000};
 
-/// An id that rank 0's group will be made of; the other ranks' are given back.
+/// An id with which rank 0 makes the group; the other ranks' ids are given back.
 struct ListenComm {
   int device = 0;
   bool has_id = false;
@@ -60,14 +60,14 @@ Offer offer(ListenComm& comm) {
   return Offer::group;
 }
 
-/// All ranks read the same handles, and come to the same verdict.
+/// Decides whether the ranks can meet. All ranks read the same handles, so all decide alike.
 bool all_can_meet(std::span<void* const> handles) {
   const int rank = MeetingHandle::first_refusal(handles);
   if (rank < 0) return true;
   const bool no_service = MeetingHandle::read(handles[static_cast<std::size_t>(rank)]) == Offer::no_service;
   const std::string line = "CollNet stays off on all " + std::to_string(handles.size()) +
-                           " ranks, NCCL goes on with its own rings and trees: rank " + std::to_string(rank) +
-                           (no_service ? " found no manager that answers" : " can take part in no group") +
+                           " ranks, and NCCL goes on with its own rings and trees: rank " + std::to_string(rank) +
+                           (no_service ? " found no manager that answers" : " cannot take part in any group") +
                            "; its own log has the reason";
   is_configured() ? warn(line) : info(line);
   return false;
@@ -85,7 +85,7 @@ abi::Result init(int version, void** context, abi::Logger logger) {
     if (context != nullptr) *context = nullptr;
     note_loader(logger);
     info("CollNet v" + std::to_string(version) +
-         " is ready: sums go through the network where rank 0 finds a manager; libtributary " +
+         " is ready: sums go through the network if rank 0 finds a manager; libtributary " +
          std::to_string(TRIBUTARY_VERSION_MAJOR) + "." + std::to_string(TRIBUTARY_VERSION_MINOR) + "." +
          std::to_string(TRIBUTARY_VERSION_PATCH));
     return success;
@@ -104,7 +104,8 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
     *listen_comm = nullptr;
     auto comm = std::make_unique<ListenComm>();
     comm->device = device;
-    // An error here would be this rank's alone: NCCL would leave its start while the others wait for it.
+    // Never report an error here: it would be this rank's alone, and NCCL would leave its start while the others wait
+    // for it.
     const Offer offered = offer(*comm);
     offered == Offer::group ? MeetingHandle::write(handle, comm->id) : MeetingHandle::write(handle, offered);
     *listen_comm = comm.release();
@@ -115,7 +116,7 @@ abi::Result listen(int device, void* handle, void** listen_comm) {
 abi::Result connect(void* handles[], int ranks, int rank, void* listen_comm, void** collective_comm) {
   return guarded("CollNet connect", [&] {
     *collective_comm = nullptr;
-    // NCCL forgets the listenComm of a connect that failed, without closing it, and may come with none then.
+    // NCCL forgets the listenComm of a failed connect without closing it, and may pass none then.
     auto* const listening = static_cast<ListenComm*>(listen_comm);
     if (listening == nullptr || ranks < 1) return system_error;
     if (!all_can_meet({handles, static_cast<std::size_t>(ranks)})) {
@@ -226,7 +227,7 @@ abi::Result reduce_scatter(void* comm, int parts, void* send, void* receive, std
   });
 }
 
-// Results are in host memory when a request has ended: there is nothing that could still be on its way.
+// Results are in host memory when a request has ended, so there is nothing to flush.
 abi::Result flush(void** request) {
   *request = finished_request();
   return success;

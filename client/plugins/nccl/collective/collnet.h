@@ -1,5 +1,5 @@
 #pragma once
-// The calls of the CollNet tables, in the newest version's words. tables/collnet.cc makes every version of them.
+// The calls of the CollNet tables, as the newest version has them. tables/collnet.cc makes every version of them.
 #include "client/plugins/nccl/abi/collnet.h"
 
 namespace tributary::nccl::collnet {

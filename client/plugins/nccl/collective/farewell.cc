@@ -15,7 +15,7 @@
 namespace tributary::nccl {
 namespace {
 
-// Whoever has all its results can go; the others have theirs within a pause of the network at most.
+// A rank that has all its results can leave; the others get theirs within a pause of the network at most.
 constexpr std::chrono::seconds kExitLimit{10};
 
 struct UnderWay {
@@ -24,7 +24,7 @@ struct UnderWay {
   int groups = 0;
 };
 
-// Never destroyed: its threads may outlive main().
+// Never destroyed, because its threads may outlive main().
 UnderWay& under_way() {
   static auto* const one = new UnderWay;
   return *one;
@@ -38,7 +38,7 @@ void wait_at_exit() {
 
 void end(tributary_comm* comm) {
   if (tributary_comm_destroy(comm) != TRIBUTARY_OK) {
-    info(std::string("a group ended before all its ranks had taken leave: ") + tributary_last_error(nullptr));
+    info(std::string("a group ended before all its ranks had left it: ") + tributary_last_error(nullptr));
   }
   UnderWay& all = under_way();
   const std::lock_guard lock(all.mutex);

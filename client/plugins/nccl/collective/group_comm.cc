@@ -8,7 +8,7 @@
 namespace tributary::nccl {
 namespace {
 
-/// With several devices each group keeps to its own; with one the library's choice is at least as good.
+/// With several devices each group keeps to its own; with one device the library's choice is at least as good.
 tributary_config config_of(int device) {
   tributary_config config = TRIBUTARY_CONFIG_INITIALIZER;
   if (devices().size() > 1 || settings().interfaces.size() > 1)
@@ -22,7 +22,7 @@ abi::Result GroupComm::make_id(int device, tributary_unique_id& id) {
   if (collective_device_at(device) == nullptr) return abi::Result::invalid_argument;
   const tributary_config config = config_of(device);
   if (tributary_get_unique_id_config(&id, &config) == TRIBUTARY_OK) return abi::Result::success;
-  warn(std::string("no group can be made: ") + tributary_last_error(nullptr));
+  warn(std::string("a group could not be made: ") + tributary_last_error(nullptr));
   return abi::Result::system_error;
 }
 
@@ -36,7 +36,7 @@ std::unique_ptr<GroupComm> GroupComm::connect(int device, const tributary_unique
   }
   std::unique_ptr<GroupComm> comm(new GroupComm(made, ranks, rank));
   // NCCL compares the outcome of this call within each node alone: nodes that disagree would wait for each other for
-  // ever. So no rank returns before every rank has come this far, and where one has not, all of them fail.
+  // ever. So no rank returns before every rank has come this far, and if one has not, all of them fail.
   if (tributary_barrier(made, nullptr) != TRIBUTARY_OK) {
     warn("the group of " + std::to_string(ranks) + " did not come up whole: " + tributary_last_error(made));
     return nullptr;
@@ -60,7 +60,7 @@ GroupComm::~GroupComm() {
   if (whole_ && idle) {
     end_in_the_background(comm_);
   } else if (tributary_comm_abort(comm_) != TRIBUTARY_OK) {
-    info(std::string("a group was not aborted: ") + tributary_last_error(nullptr));
+    info(std::string("a group could not be aborted: ") + tributary_last_error(nullptr));
   }
 }
 

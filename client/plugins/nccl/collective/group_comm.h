@@ -1,6 +1,6 @@
 #pragma once
-// One communicator of NCCL's CollNet: a group of libtributary, which sums in the network, and between the ranks when
-// the network fails. All that is left here is to say the same thing in two languages.
+// One communicator of NCCL's CollNet: a group of libtributary, which sums in the network, and between the ranks if the
+// network fails. This class only translates between the two interfaces.
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,19 +11,19 @@
 
 namespace tributary::nccl {
 
-/// NCCL has 8 under way for each group of 8 channels: 64 with 64 channels. The pool has room for more.
+/// NCCL has 8 requests under way for each group of 8 channels: 64 with 64 channels. The pool has room for more.
 inline constexpr std::size_t kGroupRequestsMax = 256;
 
 /// Made and ended on NCCL's service thread; calls and tests on its progress thread; memory on either.
 class GroupComm {
  public:
-  /// A unique id for the group, made where `device` is.
+  /// Makes a unique id for the group, with an address of `device`.
   [[nodiscard]] static abi::Result make_id(int device, tributary_unique_id& id);
-  /// Blocks until all ranks have met and heard of each other, at most for the time-out. nullptr: the reason is logged.
+  /// Blocks until all ranks have met and know it, at most for the time-out. nullptr: the reason was logged.
   [[nodiscard]] static std::unique_ptr<GroupComm> connect(int device, const tributary_unique_id& id, int ranks,
                                                           int rank);
-  /// Waits for nobody: the group ends in the background (farewell.h). With requests outstanding, as after
-  /// ncclCommAbort, it is aborted on all ranks, and their buffers are not touched any more when this returns.
+  /// Waits for no other rank: the group ends in the background (farewell.h). If requests are outstanding, as after
+  /// ncclCommAbort, it is aborted on all ranks, and no buffer is touched after this returns.
   ~GroupComm();
   GroupComm(const GroupComm&) = delete;
   GroupComm& operator=(const GroupComm&) = delete;
@@ -33,11 +33,11 @@ class GroupComm {
   [[nodiscard]] tributary_comm* library() const noexcept { return comm_; }
   [[nodiscard]] Registrations& registrations() noexcept { return registrations_; }
 
-  /// *request stays NULL when there is no room: call again.
+  /// Leaves *request NULL if there is no room: NCCL calls again.
   abi::Result start(std::vector<GroupCall> calls, std::size_t result_bytes, void** request);
 
-  // ---- for requests
-  /// Like GroupRequest::post(), but never before an older request that is still to be queued.
+  // Called by requests.
+  /// Does what GroupRequest::post() does, but never before an older request that is still to be queued.
   [[nodiscard]] tributary_status post_in_turn(GroupRequest& request);
   void give_back(GroupRequest& request) { free_.push_back(&request); }
   abi::Result fail(GroupRequest& request, const char* what, tributary_status status);
@@ -52,7 +52,7 @@ class GroupComm {
   Registrations registrations_;
   std::vector<std::unique_ptr<GroupRequest>> requests_;
   std::vector<GroupRequest*> free_;
-  GroupRequest* half_posted_ = nullptr;  // the library was full in the middle of it: nothing may overtake it
+  GroupRequest* half_posted_ = nullptr;  // the library became full while posting it: no other request may overtake it
 };
 
 }  // namespace tributary::nccl

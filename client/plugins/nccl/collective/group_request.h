@@ -1,6 +1,5 @@
 #pragma once
-// One collective call of NCCL's: one call of the library, or a row of them where a window lies over several ranks'
-// parts.
+// One collective call of NCCL's: one call of the library, or several if a window lies over several ranks' parts.
 #include <vector>
 
 #include "client/plugins/nccl/request.h"
@@ -25,7 +24,7 @@ struct GroupCall {
 class GroupRequest final : public Request {
  public:
   void prepare(GroupComm* comm, std::vector<GroupCall> calls, std::size_t result_bytes);
-  /// Queues what is not queued yet, in order. EXHAUSTED: the library has no room for more now; call again.
+  /// Queues the calls that are not queued yet, in order. EXHAUSTED: the library has no room for more now; call again.
   [[nodiscard]] tributary_status post();
   [[nodiscard]] bool posted_any() const noexcept { return next_ > 0; }
 
@@ -36,7 +35,7 @@ class GroupRequest final : public Request {
 
   GroupComm* comm_ = nullptr;
   std::vector<GroupCall> calls_;
-  std::size_t next_ = 0;  // of calls_: the first that is not queued
+  std::size_t next_ = 0;  // of calls_: the first one that is not queued
   std::vector<tributary_request*> pending_;
   std::size_t result_bytes_ = 0;
 };

@@ -17,7 +17,7 @@ namespace tributary::nccl {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{250};
-// A group gets its tree within a few round trips of the manager. One that has none after so many looks is told of.
+// A group gets its tree within a few round trips of the manager. After this many looks without a tree, the log says so.
 constexpr int kLooksUntilFallbackIsSaid = 12;
 
 std::string milliseconds(std::uint64_t microseconds) {
@@ -94,7 +94,7 @@ void Observer::run(int generation) {
 
 void Observer::look(tributary_comm* comm, Group& group) {
   tributary_info now;
-  if (!ask(comm, now)) return;  // it is over; its operations have said so
+  if (!ask(comm, now)) return;  // the group is over; its operations have reported it
   ++group.looks;
   const tributary_info& before = group.last;
   const std::string who = name(group.number, group.ranks, group.rank);
@@ -115,7 +115,7 @@ void Observer::look(tributary_comm* comm, Group& group) {
   group.last = now;
 }
 
-/// In the words of a Prometheus text file; readers see the old file or the new one, never a part.
+/// Writes a Prometheus text file. Readers see the old file or the new one, never a part.
 void Observer::write_metrics() const {
   const std::string& path = settings().metrics_file;
   if (path.empty()) return;
@@ -128,7 +128,7 @@ void Observer::write_metrics() const {
   const std::string draft = path + ".new";
   {
     std::ofstream file(draft, std::ios::trunc);
-    // A collector that puts the files of a host's processes together wants their series to differ.
+    // The series of a host's processes must differ, for collectors that join the files of several processes.
     const std::string process = "pid=\"" + std::to_string(::getpid()) + '"';
     const auto counter = [&](const char* metric, std::uint64_t value) {
       file << "# TYPE " << metric << " counter\n" << metric << '{' << process << "} " << value << '\n';

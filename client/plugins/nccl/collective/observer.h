@@ -1,9 +1,10 @@
 #pragma once
-// Looks at every group a few times a second and says what NCCL's user should know: that sums are made in the network,
-// that a tree was lost and what became of it, that there is none. Writes the counters where TRIBUTARY_NCCL_METRICS
-// says.
+// Looks at every group a few times a second and logs what NCCL's user should know: that sums are made in the network,
+// that a tree was lost and how the group went on, that there is none. Writes the counters to the file that
+// TRIBUTARY_NCCL_METRICS names.
 //
-// A thread of its own, because the question to a group waits for its progress thread, and NCCL's may not wait.
+// It has a thread of its own, because a question to a group waits for its progress thread, and NCCL's threads may not
+// wait.
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -16,20 +17,20 @@ namespace tributary::nccl {
 
 class Observer {
  public:
-  /// One for the process. Its thread lives while there are groups.
+  /// The process has one. Its thread lives while there are groups.
   static Observer& process();
 
   void add(tributary_comm* comm, int ranks, int rank);
-  /// A last look, and a line with the group's totals; `comm` is not touched afterwards.
+  /// Looks a last time, and logs the group's totals; does not touch `comm` afterwards.
   void remove(tributary_comm* comm);
 
  private:
   struct Group {
-    int number = 0;  // in this process, from 0
+    int number = 0;  // counted in this process, from 0
     int ranks = 0;
     int rank = 0;
     int looks = 0;
-    bool said_how = false;  // which path it began on
+    bool said_how = false;  // the log says on which path it began
     tributary_info last{};
   };
 
@@ -40,9 +41,9 @@ class Observer {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<tributary_comm*, Group> groups_;
-  tributary_info ended_{};  // sums over groups that are no more
+  tributary_info ended_{};  // sums over groups that have ended
   int next_number_ = 0;
-  int generation_ = 0;  // of the thread; a thread of an older one ends
+  int generation_ = 0;  // the thread's; a thread of an older generation ends
   std::thread thread_;
 };
 

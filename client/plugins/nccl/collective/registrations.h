@@ -1,6 +1,6 @@
 #pragma once
-// Memory that NCCL has announced for a group. It announces the same region once for each channel and direction: the
-// library hears of it once.
+// Memory that NCCL has announced for a group. It announces the same region once for each channel and direction; the
+// library is told once.
 #include <map>
 #include <mutex>
 
@@ -9,15 +9,15 @@
 
 namespace tributary::nccl {
 
-/// Any thread: NCCL registers on its service thread while its progress thread sends. What is left in the end goes with
-/// the library's communicator.
+/// Any thread may call it: NCCL registers on its service thread while its progress thread sends. The end of the
+/// library's communicator ends the registrations that are left.
 class Registrations {
  public:
   explicit Registrations(tributary_comm* comm) : comm_(comm) {}
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
 
-  /// `memory` gets what deregister() takes.
+  /// Sets `memory` to the handle that deregister() takes.
   abi::Result add(void* data, std::size_t bytes, int pointer_kind, void** memory);
   abi::Result add_dma_buf(void* data, std::size_t bytes, std::uint64_t offset, int descriptor, void** memory);
   abi::Result remove(void* memory);

@@ -30,21 +30,21 @@ struct Service::State {
 
 namespace {
 
-// The library gives up asking after five seconds.
+// The library stops asking after five seconds.
 constexpr std::chrono::seconds kExitLimit{6};
 
 }  // namespace
 
 Service::Service() : state_(std::make_shared<State>()) {}
 
-// Never destroyed: its thread may outlive main().
+// Never destroyed, because its thread may outlive main().
 Service& Service::process() {
   static auto* const one = new Service;
   return *one;
 }
 
 std::string Service::why_not(std::chrono::milliseconds limit) {
-  // A question that is open while the process ends would use what is being destroyed.
+  // Wait for an open question before the process ends: it would use objects that are being destroyed.
   static const int registered = std::atexit([] {
     State& state = *process().state_;
     std::unique_lock lock(state.mutex);

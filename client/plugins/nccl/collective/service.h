@@ -1,19 +1,19 @@
 #pragma once
-// Asks, in the background, whether there is a manager.
+// Finds out, in the background, whether there is a manager.
 #include <chrono>
 #include <memory>
 #include <string>
 
 namespace tributary::nccl {
 
-/// The process has one. Once there was a service, later communicators count on it: they begin between the ranks should
-/// it be away for a while. Any thread.
+/// The process has one. Once a manager has answered, later communicators rely on it: if it is away for a while they
+/// begin between the ranks. Any thread.
 class Service {
  public:
   [[nodiscard]] static Service& process();
 
-  /// Empty: it is there. Else why not, after `limit` at the latest; a question that is still open then stays so, and
-  /// a later call hears of its answer.
+  /// Returns an empty text if the manager is there, else why not, after `limit` at the latest. A question that is
+  /// unanswered then goes on, and a later call gets its answer.
   [[nodiscard]] std::string why_not(std::chrono::milliseconds limit);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// NCCL's element types and operators in libtributary's numbers.
+// Translates NCCL's element types and operators into libtributary's.
 #include <cstddef>
 #include <optional>
 
@@ -8,7 +8,7 @@
 
 namespace tributary::nccl {
 
-/// Nothing for a type that libtributary does not reduce, or that may be of another format in the library that calls.
+/// nullopt for a type that libtributary does not reduce, or that may have another format in the calling library.
 [[nodiscard]] std::optional<tributary_dtype> to_dtype(abi::DataType type) noexcept;
 [[nodiscard]] std::optional<tributary_op> to_op(abi::RedOp op) noexcept;
 [[nodiscard]] std::size_t size_of(tributary_dtype dtype) noexcept;

@@ -1,5 +1,5 @@
 #pragma once
-// A window onto the concatenation of equal pieces, one of each rank: whose bytes lie in it.
+// A window onto the concatenation of equal pieces, one of each rank: finds the ranks whose bytes lie in it.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -13,7 +13,7 @@ struct Share {
   friend bool operator==(const Share&, const Share&) = default;
 };
 
-/// The parts of [offset, offset + bytes) by rank, in order, none of them empty.
+/// Returns the parts of [offset, offset + bytes) by rank, in order, none of them empty.
 [[nodiscard]] inline std::vector<Share> shares_of_window(std::size_t bytes_per_rank, int ranks, std::size_t offset,
                                                          std::size_t bytes) {
   std::vector<Share> shares;

@@ -1,4 +1,4 @@
-// Every version of the net table over the one implementation: what differs is arguments that came or went.
+// Every version of the net table over one implementation: versions differ in their arguments.
 #include "client/plugins/nccl/p2p/net.h"
 #include "client/plugins/nccl/devices.h"
 #include "client/plugins/nccl/guard.h"
@@ -79,7 +79,7 @@ Result flush(void*, int, void**, int*, void**, void** request) {
   return net::flush(request);
 }
 
-// A hint on how many peers there will be: sockets have no use for it.
+// Ignores a hint on the number of peers: sockets have no use for it.
 Result set_attributes(void*, abi::NetAttributes*) {
   return Result::success;
 }

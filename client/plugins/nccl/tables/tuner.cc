@@ -1,4 +1,4 @@
-// Every version of the tuner's table: NCCL finds it in the net plugin's library when NCCL_TUNER_PLUGIN names none.
+// Every version of the tuner's table. NCCL finds it in the net plugin's library if NCCL_TUNER_PLUGIN names no other.
 #include <memory>
 
 #include "client/plugins/nccl/guard.h"
@@ -20,7 +20,7 @@ Result begin(void** context, std::size_t nodes, abi::Logger logger) {
   return guarded("tuner init", [&] {
     set_logger(logger);
     info("tuner: " + std::to_string(TunerTable::process().rows().size()) + " rows; " +
-             (TunerTable::process().rows().empty() ? "NCCL decides" : "CollNet is preferred where a row says so"),
+             (TunerTable::process().rows().empty() ? "NCCL decides" : "CollNet is preferred if a row says so"),
          abi::log_subsystem::kInit | abi::log_subsystem::kTuning);
     *context = std::make_unique<TunerContext>(nodes).release();  // end() deletes it
     return Result::success;

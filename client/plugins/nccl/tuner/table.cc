@@ -22,7 +22,7 @@ constexpr std::array<std::pair<std::string_view, abi::Function>, 5> kFunctions{{
     {"allreduce", abi::Function::all_reduce},
 }};
 
-/// "-": `open`; a number with K, M or G behind it.
+/// Reads "-" as `open`, and numbers that K, M or G may follow.
 std::optional<std::size_t> to_number(std::string_view text, std::size_t open) {
   if (text == "-") return open;
   std::size_t number = 0;
@@ -50,7 +50,7 @@ TunerTable load() {
   if (!settings().tuner) return TunerTable({});
   if (settings().tuner_file.empty()) return TunerTable::built_in();
   std::ifstream file(settings().tuner_file);
-  auto table = file ? TunerTable::parse(file) : std::unexpected(std::string("it cannot be opened"));
+  auto table = file ? TunerTable::parse(file) : std::unexpected(std::string("the file cannot be opened"));
   if (table) return std::move(*table);
   warn("TRIBUTARY_NCCL_TUNER_FILE " + settings().tuner_file + ": " + table.error() + "; the built-in table is used");
   return TunerTable::built_in();
@@ -81,8 +81,8 @@ std::expected<TunerTable, std::string> TunerTable::parse(std::istream& text) {
   return TunerTable(std::move(rows));
 }
 
-// Measured: bench/results/nccl-tuner-2026-11-22.md. NCCL gives CollNet whole chunks of 32 KiB: few bytes are as slow as
-// those.
+// Measured: bench/results/nccl-tuner-2026-11-22.md. NCCL gives CollNet whole chunks of 32 KiB, so fewer bytes take as
+// long.
 TunerTable TunerTable::built_in() {
   return TunerTable({{.function = abi::Function::all_reduce, .bytes_max = 16 << 10, .collnet = false},
                      {.function = abi::Function::all_reduce, .nodes_min = 3}});
@@ -96,7 +96,7 @@ bool TunerTable::prefers_collnet(abi::Function function, std::size_t bytes, std:
   return row != rows_.end() && row->collnet;
 }
 
-// Both kinds of CollNet keep their order among themselves: which of the two is better NCCL knows.
+// Both kinds of CollNet keep their order: NCCL knows which of the two is better.
 void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
   constexpr float kNone = std::numeric_limits<float>::max();
   const auto is_collnet = [](int algorithm) {
@@ -105,7 +105,7 @@ void prefer_collnet(float* costs, int algorithms, int protocols) noexcept {
   };
   float best_collnet = kNone, best_other = kNone;
   for (int i = 0; i < algorithms * protocols; ++i) {
-    if (costs[i] < 0) continue;  // not offered
+    if (costs[i] < 0) continue;  // NCCL does not offer it
     float& best = is_collnet(i / protocols) ? best_collnet : best_other;
     best = std::min(best, costs[i]);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// At which sizes CollNet is to be preferred: NCCL's own model knows the speed of wires, not that of aggregators.
+// The sizes at which CollNet is to be preferred: NCCL's own model knows the speed of wires, not that of aggregators.
 #include <expected>
 #include <istream>
 #include <string>
@@ -11,7 +11,7 @@ namespace tributary::nccl {
 
 struct TunerRow {
   abi::Function function = abi::Function::all_reduce;
-  std::size_t bytes_min = 0;  // both bounds belong to the row
+  std::size_t bytes_min = 0;  // both bounds are inclusive
   std::size_t bytes_max = SIZE_MAX;
   std::size_t nodes_min = 2;
   std::size_t nodes_max = SIZE_MAX;
@@ -22,14 +22,14 @@ struct TunerRow {
 class TunerTable {
  public:
   explicit TunerTable(std::vector<TunerRow> rows) : rows_(std::move(rows)) {}
-  /// What the file of TRIBUTARY_NCCL_TUNER_FILE says, or the built-in rows; the switch is TRIBUTARY_NCCL_TUNER.
+  /// The rows of the file TRIBUTARY_NCCL_TUNER_FILE, or the built-in rows. TRIBUTARY_NCCL_TUNER switches the tuner off.
   static const TunerTable& process();
-  /// One row a line: FUNCTION BYTES_MIN BYTES_MAX NODES_MIN NODES_MAX collnet|default; "-" for no bound, K, M and G
-  /// behind sizes, comments from # on. The error names the line.
+  /// Reads one row from each line: FUNCTION BYTES_MIN BYTES_MAX NODES_MIN NODES_MAX collnet|default; "-" for no bound,
+  /// K, M and G behind sizes, comments from # on. The error names the line.
   static std::expected<TunerTable, std::string> parse(std::istream& text);
   static TunerTable built_in();
 
-  /// The first row that fits decides.
+  /// The first row that matches decides.
   [[nodiscard]] bool prefers_collnet(abi::Function function, std::size_t bytes, std::size_t nodes) const noexcept;
   [[nodiscard]] const std::vector<TunerRow>& rows() const noexcept { return rows_; }
 
@@ -37,7 +37,7 @@ class TunerTable {
   std::vector<TunerRow> rows_;
 };
 
-/// Makes CollNet the cheapest of what NCCL offers, where it offers it. `costs`: algorithms x protocols, in one piece.
+/// Makes CollNet the cheapest algorithm, if NCCL offers it. `costs` is one array of algorithms x protocols.
 void prefer_collnet(float* costs, int algorithms, int protocols) noexcept;
 
 }  // namespace tributary::nccl
