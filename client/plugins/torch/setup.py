@@ -1,6 +1,6 @@
 """Builds the Python package `tributary`: the backend "tributary" of torch.distributed, over libtributary.
 
-It is built from source against the PyTorch that is installed, and works with that version alone; the import checks it.
+It is built from source against the installed PyTorch, and works with that version alone; the import checks that.
 libtributary is looked for in TRIBUTARY_ROOT (an installation, or the build directory of a checkout), then with
 pkg-config.
 """
@@ -62,7 +62,7 @@ def torch_folder() -> Path:
 def torch_version(folder: Path) -> str:
     match = re.search(r"^__version__\s*=\s*['\"](.+)['\"]", (folder / "version.py").read_text(), re.MULTILINE)
     if not match:
-        sys.exit(f"{folder}/version.py does not tell the version of PyTorch")
+        sys.exit(f"{folder}/version.py does not name the version of PyTorch")
     return match[1]
 
 
@@ -168,7 +168,7 @@ class BuildExtension(build_ext):
 
 
 class BuildPython(build_py):
-    """Leaves in the package which PyTorch it was made for."""
+    """Writes the version of PyTorch for which the package was made into the package."""
 
     def run(self) -> None:
         super().run()

@@ -5,7 +5,7 @@
 namespace tributary_torch {
 namespace {
 
-// A boolean is a byte in memory, of which one bit counts.
+// A boolean takes a byte in memory, of which one bit counts.
 std::int64_t bits_of_byte(at::ScalarType type) {
   return type == at::kBool ? 1 : 8;
 }

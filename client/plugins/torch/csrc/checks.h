@@ -9,7 +9,7 @@
 
 #include "element.h"
 
-/// What torch.distributed leaves to the backend to check. `what` names the call in the message.
+/// Checks that torch.distributed leaves to the backend. `what` names the call in the message.
 namespace tributary_torch {
 
 inline std::size_t elements(const at::Tensor& tensor) {
@@ -50,7 +50,7 @@ inline bool equal_sizes(const std::vector<at::Tensor>& tensors) {
                      [&](const at::Tensor& t) { return t.numel() == tensors.front().numel(); });
 }
 
-/// Serves a list of several tensors of one rank.
+/// Checks a list of several tensors of one rank.
 inline void check_alike(const std::vector<at::Tensor>& tensors, const char* what) {
   TORCH_CHECK(!tensors.empty(), "tributary: ", what, " needs a tensor");
   for (const at::Tensor& tensor : tensors) {

@@ -12,22 +12,22 @@ namespace tributary_torch {
 
 /// Owns the tributary_comm of one process group.
 ///
-/// Calls are handed to the library one at a time, in the order of use(). abort() may come from any thread at any time.
+/// Calls the library one at a time, in the order of use(). Any thread may call abort() at any time.
 class Communicator {
  public:
-  /// The meeting of all ranks.
+  /// Takes over the communicator that the meeting of all ranks has made.
   explicit Communicator(tributary_comm* comm) : comm_(comm) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator() { close(); }
 
-  /// Runs `call` with the communicator; false, without running it, after close() or abort().
+  /// Runs `call` with the communicator; returns false, without running it, after close() or abort().
   bool use(const std::function<void(tributary_comm*)>& call);
-  /// Collective: waits for every rank, within the time-out, then frees. Once is enough. The outcome is for a warning at
-  /// most.
+  /// Collective: waits for every rank, within the time-out, then frees. Needed once. The outcome is good for a warning
+  /// at most.
   tributary_status close();
-  /// The process ends. Where the other ranks end too there is time until `deadline` to do so in order; else they read
-  /// that this one aborted, and `reason`.
+  /// Ends the communicator because the process ends. If the other ranks end, too, all have until `deadline` to do so in
+  /// order; else the others read that this rank aborted, with `reason`.
   void end(std::chrono::steady_clock::time_point deadline, const std::string& reason);
   void abort(const std::string& reason);
 

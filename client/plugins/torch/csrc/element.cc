@@ -103,12 +103,12 @@ Reduction::Reduction(const at::Tensor& example, const c10d::ReduceOp& op, const 
   at::ScalarType type = type_;
   if (bitwise_) {
     TORCH_CHECK(at::isIntegralType(type, /*includeBool=*/true), "tributary: ", what, " of ", type_name(type),
-                " cannot be bitwise; that is for integers and torch.bool");
+                " cannot be bitwise; bitwise operations take integers and torch.bool");
     return;
   }
   if (at::isComplexType(type)) {
     TORCH_CHECK(op_ == TRIBUTARY_SUM || op_ == TRIBUTARY_AVG, "tributary: ", what,
-                " of complex tensors can be a sum or an average only");
+                " of complex tensors can only be a sum or an average");
     type = c10::toRealValueType(type);
   }
   const auto known = reducible(type);

@@ -11,11 +11,11 @@
 
 namespace tributary_torch {
 
-/// As Python knows it: "torch.float32".
+/// Returns the name in Python: "torch.float32".
 std::string type_name(at::ScalarType type);
 
-/// How a call that only moves data names a tensor's elements. Types that Tributary cannot add up, such as int16, travel
-/// as bytes.
+/// The element type under which a call that only moves data passes a tensor. Types that Tributary cannot add up, such
+/// as int16, travel as bytes.
 struct Element {
   tributary_dtype dtype;
   std::size_t per_item;  ///< Tributary elements in one element of the tensor
@@ -26,8 +26,7 @@ struct Element {
   }
 };
 
-/// How a call that reduces sees its tensors: the element type, the operation, and what has to be done to the data
-/// first.
+/// How a call that reduces passes its tensors: the element type, the operation, and the conversion of the data before.
 ///
 /// bool      travels as uint8: SUM and MAX mean "or", PRODUCT and MIN mean "and"; AVG has no meaning and is refused
 /// complex   travels as pairs of reals, for SUM, AVG and PREMUL_SUM alone
@@ -40,16 +39,16 @@ class Reduction {
 
   [[nodiscard]] tributary_dtype dtype() const noexcept { return dtype_; }
   [[nodiscard]] tributary_op op() const noexcept { return op_; }
-  /// source() is a copy.
+  /// True if source() is a copy.
   [[nodiscard]] bool converts() const noexcept { return bitwise_ || factor_.defined(); }
 
-  /// `tensor` as the library shall see it; shares memory with it. Not of bitwise operations.
+  /// Returns `tensor` in the form that the library needs; shares memory with it. Not for bitwise operations.
   [[nodiscard]] at::Tensor view(const at::Tensor& tensor) const;
-  /// The memory that has to be sent for `tensor`: its view, or a converted copy.
+  /// Returns the memory to send for `tensor`: its view, or a converted copy.
   [[nodiscard]] at::Tensor source(const at::Tensor& tensor) const;
-  /// Where the library shall put what becomes `tensor`; with `apart`, not the tensor's own memory.
+  /// Returns the memory where the library puts the result for `tensor`; with `apart`, not the tensor's own memory.
   [[nodiscard]] at::Tensor target(Staging& staging, const at::Tensor& tensor, bool apart = false) const;
-  /// Serves two tensors of one rank.
+  /// Combines two tensors of one rank.
   [[nodiscard]] at::Tensor combine(const at::Tensor& a, const at::Tensor& b) const;
 
  private:
@@ -57,7 +56,7 @@ class Reduction {
   bool bitwise_;
   tributary_dtype dtype_;
   tributary_op op_;
-  at::Tensor factor_;  // of PREMUL_SUM, else undefined
+  at::Tensor factor_;  // of PREMUL_SUM; otherwise undefined
 };
 
 }  // namespace tributary_torch

@@ -19,12 +19,13 @@ constexpr const char* kTitle = "tributary:init_process_group";
 constexpr const char* kUniqueIdKey = "tributary/unique_id";
 constexpr std::uint8_t kIdFollows = 1;
 constexpr std::uint8_t kErrorFollows = 0;
-// The slices of a wait for the Store: short at first, then so that many ranks do not keep its server busy.
+// The time between two looks at the Store: short at first, then longer, so that many ranks do not keep its server busy.
 constexpr auto kPauseFirst = 5ms;
 constexpr auto kPauseLast = 500ms;
-constexpr auto kStoreLook = 1s;  // while a meeting is under way
+constexpr auto kStoreLook = 1s;  // the time between two looks while a meeting is under way
 constexpr auto kLogFirst = 5s;
-constexpr auto kErrorStays = 10s;  // what a rank 0 that failed left behind, until it is believed
+// How long an error that a rank 0 left in the Store is not believed, as it may be an earlier one's.
+constexpr auto kErrorStays = 10s;
 
 bool is_id(const std::vector<std::uint8_t>& value) {
   return value.size() == 1 + sizeof(tributary_unique_id::bytes) && value[0] == kIdFollows;
@@ -91,7 +92,7 @@ tributary_comm* Meeting::meet_rank_0() {
                      : "rank 0 to leave another unique id in the store than the one that failed (" + refusal + ")";
     found_ = fetch_another_id(found_);
     if (!is_id(found_)) {
-      // Left by this rank 0, or by an earlier one: then the right one comes soon.
+      // This rank 0 or an earlier one left the error; if an earlier one, the right id comes soon.
       refusal = "on rank 0, " + std::string(found_.begin() + (found_.empty() ? 0 : 1), found_.end());
       give_up_at_ = std::min(began_ + timeout_, Clock::now() + kErrorStays);
       continue;
@@ -104,7 +105,7 @@ tributary_comm* Meeting::meet_rank_0() {
     tributary_comm* comm = try_to_meet(id, status);
     if (status == TRIBUTARY_OK) return comm;
     refusal = sentence(kTitle, status);
-    // Somebody else lives at that address by now, or there is another id. Other errors would come again.
+    // Another process has this address by now, or there is another id. Other errors would only come again.
     if (status != TRIBUTARY_ERROR_DENIED && status != TRIBUTARY_ERROR_UNREACHABLE && status != TRIBUTARY_ERROR_ABORTED)
       C10_THROW_ERROR(DistBackendError, refusal);
   }
@@ -129,7 +130,7 @@ void Meeting::give_up() const {
                                              " waits for ", waits_for_));
 }
 
-// Exceptions must not pass through the library.
+// Catches exceptions: they must not pass through the library.
 bool Meeting::still_wanted() noexcept {
   try {
     look();

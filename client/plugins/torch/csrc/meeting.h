@@ -14,12 +14,12 @@ namespace tributary_torch {
 
 /// How the ranks of a process group find each other: rank 0 leaves its unique id in the Store, the others fetch it.
 ///
-/// The Store may outlive the processes: torchrun keeps it when it starts the ranks again. What an earlier rank 0 left
-/// there is then the first that the others find. So nobody trusts what is found: rank 0 overwrites it, and whoever
-/// waits at an address looks again and again whether another one stands in the Store by now, and goes there. All end at
-/// the last rank 0's, whatever they found first, and none has to know how often the job was started.
+/// The Store may outlive the processes: torchrun keeps it when it starts the ranks again, and the others then first
+/// find the id that an earlier rank 0 left. So no rank trusts the id that it finds: rank 0 overwrites it, and a rank
+/// that waits at an address looks again and again whether the Store has another id by now, and goes there. All ranks
+/// end at the last rank 0's address, whatever they found first, and none has to know how often the job was started.
 ///
-/// Each wait is short enough for signals, says in the log what is waited for, and ends with the group's time-out.
+/// Each wait is short enough for signals, logs what it waits for, and ends with the group's time-out.
 class Meeting {
  public:
   /// `check_signals` throws to end the wait. `store` belongs to this group alone.
@@ -38,7 +38,7 @@ class Meeting {
   [[nodiscard]] std::vector<std::uint8_t> fetch_another_id(const std::vector<std::uint8_t>& than);
   [[nodiscard]] tributary_comm* try_to_meet(const tributary_unique_id& id, tributary_status& status);
   [[nodiscard]] bool still_wanted() noexcept;
-  /// One look at the clock and the signals; logs now and then.
+  /// Looks at the clock and the signals; logs now and then.
   void look();
   [[noreturn]] void give_up() const;
   [[nodiscard]] double waited_seconds() const;
@@ -54,8 +54,8 @@ class Meeting {
   Clock::duration log_pause_;
   Clock::time_point look_at_store_at_ = began_;
   std::string waits_for_;
-  std::vector<std::uint8_t> found_;  // the value of the Store that is being tried; empty: none
-  std::exception_ptr stop_;          // why still_wanted() said no; nullptr: another id is in the Store
+  std::vector<std::uint8_t> found_;  // the value from the Store that is being tried; empty: none
+  std::exception_ptr stop_;          // why still_wanted() said no; nullptr: the Store has another id
 };
 
 }  // namespace tributary_torch

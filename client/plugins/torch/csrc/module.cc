@@ -1,4 +1,4 @@
-// The Python side of the extension; the only file that knows the interpreter.
+// The Python side of the extension; the only file that uses the interpreter.
 #include <pybind11/chrono.h>
 #include <pybind11/pybind11.h>
 #include <torch/csrc/utils/pybind.h>
@@ -11,8 +11,8 @@ namespace py = pybind11;
 namespace tributary_torch {
 namespace {
 
-/// Ends in an orderly way where Python drops the last reference: callbacks of the works under way may want the
-/// interpreter's lock.
+/// Ends without the interpreter's lock when Python drops the last reference: callbacks of the works under way may need
+/// that lock.
 class PythonBackend final : public Backend {
  public:
   using Backend::Backend;
@@ -23,7 +23,7 @@ class PythonBackend final : public Backend {
   }
 };
 
-// Without the interpreter's lock outside. Signals are the main thread's; others see none.
+// Called without the interpreter's lock. Only the main thread handles signals; other threads see none.
 void check_signals() {
   const py::gil_scoped_acquire acquire;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();

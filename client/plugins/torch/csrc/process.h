@@ -4,11 +4,11 @@
 
 namespace tributary_torch {
 
-/// Another number in every process of a line of forks. A forked child has its parent's objects but none of their
-/// threads, and their locks as they were at that moment: it must leave them alone.
+/// Returns a number that differs between a process and its forked children. A forked child has its parent's objects but
+/// none of their threads, and their locks as they were at that moment: it must not use them.
 [[nodiscard]] std::uint64_t process_generation() noexcept;
 
-/// Says of an object whether the process that runs is the one that made it.
+/// Tells whether the running process is the one that made the object.
 class MadeHere {
  public:
   explicit operator bool() const noexcept { return generation_ == process_generation(); }

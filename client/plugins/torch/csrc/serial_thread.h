@@ -7,9 +7,9 @@
 
 namespace tributary_torch {
 
-/// Runs tasks one after the other on a thread of its own, which starts with the first of them.
-/// post() and drain() may be called from any other thread. Tasks must not throw. A forked child has no such thread:
-/// there nothing runs, and nothing is waited for.
+/// Runs tasks one after the other on a thread of its own, which starts with the first task. Any other thread may call
+/// post() and drain(). Tasks must not throw. A forked child has no such thread: there no task runs, and drain() does
+/// not wait.
 class SerialThread {
  public:
   SerialThread();
@@ -18,7 +18,7 @@ class SerialThread {
   ~SerialThread();  ///< runs what was posted, then ends
 
   void post(std::function<void()> task);
-  /// No task is waiting or running.
+  /// True if no task is waiting or running.
   [[nodiscard]] bool idle();
   /// Returns when every task posted so far has run.
   void drain();

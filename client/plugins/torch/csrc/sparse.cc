@@ -1,4 +1,4 @@
-// AllReduce of sparse tensors: sums of what each rank holds, as an embedding's gradient is.
+// AllReduce of sparse tensors, such as an embedding's gradient: sums the entries of all ranks.
 #include <ATen/Functions.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 constexpr const char* kWhat = "all_reduce of a sparse tensor";
 constexpr std::int64_t kDimsMax = 16;
 
-/// Every rank gathers the indices and values of all; the longest rank's length is everybody's on the way. So memory and
-/// traffic grow with the number of ranks times that length.
+/// Every rank gathers the indices and values of all; on the way every rank's part has the length of the longest. So
+/// memory and traffic grow with the number of ranks times that length.
 class SparseSum {
  public:
   SparseSum(const at::Tensor& tensor, int size)
@@ -34,7 +34,7 @@ class SparseSum {
                                 request);
   }
 
-  /// With the shapes of all ranks there.
+  /// Called when the shapes of all ranks are there.
   void add_steps(Operation& operation) {
     const at::NoGradGuard no_grad;
     const auto* shapes = shapes_.const_data_ptr<std::int64_t>();
@@ -81,10 +81,10 @@ class SparseSum {
   }
 
   const at::Tensor own_;
-  const at::Tensor shape_;   // entries, sparse and dense dimensions, sizes
+  const at::Tensor shape_;   // number of entries, sparse and dense dimensions, sizes
   const at::Tensor shapes_;  // of all ranks
   std::vector<std::int64_t> lengths_;
-  at::Tensor indices_, values_;  // of all ranks; undefined where nobody has an entry
+  at::Tensor indices_, values_;  // of all ranks; undefined if no rank has an entry
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ class SparseSum {
 WorkPtr Backend::allreduce_sparse(std::vector<at::Tensor>& tensors, const c10d::AllreduceOptions& options) {
   const at::Tensor& tensor = only(tensors, kWhat);
   TORCH_CHECK(tensor.layout() == at::kSparse && tensor.is_cpu(), "tributary: ", kWhat, " takes COO tensors of the CPU");
-  TORCH_CHECK(options.reduceOp == c10d::ReduceOp::SUM, "tributary: ", kWhat, " can be a SUM only");
+  TORCH_CHECK(options.reduceOp == c10d::ReduceOp::SUM, "tributary: ", kWhat, " can only be a SUM");
   TORCH_CHECK(tensor.dim() <= kDimsMax, "tributary: ", kWhat, " takes up to ", kDimsMax, " dimensions");
   const at::NoGradGuard no_grad;
   const auto sum = std::make_shared<SparseSum>(tensor, size_);

@@ -29,8 +29,7 @@ Staging::Staging(at::Device device) {
   wait_for_caller();
 }
 
-// Everything that is queued on the caller's stream by now comes first: it fills the inputs and may still read the
-// outputs.
+// Waits for all work queued on the caller's stream by now: it fills the inputs and may still read the outputs.
 void Staging::wait_for_caller() {
   const at::Device device = side_stream_->device();
   c10::Event queued(device.type());
@@ -48,7 +47,7 @@ void Staging::copy_in(const at::Tensor& host, const at::Tensor& tensor) {
     host.copy_(tensor);
     return;
   }
-  wait_for_caller();  // the tensor may be one that this operation has computed since it began
+  wait_for_caller();  // the operation may have computed the tensor since it began
   const c10::StreamGuard guard(*side_stream_);
   host.copy_(tensor, /*non_blocking=*/true);
   tensor.record_stream(*side_stream_);
@@ -120,7 +119,7 @@ void Staging::wait_until_read() {
   if (read_done_) read_done_->synchronize();
 }
 
-// Inference tensors may be written in inference mode alone; other tensors are written in it as ever.
+// Uses inference mode: only there inference tensors may be written, and other tensors may be written there, too.
 void Staging::deliver(const std::function<void()>& then) {
   const c10::InferenceMode inference;
   const c10::OptionalStreamGuard guard =

@@ -13,50 +13,51 @@ namespace tributary_torch {
 
 /// Gives the tensors of one operation a dense form in host memory, and brings results back.
 ///
-/// Dense CPU tensors are used where they lie. Others are copied; those of an accelerator go through pinned memory on a
-/// side stream:
+/// Dense CPU tensors are used in place. Others are copied; those of an accelerator go through pinned memory on a side
+/// stream:
 ///
 /// - on the caller's thread, the constructor lets a side stream wait for the caller's; read() and update() copy
 ///   device -> pinned on it
-/// - on the starter, wait_until_read() blocks until those copies have ended; only then may the library look
-/// - on the finisher, deliver() copies pinned -> device on the side stream, with which the future is then completed
+/// - on the starter, wait_until_read() blocks until those copies have ended; only then may the library read
+/// - on the finisher, deliver() copies pinned -> device on the side stream, and the future is then completed with it
 ///
-/// It speaks to the device through PyTorch's device-independent interfaces, so one build serves hosts with and without
-/// a GPU. One thread at a time; the threads above hand it on.
+/// It uses the device through PyTorch's device-independent interfaces, so one build serves hosts with and without a
+/// GPU. One thread at a time uses it; the threads above hand it on.
 class Staging {
  public:
-  /// For host memory, on the finisher's thread: what is to be delivered.
+  /// Converts host memory, on the finisher's thread, to the values to deliver.
   using Convert = std::function<at::Tensor(const at::Tensor&)>;
 
   /// `device` is that of every tensor that follows.
   explicit Staging(at::Device device);
 
-  /// Dense host memory with the contents of `tensor`; it may be the tensor itself, so it must not be written.
+  /// Returns dense host memory with the contents of `tensor`; it may be the tensor itself, so it must not be written.
   at::Tensor read(const at::Tensor& tensor);
-  /// Dense host memory of the shape of `tensor`, whose contents deliver() puts into it.
+  /// Returns dense host memory in the shape of `tensor`; deliver() copies its contents to `tensor`.
   at::Tensor write(const at::Tensor& tensor);
   /// The same, but never the tensor's own memory: another part of the operation uses that.
   at::Tensor write_apart(const at::Tensor& tensor);
-  /// Dense host memory of `bytes` bytes; deliver() puts into `tensor` what `convert` makes of it.
+  /// Returns `bytes` bytes of dense host memory; deliver() converts them by `convert` and copies the result to
+  /// `tensor`.
   at::Tensor write_bytes(const at::Tensor& tensor, std::int64_t bytes, Convert convert);
-  /// Read and write at once, for what is changed in place.
+  /// Reads and writes at once, for a tensor that is changed in place.
   at::Tensor update(const at::Tensor& tensor);
   at::Tensor update_apart(const at::Tensor& tensor);
-  /// The contents of the tensors, one behind the other. All have one element type.
+  /// Returns the contents of the tensors, one behind the other. All have one element type.
   at::Tensor read_packed(const std::vector<at::Tensor>& tensors);
-  /// Host memory whose parts deliver() puts into the tensors, one behind the other.
+  /// Returns host memory whose parts deliver() copies to the tensors, one behind the other.
   at::Tensor write_packed(const std::vector<at::Tensor>& tensors);
-  /// deliver() puts the parts of `host` into the tensors, too.
+  /// Makes deliver() copy the parts of `host` to these tensors, too.
   void deliver_packed(const at::Tensor& host, const std::vector<at::Tensor>& tensors);
-  /// deliver() copies `from`, device or host memory, to `to`.
+  /// Makes deliver() copy `from`, in device or host memory, to `to`.
   void copy_later(const at::Tensor& to, const at::Tensor& from, Convert convert = nullptr) {
     deliveries_.push_back({to, from, std::move(convert)});
   }
 
-  /// Whether wait_until_read() can block.
+  /// True if wait_until_read() can block.
   [[nodiscard]] bool waits() const noexcept { return read_done_.has_value(); }
   void wait_until_read();
-  /// Ends with `then`, which runs with the side stream current.
+  /// Copies all results; at the end calls `then`, with the side stream current.
   void deliver(const std::function<void()>& then);
 
  private:

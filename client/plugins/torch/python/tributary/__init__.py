@@ -5,9 +5,9 @@
 
     dist.init_process_group("tributary")
     ...
-    print(tributary.info())  # the path taken, and the bytes that went along each
+    print(tributary.info())  # the path, and the bytes that took each path
 
-Where the service is, and how to use it, come from the environment: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
+The environment says where the service is and how to use it: TRIBUTARY_MANAGER, TRIBUTARY_TOKEN_FILE,
 TRIBUTARY_HOST_ID, TRIBUTARY_PATH, TRIBUTARY_LANES. Without TRIBUTARY_MANAGER the ranks reduce between themselves.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["info"]
 
 
 def info(group: ProcessGroup | None = None) -> Info:
-    """What the communicator of `group` (default: the whole job) does and has done; see `tributary.torch.Info`."""
+    """What the communicator of `group` (default: the whole job) does now and has done; see `tributary.torch.Info`."""
     from tributary.torch import info as torch_info
 
     return torch_info(group)

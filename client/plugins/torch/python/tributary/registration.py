@@ -1,7 +1,7 @@
 """Tells torch.distributed that the backend "tributary" exists.
 
 PyTorch calls register() through the package's entry points: 2.14 and later when the name is first used, earlier ones
-at `import torch`. So it must be quick and must not fail; what can fail, loading the extension, waits for the first
+at `import torch`. So it must be quick and must not fail; the extension, which may fail to load, waits for the first
 process group.
 """
 
