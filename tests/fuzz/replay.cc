@@ -1,5 +1,5 @@
 // Runs a fuzz target without libFuzzer: every file of a folder, then mutations of each from fixed seeds, so that every
-// compiler and every sanitizer of the ordinary test run sees what the fuzzers have found worth keeping.
+// compiler and every sanitizer of the ordinary test run sees the inputs that the fuzzers have kept.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +19,7 @@ using Input = std::vector<std::uint8_t>;
 constexpr unsigned long kMutationsOfEach = 64;
 constexpr std::size_t kBytesMax = 1U << 16;
 
-// A copy of its own, exactly as long: a reader that goes beyond the end is seen.
+// Copies the input to a buffer of its own, exactly as long, so that a read beyond its end is seen.
 void run(const Input& input) {
   const Input exact(input);
   LLVMFuzzerTestOneInput(exact.data(), exact.size());

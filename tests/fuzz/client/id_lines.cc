@@ -1,5 +1,5 @@
-// The lines of whoever connects to the port where rank 0 of `tributary perf` hands out the unique id, and of whoever
-// answers there. What is taken is what would be said.
+// The lines of strangers that connect to the port where rank 0 of `tributary perf` hands out the unique id, and of
+// strangers that answer there. An accepted line must equal the line that Tributary would write.
 #include <algorithm>
 #include <cstdlib>
 

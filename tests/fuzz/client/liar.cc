@@ -12,7 +12,7 @@ using transport::ChannelHandler;
 
 namespace {
 
-/// What no reader of a header lets through is not said.
+/// Returns the frame only if a reader of headers lets it through.
 std::optional<Frame> right(Frame frame) {
   const std::uint32_t most = payload_bytes_max(frame.header.type);
   if (frame.payload.size() > most) frame.payload.resize(most);
@@ -66,7 +66,7 @@ class LyingChannel final : public Channel, public ChannelHandler {
   Liar& liar_;
   ChannelHandler* handler_ = nullptr;
   std::deque<Frame> kept_;          // borrowed until the channel is gone
-  std::unique_ptr<Channel> inner_;  // the first to go
+  std::unique_ptr<Channel> inner_;  // destroyed first
 };
 
 class LyingAcceptor final : public transport::Acceptor {
@@ -96,7 +96,7 @@ class LyingListener final : public transport::Listener {
 
  private:
   LyingAcceptor acceptor_;
-  std::unique_ptr<transport::Listener> inner_;  // the first to go
+  std::unique_ptr<transport::Listener> inner_;  // destroyed first
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ Frame Liar::changed_value(Frame frame) {
   };
   json body = json::parse(text(), nullptr, false);
   if (body.is_discarded() || body.is_null()) return changed_payload(std::move(frame));
-  // Each value that holds others counts, too.
+  // Values inside other values count, too.
   std::vector<json*> values{&body};
   for (std::size_t i = 0; i < values.size() && values.size() < 256; ++i) {
     if (!values[i]->is_structured()) continue;

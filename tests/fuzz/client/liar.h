@@ -1,7 +1,6 @@
 #pragma once
 // A transport whose user keeps to the protocol and knows all secrets, but whose frames are changed on their way out: as
-// the input says some are altered, lost, repeated, or made up. What arrives are frames that every reader of headers
-// lets through.
+// the input says, some are altered, lost, repeated or made up. All frames that arrive pass every reader of headers.
 #include <array>
 #include <deque>
 #include <functional>
@@ -19,26 +18,27 @@ struct Frame {
   std::vector<std::byte> payload;
 };
 
-/// What is said instead.
+/// Replaces true frames by lies.
 class Liar {
  public:
-  /// `about`: of which frames it lies.
+  /// `about` chooses the types of frames to lie about.
   Liar(Script& script, std::function<bool(FrameType)> about) : script_(script), about_(std::move(about)) {}
-  /// None: the frame goes as it is. `needed`: there is at least one, the last of which stands for it.
+  /// Returns the frames to send instead; nullopt: the frame goes unchanged. `needed`: returns at least one frame, the
+  /// last of which replaces it.
   [[nodiscard]] std::optional<std::vector<Frame>> instead_of(const FrameHeader& header,
                                                              std::span<const std::byte> payload, bool needed);
 
  private:
   [[nodiscard]] Frame changed_header(Frame frame);
   [[nodiscard]] Frame changed_payload(Frame frame);
-  /// One of a JSON body's values is another.
+  /// Changes one of the values of a JSON body.
   [[nodiscard]] Frame changed_value(Frame frame);
   [[nodiscard]] Frame made_up();
   [[nodiscard]] const Frame& old() { return said_[script_.byte() % said_.size()]; }
 
   Script& script_;
   std::function<bool(FrameType)> about_;
-  std::array<Frame, 8> said_;  // the latest true ones
+  std::array<Frame, 8> said_;  // the latest true frames
   std::size_t count_ = 0;
 };
 

@@ -1,6 +1,6 @@
-// A process of this user that knows the secret, where the ranks of one host meet: as ranks that come to rank 0's place,
-// and as the rank 0 of such a place. Messages of every length, with any number of descriptors, in any order. Whoever
-// has met it has a group or an error, and nothing else.
+// A hostile process of this user that knows the secret, where the ranks of one host meet: it acts as ranks that come to
+// rank 0's place, and as the rank 0 of such a place. It sends messages of every length, with any number of descriptors,
+// in any order. A rank that has met it gets a group or an error, and nothing else.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -63,7 +63,7 @@ void send(int to, std::span<const std::byte> bytes, std::span<const int> descrip
   static_cast<void>(::sendmsg(to, &header, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-/// What somebody says in one message: what is due, or that with a piece changed, and so many descriptors.
+/// One message: the expected one, or that with a part changed, and some descriptors.
 struct Said {
   std::vector<std::byte> bytes;
   std::vector<FileDescriptor> descriptors;
@@ -90,7 +90,7 @@ struct Said {
   }
 };
 
-/// A few descriptors of one kind.
+/// Makes a few descriptors of one kind.
 std::vector<FileDescriptor> descriptors(std::size_t count) {
   std::vector<FileDescriptor> some;
   for (std::size_t i = 0; i < count; ++i) some.emplace_back(::eventfd(0, EFD_CLOEXEC));
@@ -106,7 +106,7 @@ struct Offer {
   std::uint64_t note_bytes = 8192, chunk_bytes = 4096, depth = 2, bytes = 0;
 };
 
-/// All that ranks say is said before rank 0 looks.
+/// Sends all messages of the ranks before rank 0 looks.
 void come_to_it(Script& script) {
   auto place = MeetingPlace::open(secret());
   if (!place) std::abort();
@@ -150,7 +150,7 @@ void let_it_come(Script& script) {
   offer.bytes = layout_of(told).bytes();
   std::vector<Said> all;
   FileDescriptor memory(::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  // Enough for what it says, where that can be.
+  // Offer as much memory as the offer says, if that is possible.
   const std::uint64_t bytes = (how & 8U) != 0 ? script.number(3) : std::min<std::uint64_t>(offer.bytes, 16U << 20);
   if (::ftruncate(memory.number(), static_cast<off_t>(bytes)) != 0) std::abort();
   if ((how & 48U) != 48U) ::fcntl(memory.number(), F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK);
@@ -158,7 +158,7 @@ void let_it_come(Script& script) {
   all.back().descriptors.push_back(std::move(memory));
   all.push_back({.bytes = Said::of(std::uint32_t{2}), .descriptors = descriptors(kRanks)});
   all.push_back({.bytes = Said::of(std::uint32_t{2}), .descriptors = descriptors(kRanks)});
-  all.push_back({.bytes = Said::of(std::uint32_t{2}), .descriptors = {}});  // go
+  all.push_back({.bytes = Said::of(std::uint32_t{2}), .descriptors = {}});  // the message "go"
   for (Said& one : all) one.change(script);
   std::jthread rank_0([&listener, &all] {
     const FileDescriptor socket(::accept4(listener.number(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -182,7 +182,7 @@ void let_it_come(Script& script) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (host_token().empty()) return 0;  // this system cannot
+  if (host_token().empty()) return 0;  // this system cannot share memory
   Script script({data, size});
   script.byte() % 2 == 0 ? come_to_it(script) : let_it_come(script);
   return 0;

@@ -1,4 +1,5 @@
-// Rank 0, or another, that lies on the control star: how the ranks meet, how trees come and go, who waits for what.
+// Rank 0, or another rank, that lies on the control star: about how the ranks meet, how trees come and go, which rank
+// waits.
 #include <algorithm>
 
 #include "lied_to.h"

@@ -1,4 +1,4 @@
-// A rank that lies to other ranks: pieces of collectives, messages, what recovery moves and what it is told.
+// A rank that lies to other ranks: about pieces of collectives, messages, and recovery's plans and data.
 #include <algorithm>
 
 #include "lied_to.h"

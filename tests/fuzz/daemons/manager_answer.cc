@@ -1,6 +1,5 @@
-// What a manager, or whoever answers in its place, can say to ranks, aggregators and the command line: any bytes over
-// HTTP, in pieces, or any body under a right head. The client must come back with an answer that makes sense, or with
-// an error.
+// Answers of a manager, or of a process in its place, to ranks, aggregators and the command line: any bytes over HTTP,
+// in pieces, or any body under a right head. The client must return a meaningful answer or an error.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -66,7 +65,7 @@ class Answering {
     }
     ::close(socket);
   }
-  /// All of the request: what is unread when a socket is closed would cut off the answer.
+  /// Reads the whole request: closing a socket with unread bytes would cut off the answer.
   static void hear(int socket) {
     std::string request;
     std::array<char, 4096> piece{};
@@ -86,7 +85,7 @@ class Answering {
 
   const int listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::uint16_t port_ = 0;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::string bytes_;
   std::size_t cut_ = 0;
 };
@@ -108,7 +107,7 @@ void check(const Result<GroupAnswer>& answer) {
 
 }  // namespace
 
-// Which call, how it is answered, where the answer is cut (2 bytes); then the answer, or its body.
+// Input: which call, how it is answered, where the answer is cut (2 bytes); then the answer, or its body.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static Ends& ends = *new Ends;  // its thread stays to the end of the process
   constexpr std::array<unsigned, 8> kStatuses{200, 201, 204, 401, 404, 409, 503, 100};

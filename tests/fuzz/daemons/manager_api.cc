@@ -1,4 +1,4 @@
-// The manager's REST interface behind its HTTP parser: any method, path and body, by callers with every token.
+// The manager's REST interface behind its HTTP parser: any method, path and body, from callers with every token.
 #include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -17,8 +17,8 @@ using namespace tributary::manager;
 
 namespace {
 
-/// The manager's last words are kept, and told when an input is found that it does not bear: in thousands of inputs
-/// they would be thousands of lines.
+/// Keeps the manager's last log lines and prints them when an input breaks it: printing every line would mean
+/// thousands.
 class LastWords {
  public:
   LastWords() : kept_(std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kLines)) {
@@ -36,7 +36,7 @@ class LastWords {
 };
 const LastWords last_words;
 
-/// Made anew for every input: what one input finds does not depend on those before it.
+/// Made anew for every input: the outcome of one input does not depend on those before it.
 struct Service {
   MemoryStore store;
   ManualClock clock;
@@ -65,7 +65,7 @@ struct Service {
 
 }  // namespace
 
-// Lines: METHOD PATH TOKEN, then the body up to a line that is a single dot.
+// Lines: METHOD PATH TOKEN, then the body up to a line with a single dot.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size > 16384) return 0;
   Service service;

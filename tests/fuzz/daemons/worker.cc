@@ -1,5 +1,5 @@
-// Whoever has a credential for one group, against a worker that serves another: frames of every kind, in any order, at
-// any time. The worker must neither crash nor hang, and the other group's sums must be right to the end.
+// A process with a credential for one group attacks a worker that serves another group, too: frames of every kind, in
+// any order, at any time. The worker must neither crash nor hang, and the other group's sums must be right to the end.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -20,7 +20,7 @@ constexpr std::uint32_t kSegmentBytes = 256;
 constexpr std::uint16_t kWindow = 4;
 constexpr std::uint64_t kHostileGroup = 1, kHonestGroup = 2;
 
-/// The worker's transport: its time is the input's, and it connects to nobody.
+/// The worker's transport: its time comes from the input, and it makes no connections.
 class StillTransport final : public transport::Transport {
  public:
   Result<std::unique_ptr<transport::Listener>> listen(const Endpoint&, transport::Acceptor&) override {
@@ -39,7 +39,7 @@ class StillTransport final : public transport::Transport {
   transport::TimePoint now_{std::chrono::seconds(1)};
 };
 
-/// One connection as the worker's side sees it; whoever holds it plays the network and the child.
+/// One connection as the worker's side sees it; its owner plays the network and the child.
 class Wire {
  public:
   struct Sent {
@@ -95,7 +95,7 @@ class Wire {
     return wire;
   }
 
-  /// A frame goes to the worker, unless it has said "not yet" to the one before or has closed.
+  /// Passes a frame to the worker, unless it has answered "not yet" to the one before or has closed.
   void deliver(const FrameHeader& header, std::span<const std::byte> payload) {
     if (closed_ || waiting_) return;
     transport::Placement placement = handler_->on_header(*channel_, header);
@@ -125,7 +125,7 @@ class Wire {
   }
   [[nodiscard]] bool closed() const { return closed_; }
 
-  std::deque<Sent> received;  // by the child
+  std::deque<Sent> received;  // frames that the child has received
 
  private:
   transport::ChannelHandler* handler_ = nullptr;
@@ -182,7 +182,7 @@ class HonestGroup {
   std::uint64_t sequence_ = 0;
 };
 
-/// Reads the input; zeros after its end.
+/// Reads the input; returns zeros after its end.
 class Script {
  public:
   explicit Script(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -219,14 +219,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const std::size_t child = choice & 1U;
       Wire& wire = *wires[child];
       switch (choice >> 1U & 7U) {
-        case 0:  // 64 bytes as they are
+        case 0:  // 64 bytes, unchanged
         case 1: {
           std::array<std::byte, kFrameHeaderBytes> bytes{};
           std::ranges::copy(script.take(bytes.size()), bytes.begin());
           if (const auto header = decode(bytes)) wire.deliver(*header, script.take(header->payload_bytes));
           break;
         }
-        case 2:  // a good contribution but for one byte
+        case 2:  // a good contribution except for one byte
         case 3: {
           std::array<std::byte, kFrameHeaderBytes> bytes{};
           encode(contribution(kHostileGroup, next[child], 1 + script.byte() % 64), bytes);

@@ -1,6 +1,6 @@
-// What another process sends to the receiving end of one of NCCL's connections, and the handle that says where that is:
-// greetings and pieces of messages in any order, while buffers are posted and tested as NCCL does. Nothing may be
-// written but what a posted buffer has room for, and no request may end twice.
+// Frames of another process to the receiving end of one of NCCL's connections, and the handle that says where that is:
+// greetings and pieces of messages in any order, while buffers are posted and tested as NCCL does. Only the room of
+// posted buffers may be written, and no request may end twice.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -23,7 +23,7 @@ constexpr Secret kSecret{std::byte{1}, std::byte{2}, std::byte{3}};
 constexpr const char* kListeningAt = "127.0.0.1:1";
 constexpr const char* kPeer = "127.0.0.1:2";
 
-/// The other side is the input's; what the transport does with its frames is done here, as the contract has it.
+/// The other side does what the input says; this class does with its frames what the transport's contract demands.
 class Line {
  public:
   class Channel final : public transport::Channel {
@@ -49,7 +49,7 @@ class Line {
   };
 
   [[nodiscard]] std::unique_ptr<Channel> channel() { return std::make_unique<Channel>(*this); }
-  /// The next frame, unless one waits for its place.
+  /// Brings the next frame, unless one waits for its place.
   void bring(FrameReceiveComm& to, const FrameHeader& header, std::span<const std::byte> payload, Channel& channel) {
     if (closed_) return;
     if (!held_) {
@@ -95,7 +95,7 @@ class Line {
   bool closed_ = false;
 };
 
-/// Everything that the connecting end says, with or without the secret: the empty frame, then its nonce and its proof.
+/// Says all that the connecting end says, with the secret or without: the empty frame, then its nonce and its proof.
 void greet(Script& script, Line& line, FrameReceiveComm& comm, Line::Channel& their_end) {
   FrameHeader hello;
   hello.type = FrameType::peer_hello;
@@ -117,7 +117,7 @@ void greet(Script& script, Line& line, FrameReceiveComm& comm, Line::Channel& th
   if (stranger && comm.greeted()) std::abort();
 }
 
-/// A receive that NCCL has called.
+/// A receive that NCCL has posted.
 struct Posted {
   std::unique_ptr<std::byte[]> memory;
   std::size_t bytes = 0;

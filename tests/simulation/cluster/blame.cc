@@ -9,9 +9,9 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// Before it stands who has made itself late, whatever is said of others then.
+// The name of a rank that made itself late stands before this, whatever the text says about others.
 constexpr auto kItself = " stood still for "sv;
-// Before one of these stands who is to blame,
+// The names of the ranks to blame stand before one of these,
 constexpr std::array kVerbs{
     ": no answer"sv, ": did not call "sv,     ": furthest behind"sv,        ": did not finalize"sv,
     " is gone: "sv,  " did not answer at "sv, " did not say how to begin"sv};

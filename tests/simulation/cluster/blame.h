@@ -1,5 +1,5 @@
 #pragma once
-// Whom an error of a communicator blames, so that it can be held against what has befallen the ranks.
+// Finds the ranks that an error of a communicator blames, so that the error can be compared with the faults of the run.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tributary::simulation {
 
-/// The ranks that this error says are to blame, for being gone, late or silent; not those that it names besides. None:
-/// it blames nobody for that, so that a group of ranks that all called the same must never see it.
+/// Returns the ranks that the error blames for being gone, late or silent, without others that it names. nullopt: it
+/// blames no rank for that, so a group of ranks that all made the same calls must never see it.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> blamed(const std::string& message);
 
 }  // namespace tributary::simulation

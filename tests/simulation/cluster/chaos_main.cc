@@ -1,13 +1,13 @@
-// The simulator's many lives: each seed draws a cluster, its work and its misfortunes, and every invariant is checked
-// after every step.
+// The simulator's random runs: each seed draws a cluster, its work and its faults, and every invariant is checked after
+// every step.
 //
 //   simulation_chaos --seeds 2000          runs seeds 1 to 2000
 //   simulation_chaos --first 77 --seeds 1  replays one; --verbose tells what happens
 //
-// Every result is checked element by element, every buffer is scribbled over as soon as it is given back. A group all
-// of whose ranks live, and stand still for less than about the time-out all in all, must end without an error, whatever
-// becomes of aggregators and manager. Where one dies, or ranks stand still for longer, the others may end with an error
-// that blames one of these, and no other rank.
+// Every result is checked element by element; every buffer is overwritten as soon as it is given back. A group whose
+// ranks all live, and in sum stand still for less than about the time-out, must end without an error, whatever happens
+// to aggregators and manager. If one of its ranks dies, or its ranks stand still for longer, the others may end with an
+// error that blames one of these, and no other rank.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -21,16 +21,16 @@ namespace {
 using namespace std::chrono_literals;
 using transport::Duration;
 
-/// For so long may the ranks of one group stand still, all in all, without an error; a second is for all else that
+/// How long the ranks of one group may stand still in sum without an error; a second is left for everything else that
 /// takes time.
 Duration harmless_pause(Duration timeout) {
   return timeout - 1s;
 }
 
-/// Nobody is blamed for less.
+/// A shorter pause is never blamed.
 constexpr Duration kNoticed = 1s;
 
-/// Sends frames that nobody should: no credential, wrong everything.
+/// Sends frames that no peer should send: without credential, with every field wrong.
 class Attacker final : public transport::ChannelHandler {
  public:
   Attacker(Cluster& cluster, std::string name) : cluster_(cluster), name_(std::move(name)) {}
@@ -83,8 +83,8 @@ struct Life {
   std::unique_ptr<Cluster> cluster;
   std::unique_ptr<Attacker> attacker;
   std::unique_ptr<Misfortunes> misfortunes;
-  std::uint32_t lost_group = UINT32_MAX;  // whose
-  std::uint32_t lost_rank = UINT32_MAX;   // was killed, or stood still until it was
+  std::uint32_t lost_group = UINT32_MAX;  // the group of the lost rank
+  std::uint32_t lost_rank = UINT32_MAX;   // the rank that was killed, or stood still until it was
   std::uint64_t failovers = 0, returns = 0, longest_pause_us = 0, errors = 0;
 
   std::uint64_t below(std::uint64_t bound) { return random() % bound; }
@@ -113,7 +113,7 @@ struct Life {
   std::string judge();
 };
 
-/// Rules without sense or order: operations change between trees and ranks, and between algorithms, by their size.
+/// Random rules: operations change between trees and ranks, and between algorithms, by their size.
 tuning::Table Life::some_table() {
   tuning::Table table;
   for (std::uint8_t i = 0; i < kCollectiveCount; ++i) {
@@ -129,7 +129,7 @@ tuning::Table Life::some_table() {
                                       .algorithm = algorithms[below(algorithms.size())]}});
     }
   }
-  table.figures.hop_us = static_cast<double>(1 + below(30));  // beyond the rules
+  table.figures.hop_us = static_cast<double>(1 + below(30));  // figures for sizes that the rules do not cover
   return table;
 }
 
@@ -157,13 +157,13 @@ void Life::build() {
     for (auto& r : ranks) {
       r->outstanding_max = static_cast<std::uint32_t>(1 + below(6));
       if (below(3) == 0) r->think_max = within(3ms);
-      // Not drawn from the life's numbers, which are those of the same seeds before there was GPU memory.
+      // Drawn from the seed itself, so that the run's other numbers stay the same as before there was GPU memory.
       if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 0) r->arriving_bytes_max = 1 + seed * 37 % 2000;
       if ((seed + static_cast<std::uint64_t>(&r - ranks.data())) % 3 == 1) r->use_distant_memory(seed % 11 == 0);
     }
   }
   attacker = std::make_unique<Attacker>(*cluster, "attacker");
-  // With numbers of their own, too.
+  // The misfortunes have random numbers of their own, too.
   misfortunes = std::make_unique<Misfortunes>(*cluster, seed, kinds, [this](const std::string& text) { say(text); });
 }
 
@@ -223,7 +223,7 @@ void Life::misfortune(Duration horizon) {
     }
     case 6: {
       auto& a = some_aggregator();
-      const auto back = at + 1ms + within(30s);  // hung for longer than anyone should wait
+      const auto back = at + 1ms + within(30s);  // hung for longer than any rank should wait
       net.call_at(at, [this, &a] {
         if (a.alive()) {
           say("hang " + a.name());
@@ -256,7 +256,7 @@ void Life::misfortune(Duration horizon) {
   }
 }
 
-/// Empty: what befell the group explains this error.
+/// Returns an empty text if the faults of the group explain this error.
 std::string Life::judge_error(std::uint32_t group, const std::string& message) const {
   const bool lost = group == lost_group;
   if (!lost && misfortunes->stood(group) < harmless_pause(cluster->settings().timeout))
@@ -290,11 +290,11 @@ std::string Life::judge() {
     }
   }
   bad += misfortunes->judge();
-  // Whatever happened, what the groups held must come back.
+  // Whatever happened, the manager must get back all that the groups held.
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) r->kill();
   }
-  cluster->network().run_for(1s);  // the last of them may still come
+  cluster->network().run_for(1s);  // the last of them may still arrive
   misfortunes->send_strangers_away();
   cluster->network().run_for(40s);
   for (auto& a : cluster->aggregators()) {
@@ -334,7 +334,7 @@ void Life::lose_a_rank(Duration horizon) {
       else
         group[rank]->kill();
     });
-    // A rank that hangs for good is not waited for.
+    // A rank that hangs for ever would block the end: kill it.
     if (hangs) cluster->network().call_at(cluster->network().now() + 25s, [&group, rank] { group[rank]->kill(); });
   } else {
     lost_group = UINT32_MAX;

@@ -41,7 +41,7 @@ void SimManager::pause() {
   paused_at_ = cluster_.network().now();
 }
 
-/// Nobody could renew meanwhile.
+/// Groups could not renew meanwhile, so their leases begin anew.
 void SimManager::resume() {
   if (!paused_) return;
   paused_ = false;
@@ -59,7 +59,7 @@ void SimManager::renew_lease(std::uint64_t group) {
   leases_[group] = cluster_.network().now() + std::chrono::seconds(cluster_.settings().lease_seconds);
 }
 
-/// The first is the root; each further one hangs below a node of the level above that it draws.
+/// Draws a tree: the first node is the root, and each further one hangs below a random node of the level above.
 SimManager::Shape SimManager::draw(std::uint32_t nranks, const std::vector<std::uint32_t>& usable) {
   Shape shape;
   shape.levels = static_cast<std::uint32_t>(levels.value_or(1 + random_() % 3));
@@ -95,7 +95,7 @@ SimManager::Shape SimManager::whole(std::uint32_t nranks, const std::vector<std:
   for (std::size_t width = nranks; width > 1 || widths.empty();)
     widths.push_back(width = (width + *fan_out - 1) / *fan_out);
   shape.levels = static_cast<std::uint32_t>(widths.size());
-  std::size_t above = 0;  // where the level above begins
+  std::size_t above = 0;  // the first node of the level above
   for (std::size_t depth = 0; depth < widths.size(); ++depth) {
     const std::size_t first = shape.nodes.size();
     for (std::size_t i = 0; i < widths[widths.size() - 1 - depth]; ++i) {
@@ -172,7 +172,7 @@ Result<GroupDescriptor> SimManager::plan(std::uint64_t group, std::uint32_t epoc
   told_failed.push_back(failed);
   std::vector<std::uint32_t> usable;
   for (std::uint32_t i = 0; i < cluster_.aggregators().size(); ++i) {
-    // Like the real one it learns of a death late: now and then it plans with a dead aggregator.
+    // Like the real manager, it learns of a death late: now and then it plans with a dead aggregator.
     if (std::ranges::find(failed, cluster_.aggregators()[i]->name()) != failed.end()) continue;
     if (cluster_.aggregators()[i]->alive() || (!fan_out && random_() % 8 == 0)) usable.push_back(i);
   }
@@ -274,7 +274,7 @@ class SimRank::Service final : public client::GroupService {
       });
     });
   }
-  /// That it can be asked, and knows the group.
+  /// Checks that the manager can be asked, and knows the group.
   [[nodiscard]] Status check(std::uint64_t group) {
     SimManager& manager = cluster_.manager();
     if (!manager.reachable || (manager.refuse_percent > 0 && cluster_.below(100) < manager.refuse_percent))
@@ -290,7 +290,7 @@ class SimRank::Service final : public client::GroupService {
     if (group == 0) group = cluster_.manager().next_group++;
     cluster_.manager().renew_lease(group);
     auto planned = cluster_.manager().plan(group, epoch, nranks_, lanes_, failed);
-    // Every other group gets its places by pages, however few ranks it has.
+    // Every other group gets its places by pages, even if it has few ranks.
     if (planned && group % 2 == 0) {
       whole_ = *planned;
       for (LaneDescriptor& lane : planned->lanes) lane.entries.clear();
@@ -300,7 +300,7 @@ class SimRank::Service final : public client::GroupService {
   Cluster& cluster_;
   const std::uint32_t nranks_;
   std::uint32_t lanes_ = 1;
-  GroupDescriptor whole_;  // of a group that gets its places by pages
+  GroupDescriptor whole_;  // the descriptor of a group that gets its places by pages
   std::shared_ptr<bool> alive_;
 };
 
@@ -335,7 +335,7 @@ SimRank::SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std:
   settings.manager_configured = true;
   settings.path = cluster.settings().path;
   settings.timeout = cluster.settings().timeout;
-  if (cluster.settings().tuning && rank == 0) {  // the others are to hear of it from rank 0
+  if (cluster.settings().tuning && rank == 0) {  // the other ranks must learn it from rank 0
     settings.tuning = client::TuningMode::table;
     settings.tuning_table = *cluster.settings().tuning;
   }
@@ -500,7 +500,7 @@ void SimRank::on_result(std::size_t index, const Status& status) {
     cluster_.violation(host_ + ": operation " + std::to_string(index) + " (" + to_string(call.signature) +
                        "): " + wrong);
   ++completed_;
-  // The buffers are the caller's again: whoever still reads or writes them is found out.
+  // The buffers are the caller's again: overwrite them, so that later reads and writes are found out.
   for (auto* buffer : {&buffers_[index]->send, &buffers_[index]->recv})
     std::fill(buffer->begin(), buffer->end(), std::byte{0xA5});
 }
@@ -555,10 +555,11 @@ bool Cluster::run(Duration limit) {
       network_->now() + limit);
 }
 
-// With `prefix` the results a rank has and `contributed` the segments it has sent, for every lane of one epoch:
-//   nobody has a result that somebody has not contributed to (invariant 1);
-//   nobody is more than a window ahead of anyone (invariant 4: so a window of results kept is enough);
-//   nobody contributes beyond its window.
+// Checks, with `prefix` the results that a rank has and `contributed` the segments that it has sent, for every lane of
+// one epoch:
+//   - no rank has a result to which some rank has not contributed (invariant 1);
+//   - no rank is more than a window ahead of any other (invariant 4: so a window of results kept is enough);
+//   - no rank contributes beyond its window.
 void Cluster::check_invariants() {
   for (const auto& ranks : groups_) {
     std::map<std::tuple<std::uint64_t, std::uint32_t, std::size_t>, std::array<std::uint64_t, 4>>
@@ -582,7 +583,7 @@ void Cluster::check_invariants() {
     }
     for (const auto& [key, lane] : lanes) {
       const auto& [least, greatest, contributed, count] = lane;
-      if (count != ranks.size()) continue;  // some are between two epochs
+      if (count != ranks.size()) continue;  // some ranks are between two epochs
       if (greatest > contributed) violation("a rank has a result that another has not contributed to");
       if (greatest - least > window) violation("two ranks are more than a window apart");
     }

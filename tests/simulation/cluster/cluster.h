@@ -1,7 +1,7 @@
 #pragma once
-// A whole cluster in one thread and one seed: ranks (client::Communicator), aggregators (aggregator::Worker) and a
+// A whole cluster in one thread from one seed: ranks (client::Communicator), aggregators (aggregator::Worker) and a
 // manager that plans random trees, on a SimNetwork. The code under test is the product's own; only sockets, threads and
-// time are imitated.
+// time are simulated.
 #include <functional>
 #include <map>
 #include <memory>
@@ -27,28 +27,28 @@ struct ClusterSettings {
   std::uint32_t segment_bytes = 512;
   transport::Duration timeout = std::chrono::seconds(20);
   std::uint32_t lease_seconds = 15;
-  std::uint32_t advice_percent = 0;  // of a lease's renewals: the manager has better trees
+  std::uint32_t advice_percent = 0;  // of a lease's renewals: how often the manager has better trees
   transport::SimSettings network;
-  std::optional<tuning::Table> tuning;  // of every rank 0; none: a tree whenever there is one
-  bool devices = false;                 // ranks have one each, and a second way
+  std::optional<tuning::Table> tuning;  // of every rank 0; nullopt: a tree whenever there is one
+  bool devices = false;                 // each rank has a device, and a second way
   client::PathMode path = client::PathMode::automatic;
-  /// What a host uses in the place of its transport, which it is given: for one that does not keep to the protocol.
-  /// Null, or none: the transport itself.
+  /// Returns the transport that a host uses in place of its own, which it is given: for a host that breaks the
+  /// protocol. If this is empty, or returns null, the host uses its own.
   std::function<transport::Transport*(const std::string& host, transport::Transport& network)> in_between;
 };
 
 class Cluster;
 
 /// Plans trees of 1 to 3 levels over the aggregators that are alive, signs their tokens, and forgets groups that do not
-/// renew their lease. A process as all others: it may stand still, and what is asked meanwhile is answered afterwards.
+/// renew their lease. Like any process it may stand still, and then answers the requests afterwards.
 class SimManager {
  public:
   SimManager(Cluster& cluster, std::uint64_t seed);
-  /// Runs what a request asks for: now, or when the process goes on.
+  /// Runs a request: now, or when the process goes on.
   void when_there(std::function<void()> request);
   void pause();
   void resume();
-  /// As one that comes back without its store.
+  /// Acts like a manager that restarts without its store.
   void forget_groups() { leases_.clear(); }
   [[nodiscard]] Status check_lease(std::uint64_t group) const;
   void renew_lease(std::uint64_t group);
@@ -57,16 +57,16 @@ class SimManager {
                                              std::uint32_t lanes, const std::vector<std::string>& failed);
   [[nodiscard]] const TokenVerifier& verifier() const { return verifier_; }
   bool reachable = true;
-  bool silent = false;                                  // takes requests, and answers none
-  std::vector<std::vector<std::string>> told_failed{};  // by plan
-  std::uint32_t refuse_percent = 0;                     // of the requests
-  std::optional<std::uint32_t> levels;                  // else drawn
-  /// Whole trees, in which each aggregator has at most so many children, over the first aggregators that live; else
-  /// drawn, as `levels` says.
+  bool silent = false;                                  // takes requests, but answers none
+  std::vector<std::vector<std::string>> told_failed{};  // by plan: the failed aggregators in the request
+  std::uint32_t refuse_percent = 0;                     // percent of the requests to refuse
+  std::optional<std::uint32_t> levels;                  // nullopt: drawn
+  /// Plans whole trees, in which each aggregator has at most this many children, over the first aggregators that live;
+  /// nullopt: drawn, with `levels`.
   std::optional<std::uint32_t> fan_out;
   std::uint64_t next_group = 1;
-  std::uint64_t plans = 0;      // that were asked for
-  std::uint64_t moves = 0;      // of them, by groups that had trees
+  std::uint64_t plans = 0;      // requests for a plan
+  std::uint64_t moves = 0;      // how many of `plans` came from groups that had trees
   std::uint64_t forgotten = 0;  // requests for groups that it did not know
 
  private:
@@ -90,13 +90,13 @@ class SimManager {
   std::mt19937_64 random_;
   SigningKey key_;
   TokenVerifier verifier_;
-  std::map<std::uint64_t, transport::TimePoint> leases_;  // by group: its end
+  std::map<std::uint64_t, transport::TimePoint> leases_;  // by group: the end of its lease
   bool paused_ = false;
   transport::TimePoint paused_at_{};
   std::vector<std::function<void()>> waiting_;
 };
 
-/// One aggregator process: may be killed and come back.
+/// One aggregator process; it may be killed and restarted.
 class SimAggregator {
  public:
   SimAggregator(Cluster& cluster, std::uint32_t index);
@@ -115,14 +115,14 @@ class SimAggregator {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-/// One rank process: calls its list, a few outstanding at a time, and checks each result as it comes.
+/// One rank process: makes its calls, a few outstanding at a time, and checks each result as it arrives.
 class SimRank {
  public:
   SimRank(Cluster& cluster, std::uint32_t group, std::uint32_t rank, std::uint32_t nranks, std::uint32_t lanes,
           client::UniqueId id, std::shared_ptr<const std::vector<Call>> calls);
   ~SimRank();
   void kill();
-  /// Of settings with devices: its connections to aggregators and ranks break, those to rank 0 do not.
+  /// For settings with devices: breaks its connections to aggregators and ranks, but not those to rank 0.
   void lose_device(bool silent);
   [[nodiscard]] bool has_device() const { return ways_ != nullptr && !ways_->lost(); }
   [[nodiscard]] bool done() const { return finalized_ || failed_.has_value() || !communicator_; }
@@ -135,15 +135,16 @@ class SimRank {
   /// At most this many calls under way; 0 stops calling.
   std::uint32_t outstanding_max = 4;
   transport::Duration think_max{};
-  /// Of each of its calls' buffers so many bytes at most come at once, as from a GPU; 0: they are there.
+  /// At most this many bytes of a call's input arrive at once, as from a GPU; 0: all are there from the start.
   std::size_t arriving_bytes_max = 0;
-  /// Its buffers are memory that the processor does not reach; `refuses`: nor do the network's devices.
+  /// Puts its buffers into memory that the processor does not reach; `refuses`: the network's devices do not reach it
+  /// either.
   void use_distant_memory(bool refuses);
   [[nodiscard]] const std::shared_ptr<DistantDevice>& distant() const { return distant_; }
   transport::Duration distant_pause_max = std::chrono::microseconds(50);  // between a few of its copies and the next
-  /// Of its calls: through trees as they were, and made staged ones before they ended.
+  /// Counts its calls that went through trees in place, and those that became staged before they ended.
   std::uint64_t went_direct = 0, materialized = 0;
-  /// Replaces what this rank calls as its n-th operation.
+  /// Replaces the call that this rank makes as its n-th operation.
   std::map<std::size_t, Call> other_calls;
 
  private:
@@ -162,7 +163,7 @@ class SimRank {
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<client::Communicator> communicator_;
   std::vector<std::unique_ptr<Buffers>> buffers_;
-  std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // by call, those under way
+  std::map<std::size_t, std::shared_ptr<SlowMemory>> slow_;  // by call, for those under way
   std::shared_ptr<DistantDevice> distant_;
   transport::TimePoint distant_at_{};
   std::size_t next_ = 0;
@@ -180,13 +181,13 @@ class Cluster {
   explicit Cluster(const ClusterSettings& settings);
   ~Cluster();
 
-  /// A group of nranks ranks that all make the same calls.
+  /// Adds a group of nranks ranks that all make the same calls.
   void add_group(std::uint32_t nranks, std::uint32_t lanes, const WorkloadSettings& workload);
-  /// Runs until every rank is done, or `limit` of virtual time. False: not done.
+  /// Runs until every rank is done, or for `limit` of virtual time; then returns false.
   bool run(transport::Duration limit);
-  /// The invariants that hold between the ranks of a group after every step.
+  /// Checks the invariants between the ranks of a group after every step.
   void check_invariants();
-  /// Something that must never be, found while running.
+  /// Reports a broken invariant, found while running.
   void violation(const std::string& what);
   [[nodiscard]] const std::vector<std::string>& violations() const { return violations_; }
   [[nodiscard]] std::string describe() const;
@@ -198,15 +199,14 @@ class Cluster {
   const ClusterSettings& settings() const { return settings_; }
   std::mt19937_64& random() { return random_; }
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
-  /// What this host talks through.
+  /// The transport that this host uses.
   [[nodiscard]] transport::Transport& between(const std::string& host, transport::Transport& network) const {
     transport::Transport* const instead = settings_.in_between ? settings_.in_between(host, network) : nullptr;
     return instead != nullptr ? *instead : network;
   }
-  /// The time that this process's wall clock shows. Steady time, which everything but credentials goes by, is the
-  /// network's.
+  /// The time of this process's wall clock. Everything except credentials goes by steady time, which is the network's.
   [[nodiscard]] std::int64_t unix_seconds(const std::string& process) const;
-  /// Sets it forward, or back.
+  /// Sets the process's clock forward or back.
   void step_clock(const std::string& process, std::chrono::seconds by) { clock_steps_[process] += by; }
 
  private:

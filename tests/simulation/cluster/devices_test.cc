@@ -1,4 +1,4 @@
-// Ranks whose network devices go away in mid-operation, and whose hosts stay: same bits, no error.
+// Ranks whose network devices fail in mid-operation while their hosts live on get the same bits, and no error.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ TEST(Devices, AreUsedAsLongAsTheyAreThere) {
   for (auto& rank : cluster.groups()[0]) EXPECT_TRUE(rank->has_device());
 }
 
-// One frame after the other, and within frames: the device goes after each so many events of the same life.
+// The device fails after each number of events of the same run: between frames and within frames.
 TEST(Devices, GoAfterEveryEventOfALifeWithoutTrees) {
   constexpr std::uint32_t kRanks = 3;
   const auto live = [](std::uint64_t after, std::uint32_t whose, bool& ended_before) {
@@ -77,7 +77,7 @@ TEST(Devices, GoInLivesWithTreesAndWithout) {
           cluster.network().now() + transport::Duration(static_cast<std::int64_t>(cluster.below(20'000'000))),
           [&rank, silent] { rank.lose_device(silent); });
     }
-    // And a connection between two devices that both live.
+    // Break a connection between two devices that both live, too.
     const auto a = cluster.below(nranks), b = cluster.below(nranks);
     if (a != b) {
       cluster.network().call_at(
@@ -111,7 +111,7 @@ TEST(Devices, EndTheSearchForTreesWhereARankHasNone) {
   }
 }
 
-// An aggregator is killed, ranks move results to each other, and a device goes while they do.
+// An aggregator is killed, and a device fails while the ranks move results to each other.
 TEST(Devices, GoWhileATreeIsBeingMended) {
   std::uint64_t failovers = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -130,7 +130,7 @@ TEST(Devices, GoWhileATreeIsBeingMended) {
   EXPECT_GT(failovers, 100U);
 }
 
-// What is lost with a device is not taken for what is lost with a rank, and the other way round.
+// A lost device is not taken for a lost rank, nor a lost rank for a lost device.
 TEST(Devices, GoAndThenARankIsKilledAndNamed) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Cluster cluster(settings_of(seed, client::PathMode::fallback));

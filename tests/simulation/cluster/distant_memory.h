@@ -1,7 +1,7 @@
 #pragma once
-// Memory that the network's devices reach and the processor does not, as a GPU's: what lies in it is kept in another
-// form, so that whoever reads or writes it as if it were the processor's has the wrong bits. Copies have their order,
-// and take their time.
+// Memory that the network's devices reach and the processor does not, as a GPU's: its content is kept in another form,
+// so that code which reads or writes it as the processor's memory gets wrong bits. Copies keep their order, and take
+// time.
 #include <deque>
 #include <functional>
 #include <map>
@@ -29,19 +29,19 @@ class DistantDevice final : public client::DirectDevice,
   };
   explicit DistantDevice(Settings settings) : settings_(std::move(settings)) {}
 
-  /// From now on, or not any more, this is memory of the device; its content stays.
+  /// Makes this memory the device's, or the host's again; its content stays.
   void take(std::span<std::byte> memory);
   void give_back(std::span<std::byte> memory);
   [[nodiscard]] bool idle() const { return works_.empty(); }
-  /// Does so many copies.
+  /// Does this many copies.
   void advance(std::size_t works);
-  /// The host is gone: what it has begun never ends. It holds this device, which holds it.
+  /// The host is gone: copies under way never end. They hold this device, which holds them, so drop them.
   void abandon() { const auto works = std::exchange(works_, {}); }
   void after_all(std::function<void()> done) { works_.push_back({.done = std::move(done)}); }
   [[nodiscard]] bool refuses() const { return settings_.refuses; }
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
   std::uint64_t left_in_the_middle = 0;    // calls that went on in host memory after they had begun
-  std::uint64_t copies_out_of_blocks = 0;  // to the host, of what the client had kept here
+  std::uint64_t copies_out_of_blocks = 0;  // copies to the host of data that the client had kept here
 
   Result<std::shared_ptr<client::DirectBlock>> allocate(transport::Transport& transport, std::size_t bytes) override;
   void copy(std::byte* to, const std::byte* from, std::size_t bytes, std::function<void()> done) override;
@@ -65,17 +65,17 @@ class DistantDevice final : public client::DirectDevice,
 
   const Settings settings_;
   std::map<const std::byte*, std::size_t> memory_;
-  std::set<const std::byte*> blocks_;  // of that, the client's own
+  std::set<const std::byte*> blocks_;  // the client's own blocks
   std::deque<Work> works_;
   std::uint64_t copies_ = 0;
 };
 
-/// A call whose buffers lie there until it has ended.
+/// A call whose buffers lie in such memory until it has ended.
 class DistantCall final : public client::DirectMemory {
  public:
   DistantCall(std::shared_ptr<DistantDevice> device, Buffers& buffers, client::Operation& operation,
               std::size_t input_bytes);
-  /// The operation has ended; `done`, when the buffers are as they were before, with the result.
+  /// The operation has ended. Calls `done` when the buffers are as they were before, with the result.
   void finish(bool good, std::function<void()> done);
   [[nodiscard]] bool materialized() const { return staged_ != nullptr; }
 

@@ -99,8 +99,8 @@ Duration Misfortunes::stood() const {
   return sum;
 }
 
-/// Mostly at once, so that other misfortunes come with it; else when the group may be at its end, or busy with what an
-/// earlier stop has left.
+/// Pauses mostly at once, so that other misfortunes come at the same time; otherwise when the group may be at its end,
+/// or busy with the consequences of an earlier pause.
 void Misfortunes::pause_a_rank(TimePoint at) {
   auto& ranks = cluster_.groups()[below(cluster_.groups().size())];
   const SimRank& rank = *ranks[below(3) == 0 ? 0 : below(ranks.size())];  // rank 0 in particular

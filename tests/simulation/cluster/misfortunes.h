@@ -1,7 +1,7 @@
 #pragma once
-// Misfortunes that befall a cluster from outside its protocols: strangers at every listener, processes that stand still
-// for a while, clocks that are set, connections that are refused. None of it may cost a group an error, but one: ranks
-// that stand still for about as long as the time-out, all in all, are lost to the others, who name them.
+// Misfortunes that come from outside a cluster's protocols: strangers at every listener, processes that stand still for
+// a while, clocks that are set, connections that are refused. None may cost a group an error, with one exception: ranks
+// that in sum stand still for about the time-out are lost to the others, whose error names them.
 #include <functional>
 #include <map>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace tributary::simulation {
 
-/// Which of them there are.
+/// The kinds of misfortune to draw.
 struct MisfortuneKinds {
   bool strangers = true;
   bool pauses = true;
@@ -23,22 +23,22 @@ struct MisfortuneKinds {
 
 class Misfortunes {
  public:
-  /// `say`: told what happens, when it does.
+  /// Calls `say` with a line for each misfortune when it happens.
   Misfortunes(Cluster& cluster, std::uint64_t seed, const MisfortuneKinds& kinds,
               std::function<void(const std::string&)> say);
 
   /// Draws a few that begin between now and `horizon` later.
   void draw(transport::Duration horizon);
-  /// Stops a process, if it is there then.
+  /// Stops a process, if it exists then.
   void stop(const std::string& host, transport::TimePoint at, transport::Duration time);
-  /// For how long it was stopped so far, while there was something for it to do.
+  /// Returns how long it was stopped so far while it had work to do.
   [[nodiscard]] transport::Duration stood(const std::string& host) const;
-  /// All ranks of a group together, or of all groups.
+  /// Returns the sum over the ranks of a group, or of all groups.
   [[nodiscard]] transport::Duration stood(std::uint32_t group) const;
   [[nodiscard]] transport::Duration stood() const;
-  /// The case that must not be: a stranger who was served.
+  /// Returns an empty text, or what must never happen: a stranger that was served.
   [[nodiscard]] std::string judge() const;
-  /// Strangers that have repeated a credential may hold a place on an aggregator for as long as they stay.
+  /// Ends all strangers: one that has repeated a credential may hold a place on an aggregator for as long as it stays.
   void send_strangers_away() { strangers_.leave(); }
 
  private:

@@ -1,4 +1,4 @@
-// Aggregators that hang, ranks that are slow, managers that do not answer: who is found out, how soon, and who is not.
+// Aggregators that hang, ranks that are slow, managers that do not answer: which of them are found out, and how soon.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ std::uint64_t failovers(Cluster& cluster) {
   return sum;
 }
 
-// Runs until the first group uses its trees. Its calls take time, so that it is in their middle then, and still there
-// when it has new trees.
+// Runs until the first group uses its trees. Its calls take time, so that it is in mid-operation then, and still when
+// it has new trees.
 [[nodiscard]] bool run_until_in_network(Cluster& cluster) {
   auto& ranks = cluster.groups()[0];
   for (auto& rank : ranks) rank->think_max = 2ms;
@@ -34,7 +34,7 @@ std::uint64_t failovers(Cluster& cluster) {
           },
           network.now() + 10s))
     return false;
-  network.run_until([] { return false; }, network.now() + 10ms);  // what began between the ranks ends
+  network.run_until([] { return false; }, network.now() + 10ms);  // operations begun between the ranks end
   return true;
 }
 
@@ -45,8 +45,8 @@ void expect_well(Cluster& cluster) {
   }
 }
 
-// Whichever aggregator of a tree of two levels hangs, leaf or root: all go on within a second, the manager is told its
-// name and nobody else's, and the next trees are without it.
+// Whichever aggregator of a tree of two levels hangs, leaf or root: all ranks go on within a second, the manager is
+// told its name and no other, and the next trees do not hold it.
 TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
   std::uint64_t found = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
@@ -70,7 +70,7 @@ TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
   EXPECT_GT(found, 12U) << "the test did not meet what it is about";
 }
 
-// The aggregators answer for themselves while they wait for a rank: nobody is given up for it.
+// The aggregators answer for themselves while they wait for a rank, so no aggregator is given up for it.
 TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -94,7 +94,7 @@ TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
   }
 }
 
-// Killed, not hung: the first trees that are asked for afterwards are without the dead one, in whichever level it was.
+// The aggregator is killed, not hung: the first trees asked for afterwards do not hold it, in whichever level it was.
 TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
   std::uint64_t kills = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
@@ -132,7 +132,7 @@ TEST(Pulse, AManagerThatDoesNotAnswerKeepsNobodyWaitingForLong) {
   expect_well(cluster);
 }
 
-// The ranks begin without the trees, and move to them in their middle as soon as they are there.
+// The ranks begin without the trees, and move to them in mid-operation as soon as they are there.
 TEST(Pulse, AnAggregatorThatHangsWhileTreesFormKeepsNobodyWaitingForLong) {
   Cluster cluster({.seed = 4, .aggregators = 2});
   cluster.manager().levels = 2;

@@ -1,4 +1,4 @@
-// Trees that are lost when some ranks have results that others lack, in groups so large that what is missing travels
+// Trees that are lost when some ranks have results that others lack, in groups so large that missing results travel
 // through other ranks.
 #include <gtest/gtest.h>
 
@@ -9,7 +9,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Lives of one group, whose trees are lost at one moment after the other. How many frames repaired something.
+/// Runs one group several times; its trees are lost a little later each time. Returns how many frames repaired
+/// something.
 std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t lives, std::uint32_t calls = 24) {
   std::uint64_t frames = 0;
   for (std::uint64_t seed = 1; seed <= lives; ++seed) {
@@ -23,7 +24,7 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
         cluster.network().set_link(a->name(), "g0r" + std::to_string(rank), {.latency = 1ms, .jitter = 1ms});
     }
     cluster.add_group(ranks, 1 + seed % 2, {.calls = calls, .count_max = ranks > 9 ? 100U : 600U, .only = collective});
-    // Not before all are there; then at a moment of its own.
+    // Wait until all are there; then lose the trees at a moment that differs from run to run.
     std::function<void()> watch = [&] {
       if (!cluster.groups()[0][0]->communicator().info().in_network)
         return cluster.network().call_at(cluster.network().now() + 100us, watch);
@@ -51,7 +52,7 @@ TEST(Repairs, PassOnWhatOneRankHasGiven) {
   EXPECT_GT(repairs(70, Collective::all_gather, 3), 100U);
 }
 
-/// The members of whom rank 0 tells a rank only when it asks.
+/// Rank 0 tells a rank about these members only when it asks.
 TEST(ManyRanks, AskForThoseThatTheyConnectTo) {
   Cluster cluster({.seed = 3, .aggregators = 0});
   cluster.add_group(70, 1, {.calls = 12, .count_max = 20});

@@ -1,5 +1,5 @@
-// Rules that hold at every moment, whatever the timing: which operations run beside each other, and who is named when
-// rank 0 is the one that hangs.
+// Rules that hold at every moment, whatever the timing: which operations run beside each other, and which rank is named
+// when rank 0 is the one that hangs.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr Signature kOne{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 16};
 
-/// Every second operation goes between the ranks, whose ways are slow, so that the next one has to wait.
+/// Every second operation runs between the ranks, over slow links, so that the next one has to wait.
 TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
   Cluster cluster({.seed = 11, .aggregators = 1});
   cluster.manager().levels = 1;
@@ -37,7 +37,7 @@ TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
       done = done && rank->done();
       const auto lanes = rank->communicator().lane_positions();
       if (lanes.empty() || rank->completed() % 2 == 0) continue;
-      // The first that has not ended goes between the ranks.
+      // The first operation that has not ended runs between the ranks.
       ++met;
       if (lanes[0].contributed != lanes[0].prefix)
         cluster.violation(rank->host() + ": operation " + std::to_string(rank->completed() + 1) +
@@ -51,7 +51,7 @@ TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
   EXPECT_GT(met, 1000U) << "the test did not meet what it is about";
 }
 
-/// Nobody tells the others: each finds out by itself, within its time-out.
+/// No rank tells the others: each finds out by itself, within its time-out.
 TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
   for (const bool trees : {false, true}) {
     for (const bool finalizing : {false, true}) {
@@ -67,8 +67,8 @@ TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
       network.pause(ranks[0]->host());
       const auto hangs_at = network.now();
       const auto told = [&] { return ranks[1]->failure() && ranks[2]->failure() && ranks[3]->failure(); };
-      // At the end rank 0 would name who does not come, so it has a twentieth more. Half a second is for what the ranks
-      // still do among themselves, and for the tick that looks.
+      // At the end rank 0 would name the ranks that do not come, so it has a twentieth more. Half a second is left for
+      // the last steps between the ranks, and for the tick that looks.
       const auto limit = cluster.settings().timeout * (finalizing ? 21 : 20) / 20;
       ASSERT_TRUE(network.run_until(told, hangs_at + limit + 500ms)) << cluster.describe();
       for (std::size_t r = 1; r < ranks.size(); ++r) {
@@ -80,8 +80,8 @@ TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
   }
 }
 
-/// It comes back when others have given it up, some of them at other moments than others, and hears of them that they
-/// are gone. Neither they nor it say that of one of those.
+/// Rank 0 comes back when others have given it up, at different moments, and learns that they are gone. Neither they
+/// nor rank 0 may blame one of them.
 TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
   std::uint64_t said_itself = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -104,7 +104,8 @@ TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
   EXPECT_GT(said_itself, 20U) << "the test did not meet what it is about";
 }
 
-/// Longer than anyone waits for a newcomer's proof. It takes the connection for made when it goes on.
+/// The rank stands still for longer than a listener waits for a proof. When it goes on, it takes the connection as
+/// made.
 TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     ClusterSettings settings{.seed = seed};
@@ -124,7 +125,7 @@ TEST(Rules, ARankThatStandsStillWhileRanksConnectCostsNoError) {
   }
 }
 
-/// Rank 0 has told everybody why it gives up, and a rank that stood still meanwhile has missed it.
+/// Rank 0 has told all ranks why it gives up; a rank that stood still meanwhile has missed the message.
 TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Cluster cluster({.seed = seed});
@@ -173,8 +174,8 @@ TEST(Rules, WhoCannotReachARankSaysSoAndWhy) {
       << ranks[2]->failure()->message;
 }
 
-/// A connection to rank 0 that was refused while all stood still is found out first of all when they go on, when the
-/// time-out has passed by the clock.
+/// A refused connection to rank 0 is found first of all when every process goes on after a long pause, and by the clock
+/// the time-out has passed.
 TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {  // an attempt takes 0.2 s, and the next comes a second later
     ClusterSettings settings{.seed = seed};

@@ -1,6 +1,6 @@
 #pragma once
-// An operation's buffers as those of a GPU: the input comes bit by bit, and holds rubbish until then; results may leave
-// as soon as they are said to be final, and must not change afterwards.
+// An operation's buffers as those of a GPU: the input arrives bit by bit, and holds garbage until then; results may
+// leave as soon as they are said to be final, and must not change afterwards.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -14,7 +14,7 @@ namespace tributary::simulation {
 
 class SlowMemory final : public client::StagedMemory {
  public:
-  /// `input` holds the input, which goes away until it arrives again.
+  /// `input` holds the input; it is overwritten until it arrives again.
   explicit SlowMemory(std::span<std::byte> input) : input_(input), original_(input.begin(), input.end()) {
     std::fill(input.begin(), input.end(), std::byte{0xEE});
   }
@@ -28,7 +28,7 @@ class SlowMemory final : public client::StagedMemory {
   void result_landed(std::span<const std::byte> part) override {
     landed_.push_back({part, {part.begin(), part.end()}});
   }
-  /// Empty, or what is wrong at the end.
+  /// Returns an empty text, or what is wrong at the end.
   [[nodiscard]] std::string check() const {
     for (const auto& [part, taken] : landed_) {
       if (std::memcmp(part.data(), taken.data(), taken.size()) != 0) return "a result changed after it was final";

@@ -1,5 +1,5 @@
-// A quiet cluster, the failure of one aggregator, and the death of one rank: the stories that docs/protocol.md tells,
-// one at a time.
+// A quiet cluster, the failure of one aggregator, the death of one rank: the stories that docs/protocol.md tells, one
+// at a time.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -44,9 +44,8 @@ TEST(Cluster, GoesOnWhenAnAggregatorIsKilledInMidOperation) {
   }
 }
 
-// Invariant 3. The aggregator dies while it sends results down, again and again at another moment: some ranks are left
-// with half a payload. In place the result's destination is the input, so a result must not touch it before it is
-// whole.
+// Invariant 3. The aggregator dies while it sends results down, a little later in each run: some ranks are left with
+// half a payload. In place, the result's destination is the input, so a result must not touch it before it is whole.
 TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
   std::uint64_t half_written = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
@@ -64,7 +63,7 @@ TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
   EXPECT_GT(half_written, 10U) << "the test did not meet what it is about";
 }
 
-// Buffers that the processor does not reach go through the tree as they are, whatever the others have.
+// Buffers that the processor does not reach go through the tree in place, whatever the other ranks have.
 TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
   for (const bool refuses : {false, true}) {
     Cluster cluster({.seed = 21});
@@ -82,7 +81,7 @@ TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
   }
 }
 
-// Invariants 3 to 5 for such buffers: the aggregator dies at one moment after the other, and operations that were under
+// Invariants 3 to 5 for such buffers: the aggregator dies a little later in each run, and operations that were under
 // way, or have just ended, go on in host memory with the same bits.
 TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   struct Met {
@@ -91,9 +90,11 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   std::map<std::string, Met> met;  // by what the runs have in common
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
-    // Slow, so that many are under way, and unequal, so that some ranks have results that others still need.
+    // Slow links, so that many operations are under way; unequal ones, so that some ranks have results that others
+    // still need.
     settings.network.link = {.latency = 20us, .jitter = 200us, .bytes_per_second = 100'000'000};
-    // Of a segment or two, so that what others need has ended here; or longer than what is kept, so that nothing has.
+    // Either a segment or two, so that operations which others need have ended here; or longer than the kept window, so
+    // that none has.
     static constexpr std::uint32_t kCountsMax[] = {200, 8000, 60'000};
     Cluster cluster(settings);
     cluster.manager().levels = 1;
@@ -105,7 +106,7 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     auto& ranks = cluster.groups()[0];
     for (auto& rank : ranks) {
       rank->use_distant_memory(false);
-      if (seed % 2 == 0) rank->distant_pause_max = 1ms;  // slower than the ranks agree on what to do
+      if (seed % 2 == 0) rank->distant_pause_max = 1ms;  // slower than the ranks agree on recovery
     }
     cluster.network().call_at(cluster.network().now() + 2ms + 60us * seed, [&] { cluster.aggregators()[0]->kill(); });
     ASSERT_TRUE(cluster.run(60s)) << "seed " << seed << "\n" << cluster.describe();
@@ -127,7 +128,7 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
     sum.in_the_middle += here.in_the_middle;
     sum.brought_down += here.brought_down;
   }
-  // Three in five of what they are, so that the timing may change a little.
+  // Demand three fifths of the cases met today, so that the timing may change a little.
   EXPECT_EQ(met.size(), 6U);
   EXPECT_GT(sum.materialized, 8'900U) << "the test did not meet what it is about";
   EXPECT_GT(sum.went_direct, 1'900U);
@@ -135,7 +136,8 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   EXPECT_GT(sum.brought_down, 950U);
 }
 
-// Invariant 6: the data plane does not need the manager; new groups start on fallback and move over when it is back.
+// Invariant 6: the data plane does not need the manager; new groups start on the fallback and move over when it is
+// back.
 TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
   Cluster cluster({.seed = 3});
   cluster.manager().reachable = false;
@@ -153,16 +155,14 @@ TEST(Cluster, RunsWithoutTheManagerAndMovesOverWhenItIsBack) {
   }
 }
 
-// Long rings run as two strands that take rounds by turns, on some ranks in place and on others not; also what a lost
-// tree has left of an operation.
-// An aggregator that is back is used by groups that have done without it. Also while one dies just then.
+// Groups that went on without an aggregator use it again when it is back. Also if another one dies just then.
 TEST(Cluster, MovesToBetterTreesWhileItRuns) {
   std::uint64_t moves = 0, moved = 0, lost_besides = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     Cluster cluster({.seed = seed, .lease_seconds = 1, .advice_percent = 100});
     cluster.add_group(4, 1 + seed % 2, {.calls = 150, .count_max = 3000});
     for (auto& rank : cluster.groups()[0]) rank->think_max = 6ms;
-    if (seed % 2 == 0) {  // at the moment when leases are renewed, and in the milliseconds that moving takes
+    if (seed % 2 == 0) {  // when leases are renewed, and in the milliseconds that moving takes
       cluster.network().call_at(cluster.network().now() + 334ms + 100us * seed,
                                 [&] { cluster.aggregators()[cluster.below(4)]->kill(); });
     }
@@ -221,8 +221,8 @@ TEST(Cluster, RunsLongRingsBetweenTheRanksWithJitterAndWithTheRemainderOfATree) 
   }
 }
 
-/// Ranks say at the time-out that they wait. Rank 0 then asks all once more, and waits a fiftieth of it for those that
-/// were silent before; a tenth of a second is for the ticks that look.
+/// At the time-out ranks say that they wait. Rank 0 then asks all once more, and waits a fiftieth of the time-out for
+/// those that were silent before; a tenth of a second is left for the ticks that look.
 transport::Duration named_within(transport::Duration timeout) {
   return timeout * 51 / 50 + 100ms;
 }
@@ -270,8 +270,8 @@ TEST(Cluster, NamesALostRankAndAHungRankOnEveryOther) {
   }
 }
 
-// Invariant 7 again: that others talk to each other besides is no sign of life of who hangs, nor is what comes of an
-// operation one of a message.
+// Invariant 7 again: messages between other ranks are no sign of life of a rank that hangs; nor is progress of an
+// operation a sign of life for a message.
 TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
   for (const bool trees : {false, true}) {
     Cluster cluster({.seed = 6});
@@ -313,8 +313,8 @@ TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
   }
 }
 
-// A machine that stops for longer than the time-out, with all that runs on it, and goes on, costs nobody an error: who
-// was away cannot tell who was late. At any moment: while ranks meet, in operations, while they take leave.
+// A machine that stops with all its processes for longer than the time-out, and goes on, costs no error: a process that
+// was away cannot tell which rank was late. At any moment: while ranks meet, in operations, while they finalize.
 TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
   for (const bool trees : {false, true}) {
     for (std::uint64_t seed = 1; seed <= 160; ++seed) {
@@ -325,12 +325,12 @@ TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
       std::vector<std::string> hosts;
       for (auto& rank : cluster.groups()[0]) hosts.push_back(rank->host());
       for (auto& aggregator : cluster.aggregators()) hosts.push_back(aggregator->name());
-      // Finely at first, where ranks meet and a connection that was accepted waits for its first words.
+      // Stop in small steps at first, while ranks meet and accepted connections wait for their first frame.
       const auto stops_at = network.now() + (seed <= 40 ? 1ms * seed : 20us * (seed - 40));
       network.call_at(stops_at, [&] {
         for (const std::string& host : hosts) network.pause(host);
       });
-      // One process after the other is woken, and in no order.
+      // Wake one process after the other, in no particular order.
       for (std::size_t i = 0; i < hosts.size(); ++i) {
         network.call_at(stops_at + cluster.settings().timeout + 5s + 3ms * ((i * 5 + seed) % hosts.size()),
                         [&, i] { network.resume(hosts[i]); });
@@ -343,8 +343,8 @@ TEST(Cluster, StoppedAsAWholeForLongerThanTheTimeOutGoesOnAsIfNothingHadBeen) {
   }
 }
 
-// Ranks that disagree get an error that says who asked for what, in the tree and without one, whatever it is that
-// differs.
+// Ranks that disagree get an error that says which rank asked for what, in the tree and without one, whatever the
+// difference is.
 TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
   const Signature base{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 700};
@@ -372,7 +372,7 @@ TEST(Cluster, TellsEveryRankWhoCalledSomethingElse) {
   }
 }
 
-/// Small operations between the ranks, the others through the tree.
+/// Small operations run between the ranks, the others through the tree.
 tuning::Table mixing_table() {
   tuning::Table table;
   for (const Collective collective : {Collective::all_reduce, Collective::reduce, Collective::broadcast,
@@ -384,7 +384,7 @@ tuning::Table mixing_table() {
   return table;
 }
 
-// Rank 0 alone has the table: the others do as it says, whatever size an operation has.
+// Only rank 0 has the table: the others follow it, whatever size an operation has.
 TEST(Cluster, RunsSmallOperationsBetweenTheRanksBesideATreeThatCarriesTheLargeOnes) {
   Cluster cluster({.seed = 21, .tuning = mixing_table()});
   cluster.manager().levels = 2;
@@ -402,7 +402,7 @@ TEST(Cluster, RunsSmallOperationsBetweenTheRanksBesideATreeThatCarriesTheLargeOn
   }
 }
 
-// The tree is lost while the two kinds follow each other closely, at another moment each time.
+// The tree is lost while operations of both kinds follow each other closely, a little later in each run.
 TEST(Cluster, GoesOnWhenATreeIsLostBetweenOperationsOfBothPaths) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Cluster cluster({.seed = seed, .aggregators = 2, .tuning = mixing_table()});
@@ -416,8 +416,8 @@ TEST(Cluster, GoesOnWhenATreeIsLostBetweenOperationsOfBothPaths) {
   }
 }
 
-// Where ranks disagree about the size, they may disagree about the path: neither sees the other's frames. The inquiry
-// finds out.
+// Ranks that disagree about the size may disagree about the path: neither sees the other's frames. The inquiry finds
+// out.
 TEST(Cluster, TellsWhoCalledSomethingElseThatTakesTheOtherPath) {
   const Signature small{
       .collective = Collective::all_reduce, .dtype = DType::float32, .op = ReduceOp::sum, .root = 0, .count = 100};

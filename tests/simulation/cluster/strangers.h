@@ -1,6 +1,6 @@
 #pragma once
-// Processes that belong to nobody's group and know nobody's secret, but reach every listener, and hear the first words
-// of everybody else: what a port scan, a broken program or somebody hostile does to a cluster.
+// Processes that belong to no group and know no secret, but reach every listener and overhear the first frames of all
+// others: a port scan, a broken program, or an attacker.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -24,17 +24,17 @@ class Strangers {
   Strangers(const Strangers&) = delete;
   Strangers& operator=(const Strangers&) = delete;
 
-  /// So many connections to one listener at once, from one of several addresses. They stay as long as they are let, or
-  /// until leave().
+  /// Opens this many connections to one listener at once, from one of several addresses. They stay until they are
+  /// closed, or until leave().
   void come(const Endpoint& target, Kind kind, std::uint32_t connections);
-  /// All that are still there go.
+  /// Closes all connections that are left.
   void leave();
-  /// Where connections of others were made to.
+  /// The endpoints to which others have connected.
   [[nodiscard]] const std::vector<Endpoint>& heard_of() const { return heard_of_; }
   [[nodiscard]] std::uint64_t connections() const { return connections_; }
   [[nodiscard]] std::uint64_t replayed() const { return replayed_; }
-  /// Answers of ranks other than a challenge, which everybody gets, or a refusal. (Who repeats a token to an aggregator
-  /// that has not seen it yet is served: tokens are bearers' credentials.)
+  /// Counts the answers of ranks other than a challenge, which every stranger gets, or a refusal. (A stranger that
+  /// repeats a token to an aggregator that has not seen it yet is served: tokens are bearers' credentials.)
   [[nodiscard]] std::uint64_t served() const { return served_; }
 
  private:

@@ -17,15 +17,15 @@ namespace tributary::simulation {
 
 class TwoWays final : public transport::Transport, public transport::HasSecondWay {
  public:
-  /// `early_bytes_max`: HasSecondWay's; at least what the network's settings let be told sent early.
+  /// `early_bytes_max` is HasSecondWay's; it covers all payloads that the network's settings report as sent early.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max)
       : TwoWays(network, host, early_bytes_max, network.transport(device_of(host)), network.transport(host)) {}
-  /// By the two hosts' transports, or what stands before them.
+  /// Uses the two hosts' transports, or what stands before them.
   TwoWays(transport::SimNetwork& network, const std::string& host, std::uint32_t early_bytes_max,
           transport::Transport& first, transport::Transport& second)
       : network_(network), host_(host), first_(first), second_(second), early_bytes_max_(early_bytes_max) {}
 
-  /// Its connections break, and there are no new ones: they are refused, or, if it is to be `silent`, not answered.
+  /// Breaks its connections; new ones are refused or, if `silent`, not answered.
   void lose_device(const std::vector<std::string>& devices_of_others, bool silent) {
     lost_ = true;
     *listening_ = nullptr;
@@ -47,7 +47,7 @@ class TwoWays final : public transport::Transport, public transport::HasSecondWa
   }
   std::unique_ptr<transport::Channel> connect(const Endpoint& to, transport::ChannelHandler& handler,
                                               transport::Duration limit) override {
-    // Aggregators have no device that they could lose.
+    // Aggregators have no device to lose.
     const bool aggregator = to.host.starts_with("aggregator");
     const Endpoint there =
         lost_ ? Endpoint{"nowhere", 1} : Endpoint{aggregator ? to.host : device_of(to.host), to.port};

@@ -6,12 +6,12 @@
 namespace tributary::simulation {
 namespace {
 
-// Small integers: every sum, product and average over a few ranks is exact in every dtype used here, whatever the
-// order; so a wrong contribution (missing, doubled, of another segment) cannot hide behind rounding.
+// Small integers: every sum, product and average over a few ranks is exact in every dtype used here, in any order; so a
+// wrong contribution (missing, doubled, of another segment) cannot hide behind rounding.
 constexpr DType kDTypes[] = {DType::int32,    DType::float32, DType::int64, DType::float64,
                              DType::bfloat16, DType::float16, DType::uint8};
 
-constexpr std::uint32_t kRanksForNarrowFloats = 19;  // 13 times as much is below 2^8
+constexpr std::uint32_t kRanksForNarrowFloats = 19;  // 13 times this number is below 2^8
 
 std::int64_t element(std::uint64_t salt, std::uint32_t rank, std::uint64_t index) {
   std::uint64_t x = salt * 0x9E3779B97F4A7C15ULL + rank * 0xBF58476D1CE4E5B9ULL + index * 0x94D049BB133111EBULL;
@@ -61,7 +61,7 @@ void store(std::byte* at, DType dtype, std::int64_t value) {
 
 struct Shape {
   std::uint64_t send = 0, recv = 0;  // elements
-  std::uint64_t input_at = 0;        // in place: of the input, in elements of recv
+  std::uint64_t input_at = 0;        // in place: where the input begins, in elements of recv
 };
 
 Shape shape_of(const Signature& s, std::uint32_t rank, std::uint32_t nranks) {
@@ -148,12 +148,12 @@ std::vector<Call> make_calls(std::mt19937_64& random, std::uint32_t nranks, cons
     if (below(3) == 0) s.collective = Collective::all_reduce;
     if (settings.only) s.collective = *settings.only;
     s.dtype = kDTypes[below(std::size(kDTypes))];
-    // Of many ranks a sum has more bits than these keep.
+    // A sum over many ranks has more bits than these types keep.
     if (nranks > kRanksForNarrowFloats && (s.dtype == DType::bfloat16 || s.dtype == DType::float16))
       s.dtype = DType::float32;
     const bool narrow = s.dtype == DType::float16 || s.dtype == DType::bfloat16 || s.dtype == DType::uint8;
-    // Sums of few small integers are exact in 8 bits of significand; products are not, and averages are only where they
-    // divide.
+    // Sums of few small integers are exact in 8 bits of significand; products are not, and averages only if they divide
+    // without remainder.
     constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::sum, ReduceOp::prod};
     s.op = kOps[below(narrow || nranks > 6 ? 4 : 5)];  // 13 to the 6th is below 2^24
     if (s.dtype == DType::int64 && below(3) == 0) s.op = ReduceOp::avg;
@@ -179,7 +179,7 @@ Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, s
   const Shape shape = shape_of(s, rank, nranks);
   const std::size_t size = size_of(s.dtype);
   Buffers b;
-  // With both buffers, in place is one buffer as long as the longer; reduce_scatter's result lies at rank * count in
+  // With both buffers, in place means one buffer as long as the longer; reduce_scatter's result lies at rank * count in
   // it.
   const bool in_place = call.in_place && shape.send > 0 && shape.recv > 0;
   b.recv.assign((in_place ? std::max(shape.send, shape.recv) : shape.recv) * size, std::byte{0xEE});

@@ -1,6 +1,6 @@
 #pragma once
-// What the simulated ranks do: a seeded list of collective calls, inputs that differ in every element of every rank,
-// and the expected results by a plain loop.
+// The work of the simulated ranks: a seeded list of collective calls, inputs that differ in every element of every
+// rank, and the expected results by a plain loop.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ struct Call {
 struct WorkloadSettings {
   std::uint32_t calls = 20;
   std::uint64_t count_max = 3000;
-  bool direct = true;  // all_to_all, gather and scatter too
+  bool direct = true;  // all_to_all, gather and scatter, too
   std::optional<Collective> only;
   bool always_in_place = false;
 };
@@ -31,13 +31,13 @@ struct WorkloadSettings {
 /// The buffers of one rank in one call.
 struct Buffers {
   std::vector<std::byte> send, recv;  // in place: send is empty and the input lies in recv
-  std::size_t in_place_offset = 0;    // bytes, of the input within recv
+  std::size_t in_place_offset = 0;    // bytes: where the input begins within recv
 };
 
 [[nodiscard]] Buffers make_buffers(const Call& call, std::uint64_t salt, std::uint32_t rank, std::uint32_t nranks);
-/// Of this rank's input.
+/// The number of elements of this rank's input.
 [[nodiscard]] std::uint64_t input_elements(const Call& call, std::uint32_t rank, std::uint32_t nranks);
-/// Empty if `buffers` hold what they must after the call; else what is wrong.
+/// Returns an empty text if `buffers` are right after the call; else what is wrong.
 [[nodiscard]] std::string check(const Call& call, const Buffers& buffers, std::uint64_t salt, std::uint32_t rank,
                                 std::uint32_t nranks);
 

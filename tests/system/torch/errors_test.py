@@ -42,7 +42,7 @@ def wrong_arguments_are_refused_and_leave_the_group_well(rank: int, size: int) -
         "int16": lambda: dist.all_reduce(torch.zeros(3, dtype=torch.int16)),
         "bitwise": lambda: dist.all_reduce(torch.zeros(3), dist.ReduceOp.BAND),
         "average": lambda: dist.all_reduce(torch.zeros(3, dtype=torch.bool), dist.ReduceOp.AVG),
-        "SUM only": lambda: dist.all_reduce(torch.eye(3).to_sparse(), dist.ReduceOp.MAX),
+        "only be a SUM": lambda: dist.all_reduce(torch.eye(3).to_sparse(), dist.ReduceOp.MAX),
         "negative": lambda: dist.send(torch.zeros(1), 1 - rank, tag=-1),
         "must not be": lambda: dist.recv(torch.zeros(1), tag=-5),
         "has 5 elements": lambda: dist.all_gather_into_tensor(torch.zeros(5), torch.zeros(3)),
