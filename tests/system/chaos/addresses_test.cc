@@ -1,6 +1,6 @@
-// Aggregators that listen at two addresses each: every lane goes by its own, the ranks' connections and the
-// aggregators' alike. Over RDMA (in a virtual machine, whose devices are ours) an address is a device: traffic is
-// counted on each, and one is taken away under the ranks, which go on, and are back on their trees by the other.
+// Aggregators that listen at two addresses each: every lane uses its own, for the ranks' connections and the
+// aggregators' alike. Over RDMA (in a virtual machine, whose devices are ours) an address is a device: the test counts
+// the traffic of each, and takes one away under the ranks, which go on, and return to their trees over the other.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -24,15 +24,15 @@ bool run(const std::string& command) {
 class TwoAddresses : public WatchedCluster {
  protected:
   void start(const cli::ClusterShape& shape) {
-    // On a busy machine a virtual one stands still for longer than RDMA waits: a tree that is lost because of that is
-    // not to be avoided for long.
+    // On a busy machine a virtual one stands still for longer than RDMA waits: do not avoid an aggregator for long
+    // whose tree was lost for that reason.
     cluster_ = workshop_.start_cluster(shape, 2, 2, "failed_exclusion: 2s\n");
     cli::Environment environment{{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_LOCAL", "off"}};
     if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the ranks' own two
     ASSERT_NO_FATAL_FAILURE(start_ranks("7", environment));
     until([this] { return rounds() >= 1 && fleet_->all_in_network(); }, "no group gets on its tree");
   }
-  /// Of the aggregator, "host:port".
+  /// The addresses of the aggregator, as "host:port".
   std::vector<std::string> addresses_of(const std::string& name) const {
     std::vector<std::string> list;
     const json aggregator = ask("/v1/aggregators/" + name);
@@ -52,7 +52,7 @@ class TwoAddresses : public WatchedCluster {
     in >> count;
     return count;
   }
-  /// The device of aggregator agg-0's second address goes, by `away`, under operations.
+  /// Takes the device of aggregator agg-0's second address away, by `away`, during operations.
   void lose_second(const std::string& away) {
     start({.ranks = kRanks, .aggregators = 1, .levels = 1});
     const std::string name = cluster_->name_of(0);
@@ -104,7 +104,8 @@ TEST_F(TwoAddresses, APortThatGoesDownCostsAPauseAndComesBack) {
 
 TEST_F(TwoAddresses, ADeviceThatIsDeletedCostsAPause) {
   if (!is_ours()) GTEST_SKIP() << "this machine's devices are not ours to take away";
-  lose_second("rdma link delete rxe1 >/dev/null 2>&1 &");  // it returns when all who have opened the device have ended
+  // It returns when all processes that have opened the device have ended.
+  lose_second("rdma link delete rxe1 >/dev/null 2>&1 &");
   end();
 }
 

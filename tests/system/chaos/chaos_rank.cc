@@ -3,8 +3,8 @@
 //   tributary_chaos_rank --stop-file FILE [--seed N] [--bytes-max N] [--rounds-per-life N] [--world-only]
 //
 // Groups of n ranks: all of them; two halves; and odd and even ones, with two lanes each. With --rounds-per-life the
-// smaller groups are made anew every so many rounds; with --world-only there are none. Reports on standard output, a
-// line each:
+// smaller groups are made anew after that many rounds; with --world-only there are none. It reports on standard output,
+// one line each:
 //   ready
 //   round NUMBER END_US GAP_US { NAME PATH EPOCH FAILOVERS RETURNS LONGEST_PAUSE_US DIGEST }...
 //   done OPERATIONS BYTES_IN_NETWORK BYTES_FALLBACK
@@ -51,7 +51,7 @@ Error library_error(tributary_status status, const tributary_comm* comm, const c
           std::string(what) + ": " + tributary_status_string(status) + ": " + tributary_last_error(comm)};
 }
 
-/// One communicator and its part of the rounds. Ended in the open by end(); dropped, it is aborted.
+/// One communicator and its part of the rounds. end() ends it in an orderly way; if it is dropped, it is aborted.
 class Group {
  public:
   Group(std::string name, tributary_comm* comm, std::uint32_t rank, std::uint32_t ranks, const Options& options)
@@ -148,7 +148,7 @@ class Rank {
     return {};
   }
 
-  /// The first rank of each new group makes its id; the world carries them.
+  /// The first rank of each new group makes its id; the world's communicator carries the ids to the others.
   Status make_smaller_groups() {
     const std::uint32_t n = launch_.ranks, me = launch_.rank;
     const std::uint32_t half = n / 2;
@@ -185,7 +185,7 @@ class Rank {
     return options_.world_only ? Status{} : make_smaller_groups();
   }
 
-  /// Rank 0 looks for the stop file; all ranks learn at the same round what it saw.
+  /// Rank 0 looks for the stop file; all ranks learn in the same round whether it is there.
   Result<bool> all_go_on() {
     std::int32_t stop = launch_.rank == 0 && access(options_.stop_file.c_str(), F_OK) == 0 ? 1 : 0;
     const auto status = tributary_all_reduce(&stop, &stop, 1, TRIBUTARY_INT32, TRIBUTARY_MAX, world_->comm(), nullptr);

@@ -2,7 +2,7 @@
 // groups; now and then the manager, too. No rank may see an error, wait for ever, or have other bits than the others.
 //
 // Most kills are aimed at an aggregator of a tree that its ranks say they use, and the next one waits until they have
-// noticed, however slow the network or the machine may be; the others hit what they hit.
+// noticed, however slow the network or the machine may be; the other kills are random.
 //
 // TRIBUTARY_CHAOS_KILLS (100), TRIBUTARY_CHAOS_SECONDS (160: the time in which the kills wait for all groups to be back
 // on trees; after that, one such group is enough), TRIBUTARY_CHAOS_SEED.
@@ -25,13 +25,14 @@ constexpr std::uint32_t kAggregators = 5;
 constexpr std::uint64_t kKillsPerManagerKill = 20;
 constexpr milliseconds kSilenceMax{45'000};
 constexpr milliseconds kReturnLimit{20'000};
-constexpr milliseconds kNoticeLimit{20'000};  // until who stood on a killed aggregator has lost its tree, and said so
-constexpr milliseconds kStrayLimit{200};      // so long does a kill that nobody may notice wait for somebody who does
+// Until the groups on a killed aggregator have lost their tree, and said so.
+constexpr milliseconds kNoticeLimit{20'000};
+constexpr milliseconds kStrayLimit{200};  // how long a kill that perhaps no group notices waits for one that does
 
-/// One run: the cluster, the ranks, and what has been seen.
+/// One run: the cluster, the ranks, and the observations.
 class ChaosRun {
  public:
-  /// So many ranks are on one host each.
+  /// `ranks_per_host` ranks are on each host.
   ChaosRun(std::uint64_t seed, std::uint64_t kills, std::uint64_t seconds, std::uint32_t ranks_per_host = 1)
       : random_(seed), kills_(kills), end_us_(now_us() + seconds * 1'000'000) {
     cluster_ = workshop_.start_cluster({.ranks = kRanks, .aggregators = kAggregators, .levels = 2}, 2);
@@ -113,10 +114,10 @@ class ChaosRun {
     fleet_->listen(milliseconds(from_ms + draw(to_ms - from_ms + 1)));
   }
 
-  /// Fewer kills that somebody noticed would show little.
+  /// A run with fewer kills that a group noticed would show little.
   [[nodiscard]] std::uint64_t needed() const noexcept { return (kills_ + 1) / 2; }
 
-  /// A kill is worth most when all trees are in use, but it must not wait for them for ever.
+  /// Waits until all trees are in use, because a kill shows most then; but not for ever.
   void wait_for_trees(std::uint64_t number) {
     const std::uint64_t now = now_us();
     const std::uint64_t left = end_us_ > now && number <= kills_ ? (end_us_ - now) / 1000 / (kills_ - number + 1) : 0;
@@ -126,10 +127,11 @@ class ChaosRun {
 
   struct Target {
     std::size_t aggregator = 0;
-    std::set<std::string> groups;  // that stand on it; empty: nobody knows
+    std::set<std::string> groups;  // the groups that use it; empty: unknown
   };
 
-  /// One that carries a tree in use: groups that were driven off an aggregator do without it from then on.
+  /// Aims at an aggregator that carries a tree in use: groups that were driven off an aggregator do without it from
+  /// then on.
   void aim(Target& target) {
     std::map<std::size_t, std::set<std::string>> choices;
     fleet_->listen(kReturnLimit, [&] {
@@ -163,12 +165,12 @@ class ChaosRun {
     note_kill(target, manager_too, noticed);
   }
 
-  /// A group that was given another tree just before the kill does not notice; that is rare, and another kill makes up
-  /// for it.
+  /// A group that was given another tree just before the kill does not notice it; that is rare, and another kill makes
+  /// up for it.
   void wait_for_notice(const Target& target, std::uint64_t failovers_before) {
     fleet_->listen(target.groups.empty() ? kStrayLimit : kNoticeLimit,
                    [&] { return failovers(target) > failovers_before || troubled(); });
-    fleet_->listen(milliseconds(100));  // the round in which the pause was is reported when it ends
+    fleet_->listen(milliseconds(100));  // the round with the pause is reported when it ends
   }
 
   void note_kill(const Target& target, bool manager_too, bool noticed) {
@@ -195,7 +197,7 @@ class ChaosRun {
       longest_library_pause_us_ = std::max(longest_library_pause_us_, group.longest_pause_us);
   }
 
-  /// Of its groups; of all, where nobody knows whom it may hit.
+  /// Counts the failovers of its groups; of all groups if it is unknown whom the kill hits.
   [[nodiscard]] std::uint64_t failovers(const Target& target) const {
     static const std::set<std::string> kAll{"world", "lower", "upper", "odd", "even"};
     return failovers_of(target.groups.empty() ? kAll : target.groups, *fleet_);
@@ -235,7 +237,7 @@ TEST(Chaos, KilledAggregatorsCostAPauseAndNothingElse) {
   if (!HasFatalFailure()) run.end();
 }
 
-// The world is four hosts of two ranks, a half of it two; odd and even ranks are alone on their hosts.
+// The world is four hosts of two ranks, and each half two of these; odd and even ranks are alone on their hosts.
 TEST(Chaos, KilledAggregatorsUnderHostsOfTwoRanksCostNoMore) {
   const std::uint64_t seed = number_from_environment("TRIBUTARY_CHAOS_SEED", std::random_device{}());
   std::printf("seed %llu (TRIBUTARY_CHAOS_SEED)\n", static_cast<unsigned long long>(seed));

@@ -20,7 +20,7 @@ bool told(std::string_view fault) {
   return at != std::string_view::npos && text.substr(at + fault.size(), 1) != "0";
 }
 
-/// All aggregators' pages.
+/// The metrics pages of all aggregators.
 std::vector<std::string> metrics_of(const cli::LocalCluster& cluster) {
   std::vector<std::string> pages;
   auto client = manager_client::ManagerClient::create({.url = cluster.manager_url(), .token = {}});
@@ -33,7 +33,7 @@ std::vector<std::string> metrics_of(const cli::LocalCluster& cluster) {
   return pages;
 }
 
-/// Of samples whose names end so, whichever transport they are of.
+/// Sums the samples whose names have this ending, over all transports.
 double sum_of(const std::vector<std::string>& pages, std::string_view ending) {
   double sum = 0;
   for (const std::string& page : pages) {

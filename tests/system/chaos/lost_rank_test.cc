@@ -1,5 +1,5 @@
 // A rank that is killed or hangs while its peers wait is an error on every other rank, and the error names it. An
-// aggregator that hangs is none.
+// aggregator that hangs is no error.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -26,13 +26,12 @@ constexpr std::uint64_t kTimeoutSeconds = 4;
 std::uint64_t timeout_seconds() {
   return number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", kTimeoutSeconds);
 }
-/// So long does this test itself wait for what takes so long on a machine where the usual time-out does.
+/// Lengthens a limit of this test in step with the ranks' time-out, for slow machines.
 milliseconds patience(milliseconds usual) {
   return usual * std::max(timeout_seconds(), kTimeoutSeconds) / kTimeoutSeconds;
 }
 
-/// How the ranks go together: each for itself, or as two hosts of two ranks, which are leaders 0 and 2 and one more
-/// each.
+/// How the ranks share hosts: not at all, or as two hosts of two ranks: leaders 0 and 2, and one more rank each.
 enum class Together : std::uint8_t { not_at_all, two_by_two };
 
 class LostRank : public testing::TestWithParam<Together> {
@@ -51,7 +50,7 @@ class LostRank : public testing::TestWithParam<Together> {
                           .environment = {{"TRIBUTARY_TIMEOUT", std::to_string(timeout)},
                                           {"TRIBUTARY_LOG", "debug"},
                                           {"TRIBUTARY_HOST_ID", "somewhere"},
-                                          // This is about trees and the fallback.
+                                          // this test is about trees and the fallback
                                           {"TRIBUTARY_LOCAL", GetParam() == Together::not_at_all ? "off" : "auto"}},
                           .host_ids = std::move(host_ids)});
     ASSERT_TRUE(fleet) << fleet.error().message;
@@ -92,7 +91,7 @@ class LostRank : public testing::TestWithParam<Together> {
       const RankState& other = fleet_->rank(rank);
       EXPECT_EQ(other.process->status()->code, kExitError) << to_string(*other.process->status());
       EXPECT_THAT(other.trouble, HasSubstr("rank " + std::to_string(lost) + " on "));
-      // A message is none of the operations that count, and is named by what it is.
+      // A message is not one of the counted operations, so the error names it by its kind.
       EXPECT_THAT(other.trouble, AnyOf(HasSubstr("operation "), HasSubstr("send of "), HasSubstr("recv of ")));
       std::printf("rank %zu: %s\n", rank, other.trouble.c_str());
     }
@@ -130,7 +129,7 @@ TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
 }
 
 TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
-  ASSERT_NO_FATAL_FAILURE(start(true, 60));  // so it is not the time-out, nor a part of it, that tells
+  ASSERT_NO_FATAL_FAILURE(start(true, 60));  // so neither the time-out nor a part of it can be what ends the wait
   std::map<std::size_t, std::set<std::string>> targets;
   fleet_->listen(patience(milliseconds(20'000)), [&] {
     targets = trees_in_use(*cluster_, *fleet_);

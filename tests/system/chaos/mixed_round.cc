@@ -10,13 +10,13 @@ namespace {
 using cli::PerfCollective;
 
 constexpr std::int64_t kWaitNanoseconds = 60'000'000'000;  // longer is a hang
-constexpr std::size_t kRoundedElementsMax = 16384;         // their check costs a sum over all ranks
+constexpr std::size_t kRoundedElementsMax = 16384;         // checking them costs a sum over all ranks
 
 std::uint64_t draw_number(std::mt19937_64& random, std::uint64_t below) {
   return random() % below;  // the same on every rank and every system, unlike std::uniform_int_distribution
 }
 
-/// Nothing, one element, and then sizes spread evenly over the orders of magnitude.
+/// Returns nothing, one element, or a size spread evenly over the orders of magnitude.
 std::size_t draw_bytes(std::mt19937_64& random, std::size_t most) {
   const std::uint64_t kind = draw_number(random, 16);
   if (kind == 0) return 0;
@@ -25,7 +25,7 @@ std::size_t draw_bytes(std::mt19937_64& random, std::size_t most) {
 }
 
 PerfCollective draw_collective(std::mt19937_64& random) {
-  // The sums are what this is about.
+  // Sums come most often: the test is about them.
   constexpr PerfCollective kChoices[] = {
       PerfCollective::all_reduce,     PerfCollective::all_reduce, PerfCollective::all_reduce,
       PerfCollective::reduce_scatter, PerfCollective::all_gather, PerfCollective::broadcast,
@@ -34,13 +34,13 @@ PerfCollective draw_collective(std::mt19937_64& random) {
   return kChoices[draw_number(random, std::size(kChoices))];
 }
 
-/// What every rank has in its hands afterwards.
+/// True if every rank has the result afterwards.
 bool is_seen_by_all(PerfCollective collective) {
   return collective == PerfCollective::all_reduce || collective == PerfCollective::broadcast ||
          collective == PerfCollective::all_gather;
 }
 
-/// A float of any magnitude within some orders, so that the order of summing shows in the bits.
+/// Returns a float of a magnitude within some orders, so that the order of summing shows in the bits.
 float rounded_value(std::uint64_t salt, std::uint32_t rank, std::size_t i) {
   std::uint64_t x = salt + rank * 0x9E3779B97F4A7C15ULL + i * 0xC2B2AE3D27D4EB4FULL;
   x = (x ^ (x >> 31)) * 0xBF58476D1CE4E5B9ULL;
@@ -169,7 +169,7 @@ Status MixedRound::check_rounded(const Call& call) const {
   return {};
 }
 
-/// FNV-1a, by words.
+/// The digest is FNV-1a, by words.
 void MixedRound::add_to_digest(const std::byte* data, std::size_t bytes) {
   constexpr Digest kPrime = 0x100000001B3ULL;
   while (bytes > 0) {

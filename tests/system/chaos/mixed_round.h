@@ -14,7 +14,7 @@
 
 namespace tributary::chaos {
 
-/// What all ranks of a group see alike, as a number: equal bits make equal numbers.
+/// The results that all ranks of a group share, as one number: equal bits make equal numbers.
 using Digest = std::uint64_t;
 
 struct GroupPlace {
@@ -23,7 +23,7 @@ struct GroupPlace {
   std::uint32_t ranks = 1;
 };
 
-/// Reused from round to round: the tables and the buffers are what is dear. One thread.
+/// Reused from round to round, because the tables and the buffers are expensive. One thread.
 class MixedRound {
  public:
   MixedRound(GroupPlace place, std::uint64_t seed, std::size_t bytes_max);
@@ -41,15 +41,16 @@ class MixedRound {
     }
     return {};
   }
-  /// Of all results so far.
+  /// The digest of all results so far.
   [[nodiscard]] Digest digest() const noexcept { return digest_; }
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
 
  private:
   static constexpr std::size_t kCallsMax = 3;
-  static constexpr std::size_t kTablesMax = 128;  // of thousands that there could be: the soak looks at our memory
+  // Of thousands that there could be: the soak test watches this process's memory.
+  static constexpr std::size_t kTablesMax = 128;
   struct Call {
-    std::shared_ptr<cli::CheckedCall> exact;  // nullptr: a sum of floats that do get rounded
+    std::shared_ptr<cli::CheckedCall> exact;  // nullptr: a sum of floats that are rounded
     cli::PerfCounts counts;
     cli::CallPlace place;
     std::size_t begin = 0;

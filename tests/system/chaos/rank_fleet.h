@@ -1,5 +1,5 @@
 #pragma once
-// All ranks of a chaos run as the driver sees them: what they report, whether they agree, how they end.
+// All ranks of a chaos run as the driver sees them: their reports, whether they agree, how they end.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -42,7 +42,7 @@ struct RankState {
   std::uint64_t heard_us = 0;  // when the last line came
   RoundReport last;
   std::string trouble;                                                     // an "error" or a "wrong" line
-  std::uint64_t operations = 0, bytes_in_network = 0, bytes_fallback = 0;  // of its "done" line
+  std::uint64_t operations = 0, bytes_in_network = 0, bytes_fallback = 0;  // from its "done" line
   bool done = false;
 };
 
@@ -50,31 +50,31 @@ struct FleetSettings {
   std::uint32_t ranks = 8;
   std::vector<std::string> command;
   std::string folder;                          // logs go there
-  const cli::LocalCluster* cluster = nullptr;  // none: pure fallback
-  cli::Environment environment;                // beyond this process's own
-  std::vector<std::string> host_ids;           // by rank: where they are, if the cluster does not say
+  const cli::LocalCluster* cluster = nullptr;  // nullptr: fallback alone
+  cli::Environment environment;                // added to this process's own
+  std::vector<std::string> host_ids;           // by rank: the hosts, if the cluster does not set them
 };
 
 class RankFleet {
  public:
-  /// Errors as ChildProcess::spawn's.
+  /// Errors are those of ChildProcess::spawn.
   [[nodiscard]] static Result<std::unique_ptr<RankFleet>> start(FleetSettings settings);
   ~RankFleet();
 
-  /// Reads what the ranks say for so long; `stop`, asked after every line, ends it sooner.
+  /// Reads the ranks' output for `time`; `stop`, asked after every line, ends this earlier.
   void listen(std::chrono::milliseconds time, const std::function<bool()>& stop = {});
   [[nodiscard]] RankState& rank(std::size_t index) noexcept { return ranks_[index]; }
   [[nodiscard]] const std::vector<RankState>& ranks() const noexcept { return ranks_; }
   [[nodiscard]] bool all_ready() const;
   [[nodiscard]] bool all_ended();
-  /// Every rank's groups, as last reported, are on their trees.
+  /// True if every rank last reported all its groups on their trees.
   [[nodiscard]] bool all_in_network() const;
 
   /// Called for every round of every rank.
   std::function<void(std::size_t rank, const RoundReport&)> on_round;
 
-  /// What went wrong so far, with the logs that may tell why; empty while all is well. A rank of which nothing was
-  /// heard for `silence_max` is a hang.
+  /// Returns the first error so far, with the logs that may explain it; empty while there is none. A rank that has been
+  /// silent for `silence_max` counts as hung.
   [[nodiscard]] std::string trouble(std::chrono::milliseconds silence_max);
 
  private:
@@ -88,7 +88,8 @@ class RankFleet {
   const FleetSettings settings_;
   client::Absences absences_;
   std::vector<RankState> ranks_;
-  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> digests_;  // by group and round, of whoever was first
+  // By group and round, from the rank that reported first.
+  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> digests_;
   std::string disagreement_;
 };
 

@@ -17,7 +17,7 @@
 namespace tributary::chaos {
 namespace {
 
-/// "socket:[12345]" of each descriptor.
+/// Returns "socket:[12345]" for each socket.
 std::set<std::string> sockets_of(const std::vector<pid_t>& processes) {
   std::set<std::string> sockets;
   for (const pid_t process : processes) {
@@ -33,7 +33,7 @@ std::set<std::string> sockets_of(const std::vector<pid_t>& processes) {
   return sockets;
 }
 
-/// As /proc/net/tcp lists them: the second column is address:port in hex, the fourth the state, the tenth the inode.
+/// Reads /proc/net/tcp: the second column is address:port in hex, the fourth the state, the tenth the inode.
 std::set<std::uint16_t> listening_ports(const std::vector<pid_t>& processes) {
   constexpr const char* kListens = "0A";
   const std::set<std::string> sockets = sockets_of(processes);
@@ -65,7 +65,7 @@ int connect_to(std::uint16_t port) {
   return -1;
 }
 
-// Reads all that they say to a stranger, or its end is not seen.
+// Reads everything that the listener says to a stranger; otherwise the end of the connection would not be seen.
 bool closed(int fd) {
   std::array<char, 4096> said;
   ssize_t got = 0;
@@ -112,7 +112,7 @@ void SilentFlood::fill(std::uint16_t port, std::vector<int>& connections) {
   });
   while (connections.size() < connections_) {
     const int fd = connect_to(port);
-    if (fd < 0) return;  // the port is gone, or this process has no descriptor left
+    if (fd < 0) return;  // the port is closed, or this process has no descriptor left
     connections.push_back(fd);
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Strangers: connections to every TCP port that some processes listen at, which say nothing and are made again as soon
+// Strangers: connections to every TCP port on which some processes listen. They say nothing, and are made again as soon
 // as they are closed.
 #include <sys/types.h>
 
@@ -12,18 +12,18 @@
 
 namespace tributary::chaos {
 
-/// One thread of its own, for as long as this object lives.
+/// Runs on a thread of its own for as long as this object lives.
 class SilentFlood {
  public:
-  /// `connections`: to each port, at the same time. Ports that are opened later are found within 20 ms.
+  /// Keeps `connections` open to each port at the same time. Finds ports that are opened later within 20 ms.
   SilentFlood(std::vector<pid_t> processes, std::size_t connections);
   SilentFlood(const SilentFlood&) = delete;
   SilentFlood& operator=(const SilentFlood&) = delete;
   ~SilentFlood();
 
-  /// Ports that have had as many connections as were asked for.
+  /// Counts the ports that have had as many connections as were asked for.
   [[nodiscard]] std::size_t ports_full() const noexcept { return ports_full_.load(); }
-  /// Connections that were closed by the other side, and made again.
+  /// Counts the connections that the other side closed, and that were made again.
   [[nodiscard]] std::uint64_t displaced() const noexcept { return displaced_.load(); }
 
  private:

@@ -1,5 +1,5 @@
-// Silent connections by the hundred to every port of every rank, from the address that the ranks come from, too: the
-// ranks meet all the same, and an aggregator that is killed costs them a failover, not the job.
+// Silent connections by the hundred to every port of every rank, also from the address of the ranks: the ranks meet all
+// the same, and a killed aggregator costs them a failover, not the job.
 #include <fstream>
 
 #include "tests/system/aggregator/raw_socket.h"

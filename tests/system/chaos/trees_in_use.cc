@@ -13,7 +13,7 @@ void collect_aggregators(const nlohmann::json& node, std::set<std::string>& name
   for (const auto& child : node.at("children")) collect_aggregators(child, names);
 }
 
-/// Ranks call their jobs after their groups (chaos_rank).
+/// Ranks name their jobs after their groups (chaos_rank).
 std::set<std::string> groups_in_network(const RankFleet& fleet) {
   std::map<std::string, bool> everywhere;
   for (const RankState& rank : fleet.ranks()) {

@@ -1,5 +1,5 @@
 #pragma once
-// A cluster with ranks at work in it, and what the manager says of it: for tests that wait for something to come about.
+// A cluster with working ranks, and the manager's view of it, for tests that wait for a state.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class WatchedCluster : public ::testing::Test {
  protected:
   static constexpr std::uint32_t kRanks = 4;
 
-  /// Ranks of `cluster_`, which has been started.
+  /// Starts the ranks in `cluster_`, which must have been started.
   void start_ranks(const std::string& seed, const cli::Environment& environment) {
     stop_file_ = workshop_.folder() + "/stop";
     auto fleet = RankFleet::start(
@@ -52,7 +52,7 @@ class WatchedCluster : public ::testing::Test {
     auto answer = client->get(path);
     return answer ? *answer : nlohmann::json(answer.error().message);
   }
-  /// Every node of every tree by its lane; none while the manager does not answer.
+  /// Visits every node of every tree by its lane; none while the manager does not answer.
   void each_node(const std::function<void(std::size_t lane, const nlohmann::json& node)>& see) const {
     const std::function<void(std::size_t, const nlohmann::json&)> walk = [&](std::size_t lane,
                                                                              const nlohmann::json& node) {
@@ -69,7 +69,7 @@ class WatchedCluster : public ::testing::Test {
     for (const RankState& rank : fleet_->ranks()) least = std::min(least, rank.last.number);
     return least;
   }
-  /// Over all ranks and their groups.
+  /// Sums a count over all ranks and their groups.
   [[nodiscard]] std::uint64_t sum(std::uint64_t GroupReport::* count) const {
     std::uint64_t sum = 0;
     for (const RankState& rank : fleet_->ranks()) {

@@ -1,5 +1,5 @@
 #pragma once
-// What every test with a whole cluster needs: a folder that goes away, a guardian, the programs' paths.
+// The tools of every test with a whole cluster: a temporary folder, a guardian, the programs' paths.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ class Workshop {
   Workshop& operator=(const Workshop&) = delete;
   ~Workshop() {
     std::error_code ignored;
-    // A failed test's logs say why.
+    // Keep the logs of a failed test: they say why.
     if (testing::Test::HasFailure()) {
       guardian_->keep_folder();
       show_ends_of_logs();
@@ -74,7 +74,7 @@ class Workshop {
   std::optional<cli::Guardian> guardian_;
 };
 
-/// A number from the environment, for those who want a test longer, shorter, or the same again.
+/// Reads a number from the environment, to make a test longer, shorter, or repeat it.
 inline std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 10);

@@ -1,4 +1,4 @@
-// Every wrong way to call it is a usage error, says what is wrong, and starts nothing.
+// Every wrong way to call `tributary` is a usage error, says what is wrong, and starts nothing.
 #include <gmock/gmock.h>
 
 #include "tests/system/cli/command.h"

@@ -16,7 +16,7 @@
 namespace tributary::cli_test {
 namespace {
 
-constexpr const char* kMark = "TRIBUTARY_TEST_MARK";  // in the environment of all that a command starts
+constexpr const char* kMark = "TRIBUTARY_TEST_MARK";  // in the environment of every process that a command starts
 
 int open_output(const std::string& path) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -28,7 +28,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// It has been killed, and waits for the processor only to end.
+/// True if the process was killed, and needs a processor only to end.
 bool is_dying(const std::filesystem::path& process) {
   constexpr unsigned long kKilled = 1UL << (SIGKILL - 1);
   std::istringstream status(read_file(process / "status"));
@@ -48,7 +48,7 @@ Workplace::Workplace() {
   folder_ = *folder;
   temporary_ = folder_ + "/tmp";
   std::filesystem::create_directory(temporary_);
-  // Neither what the user has set nor what runs around the tests is to matter.
+  // Variables that the user has set, or that the test's launcher has set, must not matter.
   variables = cli::current_environment();
   std::erase_if(variables, [](const auto& entry) {
     return entry.first.starts_with("TRIBUTARY_") || entry.first.starts_with("SLURM_") || entry.first == "RANK" ||

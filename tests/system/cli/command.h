@@ -1,5 +1,5 @@
 #pragma once
-// Runs `tributary` as a user does, and looks for what it leaves behind.
+// Runs `tributary` as a user does, and looks for processes and files that it leaves behind.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ struct Outcome {
   std::string error;
 };
 
-/// A folder of its own, in which everything that the command writes lies: it is the command's TMPDIR, too.
+/// A folder of its own, which holds everything that the command writes: it is also the command's TMPDIR.
 class Workplace {
  public:
   Workplace();
@@ -24,19 +24,19 @@ class Workplace {
   ~Workplace();
 
   [[nodiscard]] std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  /// Over this process's environment, for all commands from now on.
+  /// Added to this process's environment, for all commands from now on.
   cli::Environment variables;
 
-  /// `tributary` with these arguments; killed when it takes longer than the limit.
+  /// Runs `tributary` with these arguments; kills it when it takes longer than the limit.
   Outcome tributary(const std::vector<std::string>& arguments,
                     std::chrono::seconds limit = std::chrono::seconds(120)) const;
-  /// The same in two parts, for those who have something to do in between.
+  /// The same in two parts, for tests that do something in between.
   [[nodiscard]] cli::ChildProcess start(const std::vector<std::string>& arguments) const;
   Outcome finish(cli::ChildProcess process, std::chrono::seconds limit = std::chrono::seconds(120)) const;
 
-  /// Processes that a command of ours has left, by name, and files in its TMPDIR; empty when it left nothing.
+  /// Returns processes that a command has left, by name, and files in its TMPDIR; empty if it left none.
   [[nodiscard]] std::string left_behind() const;
-  /// Waits until nothing is left behind, at most for the limit, and says what was then.
+  /// Waits until nothing is left behind, at most for the limit, and returns what is left then.
   [[nodiscard]] std::string left_behind_after(std::chrono::seconds limit) const;
 
  private:
@@ -44,7 +44,7 @@ class Workplace {
   std::string temporary_;  // TMPDIR
 };
 
-/// Waits until it is true; false when that takes too long.
+/// Waits until the condition is true; returns false when that takes too long.
 template <class Condition>
 [[nodiscard]] bool eventually(Condition condition, std::chrono::seconds limit = std::chrono::seconds(30));
 

@@ -126,7 +126,7 @@ TEST_F(Listings, DrainNeedsTheAggregatorTokenAndCanBeUndone) {
   EXPECT_THAT(good({"drain", "aggregator-0", "--token-file", token}).output, HasSubstr("no new trees"));
   EXPECT_EQ(json_of({"aggregators", "aggregator-0"}).at("state"), "draining");
   EXPECT_THAT(good({"drain", "aggregator-0", "--undo", "--token-file", token}).output, HasSubstr("again"));
-  // "resuming" until the aggregator has heard of it.
+  // "resuming" until the aggregator knows it.
   EXPECT_THAT(json_of({"aggregators", "aggregator-0"}).at("state").get<std::string>(), AnyOf("resuming", "active"));
   const Outcome wrong = work_.tributary({"drain", "aggregator-0", "--token-file", cluster_->job_token_file()});
   EXPECT_EQ(wrong.code, 1);

@@ -1,4 +1,4 @@
-// `tributary run`: what the ranks are told, what it ends with, and that nothing stays behind however it ends.
+// `tributary run`: the ranks' environment, its exit codes, and that it leaves nothing behind however it ends.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ class RunCommand : public testing::Test {
     options.insert(options.end(), {"--", "sh", "-c", script});
     return work_.start(options);
   }
-  /// The ranks have written so many lines.
+  /// True if the ranks have written this many lines.
   [[nodiscard]] bool wait_for_lines(std::size_t number) const {
     return eventually([&] { return lines_of(read_file(work_.path("output"))).size() >= number; });
   }
@@ -116,7 +116,7 @@ TEST_F(RunCommand, SaysThatThereIsNoSuchCommand) {
 TEST_F(RunCommand, StopsEverythingWhenItIsAskedTo) {
   cli::ChildProcess process = start({"--ranks", "2", "--aggregators", "2"}, "echo here; exec sleep 1000");
   ASSERT_TRUE(wait_for_lines(2));
-  kill(process.pid(), SIGTERM);  // it alone, not its group
+  kill(process.pid(), SIGTERM);  // the process alone, not its group
   const Outcome outcome = work_.finish(std::move(process), seconds(60));
   EXPECT_EQ(outcome.code, 128 + SIGTERM) << outcome.error;
   EXPECT_EQ(work_.left_behind(), "");

@@ -1,4 +1,4 @@
-// `tributary explain` and `tributary perf --tune`, and the table that goes from the one to the other.
+// `tributary explain` and `tributary perf --tune`, and the table that one writes and the other reads.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -147,7 +147,7 @@ TEST_F(Tuning, TuneMeasuresEveryWayAndWritesATableThatIsFollowed) {
   ASSERT_FALSE(table.at("rules").empty());
   EXPECT_EQ(table.at("rules").back().at("bytes_max"), nullptr);
 
-  // Another collective is added; without a service there is nothing but the ranks.
+  // Add another collective; without a service there are only the ranks.
   const Outcome other = tune("all_gather", "0");
   ASSERT_EQ(other.code, 0) << other.output << other.error;
   EXPECT_THAT(other.output, HasSubstr("# no tree: "));

@@ -1,4 +1,4 @@
-// To be preloaded: sums of which, on rank 1, one element is wrong.
+// A library to preload: makes one element of rank 1's sums wrong.
 #include <dlfcn.h>
 
 #include <cstring>

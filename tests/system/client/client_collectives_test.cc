@@ -40,7 +40,7 @@ Bytes input(const Shape& s, int rank, int nranks) {
   return any_bytes(elements * size_of(s.dtype), rank, static_cast<int>(s.collective));
 }
 
-/// What `rank` must have in recv afterwards; empty where recv is not used.
+/// What `rank` must have in recv afterwards; empty if it does not use recv.
 Bytes expected(const Shape& s, int rank, int nranks) {
   std::vector<Bytes> inputs;
   for (int r = 0; r < nranks; ++r) inputs.push_back(input(s, r, nranks));
@@ -72,7 +72,7 @@ Bytes expected(const Shape& s, int rank, int nranks) {
   return {};
 }
 
-/// The buffers of one rank's call: apart, or one in the other as tributary.h has it.
+/// The buffers of one rank's call: apart, or one in the other by the rules of tributary.h.
 struct Buffers {
   Buffers(const Shape& s, int rank, int nranks) {
     const Bytes data = input(s, rank, nranks);
@@ -198,7 +198,7 @@ TEST_P(Collectives, TakeAnyCount) {
   });
 }
 
-// No sum of two fits into its type.
+// Here the sum of any two inputs does not fit into its type.
 TEST_P(Collectives, AverageOfTheLargestValuesIsFinite) {
   const int nranks = GetParam();
   run_ranks(nranks, [&](tributary_comm* comm, int rank) {

@@ -1,4 +1,4 @@
-// The C++ wrapper: that it says what the C API does, with types, owners and exceptions.
+// The C++ wrapper: that it does the same as the C API, with types, owners and exceptions.
 #include <gtest/gtest.h>
 
 #include <array>

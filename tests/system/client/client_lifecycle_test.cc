@@ -1,4 +1,4 @@
-// How communicators begin and end, well and badly.
+// How communicators begin and end, with success and with errors.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -65,7 +65,7 @@ TEST(Lifecycle, NothingLeaks) {
       EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
     });
   };
-  once();  // what is made once per process is made now
+  once();  // objects that are made once per process are made now
   const std::size_t threads = threads_now(), descriptors = descriptors_now();
   for (int i = 0; i < 10; ++i) once();
   EXPECT_EQ(threads_now(), threads);
@@ -128,7 +128,8 @@ TEST(Lifecycle, TwoProcessesWithOneRankAreToldApart) {
   std::promise<void> over;
   const auto both_answered = over.get_future().share();
   in_threads(4, [&](int index) {
-    const int rank = std::min(index, 2);  // two of them are rank 2; rank 1 waits until one of these was turned away
+    // Two of them claim to be rank 2; rank 1 waits until one of these was turned away.
+    const int rank = std::min(index, 2);
     if (rank == 1) both_answered.wait();
     tributary_comm* comm = nullptr;
     const auto status = init(&comm, 3, id, rank, patience(Milliseconds(5000)));
@@ -161,7 +162,7 @@ TEST(Lifecycle, RanksThatDisagreeOnTheirNumberAreDenied) {
 }
 
 TEST(Lifecycle, ARankWithoutRank0TimesOut) {
-  const tributary_unique_id id = make_id();  // listens, but nobody takes it
+  const tributary_unique_id id = make_id();  // listens, but no communicator takes it
   tributary_comm* comm = nullptr;
   const auto begin = Clock::now();
   EXPECT_EQ(init(&comm, 2, id, 1, Milliseconds(500)), TRIBUTARY_ERROR_TIMED_OUT);
@@ -175,7 +176,7 @@ TEST(Lifecycle, StrangersOnTheListenerDoNoHarm) {
     tributary_comm* comm = nullptr;
     ASSERT_EQ(init(&comm, 2, id, rank, Milliseconds(10'000)), TRIBUTARY_OK) << last_error();
     EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK);
-    if (rank == 1) {  // a third one that knows the secret, too late
+    if (rank == 1) {  // a third process that knows the secret, too late
       tributary_comm* late = nullptr;
       EXPECT_EQ(init(&late, 2, id, 1, Milliseconds(2000)), TRIBUTARY_ERROR_DENIED) << last_error();
     }

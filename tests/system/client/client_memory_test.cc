@@ -1,4 +1,4 @@
-// Memory of the library's own allocator, and what is registered: the same numbers as with any other, without copies
+// Memory of the library's own allocator, and registered memory: the same results as with any other, without copies
 // between ranks of one host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
     const auto details = details_of(buffer.mem());
     if (shared) {
       EXPECT_EQ(details.shared, 1) << details.reason;
-    } else {  // lent where a connection in shared memory stands already: they are made when first needed
+    } else {  // lent to connections in shared memory that exist already; they are made when first needed
       EXPECT_NE(details.shared == 1, details.reason[0] != '\0') << details.reason;
     }
     for (int round = 0; round < 20; ++round) {
@@ -84,7 +84,7 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
           << last_error();
       used.expect_sum(kRanks);
     }
-    // Now that the ranks have met, memory is lent to them however they do so.
+    // Now that the ranks have met, memory is lent to them on every path.
     Buffer later(comm, kCount, true);
     EXPECT_EQ(details_of(later.mem()).shared, 1) << details_of(later.mem()).reason;
     later.fill(rank);
@@ -117,7 +117,7 @@ TEST(Memory, RangesComeAndGo) {
             << last_error();
         buffer.expect_sum(kRanks);
       }
-      // Nobody frees what another rank has not done with: the call's end says that all have.
+      // no rank frees memory that another still uses: the end of the call says that all have finished
     }
   });
 }

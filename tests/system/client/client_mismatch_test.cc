@@ -1,4 +1,4 @@
-// Ranks that ask for different things: an error on every rank that says who asked for what.
+// Ranks whose calls differ: an error on every rank that says which rank asked for what.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -15,7 +15,7 @@ struct Outcome {
   std::string sentence;
 };
 
-/// Every rank makes its call, and what came of it.
+/// Every rank makes its call; returns the outcomes.
 std::vector<Outcome> outcomes(const std::vector<Call>& calls) {
   std::vector<Outcome> result(calls.size());
   run_ranks_without_end(static_cast<int>(calls.size()),
@@ -25,8 +25,8 @@ std::vector<Outcome> outcomes(const std::vector<Call>& calls) {
                           mine.status = calls[static_cast<std::size_t>(rank)](comm, send.data(), recv.data());
                           mine.sentence = last_error();
                           EXPECT_EQ(mine.sentence, tributary_last_error(comm));
-                          // What comes after a mismatch has the same error: nothing can be done on this communicator
-                          // any more.
+                          // Every call after a mismatch ends with the same error: the communicator cannot be used any
+                          // more.
                           EXPECT_EQ(tributary_barrier(comm, nullptr), mine.status);
                           tributary_comm_destroy(comm);
                         },
@@ -79,7 +79,7 @@ TEST(Mismatch, OfOperatorsIsSaidOnEveryRank) {
                          {"max", "sum", "rank 0", "rank 1"});
 }
 
-// Both roots have given their data away, and are done with it, before anyone can know: the next call says it.
+// Both roots have sent their data, and have ended, before the mismatch can be known: the next call reports it.
 TEST(Mismatch, OfRootsIsSaidOnEveryRankAtTheNextCallAtTheLatest) {
   const auto broadcasts = [](int root) { return then_barrier(broadcast(1000, root)); };
   expect_mismatch_on_all({broadcasts(0), broadcasts(1), broadcasts(0)},
@@ -90,7 +90,7 @@ TEST(Mismatch, IsFoundEvenWhenNobodyCallsAnythingAfterwards) {
   run_ranks_without_end(
       2,
       [](tributary_comm* comm, int rank) {
-        float value = 1;  // both believe to be the root, so both only send
+        float value = 1;  // both believe that they are the root, so both only send
         // In shared memory every call compares what the ranks have called before it ends.
         ASSERT_EQ(tributary_broadcast(&value, &value, 1, TRIBUTARY_FLOAT32, rank, comm, nullptr),
                   shares_memory() ? TRIBUTARY_ERROR_MISMATCH : TRIBUTARY_OK);
@@ -133,7 +133,7 @@ TEST(Mismatch, OfMessagesIsSaidOnBothSides) {
   const Call receives = [](tributary_comm* comm, float*, float* recv) {
     return tributary_recv(recv, 11, TRIBUTARY_FLOAT32, 0, comm, nullptr);
   };
-  // The sender may have been told before that its bytes are on their way; the next call says it then.
+  // The sender's call may have ended before; then its next call reports the error.
   const auto all = outcomes({[&](tributary_comm* comm, float* send, float* recv) {
                                const auto status = sends(comm, send, recv);
                                return status != TRIBUTARY_OK ? status : tributary_barrier(comm, nullptr);
@@ -166,7 +166,7 @@ TEST(Mismatch, ARankThatDoesNotCallIsNamedWithinTheTimeOut) {
                           Outcome mine;
                           const auto begin = std::chrono::steady_clock::now();
                           if (rank == 1) {
-                            float value = 0;  // waits for something that never comes, instead of taking part
+                            float value = 0;  // waits for a message that never comes, instead of taking part
                             mine.status = tributary_recv(&value, 1, TRIBUTARY_FLOAT32, 0, comm, nullptr);
                           } else {
                             mine.status = tributary_barrier(comm, nullptr);

@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A child of this process, of which only the lines that it prints are seen. Killed and waited for at the end.
+/// A child of this process; the test sees only the lines that it prints. Killed and waited for at the end.
 class RankProcess {
  public:
   RankProcess(int rank, int nranks, Milliseconds timeout, const std::string& scenario, const std::string& id) {
@@ -51,7 +51,7 @@ class RankProcess {
   RankProcess& operator=(const RankProcess&) = delete;
 
   void signal(int number) const { kill(pid_, number); }
-  /// The rest of the next line that begins with `word`; none at the end of its output.
+  /// Returns the rest of the next line that begins with `word`; nullopt at the end of its output.
   [[nodiscard]] std::optional<std::string> next(const std::string& word) {
     char line[4096];
     while (out_ != nullptr && std::fgets(line, sizeof line, out_) != nullptr) {
@@ -76,7 +76,7 @@ struct Plan {
   std::string victims_scenario = "reduce";
 };
 
-/// Runs the plan, and checks what the others say and when.
+/// Runs the plan, and checks what the other ranks report, and when.
 void expect_error_on_all_others(const Plan& plan, tributary_status expected) {
   const Milliseconds timeout = patience(Milliseconds(3000));
   std::vector<std::unique_ptr<RankProcess>> ranks;
@@ -121,7 +121,7 @@ TEST(Processes, Rank0HangingIsNamedWithinTheTimeOut) {
   expect_error_on_all_others({.victim = 0, .signal = SIGSTOP}, TRIBUTARY_ERROR_TIMED_OUT);
 }
 
-// Whatever the transport's own time-outs are: over packets five seconds of silence were an end once.
+// Holds whatever the transport's own time-outs are: over packets, five seconds of silence once ended the connection.
 TEST(Processes, ARankThatStandsStillForLessThanTheTimeOutIsNoError) {
   constexpr int kNranks = 3, kStopped = 1;
   std::vector<std::unique_ptr<RankProcess>> ranks;
@@ -133,7 +133,7 @@ TEST(Processes, ARankThatStandsStillForLessThanTheTimeOutIsNoError) {
   }
   for (const auto& rank : ranks) ASSERT_TRUE(rank->next("ready").has_value());
   ranks[kStopped]->signal(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(7));  // so long it stands still
+  std::this_thread::sleep_for(std::chrono::seconds(7));  // the time for which it stands still
   ranks[kStopped]->signal(SIGCONT);
   for (const auto& rank : ranks) EXPECT_EQ(rank->next("end").value_or("none").substr(0, 2), "0 ");
 }

@@ -13,16 +13,16 @@ using Milliseconds = std::chrono::milliseconds;
 
 struct GroupOptions {
   Milliseconds timeout{20'000};
-  std::function<void(int rank, tributary_config&)> configure;  // after the time-out was set
+  std::function<void(int rank, tributary_config&)> configure;  // called after the time-out was set
 };
 
 using RankBody = std::function<void(tributary_comm* comm, int rank)>;
 
-/// Makes a communicator of `nranks` ranks, runs `body` in each, and destroys it. Fails the test where a rank cannot be
+/// Makes a communicator of `nranks` ranks, runs `body` in each, and destroys it. Fails the test if a rank cannot be
 /// made or destroyed.
 void run_ranks(int nranks, const RankBody& body, const GroupOptions& options = {});
 
-/// The same without destroying: the body ends the communicator.
+/// The same without destroying: the body must end the communicator.
 void run_ranks_without_end(int nranks, const RankBody& body, const GroupOptions& options = {});
 
 /// Runs `body` for 0 to count - 1 in threads of their own, and waits for all.
@@ -33,14 +33,14 @@ void in_threads(int count, const std::function<void(int index)>& body);
 /// The last error of this thread.
 [[nodiscard]] std::string last_error();
 
-/// Where a rank is, if TRIBUTARY_TEST_HOSTS says that they are on several hosts; else empty. 2: on two, of which the
-/// first has the first half; -2: on two by turns.
+/// The host of a rank, if TRIBUTARY_TEST_HOSTS puts the ranks on several hosts; else empty. 2: two hosts, the first
+/// with the first half; -2: two hosts in turns.
 [[nodiscard]] std::string host_of(int rank, int nranks);
 
-/// All ranks are on one host, and use its memory here: TRIBUTARY_LOCAL is not off.
+/// True if all ranks are on one host and use its memory: TRIBUTARY_LOCAL is not off.
 [[nodiscard]] bool shares_memory();
 
-/// Time-outs of tests that wait for one: several times longer under a sanitizer.
+/// Lengthens time-outs that a test waits for, several times under a sanitizer.
 [[nodiscard]] Milliseconds patience(Milliseconds normal);
 
 }  // namespace tributary::test

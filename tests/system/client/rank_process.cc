@@ -1,12 +1,12 @@
 // One rank as a process of its own, for tests that kill it or stop it.
 //   client_rank_process RANK NRANKS TIMEOUT_MS SCENARIO [ID]
-// Rank 0 makes the unique id and prints it; the others are given it. Prints "ready" when the ranks have met, and then
-// what the scenario ends with: "end STATUS SENTENCE".
+// Rank 0 makes the unique id and prints it; the others take it as an argument. Prints "ready" when the ranks have met,
+// and then the end of the scenario: "end STATUS SENTENCE".
 //   reduce  all_reduces of 4 MiB until one fails
 //   barrier one barrier
 //   late    one barrier, once it was stopped and goes on (SIGCONT)
 //   absent  nothing: waits to be killed
-//   other   as "reduce", but of another count than everybody else's
+//   other   as "reduce", but with another count than the other ranks
 //   mixed   collectives and messages by several threads on two communicators; prints "path PATH PATH" of both before
 #include <signal.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ void need(tributary_status status, const char* what) {
   if (status != TRIBUTARY_OK) fail(what);
 }
 
-/// An all_reduce that nobody waits for yet, a message around the ring, then the wait: the receiver of the message must
+/// Starts an all_reduce without waiting, passes a message around the ring, then waits: the receiver of the message must
 /// not keep the others from their sum.
 void mix(tributary_comm* comm, int rank, int nranks, int rounds) {
   std::vector<float> mine(70'000), sum(mine.size());
@@ -143,7 +143,7 @@ tributary_status play(const std::string& scenario, tributary_comm* comm) {
 int main(int argc, char** argv) {
   if (argc < 5) return 64;
   const sigset_t continued = only_sigcont();
-  pthread_sigmask(SIG_BLOCK, &continued, nullptr);  // of all threads: it waits for whoever waits for it
+  pthread_sigmask(SIG_BLOCK, &continued, nullptr);  // in all threads, so that the one that waits for it gets it
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   const int rank = std::atoi(argv[1]), nranks = std::atoi(argv[2]);
   tributary_unique_id id{};

@@ -12,7 +12,7 @@
 namespace tributary::test {
 namespace {
 
-/// Integers up to this, and so all sums up to it, are exact.
+/// The bound up to which integers, and so all sums, are exact.
 int exact_limit(DType dtype) {
   switch (dtype) {
     case DType::float8_e5m2:

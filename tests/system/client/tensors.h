@@ -1,5 +1,5 @@
 #pragma once
-// Tensors of every dtype whose reductions are exact, so that results can be compared bit by bit whatever the order.
+// Tensors of every dtype whose reductions are exact, so that results can be compared bit by bit, whatever the order.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,7 +20,7 @@ using Bytes = std::vector<std::byte>;
 [[nodiscard]] Bytes largest_values(DType dtype, std::size_t count);
 [[nodiscard]] double least(DType dtype, const Bytes& array);
 
-/// Any bytes at all, for what is only moved.
+/// Returns arbitrary bytes, for data that are only moved.
 [[nodiscard]] Bytes any_bytes(std::size_t bytes, int rank, int salt = 0);
 
 /// The reduction of all ranks' arrays, in rank order, by the scalar reference; an average over all of them.
@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 [[nodiscard]] Bytes part(const Bytes& all, std::size_t from, std::size_t count);
 [[nodiscard]] Bytes joined(const std::vector<Bytes>& parts);
 
-/// Empty when equal, else where they differ first.
+/// Returns an empty text if they are equal, else the first place where they differ.
 [[nodiscard]] std::string difference(std::span<const std::byte> expected, std::span<const std::byte> actual);
 
 }  // namespace tributary::test

@@ -1,5 +1,5 @@
-// Ranks of several hosts over a tree: what comes to the aggregator is one contribution of each host, the sums are those
-// of all ranks, and each rank knows its path.
+// Ranks of several hosts over a tree: the aggregator gets one contribution from each host, the sums are those of all
+// ranks, and each rank knows its path.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -21,7 +21,7 @@ class HostsOverTrees : public testing::Test {
   static constexpr std::uint32_t kHosts = 3;
 
   HostsOverTrees() {
-    // With a short lease the aggregator tells often what it has taken.
+    // With a short lease the aggregator often reports what it has taken.
     auto cluster = cli::LocalCluster::start({.shape = {.ranks = kHosts, .aggregators = 1, .levels = 1},
                                              .lanes = 1,
                                              .folder = workshop_.folder(),
@@ -33,7 +33,7 @@ class HostsOverTrees : public testing::Test {
     setenv("TRIBUTARY_TOKEN_FILE", token_file_.c_str(), 1);
   }
 
-  /// A communicator whose ranks, threads here, are on these hosts.
+  /// Makes a communicator whose ranks, threads here, are on these hosts.
   template <class Body>
   void run(const Hosts& hosts, Body body) {
     tributary_unique_id id{};

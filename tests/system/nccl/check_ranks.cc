@@ -25,7 +25,7 @@ struct FreeInterfaces {
   void operator()(ifaddrs* list) const { freeifaddrs(list); }
 };
 
-/// The interface that has the address whose turn it is among `addresses`, which are separated by blanks.
+/// Returns the interface with one of the `addresses`, which are separated by blanks; `turn` chooses which one.
 std::string interface_of(const std::string& addresses, std::uint32_t turn) {
   std::istringstream in(addresses);
   const std::vector<std::string> list(std::istream_iterator<std::string>(in), {});
@@ -60,7 +60,7 @@ CheckRanks::CheckRanks(std::uint32_t ranks, const std::vector<std::string>& argu
     environment["MASTER_PORT"] = std::to_string(*port);
     environment["NCCL_DEBUG"] = "INFO";
     environment["TSAN_OPTIONS"] += " suppressions=" TRIBUTARY_NCCL_SUPPRESSIONS;
-    // Where hosts are simulated each rank has a device of its own.
+    // On simulated hosts each rank has a device of its own.
     if (const auto hosts = environment.find("RDMA_HOSTS"); hosts != environment.end()) {
       environment["TRIBUTARY_IFNAME"] = interface_of(hosts->second, rank);
     }

@@ -14,22 +14,22 @@ namespace tributary::nccl_test {
 
 class CheckRanks {
  public:
-  /// Starts them; `cluster` may be nullptr. Logs go to the folder. `of_one` holds variables for single ranks, which
-  /// come last.
+  /// Starts them; `cluster` may be nullptr. Logs go to the folder. `of_one` holds variables for single ranks, which win
+  /// over the others.
   CheckRanks(std::uint32_t ranks, const std::vector<std::string>& arguments, const std::string& folder,
              const cli::LocalCluster* cluster, const cli::Environment& variables = {},
              const std::map<std::uint32_t, cli::Environment>& of_one = {});
 
-  /// Waits; true when all have ended with 0 in time. What still runs then is killed.
+  /// Waits; returns true if all have ended with 0 in time. Kills those that still run.
   [[nodiscard]] bool all_good(std::chrono::seconds limit);
-  /// Waits until some rank has printed this; false when that takes too long or all have ended.
+  /// Waits until some rank has printed this; returns false when that takes too long or all have ended.
   [[nodiscard]] bool wait_for(const std::string& text, std::chrono::seconds limit);
-  /// What the ranks have printed so far, standard error too.
+  /// Returns the ranks' output so far, with standard error.
   [[nodiscard]] std::string output() const;
   [[nodiscard]] std::string output_of(std::uint32_t rank) const;
-  /// Stops a rank, so that all others come to wait for it, and kills it then.
+  /// Stops a rank, so that all others come to wait for it, and then kills it.
   void kill_while_others_wait(std::uint32_t rank, std::chrono::milliseconds wait);
-  /// Waits until that rank has ended by itself; nothing when it takes too long.
+  /// Waits until that rank has ended by itself; nullopt if it takes too long.
   [[nodiscard]] std::optional<cli::ExitStatus> end_of(std::uint32_t rank, std::chrono::seconds limit);
 
  private:

@@ -1,5 +1,5 @@
-// Connections of NCCL's net table, both ends in this process: what NCCL, and other users of the table, may rely on. The
-// cases are those of the functional tests of aws-ofi-nccl.
+// Connections of NCCL's net table, both ends in this process: the properties on which NCCL, and other users of the
+// table, may rely. The cases are those of the functional tests of aws-ofi-nccl.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -19,9 +19,9 @@ using enum abi::Result;
 using Clock = std::chrono::steady_clock;
 using Handle = std::array<std::byte, abi::kHandleBytes>;
 
-constexpr std::chrono::seconds kLimit{60};  // long after everything has happened
+constexpr std::chrono::seconds kLimit{60};  // far longer than any step takes
 
-/// A step that is asked again until it says true. Fails the test when it never does.
+/// Repeats a step until it returns true. Fails the test if it never does.
 template <class Step>
 void until(const char* what, Step step) {
   const auto end = Clock::now() + kLimit;
@@ -38,7 +38,7 @@ class Listening {
   Listening(const Listening&) = delete;
   Listening& operator=(const Listening&) = delete;
 
-  /// As it was made: each side that connects needs a copy of its own.
+  /// Returns the handle as it was made: each side that connects needs a copy of its own.
   [[nodiscard]] Handle handle() const { return handle_; }
   [[nodiscard]] void* accept_now() {
     void* receiving = nullptr;
@@ -90,7 +90,7 @@ void* receive(void* comm, Bytes& into, int tag) {
   });
   return request;
 }
-/// The outcome of a request, and its size.
+/// Returns the outcome of a request, and its size.
 abi::Result outcome(void* request, int* size = nullptr) {
   abi::Result result = success;
   until("test", [&] {
@@ -148,7 +148,7 @@ TEST(Connections, DeliverWhatWasSentBeforeTheyWereClosed) {
   }
 }
 
-// As NCCL's own socket net: a message that was not tested to its end has no such promise.
+// The same as NCCL's own socket net promises: a message that was not tested to its end has no such promise.
 TEST(Connections, DeliverLargeMessagesThatWereTestedToTheirEndBeforeTheClose) {
   Listening at;
   const Pair pair(at);
@@ -184,7 +184,7 @@ TEST(Connections, TransferEverySizeIntoBuffersThatMayBeLarger) {
     void* const posted = receive(pair.receiving, into, 5);
     void* const sent = send(pair.sending, data, 5);
     int got = -1, put = -1;
-    // Both ends move on by the calls of either: neither may be waited for alone.
+    // Calls on either end move both on, so the test must not wait for one alone.
     bool here = false, there = false;
     until("a message", [&] {
       int done = 0;
@@ -278,7 +278,7 @@ TEST(Connections, FailWhatIsInFlightWhenTheSenderCloses) {
   EXPECT_EQ(net::close_receive(pair.receiving), success);
 }
 
-// NCCL ends all its requests before it closes; others may not.
+// NCCL ends all its requests before it closes; other users may not.
 TEST(Connections, BringASendThatWasNotEndedBeforeTheCloseWholeOrNotAtAll) {
   Listening at;
   for (const std::size_t size : {1UL, 4096UL, 1'000'000UL, 8'000'000UL}) {
@@ -313,7 +313,7 @@ TEST(Connections, FailWhatIsInFlightWhenTheReceiverCloses) {
   EXPECT_EQ(net::close_send(pair.sending), success);
 }
 
-// Small messages go out before anybody has asked for them, and are asked for in another order.
+// Small messages go out before their receives are posted, and are received in another order.
 TEST(Connections, KeepEagerMessagesUntilTheirReceivesArePosted) {
   Listening at;
   const Pair pair(at);

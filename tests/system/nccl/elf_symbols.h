@@ -1,10 +1,10 @@
 #pragma once
-// Functions of a loaded library that it does not export, found by its own symbol table.
+// Finds functions of a loaded library that it does not export, by its own symbol table.
 #include <string>
 
 namespace tributary::nccl_test {
 
-/// `path`: of a library that is loaded. nullptr where the table was stripped, or has no such function.
+/// `path` is that of a loaded library. nullptr if the table was stripped, or has no such function.
 [[nodiscard]] void* find_hidden(const std::string& path, const void* exported, const std::string& exported_name,
                                 const std::string& wanted);
 

@@ -1,4 +1,4 @@
-// Strangers at either end of one of NCCL's connections: what they learn, and what they are believed.
+// Strangers at either end of one of NCCL's connections: what they learn, and whether they are believed.
 #include "client/plugins/nccl/p2p/greeting.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using enum abi::Result;
 using Clock = std::chrono::steady_clock;
 using HandleBytes = std::array<std::byte, abi::kHandleBytes>;
 
-constexpr std::chrono::seconds kLimit{60};  // long after everything has happened
+constexpr std::chrono::seconds kLimit{60};  // far longer than any step takes
 
 template <class Step>
 void until(const char* what, Step step) {
@@ -54,7 +54,7 @@ class Listening {
   void* comm_ = nullptr;
 };
 
-/// The handle that leads elsewhere: as if another process answered at the listening one's address.
+/// Returns the handle with another port: as if another process answered at the listener's address.
 HandleBytes leading_to(NetHandle handle, std::uint16_t port) {
   handle.port = port;
   HandleBytes bytes{};
@@ -71,10 +71,10 @@ abi::Result connect(HandleBytes handle, void** sending) {
   return result;
 }
 
-/// A process of somebody else's, which has heard how the plugin greets.
+/// A hostile process that knows how the plugin greets.
 class Stranger final : public transport::Acceptor, public transport::ChannelHandler {
  public:
-  /// Everything that it says of itself to those who connect to it: the first at once, the others as answers.
+  /// `says` holds its messages to a process that connects to it: the first is sent at once, the others are answers.
   explicit Stranger(std::vector<std::string> says) : says_(std::move(says)) {
     listener_ = transport_.listen({"127.0.0.1", 0}, *this).value();
     thread_ = std::jthread([this](const std::stop_token& stop) {
@@ -82,7 +82,7 @@ class Stranger final : public transport::Acceptor, public transport::ChannelHand
     });
   }
   [[nodiscard]] std::uint16_t port() const { return listener_->local().port; }
-  /// Everything that it has heard until the other end closed. Ends it.
+  /// Returns everything that it has received until the other end closed. Ends it.
   [[nodiscard]] const std::string& heard() {
     until("the connection to the stranger", [&] { return left_.load(); });
     thread_ = {};
@@ -120,7 +120,7 @@ class Stranger final : public transport::Acceptor, public transport::ChannelHand
   transport::TcpTransport transport_;
   std::unique_ptr<transport::Channel> channel_;
   std::unique_ptr<transport::Listener> listener_;
-  std::jthread thread_;  // last: the rest is its own until it ends
+  std::jthread thread_;  // last: until it ends, the other members are its own
 };
 
 TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
@@ -136,7 +136,7 @@ TEST(Greeting, AFakeAtTheHandlesAddressLearnsNothingAndIsNotBelieved) {
   EXPECT_EQ(heard.size(), kNonceDigits + kProofDigits + kPartDigits) << "a nonce, a proof, a number, and nothing else";
 }
 
-// The words that the fake hears are all that it could show to the process whose address it took.
+// The messages that the fake received are all that it could show to the process whose address it took.
 TEST(Greeting, WhatAFakeHeardIsWorthNothingAtTheTrueListener) {
   Listening at;
   Stranger fake({std::string(kNonceDigits, '0'), std::string(kProofDigits, '0')});
@@ -169,7 +169,7 @@ TEST(Greeting, WhatAFakeHeardIsWorthNothingAtTheTrueListener) {
   EXPECT_LE(caller.frames, 1) << "the listening process proves nothing to a stranger";
 }
 
-/// Passes every byte on, both ways, without a change.
+/// Passes every byte on, both ways, unchanged.
 class Relay {
  public:
   explicit Relay(std::uint16_t to) : to_(to), listener_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -202,7 +202,7 @@ class Relay {
     pollfd one{.fd = socket, .events = POLLIN, .revents = 0};
     return poll(&one, 1, 5) > 0;
   }
-  /// False: the connection has ended.
+  /// Returns false if the connection has ended.
   bool pass(int from, int to) {
     if (!waits(from)) return true;
     std::array<char, 4096> bytes{};
@@ -270,7 +270,7 @@ TEST(Greeting, AStrangerDoesNotKeepThePeerOut) {
   EXPECT_EQ(net::close_receive(receiving), success);
 }
 
-// ---- the two classes, where no relay can be put between them: what they say goes from the one to the other
+// ---- the two classes themselves: their messages are passed straight from one to the other, without a relay
 
 class Words final : public transport::Channel {
  public:

@@ -1,5 +1,5 @@
-// What can be shown of NCCL itself without a GPU: its numbers are those that the plugin was written from, and the
-// library says which version it is. It loads no plugin before it has found a GPU.
+// Facts about NCCL itself that need no GPU: its numbers are those from which the plugin was written, and the library
+// tells its version. It loads no plugin before it has found a GPU.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 

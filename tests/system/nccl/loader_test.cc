@@ -1,6 +1,6 @@
-// A real NCCL takes the plugin's tables: nccl_loader calls that NCCL's own loader. Which NCCL: those that
+// A real NCCL takes the plugin's tables: nccl_loader calls that NCCL's own loader. The libraries tested are those that
 // TRIBUTARY_NCCL_LIBRARIES names (paths of libnccl.so.2, separated by colons; scripts/nccl-versions sets it), else the
-// one that is installed.
+// installed one.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ std::vector<std::string> libraries() {
   return list;
 }
 
-/// As a user would have it: by the plugin's name, beside the libraries.
+/// Loads the plugin as a user would: by its name, beside the libraries.
 Load load(const std::string& library, const std::string& log, cli::Environment environment) {
   const std::filesystem::path plugin = TRIBUTARY_NCCL_PLUGIN;
   std::string& paths = environment["LD_LIBRARY_PATH"];
@@ -77,7 +77,7 @@ TEST(NcclLoader, TakesTheNetAndTheCollNetTableOfOneVersionAndUsesThem) {
     EXPECT_FALSE(net.empty()) << library << "\n" << one.log;
     EXPECT_EQ(net, collnet) << library << "\n" << one.log;
     EXPECT_EQ(one.log.find("NCCL WARN"), std::string::npos) << library << "\n" << one.log;
-    // Which table it is only newer ones say.
+    // Only newer versions log which table it is.
     const std::string tuner = one.found("TUNER/Plugin: Using ((?:tuner plugin )?tributary(?: \\(v[0-9]+\\))?)");
     std::printf("NCCL %s: net %s, CollNet %s%s\n", version.c_str(), net.c_str(), collnet.c_str(),
                 tuner.empty() ? "" : (", tuner: using " + tuner).c_str());
@@ -85,7 +85,7 @@ TEST(NcclLoader, TakesTheNetAndTheCollNetTableOfOneVersionAndUsesThem) {
   if (loaded == 0) GTEST_SKIP() << "no NCCL that shows its symbols: " << reasons;
 }
 
-// Versions that compare the numbers of CollNet devices end a job where one host has none.
+// Versions that compare the numbers of CollNet devices end a job if one host has none.
 TEST(NcclLoader, KeepsCollNetWhereNoManagerAnswers) {
   chaos::Workshop workshop;
   int loaded = 0;

@@ -1,10 +1,10 @@
 // Lets a real NCCL load its plugins on a machine without a GPU:
 //   nccl_loader PATH/libnccl.so.2
 //
-// ncclCommInitRank() ends before it comes to the plugins where there is no GPU. The steps that load them need none: the
-// library does not export them, but its symbol table has them. They are called in the order in which that version's own
-// communicator would, with an empty communicator; what they do is said by NCCL's log (NCCL_DEBUG=INFO).
-// Exit status: 0 NCCL was content; 77 there is no such library, or its symbol table was stripped.
+// Without a GPU, ncclCommInitRank() ends before it comes to the plugins. The steps that load them need no GPU: the
+// library does not export them, but its symbol table has them. This program calls them in the order in which that
+// version's own communicator would, with an empty communicator; NCCL's log (NCCL_DEBUG=INFO) shows what they do. Exit
+// status: 0 NCCL accepted the plugin; 77 there is no such library, or its symbol table was stripped.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -22,7 +22,7 @@ constexpr std::size_t kCommBytes = std::size_t{64} << 20;  // more than any vers
 using OfComm = int (*)(void* comm);
 using OfNobody = int (*)();
 
-/// As C++ names them.
+/// The names as the C++ compiler mangles them.
 constexpr const char* kNetInit = "_Z11ncclNetInitP8ncclComm";
 constexpr const char* kNetPluginInit = "_Z17ncclNetPluginInitv";                    // to 2.18, for the process
 constexpr const char* kNetPluginLoad = "_Z17ncclNetPluginLoadP8ncclComm";           // 2.19 to 2.26
@@ -49,11 +49,11 @@ class Nccl {
 
  private:
   std::string path_;
-  void* const handle_;  // for good: NCCL has threads of its own
+  void* const handle_;  // never closed: NCCL has threads of its own
   void* version_ = nullptr;
 };
 
-/// 0: NCCL went on.
+/// Returns 0 if NCCL went on.
 int load_plugins(const Nccl& nccl, OfComm net_init, void* comm) {
   if (const auto once = nccl.find<OfNobody>(kNetPluginInit); once != nullptr) {
     if (const int result = once(); result != 0) return result;
@@ -64,7 +64,7 @@ int load_plugins(const Nccl& nccl, OfComm net_init, void* comm) {
   if (const int result = net_init(comm); result != 0) return result;
   if (const auto tuner = nccl.find<OfComm>(kTunerLoad); tuner != nullptr) return tuner(comm);
   const auto old = nccl.find<OfComm>(kTunerLoadOld);
-  return old != nullptr ? old(comm) : 0;  // it takes a place for the table's address: any will do
+  return old != nullptr ? old(comm) : 0;  // it takes the address of a place for the table's address: any place will do
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ std::string lost_rank_timeout() {
   return std::to_string(chaos::number_from_environment("TRIBUTARY_LOST_RANK_TIMEOUT", 20));
 }
 
-// NCCL cannot be told of a lost node but by an error, and must be told by one: it would wait for ever.
+// Only an error can tell NCCL of a lost node, and without one it would wait for ever.
 TEST(NcclPlugin, FailsWhatWaitsForANodeThatDied) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 3, .aggregators = 1, .levels = 1}, 1);
@@ -126,18 +126,18 @@ TEST(NcclPlugin, LeavesCollNetOffWhereNoManagerIsConfigured) {
   EXPECT_EQ(count(ranks.output(), "WARN"), 0U) << "nobody asked for a service: nothing is amiss";
 }
 
-// NCCL from 2.30.3 on ends a job whose ranks report different numbers of CollNet devices; tributary-nccl-check does,
-// too.
+// NCCL 2.30.3 and later end a job whose ranks report different numbers of CollNet devices; so does
+// tributary-nccl-check.
 TEST(NcclPlugin, ReportsCollNetEverywhereWhereOneRankHasNoManager) {
   Workshop workshop;
   const auto cluster = workshop.start_cluster({.ranks = 2, .aggregators = 1, .levels = 1}, 1);
   const std::vector<std::string> small{"--communicators", "1", "--connections", "1"};
   for (const char* other : {"", "http://127.0.0.1:1"}) {
-    // The group is rank 0's, which alone asks for trees: rank 1 takes part without a manager.
+    // The group is rank 0's, and only rank 0 asks for trees: rank 1 takes part without a manager.
     CheckRanks on(2, small, workshop.folder(), cluster.get(), {}, {{1, {{"TRIBUTARY_MANAGER", other}}}});
     ASSERT_TRUE(on.all_good(kLimit)) << on.output();
     EXPECT_EQ(count(on.output(), "sums in the network"), 2U) << on.output();
-    // Without rank 0's there is no CollNet: both learn it in connect, and go on.
+    // Without a manager at rank 0 there is no CollNet: both ranks learn it in connect, and go on.
     CheckRanks off(2, {"--without-collnet", "--connections", "1"}, workshop.folder(), cluster.get(), {},
                    {{0, {{"TRIBUTARY_MANAGER", other}}}});
     ASSERT_TRUE(off.all_good(kLimit)) << off.output();

@@ -1,4 +1,4 @@
-// What the tables say of GPU memory, and what they do with it, in a process that has a CUDA driver: a fake one
+// The tables' answers about GPU memory, and their use of it, in a process that has a CUDA driver: a fake one
 // (tests/fakes/cuda/fake_cuda.h).
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -55,7 +55,7 @@ void expect_host_memory_alone(const Table& table, Properties properties) {
   EXPECT_EQ(properties.pointer_support, abi::kPointerHost) << "of " << sizeof properties << " bytes of properties";
 }
 
-// A driver that is there changes nothing: see docs/nccl.md, "Memory".
+// A driver in the process changes nothing: see docs/nccl.md, "Memory".
 TEST(Pointers, EveryTableOffersHostMemoryAloneThoughThereIsADriver) {
   fake_cuda::reset();
   expect_host_memory_alone(ncclNetPlugin_v12, abi::PropertiesV12{});
@@ -100,7 +100,7 @@ TEST(Pointers, MessagesRefuseMemoryOfAGpu) {
   EXPECT_EQ(net::close_listen(listening), success);
 }
 
-/// A manager that says of everything that it is there: without one there is no group. Trees it has none.
+/// A manager that answers every request with yes, without which there is no group. It has no trees.
 class Manager {
  public:
   Manager() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -117,7 +117,7 @@ class Manager {
   }
   ~Manager() {
     ::unsetenv("TRIBUTARY_MANAGER");
-    ::shutdown(socket_, SHUT_RDWR);  // accept() ends
+    ::shutdown(socket_, SHUT_RDWR);  // ends accept()
     server_.join();
     ::close(socket_);
   }
@@ -164,7 +164,7 @@ void wait_for(void* request) {
   for (int done = 0; done == 0; std::this_thread::yield()) ASSERT_EQ(collnet::test(request, &done, nullptr), success);
 }
 
-/// Sums 1 + 2, with what it sends and receives in GPU memory.
+/// Sums 1 + 2; both buffers are in GPU memory.
 void reduce_on_the_gpu(void* comm, float value) {
   constexpr std::size_t count = 100'000, bytes = count * sizeof(float);
   const std::uint64_t device = fake_cuda::allocate(2 * bytes);
@@ -185,7 +185,7 @@ void reduce_on_the_gpu(void* comm, float value) {
   fake_cuda::free(device);
 }
 
-/// NCCL would only come with what the properties offer; other callers of the tables get what the library can do.
+/// NCCL itself uses only what the properties offer; other callers of the tables get all that the library can do.
 TEST(Pointers, CollectivesTakeMemoryOfAGpuAndNoDmaBuf) {
   const Manager manager;
   fake_cuda::reset();

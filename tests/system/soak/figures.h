@@ -1,5 +1,5 @@
 #pragma once
-// What a process holds, over time, and whether it still grows.
+// Measures the resources of a process over time, and whether they still grow.
 #include <sys/types.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Sample {
   double threads = 0;
 };
 
-/// From /proc; none when there is no such process.
+/// Reads /proc; nullopt if there is no such process.
 [[nodiscard]] std::optional<Sample> sample_process(pid_t pid, double seconds);
 
 /// A straight line through the samples, by least squares.

@@ -22,7 +22,7 @@ IdBytes some_id() {
   return id;
 }
 
-/// That nobody has now.
+/// Returns a port that no process uses now.
 std::uint16_t free_port() {
   const int socket = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in6 address{};

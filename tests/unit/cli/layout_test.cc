@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// What the manager will plan for all ranks of this cluster.
+/// The plan that the manager will make for all ranks of this cluster.
 manager::Plan plan_for(const ClusterLayout& layout, std::uint32_t lanes) {
   const auto topology = manager::parse_topology(layout.topology, "topology.yaml");
   if (!topology) return {.reason = topology.error().message};
@@ -39,7 +39,7 @@ TEST(ClusterLayout, LeadsThePlannerToAsManyLevelsAsWanted) {
         for (const std::uint32_t lanes : {1U, 2U}) {
           const manager::Plan plan = plan_for(*layout, lanes);
           ASSERT_EQ(plan.lanes.size(), lanes) << plan.reason;
-          // The first lane takes rate from the links, which may leave the next a better tree of fewer levels.
+          // The first lane takes rate from the links, so the next one may have a better tree of fewer levels.
           for (std::size_t i = 0; i < plan.lanes.size(); ++i) {
             const std::string shape = std::to_string(ranks) + " ranks, " + std::to_string(aggregators) +
                                       " aggregators, lane " + std::to_string(i) + "\n" + layout->topology;

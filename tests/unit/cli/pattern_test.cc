@@ -14,7 +14,8 @@ constexpr ReduceOp kOps[] = {ReduceOp::sum, ReduceOp::prod, ReduceOp::min, Reduc
 
 using Bytes = std::vector<std::byte>;
 
-/// In the order of `ranks`, pairwise, each partial result rounded to the dtype: the worst that a tree or a ring does.
+/// Reduces in the order of `ranks`, pairwise, rounding each partial result to the dtype: the worst case of a tree or a
+/// ring.
 Bytes reduce_pairwise(DType dtype, ReduceOp op, const Pattern& pattern, const std::vector<std::uint32_t>& ranks) {
   Bytes sum = pattern.contribution(ranks[0]);
   const ReduceOp step = op == ReduceOp::avg ? ReduceOp::sum : op;
@@ -82,7 +83,7 @@ TEST(CountWrong, CountsElementsNotBytes) {
   EXPECT_EQ(count_wrong(period, 8, 0, out), 3U);
 }
 
-/// All ranks of a collective in one place: carries it out by copying, the result as it must be.
+/// All ranks of a collective in one place: copies inputs, and writes the correct results.
 class Copier {
  public:
   Copier(PerfCollective collective, std::uint32_t ranks, std::size_t elements) {

@@ -32,7 +32,7 @@ std::string error_of(const CollectiveCall& c, std::uint32_t rank = kRank) {
   return operation.error().message;
 }
 
-/// "apart", "in place", or the error.
+/// Returns "apart", "in place", or the error.
 std::string form(Collective collective, std::ptrdiff_t send_at, std::ptrdiff_t recv_at, std::uint32_t rank = kRank,
                  int root = 0) {
   CollectiveCall c = call(collective, memory.data() + send_at, memory.data() + recv_at);

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// A port of this host that is listened at; what happens to connections is the test's.
+/// A port of this host with a listener; the test decides what happens to connections.
 class Port {
  public:
   Port() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -39,7 +39,7 @@ class Port {
     if (fd_ >= 0) close(std::exchange(fd_, -1));
   }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(number_); }
-  /// Takes one request and answers it; what was asked.
+  /// Takes one request and answers it; returns the request.
   [[nodiscard]] std::string answer(const std::string& status, const std::string& body) const {
     const int connection = accept(fd_, nullptr, nullptr);
     std::string request;
@@ -134,7 +134,7 @@ void get_group(HttpGroupService& service, transport::TcpTransport& transport, Po
 }
 
 TEST(HttpGroupService, AGroupThatTheManagerHasLostIsShownToItWithItsRecord) {
-  for (const char* first : {"404 Not Found", "200 OK"}) {  // lost, or known with older trees
+  for (const char* first : {"404 Not Found", "200 OK"}) {  // forgotten, or known with older trees
     transport::TcpTransport transport;
     Port port;
     const auto service = make(port.url(), transport);
@@ -236,7 +236,7 @@ TEST(HttpGroupService, GivesAGroupBackSoon) {
   const std::string asked = port.answer("204 No Content", "");  // while the service goes on
   EXPECT_TRUE(asked.starts_with("DELETE ")) << asked;
   EXPECT_NE(asked.find("/41 "), std::string::npos) << asked;
-  port.shut();  // once more, should that answer not have been read yet
+  port.shut();  // it asks once more if that answer was not read yet
 }
 
 TEST(HttpGroupService, GivesTheGroupBackWhenItEnds) {

@@ -29,7 +29,7 @@ std::string error_of(const Result<ClientSettings>& settings) {
   return settings.error().message;
 }
 
-/// A configuration file that is gone with the test.
+/// A configuration file that the test's end removes.
 class File {
  public:
   explicit File(const std::string& content) : name_(::testing::TempDir() + "/tributary-settings-test.yaml") {
@@ -259,7 +259,7 @@ TEST(Settings, TheStructMayBeOfAnotherVersion) {
   EXPECT_EQ(unknown.error().code, Errc::unsupported);
 
   tributary_config older = TRIBUTARY_CONFIG_INITIALIZER;
-  older.lanes = 5;  // beyond what an older struct had
+  older.lanes = 5;  // beyond the end of an older struct
   older.struct_bytes = offsetof(tributary_config, lanes);
   const auto cut = load({}, &older);
   ASSERT_TRUE(cut) << cut.error().message;

@@ -1,4 +1,4 @@
-// What a rank's settings of packets over UDP do to what it sends.
+// How a rank's settings for packets over UDP change its packets.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-// Time in which a process did not run is no time in which it waited.
+// Time in which a process did not run does not count as waiting.
 #include "client/operation/absences.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Whom rank 0's coordinator names when an operation does not end, from what the ranks say of it.
+// The rank that rank 0's coordinator names when an operation does not end, from the ranks' answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::uint64_t kOperation = 3;
 constexpr Signature kSum{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 100};
 constexpr Signature kMax{Collective::all_reduce, DType::float32, ReduceOp::max, 0, 100};
 
-/// The answer of one rank; std::nullopt: none.
+/// The answer of one rank; nullopt: it does not answer.
 using Answer = std::optional<Progress>;
 
 Progress waiting_for_tree() {
@@ -90,7 +90,7 @@ std::vector<Case> cases() {
        {with(tree, kSum), with(tree, kSum), not_called()},
        kBlame,
        "did not call"},
-      // a suspicion: nobody is to blame yet
+      // a suspicion: no rank is to blame yet
       {"suspicion, nobody answers", At::in_network, kSuspicion, {}, "", ""},
       {"suspicion, one does not answer", At::in_network, kSuspicion, {tree, tree, {}}, "", ""},
       {"suspicion, one has not called it", At::in_network, kSuspicion, {tree, tree, not_called()}, "", ""},
@@ -102,7 +102,7 @@ std::vector<Case> cases() {
        {with(tree, kSum), with(busy(1), kMax), {with(tree, kSum)}},
        "abort: mismatch; releases 77",
        "rank 1"},
-      // a disagreement: who called what is all that matters
+      // a disagreement: it only matters which rank called what
       {"disagreement indeed",
        At::resting,
        kDisagreement,
@@ -128,7 +128,7 @@ TEST(Inquiry, NamesWhoIsToBlameAndNobodyElse) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     auto settings = Rig::usual();
-    settings.retry_first = settings.retry_last = 1h;  // so that resting is rest
+    settings.retry_first = settings.retry_last = 1h;  // so that it stays in resting
     Rig rig(settings);
     rig.bring_to(c.state);
     rig.from(1, Rig::stalled(kOperation, c.kind));
@@ -158,7 +158,7 @@ TEST(Inquiry, WhoHoldsUpAnEarlierOperationIsAskedAboutThat) {
   rig.from(2, Rig::progress(kOperation, held_up_in(1)));
   EXPECT_EQ(rig.said(), "inquiry 3; inquiry 1");
   rig.from(0, Rig::progress(1, has_it()));
-  rig.from(1, Rig::progress(kOperation, waiting_for_tree()));  // late, of the inquiry before
+  rig.from(1, Rig::progress(kOperation, waiting_for_tree()));  // a late answer to the inquiry before
   rig.from(1, Rig::progress(1, has_it()));
   EXPECT_EQ(rig.said(), "");
   rig.from(2, Rig::progress(1, {.called = true, .oldest = 1, .steps = 4, .waits_for = "rank 0 in round 4"}));

@@ -1,4 +1,4 @@
-// The limits of time of rank 0's coordinator: whom it names when one is over, and which time counts for none.
+// The time limits of rank 0's coordinator: which rank it names when one is over, and which time does not count.
 #include "client/recovery/coordinator.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(Coordinator, KeepsEachLimitAndNamesWhoIsLate) {
   }
 }
 
-/// The rank that finalized last is named, unless it waits for another one.
+/// The rank that finalizes last is named, unless it waits for another one.
 TEST(Coordinator, FindsOutWhoKeepsTheOthersFromFinalizing) {
   Rig rig;
   const auto begin = [&rig] {
@@ -160,7 +160,8 @@ TEST(Coordinator, ARankZeroThatStoodStillDoesNotBlameThoseThatDidNotWaitForIt) {
 }
 
 TEST(Coordinator, ARankThatIsGoneLongAfterRankZeroStoodStillIsNamed) {
-  for (const auto& [absence, then] : {std::pair{20s, 31s}, std::pair{1s, 0s}}) {  // or it was too short to matter
+  // Or the pause was too short to matter.
+  for (const auto& [absence, then] : {std::pair{20s, 31s}, std::pair{1s, 0s}}) {
     Rig rig;
     rig.bring_to(At::in_network);
     rig.now += absence;

@@ -183,7 +183,7 @@ void Rig::wait(transport::Duration time) {
   for (const auto end = now + time; now < end;) coordinator.tick(now += std::min<transport::Duration>(10ms, end - now));
 }
 
-/// The ranks know the generation from the descriptor that they are sent.
+/// The ranks know the generation from the descriptor that they get.
 void Rig::forward_generation() {
   for (const auto& [rank, message] : output.sent) {
     if (message.type == FrameType::descriptor) generation = message.epoch;

@@ -1,6 +1,6 @@
 #pragma once
-// A coordinator of three ranks whose output is written down, whose manager answers when the test says so, and whose
-// time is the test's. What it says and asks is one line of text each, so that a table can hold it.
+// A coordinator of three ranks whose output is recorded, whose manager answers when the test says so, and whose time is
+// the test's. Each message and request is one line of text, so that a table can hold it.
 #include <deque>
 #include <initializer_list>
 #include <string>
@@ -14,7 +14,7 @@ namespace tributary::client {
 inline constexpr std::uint32_t kRanks = 3;
 inline constexpr std::uint64_t kGroup = 77;
 
-/// Everything that a coordinator has said and asked since the last take(), separated by "; ".
+/// Records everything that a coordinator has said and asked since the last take(), separated by "; ".
 class Record {
  public:
   void add(const std::string& line) { text_ += (text_.empty() ? "" : "; ") + line; }
@@ -29,7 +29,7 @@ class RecordingOutput final : public CoordinatorOutput {
   explicit RecordingOutput(Record& record) : record_(record) {}
   void broadcast(const ControlMessage& message) override;
   void send(std::uint32_t rank, const ControlMessage& message) override;
-  ControlMessage last;  // that was broadcast
+  ControlMessage last;  // the last one that was broadcast
   std::vector<std::pair<std::uint32_t, ControlMessage>> sent;
 
  private:
@@ -51,7 +51,7 @@ class ManagerOnDemand final : public GroupService {
   std::deque<DescriptorAnswer> trees;  // requests and rebuilds without an answer
   std::deque<std::function<void(Result<GroupLease>)>> leases;
   std::deque<PageAnswer> pages;
-  std::vector<std::uint64_t> attempts;  // of the requests
+  std::vector<std::uint64_t> attempts;  // attempt numbers of the requests
 
  private:
   Record& record_;
@@ -65,24 +65,24 @@ inline constexpr At kEveryState[] = {At::resting,    At::asking,   At::joining, 
                                      At::in_network, At::freezing, At::stopped};
 [[nodiscard]] const char* to_string(At state);
 
-/// One coordinator, and the ways to bring it where a test wants it.
+/// One coordinator, and the ways to bring it into the states that tests need.
 class Rig {
  public:
   explicit Rig(CoordinatorSettings settings = usual());
   [[nodiscard]] static CoordinatorSettings usual();
 
-  /// From the start into this state, as groups get there; `resting` is the rest after trees were lost. Nothing of the
-  /// way there is in the record.
+  /// Brings it from the start into this state, as groups get there; `resting` is the rest after trees were lost. The
+  /// record does not show the way there.
   void bring_to(At state);
   void start() { coordinator.start(now); }
-  /// The manager's oldest unanswered request gets this.
+  /// Answers the manager's oldest unanswered request.
   void answer(Result<GroupDescriptor> answer);
   void answer_lease(Result<GroupLease> answer);
   void from(std::uint32_t rank, ControlMessage message) { coordinator.on_message(rank, message, now); }
   void from_all(const ControlMessage& message);
   /// Ticks every 10 ms until `time` has passed.
   void wait(transport::Duration time);
-  /// Ticks once, `time` later: as after a process stood still.
+  /// Ticks once, `time` later: as after a pause of the process.
   void jump(transport::Duration time) { coordinator.tick(now += time); }
   [[nodiscard]] std::string said() { return record.take(); }
 

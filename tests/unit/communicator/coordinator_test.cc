@@ -1,5 +1,5 @@
-// Rank 0's coordinator, message by message and state by state. Each reaction that it has is a line of a table; every
-// other pair of a message and a state must change nothing.
+// Rank 0's coordinator, message by message and state by state. Each of its reactions is a line of a table; every other
+// pair of a message and a state must change nothing.
 #include "client/recovery/coordinator.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without a
 
 struct Arriving {
   const char* name;
-  std::function<void(Rig&)> come;  // from every rank
+  std::function<void(Rig&)> come;  // the message comes from every rank
 };
 
 std::vector<Arriving> every_message() {
@@ -43,7 +43,7 @@ std::vector<Arriving> every_message() {
        }},
       {"gone", [](Rig& r) { r.coordinator.on_rank_gone(1, "its connection broke"); }},
   };
-  // Of another generation, and what is rank 0's to say, or nobody's.
+  // Messages of another generation, and messages that only rank 0 sends, or no process.
   for (const int stale : {-1, +1}) {
     const auto add = [&](const char* name, ControlMessage (*make)(Rig&, int)) {
       all.push_back({name, [make, stale](Rig& r) { r.from_all(make(r, stale)); }});
@@ -68,8 +68,8 @@ std::vector<Arriving> every_message() {
 struct Reaction {
   const char* message;
   At state;
-  const char* said;     // at once
-  const char* follows;  // within kSoon, beyond what the state does by itself
+  const char* said;     // said at once
+  const char* follows;  // said within kSoon, beyond what the state does by itself
 };
 
 constexpr Reaction kReactions[] = {
@@ -195,7 +195,7 @@ TEST(Coordinator, HoldingsOfTheTreesBeforeAreNotCountedForTheseTrees) {
   EXPECT_EQ(rig.said(), std::string(kAsksAgain) + "; descriptor to each; propose; commit 20; freeze");
   rig.from(0, rig.holdings({8}));
   rig.from(1, rig.holdings({8}));
-  rig.from(2, rig.holdings({500}, -1));  // late, of the trees before
+  rig.from(2, rig.holdings({500}, -1));  // late, for the trees before
   EXPECT_EQ(rig.said(), "");
   rig.from(2, rig.holdings({9}));
   EXPECT_EQ(rig.said(), "recover to each");
@@ -287,7 +287,7 @@ TEST(Coordinator, WhoFailedIsToldToTheManagerOnce) {
   EXPECT_EQ(rig.said(), "descriptor to each; commit never; asks for trees of 77 after epoch 2 without aggregator3");
 }
 
-// A rank that is heard of while the manager is asked may be in its answer.
+// A rank reports a loss while the manager is asked, so the lost aggregator may be in the manager's answer.
 TEST(Coordinator, WhoIsLostAfterTheManagerWasAskedIsToldBeforeItsTreesAreTaken) {
   Rig rig;
   rig.bring_to(At::resting);

@@ -37,13 +37,13 @@ TEST(Directory, AsksOnceForEachAndForMoreTheMoreItAsks) {
   d.on_wanted = [&] { ++told; };
   for (const std::uint32_t rank : {9U, 4U, 9U}) d.want(rank);
   d.want(5000);  // itself
-  d.want(6000);  // nobody
+  d.want(6000);  // no rank has this number
   EXPECT_EQ(told, 1);
   EXPECT_EQ(d.take_wanted(), (Ranks{4, 9}));
   d.want(4);
   EXPECT_EQ(d.take_wanted(), Ranks{}) << "it is on its way";
   std::uint32_t questions = 1, known = 2;
-  for (std::uint32_t rank = 4999; rank > 0; --rank) {  // as an all_to_all does, one after the other
+  for (std::uint32_t rank = 4999; rank > 0; --rank) {  // asks for one after the other, as an all_to_all does
     d.want(rank);
     const Ranks asked = d.take_wanted();
     if (asked.empty()) continue;

@@ -1,4 +1,4 @@
-// Somebody who lacks the group's secret answers at rank 0's address, or stands between a rank and rank 0.
+// A process without the group's secret answers at rank 0's address, or stands between a rank and rank 0.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -59,7 +59,7 @@ class Member {
   std::unique_ptr<transport::Listener> listener_;
 };
 
-/// Says what a test lets it say to whoever comes, and keeps all that it hears.
+/// Sends what a test chooses to each rank that connects, and keeps all that it receives.
 class Fake final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   explicit Fake(SimNetwork& network) : network_(network) {
@@ -89,7 +89,7 @@ class Fake final : public transport::Acceptor, public transport::ChannelHandler 
   bool greets = true;
   int turns_away = 0;
   int came = 0;
-  std::function<void(Fake&)> then;  // whenever a frame has come
+  std::function<void(Fake&)> then;  // called for each frame that has come
   std::vector<std::string> heard;
 
  private:
@@ -174,7 +174,7 @@ class Relay final : public transport::Acceptor {
   }
 
   std::function<void(bool from_rank_0, FrameHeader&, std::vector<std::byte>&)> change;
-  std::string read;  // all payloads
+  std::string read;  // all payloads that it could read
 
  private:
   struct Side final : transport::ChannelHandler {
@@ -225,7 +225,7 @@ TEST_F(FakeRank0, ThatPassesMessagesOnReadsNothingOfTheStar) {
   Relayed group(nullptr);
   ASSERT_TRUE(
       group.network.run_until([&] { return group.rank_1->ready && group.rank_0->ready; }, group.network.now() + 2s));
-  EXPECT_TRUE(*group.rank_1->ready);  // it is a wire, and no more
+  EXPECT_TRUE(*group.rank_1->ready);  // the relay was a wire, and no more
   for (const char* secret : {"host_id", "rank1", "members", "tuning"})
     EXPECT_EQ(group.relay.read.find(secret), std::string::npos) << secret;
 }

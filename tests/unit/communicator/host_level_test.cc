@@ -1,4 +1,4 @@
-// The limits of a communicator's lowest level, where its own process stands still.
+// The limits of a communicator's host level, when its own process stands still.
 #include "client/communicator/host_level.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A rank's end of a lane, and an aggregator that lies: results that are not the next one, or not what was asked for,
-// end the lane and change nothing.
+// A rank's end of a lane, and an aggregator that lies: results that are not the next one, or not the expected one, end
+// the lane and change nothing.
 #include "client/collectives/in_network/lane_link.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 constexpr Signature kSum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
 constexpr std::uint32_t kWindow = 4;
 
-/// Takes contributions and sends whatever the test says.
+/// Takes contributions and sends the frames that the test chooses.
 class LyingAggregator final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
@@ -39,7 +39,7 @@ class LyingAggregator final : public transport::Acceptor, public transport::Chan
     const std::vector<std::byte> payload(payload_bytes, std::byte{7});
     channel_->send_copy(header, payload);
   }
-  /// The result that belongs to a contribution.
+  /// Returns the result that belongs to a contribution.
   [[nodiscard]] FrameHeader result_of(std::size_t contribution) const {
     FrameHeader result = contributions.at(contribution);
     result.type = FrameType::result;
@@ -102,7 +102,7 @@ class LaneLinkTest : public testing::Test {
     settle();
   }
   void settle() { network_.run_for(10ms); }
-  /// The next result, changed so.
+  /// Sends the next result, changed by `change`.
   void send_changed(const std::function<void(FrameHeader&, std::size_t&)>& change) {
     FrameHeader result = aggregator_.result_of(lane_->prefix());
     std::size_t bytes = kSum.count * sizeof(std::int32_t);

@@ -17,7 +17,7 @@ using State = Life::State;
 constexpr std::array kAll{State::meeting, State::met,     State::ready, State::leaving,
                           State::left,    State::failing, State::failed};
 
-/// A life that has come to `state` by the arrows.
+/// Returns a life that has come to `state` by legal transitions.
 Life at(State state) {
   Life life;
   if (state == State::meeting) return life;

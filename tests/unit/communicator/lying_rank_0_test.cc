@@ -1,4 +1,4 @@
-// What a rank does when rank 0 does not keep to the protocol: it ends with an error that says so.
+// A rank 0 that breaks the protocol: the other ranks end with an error that says so.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ using transport::SimNetwork;
 
 const Endpoint kRoot{"rank0", 7000};
 
-/// Takes every frame, and says what a test lets it say.
+/// Takes every frame, and sends what a test chooses.
 class Root final : public transport::Acceptor, public transport::ChannelHandler {
  public:
   explicit Root(SimNetwork& network) : listener_(std::move(*network.transport("rank0").listen(kRoot, *this))) {}
@@ -31,7 +31,7 @@ class Root final : public transport::Acceptor, public transport::ChannelHandler 
     body_.resize(header.payload_bytes);
     return transport::Accept{body_};
   }
-  /// It knows the secret: it lies only once it has proved itself.
+  /// It knows the secret, and lies only once it has proved itself.
   void on_frame(transport::Channel&, const FrameHeader& frame, std::span<std::byte> payload) override {
     if (proof_.proved()) return;
     const json hello = json::parse(std::string_view(reinterpret_cast<const char*>(payload.data()), payload.size()));

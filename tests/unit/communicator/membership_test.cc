@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One rank's membership alone: it goes through the meeting, and writes down what comes of it.
+/// One rank's membership alone: it goes through the meeting, and records the events.
 class LoneMember final : public MembershipUser, public Whole {
  public:
   LoneMember(transport::SimNetwork& network, std::uint32_t rank, std::uint32_t nranks, Secret secret)

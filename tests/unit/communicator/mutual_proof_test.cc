@@ -1,4 +1,4 @@
-// Every message of the handshake in every state, and what somebody without the secret can make of what he hears.
+// Every message of the handshake in every state, and attacks of a process without the secret that overhears messages.
 #include "client/control/mutual_proof.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ struct Case {
   std::optional<Errc> error;
 };
 
-// The connecting side takes a nonce once, then a proof once; whatever else comes is its end.
+// The connecting side takes one nonce, then one proof; any other message ends it.
 constexpr Case kConnecting[] = {
     {State::fresh, Message::nonce, std::nullopt},     {State::fresh, Message::malformed_nonce, Errc::corrupt},
     {State::fresh, Message::proof, Errc::corrupt},    {State::fresh, Message::wrong_proof, Errc::corrupt},
@@ -138,12 +138,12 @@ TEST(MutualProof, WithoutTheSecretNeitherSideProvesAnything) {
   }
 }
 
-// Our own words come back: as an answer to us, or by way of another connection on which we are the other side.
+// Our own words come back: as an answer to us, or over another connection on which we are the other side.
 TEST(MutualProof, ReflectedWordsProveNothing) {
   AcceptingProof accepting(secret(1), make_nonce().value());
   EXPECT_EQ(accepting.check(scope(), {.nonce = accepting.nonce(), .proof = std::string(64, '0')}).error().code,
             Errc::denied);
-  // Somebody at rank 0's address has the nonce of rank 3's own listener, and shows rank 3's answer there.
+  // An attacker at rank 0's address has the nonce of rank 3's own listener, and shows rank 3's answer there.
   AcceptingProof own_listener(secret(1), make_nonce().value());
   ConnectingProof rank(secret(1), scope(3, 0));
   const auto answer = rank.answer(own_listener.nonce());

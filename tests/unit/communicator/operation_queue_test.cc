@@ -41,7 +41,7 @@ TEST_F(OperationQueueTest, ByTreesTheyRunTogether) {
   ways_.ways.assign(4, in_network);
   for (int i = 0; i < 4; ++i) add();
   EXPECT_EQ(ways_.begun, (Numbers{0, 1, 2, 3}));
-  end(2);  // out of order: it stays until those before it have ended
+  end(2);  // out of order: it stays until the earlier ones have ended
   EXPECT_EQ(queue_.first_number(), 0U);
   end(0);
   end(1);

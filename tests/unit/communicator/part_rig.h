@@ -1,5 +1,5 @@
 #pragma once
-// One part of a communicator by itself: a network of virtual time, and a whole that writes down what it is asked.
+// One part of a communicator by itself: a network of virtual time, and a recorder in place of the other parts.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -46,7 +46,7 @@ class PartTest : public testing::Test {
     shared_.life.meet();
     shared_.life.begin();
   }
-  /// So much time passes, a second at most at once, as in a process that runs.
+  /// Lets `time` pass, at most a second at once, as in a process that runs.
   void pass(transport::Duration time) {
     for (; time > transport::Duration::zero(); time -= std::chrono::milliseconds(500)) {
       now_ += std::min<transport::Duration>(time, std::chrono::milliseconds(500));
@@ -60,7 +60,7 @@ class PartTest : public testing::Test {
   transport::TimePoint now_{std::chrono::hours(1)};
 };
 
-/// Ways that start what they are told to, and end nothing by themselves.
+/// Ways that record what they start, and end nothing by themselves.
 class ManualWays final : public OperationWays {
  public:
   [[nodiscard]] bool may_begin() const override { return open; }

@@ -1,4 +1,4 @@
-// Shared memory and hosts: what a rank does that has no part where rank 0 says that all have one; what is told of
+// Shared memory and hosts: a rank that has no part in them when rank 0 says that all have one; and the texts about
 // paths.
 #include "client/communicator/host_path.h"
 #include "client/communicator/local_path.h"

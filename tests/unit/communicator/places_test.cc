@@ -1,4 +1,4 @@
-// Places that come by pages, and requests that are the same again: what rank 0 asks for and passes on.
+// Places that come by pages, and repeated requests: what rank 0 asks for and passes on.
 #include "client/recovery/places.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TokenPage page_of(std::uint32_t first, std::uint32_t count) {
   return page;
 }
 
-/// The oldest request for a page gets this.
+/// Answers the oldest request for a page.
 void give(Rig& rig, Result<TokenPage> page) {
   ASSERT_FALSE(rig.manager.pages.empty());
   const auto answer = std::move(rig.manager.pages.front());

@@ -1,4 +1,4 @@
-// Every rank that lacks a result gets it, once, from a rank that has it by then; and nobody is told of all others.
+// Every rank that lacks a result gets it, once, from a rank that has it by then; and no rank is told about all others.
 #include "client/recovery/repair_plan.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ std::vector<Holdings> random_holdings(std::mt19937& random, std::uint32_t ranks,
   return all;
 }
 
-/// Plays the moves of one lane. How many hands the farthest result went through.
+/// Plays the moves of one lane. Returns the number of ranks through which the farthest result went.
 std::uint32_t expect_everyone_gets_all(const std::vector<LaneMoves>& by_rank) {
   std::uint32_t hops_max = 0;
   const std::uint64_t hi = by_rank[0].hi;
@@ -70,7 +70,7 @@ TEST(RepairPlan, GivesEachRankWhatItLacksOnceAndInFewSteps) {
 
 TEST(RepairPlan, TellsARankNoMoreThanTheLogarithmOfAllRanks) {
   std::vector<Holdings> holdings(32768, Holdings{1000});
-  holdings[12345] = Holdings{1032};  // it alone has a window of results
+  holdings[12345] = Holdings{1032};  // only this rank has a window of results
   const auto plan = RepairPlan::make(holdings);
   ASSERT_TRUE(plan);
   std::size_t bytes = 0, most = 0;

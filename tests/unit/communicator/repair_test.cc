@@ -1,4 +1,4 @@
-// Rank 0 says what is moved after a tree is lost, and may be wrong.
+// Rank 0 says which results to move after a tree is lost, and may be wrong.
 #include "client/recovery/repair.h"
 
 #include <gtest/gtest.h>

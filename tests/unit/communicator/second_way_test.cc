@@ -1,5 +1,5 @@
-// Two ranks that talk over devices, one of which goes, or whose connection breaks: after each event of the same run, so
-// at every border between frames and within them, in either direction and from either side.
+// Two ranks that talk over devices. A device fails, or a connection breaks, after each event of the same run: so at
+// every border between frames and within them, in either direction and from either side.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -77,7 +77,8 @@ class Talker {
                                             EXPECT_TRUE(status);
                                             EXPECT_EQ(++out.ended, 1U);
                                             ++sent_;
-                                            // Ours again: who still reads it is found out.
+                                            // The buffer is the caller's again: overwrite it, so that a late reader is
+                                            // found out.
                                             std::ranges::fill(out.memory, std::byte{0xA5});
                                           }});
     }
@@ -134,7 +135,7 @@ void talk_and_lose(Loss loss, std::uint64_t after, std::uint32_t early_percent, 
     case Loss::silent_device_of_1:
       talkers[1].lose_device(loss == Loss::silent_device_of_1);
       break;
-    case Loss::unnoticed_by_1:  // who is the one to connect again
+    case Loss::unnoticed_by_1:  // rank 1 is the one that must connect again
       if (talkers[0].connected() && talkers[1].connected()) network.pause(device_of("rank1"));
       network.cut(device_of("rank0"), device_of("rank1"));
       break;
@@ -175,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(Losses, SecondWay,
                                                           Loss::unnoticed_by_1),
                                           testing::Values(0U, 50U, 100U)));
 
-// What a rank keeps of what it has sent is bounded by the acknowledgements, in one direction, too.
+// The acknowledgements bound the memory for sent frames, in one direction, too.
 TEST(SentFrames, KeepsCopiesUntilTheyAreTakenAndNoLonger) {
   SentFrames sent(16);
   std::array<std::byte, 8> small{};

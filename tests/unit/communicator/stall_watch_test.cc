@@ -1,4 +1,4 @@
-// Each limit of time, in virtual time; and what rank 0 is told of ranks that called different things.
+// Each time limit, in virtual time; and rank 0's part when ranks call different things.
 #include "client/communicator/stall_watch.h"
 
 #include "tests/unit/communicator/part_rig.h"
@@ -32,7 +32,7 @@ class StallWatchTest : public PartTest {
     ways_.ways.push_back(way);
     return add_operation(queue_, now_);
   }
-  /// Rank 0 lives, and asks.
+  /// Shows that rank 0 lives, by an inquiry.
   void inquire(std::uint64_t number) { watch_.on_inquiry({.type = FrameType::inquiry, .operation = number}); }
   [[nodiscard]] std::size_t told(FrameType type) const {
     return static_cast<std::size_t>(

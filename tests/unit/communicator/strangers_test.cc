@@ -1,4 +1,4 @@
-// Connections to the ranks' listeners by strangers: silent ones, and ones that prove nothing. They keep no rank out,
+// Connections of strangers to the ranks' listeners: silent ones, and ones that prove nothing. They keep no rank out,
 // and cost a bounded number of connections and a bounded time.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Endpoint listener_of(std::uint32_t rank) {
   return {"rank" + std::to_string(rank), static_cast<std::uint16_t>(7000 + rank)};
 }
 
-/// One that connects, perhaps says something, and waits.
+/// A stranger that connects, perhaps says something, and waits.
 class Stranger final : public transport::ChannelHandler {
  public:
   Stranger(transport::Transport& from, const Endpoint& to, const std::string& hello = {}) {
@@ -50,7 +50,7 @@ class Stranger final : public transport::ChannelHandler {
   bool heard_reason_ = false;
 };
 
-/// A rank that proves itself to another and then, on a machine that has no time for it, says nothing more.
+/// A rank that proves itself to another and then, on an overloaded machine, says nothing more.
 class SlowRank final : public transport::ChannelHandler {
  public:
   SlowRank(transport::Transport& from, std::uint32_t rank, std::uint32_t to)
@@ -146,7 +146,7 @@ class Strangers : public testing::Test {
   void come(std::size_t count, const std::string& from, std::uint32_t rank, const std::string& hello = {}) {
     for (std::size_t i = 0; i < count; ++i) strangers_.emplace_back(network_.transport(from), listener_of(rank), hello);
   }
-  /// One more from `from` at every rank's door, and again after `period`.
+  /// Opens one more connection from `from` to every rank's listener, and again after `period`.
   void flood(const std::string& from, Duration period) {
     for (std::uint32_t rank = 0; rank < talkers_.size(); ++rank) come(1, from, rank);
     network_.call_at(network_.now() + period, [this, from, period] { flood(from, period); });

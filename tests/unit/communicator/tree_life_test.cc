@@ -1,4 +1,4 @@
-// The states of trees: what rank 0's messages do in each, those that come too late or make no sense included.
+// The states of trees: the effect of rank 0's messages in each, late and senseless ones included.
 #include "client/communicator/tree_life.h"
 
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ class TreeLifeTest : public PartTest {
   void freeze(std::uint32_t generation, const std::string& why = "an aggregator is gone") {
     trees_.on_freeze({.type = FrameType::freeze, .epoch = generation, .body = why});
   }
-  /// What rank 0 plans where there is one rank: nothing is moved.
+  /// Sends rank 0's plan for a single rank: it moves nothing.
   void recover(std::uint32_t generation) {
     Moves moves(2);
     trees_.on_recover({.type = FrameType::recover, .epoch = generation, .body = encode(moves)});

@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of the copies share.
+// Helpers shared by the tests of the copies.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline Bytes random_bytes(std::size_t count, std::uint64_t seed) {
   return bytes;
 }
 
-/// A driver as new, as the library sees it.
+/// A fresh driver, as the library sees it.
 class WithFakeDriver : public fake_cuda::WithDriver {
  protected:
   void SetUp() override {

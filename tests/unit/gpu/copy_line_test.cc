@@ -1,4 +1,4 @@
-// Pinned memory and the lines that copy.
+// Pinned memory and the copy lines.
 #include "client/gpu/copy_line.h"
 
 #include <gmock/gmock.h>
@@ -94,7 +94,7 @@ TEST_F(Copies, AllEndBeforeTheLineGoes) {
   EXPECT_EQ(ended, 20);
 }
 
-// The error comes in its turn, and what was begun before is good.
+// The error comes in its turn, and copies begun before are good.
 TEST_F(Copies, SayWhatFailed) {
   for (const char* call : {"cuMemcpyAsync", "cuEventRecord", "cuEventQuery"}) {
     fake_cuda::reset();

@@ -1,4 +1,4 @@
-// Staging between a real GPU and the host: bits, and how fast. Skipped, with the reason, where there is no GPU.
+// Staging between a real GPU and the host: the bits, and the speed. Skipped, with the reason, without a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void require(CudaResult result, const char* what) {
   if (result != CudaResult::success) throw std::runtime_error(cuda_error(*driver, result, what).message);
 }
 
-/// Device memory for as long as it lives; written and read by copies that are waited for.
+/// Device memory for as long as this object lives; copies that are waited for write and read it.
 class DeviceBytes {
  public:
   DeviceBytes(std::shared_ptr<Context> context, std::size_t bytes) : context_(std::move(context)), bytes_(bytes) {
@@ -105,7 +105,7 @@ TEST(GpuDevice, StagesTheBitsDownAndUp) {
         stager.stage({.send = send.pointer(), .send_bytes = bytes, .recv = recv.pointer(), .recv_bytes = bytes});
     ASSERT_TRUE(call) << call.error().message;
     (*call)->begin();
-    // As a lane would: what has arrived is used at once, and its result goes up.
+    // Act as a lane does: use data as soon as they have arrived, and send their result up.
     constexpr std::size_t kSegment = 65536;
     for (std::size_t at = 0; at < bytes; at += kSegment) {
       const std::size_t here = std::min(kSegment, bytes - at);

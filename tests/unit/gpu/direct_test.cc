@@ -1,5 +1,5 @@
-// Calls whose buffers stay in GPU memory: what is registered and for how long, the order of what is done there, and
-// what becomes of them when they leave it in the middle. The transport is one that notes what it is asked.
+// Calls whose buffers stay in GPU memory: what is registered and for how long, the order of work in the GPU, and calls
+// that leave it in the middle. The transport records the requests.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ using transport::DeviceWay;
 constexpr std::size_t kChunk = StagedCall::kChunkBytes;
 constexpr std::size_t kBytes = 4 * kChunk + 4096;
 
-/// Keeps device memory, and nothing else.
+/// Keeps device memory, and does nothing else.
 class NotingTransport final : public test::NoTransport, public transport::TakesDeviceMemory {
  public:
   class Kept final : public transport::KeptMemory {
@@ -117,7 +117,7 @@ TEST_F(DirectCalls, AreThoseOfOneGpuThatAreLargeEnough) {
   const DeviceBytes a(kBytes), b(kBytes), other(kBytes, 1);
   Bytes host(kBytes);
   EXPECT_NE(direct(between(a, b)), nullptr);
-  EXPECT_NE(direct({.recv = a.pointer(), .recv_bytes = kBytes}), nullptr);  // of a broadcast
+  EXPECT_NE(direct({.recv = a.pointer(), .recv_bytes = kBytes}), nullptr);  // a broadcast's call
   EXPECT_EQ(direct(between(a, b, Stager::kDirectBytesMin - 1)), nullptr);
   EXPECT_EQ(direct(between(a, other)), nullptr);
   EXPECT_EQ(direct({.send = host.data(), .send_bytes = kBytes, .recv = a.pointer(), .recv_bytes = kBytes}), nullptr);
@@ -157,7 +157,7 @@ TEST_F(DirectCalls, KeepAnAllocationAsAWholeOnceUntilItIsForgotten) {
   EXPECT_EQ(direct(between(memory, other))->keep(transport)->size(), 2U);
   EXPECT_EQ(transport.promises, 2U);
   stager->forget({memory.pointer(), 100});
-  EXPECT_EQ(transport.kept.size(), 2U);  // an operation has it still
+  EXPECT_EQ(transport.kept.size(), 2U);  // an operation still holds it
   first.reset();
   EXPECT_EQ(transport.kept.size(), 1U);
   const auto counts = gpu_of(*direct(part)).counts();
@@ -178,7 +178,7 @@ TEST_F(DirectCalls, KnowMemoryThatWasFreedFromOtherAtItsAddress) {
   EXPECT_GT(replaced, 0U) << "the test did not meet what it is about";
 }
 
-// The caller may free it then, and say nothing.
+// Afterwards the caller may free the memory without telling the library.
 TEST_F(DirectCalls, HoldTheirMemoryAsLongAsTheyLive) {
   const DeviceBytes memory(kBytes), other(kBytes);
   const auto held = [&](const DeviceBytes& one, std::size_t from, std::size_t bytes) {
@@ -270,7 +270,7 @@ TEST_F(DirectCalls, AskNoMoreForMemoryThatWasRefused) {
   ASSERT_TRUE(call->materialize(false, fail(Errc::unreachable, "the connection is not open")));
   EXPECT_TRUE(end(*call));
   const auto again = direct(in_place(memory));
-  ASSERT_TRUE(again->keep(transport));  // that goes away by itself
+  ASSERT_TRUE(again->keep(transport));  // an obstacle that may go away by itself
   ASSERT_TRUE(again->materialize(false, fail(Errc::unsupported, "rxe0 does not reach it")));
   EXPECT_TRUE(end(*again));
   const auto refused = direct(in_place(memory))->keep(transport);
@@ -333,7 +333,7 @@ TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
   EXPECT_TRUE(end(*left));
   fake_cuda::fail("cuFlushGPUDirectRDMAWrites", fake_cuda::kNotSupported);
   const auto unflushed = direct(in_place(memory));
-  EXPECT_FALSE(end(*unflushed));  // better no result than one that may not be there
+  EXPECT_FALSE(end(*unflushed));  // no result is better than one that may not have arrived
 }
 
 TEST_F(DirectCalls, ACopyThatFailsEndsTheCommunicatorAndNoCallWell) {
@@ -371,7 +371,7 @@ TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
     EXPECT_EQ(recv.content(), last);
     EXPECT_EQ(send.content(), input);
   }
-  EXPECT_TRUE(lines.empty());  // nothing was the matter with the way
+  EXPECT_TRUE(lines.empty());  // nothing was wrong with the way
 }
 
 TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {
@@ -391,7 +391,8 @@ TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {
   EXPECT_TRUE(end(*call));
 }
 
-// Where it goes through a tree all the same, other ranks' parts may land beside the input while that is still coming.
+// If the operation goes through a tree after all, other ranks' parts may land beside the input while it is still
+// arriving.
 TEST_F(DirectCalls, BringNothingButTheirInputBeforeTheyBegin) {
   const Bytes before = random_bytes(kBytes, 13), landed = random_bytes(kChunk, 14);
   const DeviceBytes memory(before);

@@ -1,4 +1,4 @@
-// Every combination of facts, and what is said of it.
+// Every combination of facts, and the sentence about it.
 #include "client/gpu/path_choice.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ TEST(PathChoice, TakesTheFirstWayThatIsOpen) {
   EXPECT_EQ(choose_path(facts).path, Path::staging);
 }
 
-// All 2^6 combinations of what is yes or no, by three orderings of writes.
+// All 2^6 combinations of the yes-or-no facts, with three orderings of writes.
 TEST(PathChoice, FollowsFromTheFactsInEveryCombination) {
   for (unsigned bits = 0; bits < 64; ++bits) {
     for (const int ordering : {0, 100, 200}) {

@@ -49,7 +49,7 @@ class StagedCalls : public test::WithFakeDriver {
   }
 
   std::atomic<int> arrivals = 0, failures = 0;
-  std::string failure;  // written before `failures` grows from the reader's point of view: read after drain()
+  std::string failure;  // read it after drain()
   std::unique_ptr<Stager> stager;
 };
 
@@ -84,7 +84,7 @@ TEST_F(StagedCalls, BringTheInputDownAndTheResultUp) {
   }
 }
 
-// What is said to be there is there, at every moment of the pipeline.
+// Data reported as ready must be there, at every moment of the pipeline.
 TEST_F(StagedCalls, SayNoMoreIsReadyThanHasArrived) {
   constexpr std::size_t kBytes = 8 * kChunk;
   const Bytes input = random_bytes(kBytes, 3);
@@ -217,7 +217,7 @@ TEST_F(StagedCalls, RunSideBySideWithTheirOwnBytes) {
   }
 }
 
-// ---- What the driver refuses, and when
+// ---- Refusals of the driver, at each step
 
 TEST_F(StagedCalls, SayThatNothingMoreCanBePinned) {
   fake_cuda::settings().host_bytes_max = 1 << 20;
@@ -238,7 +238,7 @@ TEST_F(StagedCalls, AreRefusedWhereTheGpuCannotBeUsed) {
     EXPECT_EQ(made.error().code, Errc::exhausted) << call;
   }
   fake_cuda::reset();
-  EXPECT_TRUE(stager->stage(between(send, recv, 100)));  // and it is no reason for the next one to fail
+  EXPECT_TRUE(stager->stage(between(send, recv, 100)));  // nor does it make the next one fail
 }
 
 TEST_F(StagedCalls, FailOnceWhenTheInputDoesNotComeDown) {
@@ -252,7 +252,7 @@ TEST_F(StagedCalls, FailOnceWhenTheInputDoesNotComeDown) {
   EXPECT_FALSE(call->input_whole());
   EXPECT_TRUE(call->input_ready(call->host().send + 2 * kChunk));
   EXPECT_FALSE(call->input_ready(call->host().send + 2 * kChunk + 1));
-  // The operation that ends because of it tells the cause.
+  // The operation that ends because of it reports the cause.
   const Status end = call->finish(fail(Errc::aborted, "the communicator was aborted"));
   ASSERT_FALSE(end);
   EXPECT_THAT(end.error().message, HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));

@@ -1,4 +1,4 @@
-// Pieces are the whole call, each element once, in its order.
+// The pieces are the whole call: each element once, in its order.
 #include "client/collectives/hosts/cut.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Who is with whom.
+// The map of ranks and hosts.
 #include "client/collectives/hosts/host_map.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The stages of ranks on several hosts, driven by turns in one thread; between the hosts there is a network of a few
-// lines, which the test holds up at will.
+// The stages of ranks on several hosts, driven in turns by one thread. Between the hosts there is a network of a few
+// lines, which the test can hold up.
 #include "client/collectives/hosts/host_runner.h"
 
 #include <gmock/gmock.h>
@@ -16,13 +16,13 @@ namespace {
 
 using testing::HasSubstr;
 
-/// All hosts' leaders, and all that they have between them: sums of int32, scaled sums, and broadcasts.
+/// All hosts' leaders, and the operations between them: sums of int32, scaled sums, and broadcasts.
 class Between {
  public:
   explicit Between(std::uint32_t hosts) : waiting_(hosts) {}
   void add(std::uint32_t host, std::unique_ptr<Operation> operation) { waiting_[host].push_back(std::move(operation)); }
   [[nodiscard]] std::size_t waiting(std::uint32_t host) const { return waiting_[host].size(); }
-  /// The oldest operation, if every leader has begun it.
+  /// Ends the oldest operation, if every leader has begun it.
   bool end_one() {
     std::vector<std::unique_ptr<Operation>> all;
     for (auto& of_host : waiting_) {
@@ -103,7 +103,7 @@ class World {
             .known_as = map_.members(host)};
   }
 
-  /// Until nothing moves within the hosts.
+  /// Runs until nothing moves within the hosts.
   void settle() {
     for (bool moved = true; moved;) {
       moved = false;
@@ -197,7 +197,7 @@ TEST(HostRunner, EveryCollectiveGivesWhatItDoesWithoutHosts) {
   }
 }
 
-// 60,000 of every rank: the sum of two is more than float16 holds.
+// Every rank has 60,000: the sum of two is more than float16 holds.
 TEST(HostRunner, AverageOfLargeFloat16IsFiniteWhateverTheSizesOfTheHosts) {
   constexpr std::uint16_t k60000 = 0x7B53;
   constexpr std::size_t kCount = 3'000;

@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// Bits that are a number of moderate size in every dtype: floats between about 0.5 and 8, of either sign.
+/// Returns bits that are a number of moderate size in every dtype: floats between about 0.5 and 8, of either sign.
 Bytes numbers(DType dtype, std::size_t count, std::uint32_t rank, std::uint64_t salt) {
   Bytes bytes(count * size_of(dtype));
   for (std::size_t i = 0; i < count; ++i) {
@@ -72,7 +72,7 @@ struct Case {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(part * bytes());
     return {begin, begin + static_cast<std::ptrdiff_t>(bytes())};
   }
-  /// What `rank` gets; empty: nothing.
+  /// Returns what `rank` gets; empty: nothing.
   [[nodiscard]] Bytes expected(std::uint32_t rank) const {
     std::vector<Bytes> in;
     for (std::uint32_t r = 0; r < ranks; ++r) in.push_back(input(r));
@@ -116,7 +116,7 @@ struct Case {
   }
 };
 
-/// Buffers as the rules of in-place calls have them, and the call over them.
+/// Buffers by the rules of in-place calls, and the call over them.
 struct Buffers {
   Buffers(const Case& c, std::uint32_t rank) : send(c.input(rank)), recv(c.expected(rank).size(), std::byte{0xEE}) {
     in_place = c.in_place && !recv.empty() && c.collective != Collective::all_to_all &&
@@ -191,7 +191,8 @@ void check_everything(LocalGroup& group, DType dtype, ReduceOp op, const std::ve
   }
 }
 
-// Around what fits into a note's line (40 bytes), into a note (256), into a chunk (8192), and lanes (4 chunks).
+// Around the sizes that fit into a note's line (40 bytes), into a note (256), into a chunk (8192), and lanes (4
+// chunks).
 const std::vector<std::size_t> kCounts{0, 1, 10, 11, 64, 65, 2049, 8200};
 
 TEST(LocalCollectives, GiveTheReferencesBitsForOneToNineRanks) {
@@ -224,7 +225,7 @@ TEST(LocalCollectives, CombineMoreRanksThanOnePassOfTheKernelsTakes) {
   });
 }
 
-// Results that go past the caches are those of long vectors: in the ordinary sizes of lanes.
+// Only results of long vectors go past the caches, with lanes of the ordinary size.
 TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   GroupSettings settings = settings_of(2);
   settings.note_bytes = 8192;
@@ -235,7 +236,7 @@ TEST(LocalCollectives, GiveTheReferencesBitsForLongVectors) {
   });
 }
 
-// One rank dawdles, so that the others run ahead as far as the lanes let them, over operations and their kinds.
+// One rank is slow, so that the others run ahead as far as the lanes let them, over operations of several kinds.
 TEST(LocalCollectives, AFastRankNeverOverwritesWhatASlowOneReads) {
   run_ranks(settings_of(3), [](LocalGroup& group) {
     std::uint64_t state = 1;

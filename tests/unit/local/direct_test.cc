@@ -1,4 +1,4 @@
-// Long calls straight from the ranks' buffers: the right numbers, agreed on by all, and nothing touched afterwards.
+// Long calls straight from the ranks' buffers: right results, agreement of all ranks, and no access afterwards.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ Inboxes inboxes_of(std::vector<std::pair<FileDescriptor, FileDescriptor>>& ends,
   return inboxes;
 }
 
-/// Ranks as threads that can announce memory.
+/// Runs ranks as threads that can announce memory.
 void run_sharing_ranks(GroupSettings settings, const std::function<void(LocalGroup&)>& body) {
   auto arena = create_arena(settings);
   ASSERT_TRUE(arena) << arena.error().message;
@@ -85,7 +85,7 @@ Call call_of(Collective collective, std::span<const std::int32_t> send, std::spa
       .in_place = in_place};
 }
 
-/// What has been announced is mapped everywhere after this.
+/// After this, every rank has mapped the announced memory.
 void let_all_map(LocalGroup& group) {
   for (int round = 0; round < 2; ++round) {
     ASSERT_TRUE(group.run({.signature = {.collective = Collective::barrier}}));
@@ -106,7 +106,7 @@ struct Expectation {
     for (std::uint32_t r = 0; r < ranks; ++r) s += value(r, i);
     return s;
   }
-  /// Of recv after the collective of inputs value(rank, i).
+  /// Returns an element of recv after the collective of inputs value(rank, i).
   [[nodiscard]] std::int32_t at(Collective collective, std::size_t i) const {
     const auto part = static_cast<std::uint32_t>(i / count);
     switch (collective) {
@@ -268,7 +268,7 @@ std::size_t mappings_of(std::string_view name) {
   return n;
 }
 
-/// Ranks as processes: `rank_1` in the child. Gives the child's exit status.
+/// Runs ranks as processes: `rank_1` in the child. Returns the child's exit status.
 int run_two_processes(const std::function<void(LocalGroup&)>& rank_0, const std::function<void(LocalGroup&)>& rank_1,
                       bool attach = true) {
   GroupSettings settings{.ranks = 2, .note_bytes = 256, .timeout = 10s, .host = "here", .attach = attach};
@@ -371,7 +371,7 @@ TEST(LocalDirect, ARankThatIsKilledInMidCallIsNamedAndLeavesNothing) {
         EXPECT_EQ(status.error().code, Errc::peer_gone) << status.error().message;
         return;
       }
-      // The dead one's part of the last call may have been done by this one.
+      // This rank may have done the dead rank's part of the last call.
       ASSERT_LT(round, 5);
     }
   };
@@ -381,7 +381,7 @@ TEST(LocalDirect, ARankThatIsKilledInMidCallIsNamedAndLeavesNothing) {
   EXPECT_EQ(mappings_of("memfd:tributary"), mapped);
 }
 
-// Whoever fails waits for those that are still writing into its buffers.
+// A rank that fails waits for ranks that are still writing into its buffers.
 TEST(LocalDirect, AFailedCallEndsOnlyWhenTheOthersAreOut) {
   auto settings = settings_of(2);
   auto arena = create_arena(settings);

@@ -1,4 +1,4 @@
-// Ranks that disagree, die or hang: an error on every rank, in time, that says who.
+// Ranks that disagree, die or hang: every rank gets an error in time that names the rank.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -107,7 +107,7 @@ TEST(LocalFailures, FailEndsCallsThatWaitOnEveryRank) {
   });
 }
 
-/// What a child says of its end, in memory that it shares with the test.
+/// A child's report of its end, in memory that it shares with the test.
 struct Report {
   std::atomic<int> ready;
   int code;
@@ -127,7 +127,7 @@ void kill_one_of(std::uint32_t ranks, std::size_t count) {
   ASSERT_NE(at, MAP_FAILED);
   auto* reports = static_cast<Report*>(at);
   std::vector<pid_t> pids;
-  // The victim is forked first: whoever comes later can open its process.
+  // Fork the victim first: later processes can then open it.
   for (const std::uint32_t rank : {kVictim, 0U, 2U}) {
     const pid_t pid = fork();
     if (pid != 0) {

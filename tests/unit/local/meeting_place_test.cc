@@ -1,4 +1,4 @@
-// The ranks of one host get at the same memory, and nobody else does.
+// The ranks of one host get access to the same memory, and no other process does.
 #include "client/collectives/local/meeting_place.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST(LocalMeetingPlace, NothingIsLeftOfIt) {
   EXPECT_TRUE(MeetingPlace::open(secret)) << "and free at once afterwards";
 }
 
-// What rank 0 offers comes from another process: sums of such sizes must not wrap, nor may a lane have no chunk.
+// Rank 0's offer comes from another process: sums of its sizes must not wrap, and a lane must have a chunk.
 TEST(LocalMeetingPlace, SizesThatCannotBeAreNotComputedWith) {
   EXPECT_TRUE(can_be(settings_of(1, 5)));
   const auto with = [](std::size_t note_bytes, std::size_t chunk_bytes, std::size_t depth) {

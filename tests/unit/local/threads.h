@@ -1,6 +1,6 @@
 #pragma once
-// Ranks as threads of one process, on one mapping of one arena: so that a race between ranks is one between threads,
-// which ThreadSanitizer sees.
+// Ranks as threads of one process, on one mapping of one arena: so a race between ranks is one between threads, and
+// ThreadSanitizer sees it.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,4 +1,4 @@
-// As much of RCCL as the plugin can see of it: the object that the logger is a function of.
+// The part of RCCL that the plugin can see: the object to which the logger function belongs.
 #include "client/plugins/nccl/abi/base.h"
 
 using namespace tributary::nccl;

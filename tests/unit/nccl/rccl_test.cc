@@ -1,5 +1,5 @@
-// RCCL loads the same tables. Its 8-bit floats may be of another format: they must not be summed as NCCL's. The order
-// of the cases matters: what has been found stays found.
+// RCCL loads the same tables. Its 8-bit floats may have another format, so they must not be summed as NCCL's. The order
+// of the cases matters: the loader, once found, does not change.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Over folders made as the kernel makes them.
+// Uses folders like those that the kernel makes.
 #include "client/plugins/nccl/rdma_port.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #pragma once
-// One collective call in a test: which ranks, which arrays, and what must come out, by a few lines of scalar code.
+// One collective call in a test: the ranks, the arrays, and the expected result, by a few lines of scalar code.
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -18,7 +18,7 @@ struct Call {
   std::uint32_t piece_elements = 7;
   ReduceOp op = ReduceOp::sum;
   std::vector<bool> in_place{};  // by rank
-  std::uint64_t seed = 0;        // of inputs and of the order of progress
+  std::uint64_t seed = 0;        // of the inputs and of the order of progress
 
   [[nodiscard]] Parameters at(std::uint32_t rank, std::uint32_t element_bytes) const {
     return {.collective = collective,
@@ -51,7 +51,7 @@ struct Call {
          collective == Collective::reduce_scatter;
 }
 
-/// Elements of the arrays that the API gives a rank.
+/// The number of elements of the array that the API gives a rank.
 [[nodiscard]] inline std::uint64_t send_extent(const Call& call, std::uint32_t rank) {
   switch (call.collective) {
     case Collective::barrier:
@@ -89,7 +89,7 @@ struct Call {
   return x ^ (x >> 31);
 }
 
-/// x -> scale x + shift, modulo 2^64. `+` is composition: associative, but not commutative, so it tells the order of
+/// x -> scale x + shift, modulo 2^64. `+` is composition: associative, but not commutative, so it shows the order of
 /// operands.
 struct Affine {
   std::uint64_t scale = 1;
@@ -101,7 +101,7 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
-/// How many ranks' inputs are in an element.
+/// Counts the ranks whose inputs are in an element.
 struct Counted {
   std::uint64_t ranks = 0;
   Counted() = default;
@@ -111,7 +111,7 @@ struct Counted {
   friend bool operator==(const Counted&, const Counted&) = default;
 };
 
-/// Every element of every rank differs.
+/// Returns an input in which every element of every rank differs.
 template <class T>
 [[nodiscard]] T input(const Call& call, std::uint32_t rank, std::uint64_t index) {
   const std::uint64_t bits = mixed((call.seed + 1) * 0x9e3779b97f4a7c15U + (std::uint64_t{rank} << 32U) + index);
@@ -126,7 +126,7 @@ template <class T>
   }
 }
 
-/// The exact result, in Wide.
+/// Returns the exact result, in Wide.
 template <class T, class Wide>
 [[nodiscard]] Wide expected(const Call& call, std::uint32_t rank, std::uint64_t index) {
   const auto sum_of = [&](std::uint64_t at) {

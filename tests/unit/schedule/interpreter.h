@@ -17,7 +17,7 @@
 
 namespace tributary::schedule {
 
-/// A schedule that broke a promise.
+/// Thrown when a schedule has broken a promise.
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -31,8 +31,8 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-/// A rank's arrays in one row of cells: apart, or sharing cells when in place. Reads of what was never written, writes
-/// to the input and accesses out of bounds throw Broken.
+/// A rank's arrays in one row of cells: apart, or sharing cells in place. Reads of cells that were never written,
+/// writes to the input and accesses out of bounds throw Broken.
 template <class T>
 class Memory {
  public:
@@ -89,7 +89,7 @@ class Memory {
   std::vector<std::optional<T>> cells_;
 };
 
-/// How much a channel holds that its receiver has not asked for: nothing (a send waits for its receive), or anything.
+/// How much a channel holds before its receiver asks for it: nothing (a send waits for its receive), or any amount.
 enum class Channels : std::uint8_t { rendezvous, unbounded };
 
 template <class T>
@@ -140,7 +140,7 @@ class Interpreter {
     return call_.op == ReduceOp::avg ? static_cast<T>(sum / static_cast<T>(divisor)) : sum;
   }
 
-  /// The operand is as the reduction says.
+  /// Checks that the operand holds as many ranks' inputs as the reduction says.
   static void check_ranks(const std::vector<T>& operand, std::uint32_t ranks) {
     if constexpr (std::is_same_v<T, Counted>) {
       for (const Counted& element : operand)
@@ -183,7 +183,7 @@ class Interpreter {
     rank.memory.write(action.into, sum);
   }
 
-  /// Nothing that a receive writes may be touched by another message of the round.
+  /// Checks that no other message of the round touches memory that a receive writes.
   static void check_hazards(const Rank& rank) {
     for (const Action& action : rank.actions) {
       if (const auto* copy = std::get_if<LocalCopy>(&action)) {
@@ -208,7 +208,7 @@ class Interpreter {
     }
   }
 
-  /// Does one action of a rank that can be done now; false if there is none.
+  /// Does one action of a rank that can be done now; returns false if there is none.
   bool act(std::uint32_t number) {
     Rank& rank = ranks_[number];
     if (rank.round >= rank.schedule.rounds()) return false;
@@ -226,7 +226,7 @@ class Interpreter {
     return true;
   }
 
-  /// Messages to one peer, and from one peer, keep their order.
+  /// True if no earlier message of the rank to or from the same peer is open: those keep their order.
   [[nodiscard]] static bool is_first(const Rank& rank, std::size_t at) {
     const Action& action = rank.actions[rank.open[at]];
     for (std::size_t before = 0; before < at; ++before) {
@@ -242,14 +242,14 @@ class Interpreter {
   [[nodiscard]] bool can_do(std::uint32_t number, const Action& action) {
     if (const auto* send = std::get_if<Send>(&action)) {
       if (send->peer >= call_.ranks || send->peer == number) throw Broken("a message to nobody");
-      return channels_ == Channels::unbounded;  // else it happens with its receive
+      return channels_ == Channels::unbounded;  // otherwise it happens with its receive
     }
     const std::uint32_t peer = std::get<Receive>(action).peer;
     if (peer >= call_.ranks || peer == number) throw Broken("a message from nobody");
     return channels_ == Channels::unbounded ? !queue(peer, number).empty() : waiting_send(peer, number).has_value();
   }
 
-  /// The first send to `receiver` that `sender` has posted, as an index into its open actions.
+  /// Returns the first send to `receiver` that `sender` has posted, as an index into its open actions.
   [[nodiscard]] std::optional<std::size_t> waiting_send(std::uint32_t sender, std::uint32_t receiver) const {
     const Rank& rank = ranks_[sender];
     if (rank.round >= rank.schedule.rounds()) return std::nullopt;

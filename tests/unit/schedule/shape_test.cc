@@ -1,5 +1,4 @@
-// What the schedules say, without running them: agreement between ranks, bytes and rounds of the textbook, choice,
-// refusals.
+// The schedules without running them: agreement between ranks, bytes and rounds of the textbook, choice, refusals.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -18,7 +17,7 @@ namespace {
 using Pair = std::pair<std::uint32_t, std::uint32_t>;         // from, to
 using Messages = std::map<Pair, std::vector<std::uint64_t>>;  // elements, in order
 
-/// One round of all ranks: what is sent, and what is expected.
+/// One round of all ranks: the messages sent, and the messages expected.
 struct Round {
   Messages sent;
   Messages expected;
@@ -100,7 +99,7 @@ TEST(ScheduleShape, RingSendsTwoNMinusOneNthsOfTheVector) {
     for (const std::uint64_t sent : elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count})) {
       EXPECT_EQ(sent, 2 * (ranks - 1) * (count / ranks));
     }
-    // Not divisible: all ranks together the same, each rank at most one element per step more than its share.
+    // Not divisible: all ranks together send the same, each rank at most one element per step more than its share.
     const std::vector<std::uint64_t> uneven =
         elements_sent({.algorithm = Algorithm::ring, .ranks = ranks, .count = count + 1});
     EXPECT_EQ(total(uneven), 2 * (ranks - 1) * (count + 1));
@@ -155,7 +154,7 @@ TEST(ScheduleShape, TreesSendTheVectorToOrFromEveryRankOnce) {
                                      .root = root,
                                      .count = 50})),
                 (ranks - 1) * 50U);
-      // Nobody gets anything twice.
+      // No rank gets an element twice.
       EXPECT_EQ(total(elements_sent({.collective = Collective::broadcast,
                                      .algorithm = Algorithm::scatter_all_gather,
                                      .ranks = ranks,

@@ -1,4 +1,4 @@
-// The cost model: what it says where the answer is known, and that it is a sane function of size and ranks.
+// The cost model: its results where they are known, and that it is a sane function of size and ranks.
 #include <gtest/gtest.h>
 
 #include "client/tuning/cost_model.h"
@@ -20,7 +20,7 @@ Estimate best_between_ranks(const Figures& figures, Collective collective, std::
   return {};
 }
 
-// The ranges are what was measured on two cores.
+// The ranges are the times measured on two cores.
 TEST(CostModel, SaysWhatWasMeasuredOfFourBytesOnTwoCores) {
   const auto tree = [](std::uint32_t ranks) {
     return estimate_tree(kLoopback, {Collective::all_reduce, ranks, 4}).time_us();
@@ -60,7 +60,7 @@ TEST(CostModel, NeverNeedsATreeForTwoRanks) {
   }
 }
 
-// Without links nothing is saved by sending every byte once: a tree moves it through one more process.
+// Without links, sending every byte once saves nothing: a tree moves it through one more process.
 TEST(CostModel, NeedsNoTreeForLargeOperationsWithinOneHost) {
   for (const std::uint32_t ranks : {4U, 8U}) {
     EXPECT_EQ(best(kLoopback, Collective::all_reduce, ranks, 16 << 20).path, Path::ranks);
@@ -68,7 +68,7 @@ TEST(CostModel, NeedsNoTreeForLargeOperationsWithinOneHost) {
   }
 }
 
-// Both send as many bytes; but in place the one must copy its input away first, and reduces twice as much.
+// Both send as many bytes; but in place, recursive doubling must copy its input away first, and reduces twice as much.
 TEST(CostModel, SavesTwoRanksTheCopyOfALargeInput) {
   for (const Figures& figures : {Figures{}, kOneMachine, kLoopback}) {
     for (const std::uint64_t bytes : {4ULL, 4ULL << 10, 64ULL << 10})
