@@ -33,16 +33,17 @@ class Request {
   /// The outcome of a request that is done, as a status; an error is noted as this thread's last one. Stores the source
   /// for a caller that wants it.
   tributary_status report_outcome() const noexcept;
-  /// Calls `then` once, when it is done: here and now if it is, else on the thread that completes it. False: another
-  /// one waits for that already, and `then` will not be called.
+  /// Calls `then` once, when the request is done: at once if it is, else on the thread that completes it. Returns false
+  /// if another call waits for that already: then `then` will not be called.
   [[nodiscard]] bool when_done(std::function<void()> then);
 
-  /// Of a receive: its caller wants the sender's rank there, or nullptr. Before it starts.
+  /// Stores the sender's rank of a receive in `into`, for its caller; nullptr: not wanted. Call it before the receive
+  /// starts.
   void want_source(int* into) noexcept { source_into_ = into; }
-  /// The other side of a message: before it starts, or, of a receive from any rank, by whoever drives, before
+  /// Notes the other side of a message: before it starts or, for a receive from any rank, on the driving thread before
   /// complete().
   void note_peer(std::uint32_t rank) noexcept { peer_ = static_cast<int>(rank); }
-  /// The other side of a message that has ended well; else -1.
+  /// Returns the other side of a message that has ended well; else -1.
   [[nodiscard]] int peer() const noexcept { return outcome_ ? peer_ : -1; }
   [[nodiscard]] std::uint64_t comm_id() const noexcept { return comm_->id(); }
   [[nodiscard]] bool local() const noexcept { return local_; }

@@ -281,20 +281,20 @@ TRIBUTARY_API tributary_status tributary_send(const void* send, size_t count, tr
                                               tributary_comm* comm, tributary_request** request);
 TRIBUTARY_API tributary_status tributary_recv(void* recv, size_t count, tributary_dtype dtype, int peer,
                                               tributary_comm* comm, tributary_request** request);
-/* Messages with tags, from 1 on: a receive takes a message with its tag alone, so those with different tags may be
- * received in any order. Messages from one rank with one tag keep their order; tag 0 is tributary_send and
- * tributary_recv. Two calls that could take the same message: the one that was called first does.
+/* Messages with tags, from 1 on: a receive takes only messages with its own tag, so messages with different tags may
+ * be received in any order. Messages from one rank with one tag keep their order; tributary_send and tributary_recv
+ * use tag 0. If two receives could take the same message, the one that was called first takes it.
  *
- * peer of a receive, with any tag, may be TRIBUTARY_ANY_SOURCE: it takes the first message with its tag from any rank,
- * this one included. While one with tag 0 waits, receives with tag 0 that are called after it wait behind it. The first
- * such receive with tag 0, and the first with another, connects this rank to every lower one.
+ * The peer of a receive, with any tag, may be TRIBUTARY_ANY_SOURCE: it takes the first message with its tag from any
+ * rank, this one included. While such a receive with tag 0 waits, later receives with tag 0 wait behind it. The
+ * first such receive with tag 0, and the first with another tag, connects this rank to every lower one.
  *
- * source, unless NULL: gets the rank that has sent the message, from the call that returns TRIBUTARY_OK for it
- * (tributary_wait, tributary_test, or this one where request is NULL); it must be there until then.
+ * *source, unless source is NULL, gets the rank that has sent the message, from the call that returns TRIBUTARY_OK
+ * for it (tributary_wait, tributary_test, or this one if request is NULL); it must stay valid until then.
  *
- * A message with a tag is sent once its receive is called: a blocking send waits for that, and each costs a round trip
- * more than tributary_send. A rank may have 65,536 sends with tags to another that this has not received;
- * one more is TRIBUTARY_ERROR_EXHAUSTED from its request, and nothing else ends. */
+ * A message with a tag is sent once its receive is called: a blocking send waits for that, and each message costs a
+ * round trip more than tributary_send. A rank may have 65,536 sends with tags to another rank that the other has not
+ * received yet; one more ends its own request with TRIBUTARY_ERROR_EXHAUSTED, and nothing else. */
 #define TRIBUTARY_ANY_SOURCE INT32_MIN /* no sum of ranks comes near it by mistake */
 TRIBUTARY_API tributary_status tributary_send_tagged(const void* send, size_t count, tributary_dtype dtype, int peer,
                                                      uint32_t tag, tributary_comm* comm, tributary_request** request);
@@ -314,13 +314,13 @@ TRIBUTARY_API tributary_status tributary_test(tributary_request* request, int* d
 TRIBUTARY_API tributary_status tributary_wait(tributary_request* request, int64_t timeout_ns);
 typedef struct tributary_outcome {
   tributary_status status;
-  const char* sentence; /* what tributary_last_error would say; "" with TRIBUTARY_OK. Valid during the call */
-  int peer;             /* of a message with TRIBUTARY_OK: the other rank; else -1 */
+  const char* sentence; /* the text of tributary_last_error; "" with TRIBUTARY_OK. Valid during the call */
+  int peer;             /* the other rank of a message with TRIBUTARY_OK; else -1 */
 } tributary_outcome;
-/* In the place of tributary_test and tributary_wait, for callers that wait for many requests at once: calls `done`
- * once, when the operation has ended, and frees the request before; here and now if it has ended. It comes on any
- * thread, also one that moves the communicator on: it must return soon, and must not call this library. The
- * communicator's end is its end, too. Once for each request. */
+/* Replaces tributary_test and tributary_wait for callers that wait for many requests at once: frees the request and
+ * calls `done` once, when the operation has ended; at once if it has ended already. Any thread may call `done`, also
+ * one that drives the communicator: it must return soon, and must not call this library. The communicator's end ends
+ * the operation, too. Call it once for each request. */
 TRIBUTARY_API tributary_status tributary_when_done(tributary_request* request,
                                                    void (*done)(void* context, const tributary_outcome* outcome),
                                                    void* context);

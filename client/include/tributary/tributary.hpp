@@ -415,7 +415,7 @@ class Communicator {
     });
   }
   /// Pairs with the peer's recv of the same size, element type and tag; with tag 0 in the order of calls between the
-  /// two.
+  /// two ranks.
   template <class Send>
   [[nodiscard]] Request start_send(const Send& send, int peer, std::uint32_t tag = 0) {
     return start([&](tributary_request** request) {
@@ -423,8 +423,8 @@ class Communicator {
                                    comm_, request);
     });
   }
-  /// peer: a rank, or TRIBUTARY_ANY_SOURCE. source: gets the sender's rank from the Request's wait() or test(), and
-  /// must be there until then; may be nullptr.
+  /// peer is a rank, or TRIBUTARY_ANY_SOURCE. *source gets the sender's rank from the Request's wait() or test(), and
+  /// must stay valid until then; source may be nullptr.
   template <class Recv>
   [[nodiscard]] Request start_recv(Recv&& recv, int peer, std::uint32_t tag = 0, int* source = nullptr) {
     return start([&](tributary_request** request) {

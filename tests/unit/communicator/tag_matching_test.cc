@@ -1,4 +1,5 @@
-// Which offer goes to which receive: the order rules, and the same as a list that is searched from its beginning.
+// Matching of offers and receives: the rules of order, and the same results as a list that is searched from its
+// beginning.
 #include "client/communicator/tag_matching.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ Offer offer(std::uint32_t from, std::uint32_t tag, std::uint64_t number) {
   return {.from = from, .tag = tag, .number = number, .signature = {}};
 }
 
-/// `count` tells receives apart.
+/// `count` distinguishes receives.
 Message receive(std::uint32_t tag, std::uint64_t count) {
   return {.count = count, .tag = tag, .on_done = [](const Status&) {}};
 }
@@ -85,7 +86,7 @@ TEST(TagMatching, EndsReceivesWithWhatTheyWaitedFor) {
   EXPECT_FALSE(matching.receives_wait());
 }
 
-/// What TagMatching does, by looking through everything.
+/// Does the same as TagMatching by searching everything.
 class Lists {
  public:
   std::optional<std::uint64_t> offered(const Offer& offer) {

@@ -1,4 +1,4 @@
-// What a group agrees on: made from tables and the model, and carried by the welcome.
+// The agreement of a group: made from tables and the model, and carried by the welcome.
 #include <gtest/gtest.h>
 
 #include "client/tuning/table.h"
@@ -69,7 +69,7 @@ TEST(Policy, FollowsTheFirstRuleThatFitsAndTheModelWhereNoneDoes) {
     table.rules.push_back({Collective::all_reduce, least, most, {bytes_max, path, a}});
   };
   rule(4, 8, 1000, Path::tree, Algorithm::ring);
-  rule(4, 8, 500, Path::ranks, Algorithm::ring);  // never: the one before holds
+  rule(4, 8, 500, Path::ranks, Algorithm::ring);  // never used: the rule before it holds
   rule(4, 4, 5000, Path::ranks, Algorithm::halving_doubling);
   const Policy four = policy_of(table, {.ranks = 4});
   const auto expect = [](const Step& step, Path path, Algorithm algorithm) {

@@ -12,13 +12,13 @@ namespace {
 constexpr const char* kClosed = "tributary: the process group was shut down or aborted";
 
 constexpr const char* kForked =
-    "tributary: this process was forked after the process group was made; a child can use groups of its own alone";
+    "tributary: this process was forked after the process group was made; a child can only use groups of its own";
 constexpr auto kGrace = std::chrono::milliseconds(500);
 
 std::mutex registry_mutex;
 std::vector<Backend*> registry;  // in the order in which the groups were made, so the same on every rank
 
-// A child of fork() finds the lock free.
+// Makes sure that a child of fork() finds the lock free.
 void keep_registry_over_forks() {
   static const int registered =
       pthread_atfork([] { registry_mutex.lock(); }, [] { registry_mutex.unlock(); }, [] { registry_mutex.unlock(); });
@@ -87,8 +87,8 @@ WorkPtr Backend::submit(Operation operation, Line line) {
   return work;
 }
 
-// With a step that fails, those before it are on their way: their buffers are the library's until they end. `then` is
-// nullptr where operations end in any order: these have one step.
+// If a step fails, those before it are on their way: their buffers belong to the library until they end. `then` is
+// nullptr for operations that end in any order: these have one step.
 void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread* then) {
   std::vector<tributary_request*> requests;
   std::string error = operation->first ? find_out(*operation) : std::string();
@@ -108,7 +108,8 @@ void Backend::start(const std::shared_ptr<Operation>& operation, SerialThread* t
   then->post([this, operation, requests, error] { finish(*operation, requests, error); });
 }
 
-// Why the operation cannot go on; else empty. The communicator is free meanwhile: abort() ends this wait.
+// Returns why the operation cannot go on; else an empty text. The communicator is free meanwhile: abort() ends this
+// wait.
 std::string Backend::find_out(Operation& operation) {
   tributary_request* request = nullptr;
   tributary_status status = TRIBUTARY_OK;

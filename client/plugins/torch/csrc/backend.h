@@ -21,23 +21,23 @@ namespace tributary_torch {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// One call of torch.distributed on its way through the library. A step starts one request; all of an operation's are
-/// started together and waited for together.
+/// One call of torch.distributed on its way through the library. Each step starts one request; all steps of an
+/// operation are started together and waited for together.
 struct Operation {
   using Step = std::function<tributary_status(tributary_comm*, tributary_request**)>;
 
   c10::intrusive_ptr<Work> work;
   Staging staging;
   std::vector<Step> steps;
-  /// Where the steps depend on what other ranks hold: a request that ends before them, and what adds them then. Later
-  /// calls of this rank start after them.
+  /// Set if the steps depend on data of other ranks: a request that ends before them, and the function that adds them
+  /// then. Later calls of this rank start after them.
   Step first;
   std::function<void(Operation&)> add_steps;
 };
 
-/// Where operations of one kind wait for their end. Collectives end in the order of their calls; messages between two
-/// ranks do so per peer and direction, but must not wait for collectives, nor these for them. Messages with tags, and
-/// receives from any rank, end in any order.
+/// The queue in which operations of one kind wait for their end. Collectives end in the order of their calls; messages
+/// between two ranks do so per peer and direction, but must not wait for collectives, nor collectives for messages.
+/// Messages with tags, and receives from any rank, end in any order.
 struct Line {
   enum class Kind { collective, send, receive, any_order } kind = Kind::collective;
   int peer = 0;
@@ -46,13 +46,13 @@ struct Line {
 
 /// The backend "tributary" of torch.distributed: turns its calls into those of the C API.
 ///
-/// Threads: calls come in on the caller's, which hands CPU tensors to the library at once. With accelerator tensors a
-/// starter thread waits for their copy to the host first; then later calls queue up behind it, so that the library sees
-/// every call in the order in which it was made. A thread per Line waits for requests in order and completes the works;
-/// one completes those that end in any order. None of them takes the interpreter lock.
+/// Threads: calls arrive on the caller's thread, which hands CPU tensors to the library at once. With accelerator
+/// tensors a starter thread waits for their copy to the host first; then later calls queue up behind it, so that the
+/// library sees every call in the order in which it was made. One thread per Line waits for requests in order and
+/// completes the works; one more completes those that end in any order. None of them takes the interpreter lock.
 class Backend : public c10d::Backend {
  public:
-  /// The meeting of all `size` ranks.
+  /// Takes over the communicator that the meeting of all `size` ranks has made.
   Backend(tributary_comm* comm, int rank, int size);
   ~Backend() override;
 
@@ -99,14 +99,14 @@ class Backend : public c10d::Backend {
 
   /// Waits for this rank's operations, then for every rank, within the group's time-out; a second call does nothing.
   void shutdown() override;
-  /// Every operation under way ends with an error, here and on the other ranks.
+  /// Ends every operation under way with an error, here and on the other ranks.
   void abort() override;
 
   /// Fails if the group is shut down.
   tributary_info info();
 
-  /// Ends what is left of the groups when the interpreter ends. No destroy_process_group() was there, so the other
-  /// ranks hear of it: at once after an uncaught exception, else unless they end, too, within a moment.
+  /// Ends the groups that are left when the interpreter ends. As destroy_process_group() was not called, the other
+  /// ranks are told: at once after an uncaught exception, else only if they do not end, too, within a moment.
   static void close_all(bool failed);
 
  private:

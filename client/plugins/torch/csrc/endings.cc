@@ -23,12 +23,12 @@ struct Endings::Followed {
 Endings::Endings() : state_(std::make_unique<State>()) {}
 
 Endings::~Endings() {
-  if (!made_here_) static_cast<void>(state_.release());  // its lock may be held by a thread that is not here
+  if (!made_here_) static_cast<void>(state_.release());  // its lock may be held by a thread that does not exist here
 }
 
 void Endings::follow(tributary_request* request, const char* title, Then then) {
   begin();
-  // It comes on any thread, which it must not hold up: the end itself comes on ours.
+  // The library calls this on any thread, which it must not hold up: our own thread runs the end.
   const auto done = [](void* context, const tributary_outcome* outcome) noexcept {
     const std::unique_ptr<Followed> followed(static_cast<Followed*>(context));
     std::string error;
@@ -38,7 +38,7 @@ void Endings::follow(tributary_request* request, const char* title, Then then) {
   auto followed = std::make_unique<Followed>(Followed{*this, title, std::move(then)});
   const tributary_status status = tributary_when_done(request, done, followed.get());
   if (status == TRIBUTARY_OK) {
-    static_cast<void>(followed.release());  // done() has it now
+    static_cast<void>(followed.release());  // done() owns it now
   } else {
     post(std::move(followed->then), sentence(title, status), -1);
   }
@@ -68,7 +68,7 @@ void Endings::drain() {
     std::unique_lock lock(state_->mutex);
     state_->ended.wait(lock, [this] { return state_->under_way == 0; });
   }
-  thread_.drain();  // what the last task holds is gone, too
+  thread_.drain();  // the objects that the last task holds are destroyed, too
 }
 
 }  // namespace tributary_torch

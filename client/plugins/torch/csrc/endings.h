@@ -10,11 +10,11 @@
 
 namespace tributary_torch {
 
-/// Waits for requests that may end in any order: messages with tags, and receives from any rank. What waits costs no
-/// thread; one runs the ends, in the order in which they come.
+/// Waits for requests that may end in any order: messages with tags, and receives from any rank. A waiting request
+/// costs no thread; one thread runs the ends, in the order in which they come.
 class Endings {
  public:
-  /// `error`: empty, or the sentence behind `title`. `peer`: of a message that has ended well, the other rank.
+  /// `error` is empty, or the sentence behind `title`. `peer` is the other rank of a message that has ended well.
   using Then = std::function<void(const std::string& error, int peer)>;
 
   Endings();
@@ -24,9 +24,9 @@ class Endings {
 
   /// Takes the request over. `then` runs once, on this object's thread.
   void follow(tributary_request* request, const char* title, Then then);
-  /// Runs `then` in the same way, for what could not be started.
+  /// Runs `then` in the same way, for an operation that could not be started.
   void end(Then then, std::string error);
-  /// Returns when everything that was followed has ended, and its `then` returned.
+  /// Returns when every followed request has ended, and its `then` has returned.
   void drain();
 
  private:

@@ -31,8 +31,8 @@ Work::Work(int rank, c10d::OpType type, const char* title, std::uint64_t sequenc
 bool Work::wait(std::chrono::milliseconds timeout) {
   if (!made_here_) {
     C10_THROW_ERROR(DistBackendError, c10::str(title_, " number ", sequence_,
-                                               " was called before this process was forked; it ends in the "
-                                               "parent alone"));
+                                               " was called before this process was forked; it ends only in the "
+                                               "parent"));
   }
   {
     std::unique_lock lock(mutex_);
@@ -59,7 +59,7 @@ void Work::synchronize() {
   future_->wait();
 }
 
-// The future comes second: one of its callbacks may call wait().
+// Complete the future second: one of its callbacks may call wait().
 void Work::succeed() {
   finish();
   future_->markCompleted(c10::IValue(results_));

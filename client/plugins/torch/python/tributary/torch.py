@@ -8,21 +8,20 @@
 
 Every call of torch.distributed that gloo knows works, with these differences:
 
-- Messages without a tag, which is tag 0, arrive between two ranks in the order in which they were sent, and all_to_all
-  with unequal parts is made of such messages and takes its turn among them. While a recv() without a source waits,
-  later ones with its tag 0 wait behind it. The first recv() without a source connects its rank to all lower ones.
+- Messages without a tag have tag 0. Between two ranks they arrive in the order in which they were sent; all_to_all with
+  unequal parts is made of such messages and takes its turn among them. While a recv() without a source waits with
+  tag 0, later ones with tag 0 wait behind it. The first recv() without a source connects its rank to all lower ones.
 - The operations are SUM, AVG, PRODUCT, MIN, MAX, PREMUL_SUM, BAND, BOR and BXOR. For the last three each bit travels
   as a byte: eight times the bytes, whatever the number of ranks. Tensors of int16 and uint16 can be moved, and reduced
   with these three alone.
 - all_reduce() sums sparse COO tensors of the CPU. Each rank gathers the entries of all ranks: memory and traffic grow
   with the number of ranks times the longest rank's entries. Later calls of a rank start when all ranks have called it.
-- The group's time-out is the communicator's: a rank that is lost or hangs becomes a
-  torch.distributed.DistBackendError on every other rank within it, and its text names the rank. An aggregator that is
-  lost is no error.
+- The group's time-out is the communicator's: within it, a rank that is lost or hangs becomes a
+  torch.distributed.DistBackendError on every other rank, and its text names the rank. A lost aggregator is no error.
 - CUDA tensors go through pinned host memory.
 
-When the interpreter ends, groups that were not destroyed are: in an orderly way, or, after an uncaught exception,
-with an abort, so that the other ranks hear of it at once.
+The end of the interpreter ends groups that were not destroyed: in an orderly way or, after an uncaught exception, with
+an abort, so that the other ranks get an error at once.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ __all__ = ["Info", "create", "info", "library_version"]
 
 
 class Info(TypedDict):
-    """A communicator's counters. Bytes are payload of collectives that have ended: this rank's input; of gathers, output."""
+    """A communicator's counters. Bytes are payload of ended collectives: this rank's input; of gathers, its output."""
 
-    path: str  # "in-network", "local" (shared memory of one host) or "fallback": of operations that start now; "host+tree", "host+ring": see hosts
-    reason: str  # why
-    hosts: int  # not 0: ranks of a host reduce in its memory first; then over a tree, or by the fallback, between so many hosts
+    path: str  # of operations that start now: "in-network", "local" (shared memory of one host), "fallback"; "host+tree", "host+ring": see hosts
+    reason: str  # why this path was taken
+    hosts: int  # if not 0, ranks of a host reduce in its memory first, and a tree or the fallback runs between this many hosts
     epoch: int  # generation of the trees; 0 before the first
     lanes: int  # 0 on fallback
     levels: int  # aggregators between a rank and the result
