@@ -282,7 +282,8 @@ std::vector<Setting> make_settings() {
         "Independent trees that share a group's traffic, each with its own connections."},
        set_lanes},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
-        "A rank that waits for results asks the aggregator whether it lives, and gives it up after so long without an "
+        "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "
+        "an "
         "answer; later if its answers have taken longer before. 0: the rank does not ask."},
        set_hang_after},
       {{"begin_within", "TRIBUTARY_BEGIN_WITHIN", "500", "a number of milliseconds, without a unit, up to 60000",
