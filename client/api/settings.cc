@@ -237,8 +237,7 @@ std::vector<Setting> make_settings() {
        set_gpudirect},
       {{"packet_security", "TRIBUTARY_PACKET_SECURITY", "off", "off, authenticate or encrypt",
         "For transports udp and dpdk: authenticate keeps others from making, changing or repeating packets; encrypt "
-        "hides "
-        "payloads, too. Must be the same on every rank."},
+        "hides payloads, too. Must be the same on every rank."},
        set_packet_security},
       {{"udp_busy_poll", "TRIBUTARY_UDP_BUSY_POLL", "0", "a number of microseconds, without a unit, up to 1000000",
         "For transport udp: how long a waiting thread polls the socket before it sleeps until a packet comes. 0: "
@@ -283,8 +282,7 @@ std::vector<Setting> make_settings() {
        set_lanes},
       {{"hang_after", "TRIBUTARY_HANG_AFTER", "500", "a number of milliseconds, without a unit: 0, or 50 to 60000",
         "A rank that waits for results asks the aggregator whether it lives, and gives it up after this time without "
-        "an "
-        "answer; later if its answers have taken longer before. 0: the rank does not ask."},
+        "an answer; later if its answers have taken longer before. 0: the rank does not ask."},
        set_hang_after},
       {{"begin_within", "TRIBUTARY_BEGIN_WITHIN", "500", "a number of milliseconds, without a unit, up to 60000",
         "A communicator that has no trees by then begins between the ranks, and moves to trees when it gets them. "

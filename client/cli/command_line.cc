@@ -81,8 +81,7 @@ void describe_run(CLI::App& app, const std::vector<std::string>& command, Action
   sub->add_flag("--keep", options->keep, "Keep the daemons' configuration, state and logs");
   sub->add_flag("--verbose,-v", options->verbose, "Print the processes that are started; the daemons log more");
   sub->add_option("--grace", options->grace_seconds,
-                  "Seconds that the other ranks have to end by themselves after a "
-                  "rank has failed")
+                  "Seconds that the other ranks have to end by themselves after a rank has failed")
       ->check(CLI::Range(0.0, 3600.0));
   sub->callback([options, &command, &action] {
     if (command.empty())

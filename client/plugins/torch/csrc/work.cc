@@ -31,8 +31,8 @@ Work::Work(int rank, c10d::OpType type, const char* title, std::uint64_t sequenc
 bool Work::wait(std::chrono::milliseconds timeout) {
   if (!made_here_) {
     C10_THROW_ERROR(DistBackendError, c10::str(title_, " number ", sequence_,
-                                               " was called before this process was forked; it ends only in the "
-                                               "parent"));
+                                               " was called before this process was forked; it ends only "
+                                               "in the parent"));
   }
   {
     std::unique_lock lock(mutex_);
