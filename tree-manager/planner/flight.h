@@ -16,7 +16,8 @@ struct Flight {
 ///
 /// A tree's round trip, with the time that segments wait in it for one another, is taken as 160 us: at 100 Gbit/s that
 /// is 2 MiB. The least is 128 KiB: on links of 1 Gbit/s with queues of 256 KiB it brought a tensor of 1 MiB over four
-/// ranks at 98 % of the rate, over eight at 94 %; 256 KiB at 98 and 82 %, 2 MiB at 75 % (bench/results/peers-*.md).
+/// ranks at 98 % of the rate, over eight at 94 %; 256 KiB at 98 and 82 %, 2 MiB at 75 %
+/// (bench/results/archive/peers-*.md).
 /// Segments shrink with the rate, so that a tree's levels work at the same time even on small tensors.
 [[nodiscard]] constexpr Flight flight_for(std::uint64_t rate_bits_per_second) noexcept {
   constexpr std::uint64_t kAssumedRate = 100'000'000'000;

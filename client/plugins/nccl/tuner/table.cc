@@ -81,8 +81,8 @@ std::expected<TunerTable, std::string> TunerTable::parse(std::istream& text) {
   return TunerTable(std::move(rows));
 }
 
-// Measured: bench/results/nccl-tuner-2026-11-22.md. NCCL gives CollNet whole chunks of 32 KiB, so fewer bytes take as
-// long.
+// Measured: bench/results/archive/nccl-tuner-2026-11-22.md. NCCL gives CollNet whole chunks of 32 KiB, so fewer
+// bytes take as long.
 TunerTable TunerTable::built_in() {
   return TunerTable({{.function = abi::Function::all_reduce, .bytes_max = 16 << 10, .collnet = false},
                      {.function = abi::Function::all_reduce, .nodes_min = 3}});
