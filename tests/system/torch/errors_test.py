@@ -77,6 +77,19 @@ def a_killed_rank_is_an_error_on_the_others(rank: int, size: int) -> None:
     assert time.monotonic() - start < PATIENCE
 
 
+def a_killed_rank_ends_receives_from_any_rank(rank: int, size: int) -> None:
+    group(rank, size)
+    works = [dist.irecv(torch.empty(3), tag=tag) for tag in (0, 7)]
+    works.append(dist.isend(torch.zeros(3), (rank + 1) % size, tag=8))  # which nobody receives
+    meet_by_files(rank, size)
+    if rank == size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    start = time.monotonic()
+    for work in works:
+        expect_error(dist.DistBackendError, f"rank {size - 1}", call=work.wait)
+    assert time.monotonic() - start < PATIENCE
+
+
 def a_hung_rank_is_an_error_on_the_others_within_the_time_out(rank: int, size: int) -> None:
     group(rank, size)
     dist.barrier()
@@ -211,5 +224,6 @@ if __name__ == "__main__":
     without_service()
     results = [run([function], size, bare=True) for function, size in CHECKS]
     results.append(run([a_killed_rank_is_an_error_on_the_others], 3, bare=True, killed_rank=2))
+    results.append(run([a_killed_rank_ends_receives_from_any_rank], 3, bare=True, killed_rank=2))
     results.append(an_uncaught_exception_is_heard_of_at_once())
     finish(results)
