@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Documents are easy to read: short lines, short cells of tables, and sentences that begin with their subject.
+
+    prose_test.py REPOSITORY
+
+The rules:
+- A line has at most 120 characters. Rows of tables and code blocks are free, as Markdown cannot wrap them, and so is a
+  line of one word that cannot be broken, such as a link.
+- A table's cell has at most 25 words.
+- No sentence begins with Who, What, Whose or Of.
+
+bench/results/archive keeps records of runs: they obey the first rule alone. AT_MOST lists the pages that break the
+second or the third rule still, and how often: a number may fall, and never grows.
+"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+import tracked
+
+LINE_MAX = 120
+CELL_WORDS_MAX = 25
+RECORDS = "bench/results/archive/"
+# page: (cells of more than 25 words, sentences that begin with such a word)
+AT_MOST = {
+    "docs/architecture.md": (0, 1),
+    "docs/client.md": (10, 4),
+    "docs/nccl.md": (5, 4),
+    "docs/operations.md": (21, 12),
+    "docs/protocol.md": (6, 17),
+    "transport/README.md": (4, 17),
+}
+FENCE = re.compile(r"^\s*(```|~~~)")
+CELLS = re.compile(r"(?<!\\)\|")
+ATOM = re.compile(r"(?:\[[^\]]*\]\([^)\s]*\)|`[^`]*`|\S)+")  # a link, or code, stays in one piece
+MARKER = re.compile(r"^\s*(?:[-*+]|\d+[.)]|#{1,6}|>)\s+")
+FIRST_WORD = re.compile(r"(?:^|[.!?:][\"')*_]*\s)[\s\"'(*_]*((?:Who|What|Whose|Of)(?:ever)?)\b")
+
+
+def lines_of_prose(text: str) -> list[tuple[int, str]]:
+    """Numbered lines outside of code blocks."""
+    found, fenced = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        if FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            found.append((number, line))
+    return found
+
+
+def is_row(line: str) -> bool:
+    return line.lstrip().startswith("|")
+
+
+def long_lines(text: str) -> list[int]:
+    return [number for number, line in lines_of_prose(text)
+            if len(line) > LINE_MAX and not is_row(line) and not line.startswith("    ")
+            and len(ATOM.findall(MARKER.sub("", line))) > 1]
+
+
+def long_cells(text: str) -> list[tuple[int, str]]:
+    return [(number, cell.strip()) for number, line in lines_of_prose(text) if is_row(line)
+            for cell in CELLS.split(line.strip().strip("|")) if len(cell.split()) > CELL_WORDS_MAX]
+
+
+def bad_beginnings(text: str) -> list[tuple[int, str]]:
+    """Each paragraph, item, heading and cell is looked at as a whole, whatever its lines."""
+    blocks: list[tuple[int, str]] = []
+    open_block = False
+    for number, line in lines_of_prose(text):
+        if is_row(line):
+            blocks += [(number, cell.strip()) for cell in CELLS.split(line.strip().strip("|"))]
+            open_block = False
+        elif not line.strip():
+            open_block = False
+        elif open_block and not MARKER.match(line):
+            blocks[-1] = (blocks[-1][0], blocks[-1][1] + " " + line.strip())
+        else:
+            blocks.append((number, MARKER.sub("", line).strip()))
+            open_block = not line.startswith("#")
+    return [(number, block[match.start(1):match.start(1) + 60]) for number, block in blocks
+            for match in FIRST_WORD.finditer(block)]
+
+
+class Rules(unittest.TestCase):
+    """That the checks see what they are for."""
+
+    def test_lines(self) -> None:
+        self.assertEqual(long_lines("word " * 30), [1])
+        self.assertEqual(long_lines("- [a link](" + "x" * 120 + ")"), [])
+        self.assertEqual(long_lines("| " + "word " * 30 + "|"), [])
+        self.assertEqual(long_lines("```\n" + "word " * 30 + "\n```\n" + "word " * 30), [4])
+
+    def test_cells(self) -> None:
+        self.assertEqual(long_cells("| a | " + "word " * 25 + "|"), [])
+        self.assertEqual(len(long_cells("| a | " + "word " * 26 + "|")), 1)
+
+    def test_beginnings(self) -> None:
+        for bad in ("Who reads it.", "It is.\nOf these", "- What comes", "| a | Whose it is |", "so: *What* is", "(Whoever"):
+            self.assertEqual(len(bad_beginnings(bad)), 1, bad)
+        for good in ("Somebody who reads it", "Often", "a list of\nOffers", "`Of` is a word"):
+            self.assertEqual(bad_beginnings(good), [], good)
+
+
+class Prose(unittest.TestCase):
+    root = Path()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.pages = {path.as_posix(): (cls.root / path).read_text() for path in tracked.files(cls.root) if path.suffix == ".md"}
+        cls.written = {name: text for name, text in cls.pages.items() if not name.startswith(RECORDS)}
+
+    def test_lines_are_short(self) -> None:
+        bad = [f"{name}:{number}: longer than {LINE_MAX} characters" for name, text in self.pages.items() for number in long_lines(text)]
+        self.assertEqual(bad, [], "\n" + "\n".join(bad))
+
+    def check(self, which: int, found: dict[str, list[tuple[int, str]]]) -> None:
+        for name, places in found.items():
+            allowed = AT_MOST.get(name, (0, 0))[which]
+            told = "\n".join(f"{name}:{number}: {words}" for number, words in places)
+            self.assertLessEqual(len(places), allowed, f"\n{told}\nthese are more than {allowed}")
+            self.assertEqual(len(places), allowed, f"{name}: write {len(places)} into AT_MOST, in place of {allowed}")
+
+    def test_cells_are_short(self) -> None:
+        self.check(0, {name: long_cells(text) for name, text in self.written.items()})
+
+    def test_sentences_begin_with_their_subject(self) -> None:
+        self.check(1, {name: bad_beginnings(text) for name, text in self.written.items()})
+
+
+if __name__ == "__main__":
+    Prose.root = Path(sys.argv.pop(1)).resolve()
+    unittest.main(verbosity=1)
