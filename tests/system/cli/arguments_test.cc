@@ -58,9 +58,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(UnknownSubcommand, IsNamed) {
   const Workplace work;
   EXPECT_EQ(work.tributary({"bogus", "--output", "json"}).error,
-            "tributary: 'bogus' is no subcommand; tributary --help lists them\n");
-  EXPECT_EQ(work.tributary({""}).error, "tributary: '' is no subcommand; tributary --help lists them\n");
-  EXPECT_EQ(work.tributary({"--bogus"}).error, "tributary: '--bogus' is no subcommand; tributary --help lists them\n");
+            "tributary: 'bogus' is not a subcommand; tributary --help lists them all\n");
+  EXPECT_EQ(work.tributary({""}).error, "tributary: '' is not a subcommand; tributary --help lists them all\n");
+  EXPECT_EQ(work.tributary({"--bogus"}).error,
+            "tributary: '--bogus' is not a subcommand; tributary --help lists them all\n");
 }
 
 TEST(GoodArguments, HelpAndVersionAreNoErrors) {

@@ -165,7 +165,7 @@ TEST_F(RunCommand, TellsWhenAnAggregatorDiesAndGoesOn) {
 TEST_F(RunCommand, KeepsTheLogsWhenAsked) {
   const Outcome outcome = run({"--ranks", "1", "--aggregators", "1", "--keep"}, "exit 0");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_THAT(outcome.error, HasSubstr("kept in " + work_.path("tmp")));
+  EXPECT_THAT(outcome.error, HasSubstr("logs are in " + work_.path("tmp")));
   EXPECT_THAT(work_.left_behind(), HasSubstr("file "));
   EXPECT_THAT(work_.left_behind(), Not(HasSubstr("process ")));
 }

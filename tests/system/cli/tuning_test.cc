@@ -83,7 +83,7 @@ TEST_F(Tuning, ExplainKnowsRanksThatShareOneHost) {
   EXPECT_EQ(on_one_host("all_reduce", "16M", "2").at("picked"), by("attach"));
   EXPECT_EQ(on_one_host("all_reduce", "32M", "2").at("picked"), by("chunks"));
   EXPECT_EQ(on_one_host("all_reduce", "16M", "4").at("picked"), by("chunks"));
-  EXPECT_THAT(on_one_host("all_reduce", "16M", "4").at("why"), HasSubstr("4 ranks are more than 2 cores"));
+  EXPECT_THAT(on_one_host("all_reduce", "16M", "4").at("why"), HasSubstr("there are more ranks (4) than cores (2)"));
   EXPECT_EQ(on_one_host("broadcast", "16M", "2").at("picked"), by("chunks"));
   EXPECT_EQ(on_one_host("all_gather", "16K", "2").at("picked"), by("notes")) << "8 KiB of each rank";
   EXPECT_EQ(explain({"allreduce", "--bytes", "8", "--ranks", "2", "--link-rate", "0bit/s"}).at("picked"), by("notes"));

@@ -401,7 +401,7 @@ TEST(Lifecycle, TheTransportIsTheFirstOfTheListThatWorksHere) {
   EXPECT_EQ(tributary_transport_name(&config, &name), TRIBUTARY_ERROR_UNSUPPORTED);
   EXPECT_EQ(name, nullptr);
   EXPECT_TRUE(
-      says("none of the transports in TRIBUTARY_TRANSPORT (dpdk) can be used here; tcp and udp can; dpdk "
+      says("none of the transports in TRIBUTARY_TRANSPORT (dpdk) can be used here; tcp and udp always can; dpdk "
            "cannot be used: "))
       << last_error();
   config.transport = "shm";

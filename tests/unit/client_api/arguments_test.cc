@@ -91,8 +91,8 @@ TEST(Arguments, ANullBufferIsNamedWhereItHoldsElements) {
   EXPECT_THAT(error_of(call(Collective::all_reduce, nullptr, &memory[0])),
               AllOf(HasSubstr("send is NULL"), HasSubstr("16 float32")));
   EXPECT_THAT(error_of(call(Collective::all_reduce, &memory[0], nullptr)), HasSubstr("recv is NULL"));
-  EXPECT_THAT(error_of(call(Collective::all_gather, &memory[0], nullptr)), HasSubstr("holds 64 float32"));
-  EXPECT_THAT(error_of(call(Collective::reduce_scatter, nullptr, &memory[0])), HasSubstr("holds 64 float32"));
+  EXPECT_THAT(error_of(call(Collective::all_gather, &memory[0], nullptr)), HasSubstr("hold 64 float32"));
+  EXPECT_THAT(error_of(call(Collective::reduce_scatter, nullptr, &memory[0])), HasSubstr("hold 64 float32"));
   EXPECT_THAT(error_of(call(Collective::reduce, &memory[0], nullptr), 0), HasSubstr("recv is NULL"));
   EXPECT_THAT(error_of(call(Collective::broadcast, nullptr, &memory[0]), 0), HasSubstr("send is NULL"));
 }

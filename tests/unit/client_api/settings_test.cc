@@ -191,7 +191,7 @@ TEST(Settings, EveryBadLineOfTheFileIsNamed) {
               AllOf(HasSubstr(".yaml:2: unknown key 'lane'"), HasSubstr("lanes"), HasSubstr("token_file")));
   EXPECT_THAT(error("\n\ntimeout: 30s\n"), AllOf(HasSubstr(".yaml:3: timeout: '30s'"), HasSubstr("seconds")));
   EXPECT_THAT(error("lanes: [1, 2]\n"), AllOf(HasSubstr(".yaml:1: lanes"), HasSubstr("'1,2'")));
-  EXPECT_THAT(error("lanes: {a: 1}\n"), HasSubstr(".yaml:1: lanes: a single value"));
+  EXPECT_THAT(error("lanes: {a: 1}\n"), HasSubstr(".yaml:1: lanes: this must be a single value"));
   EXPECT_THAT(error("transport: [[tcp]]\n"), HasSubstr("a list of single values"));
   EXPECT_THAT(error("lanes:\n"), HasSubstr(".yaml:1: lanes"));
   EXPECT_THAT(error("lanes: 1\njob: a\nlanes: 2\n"), HasSubstr(".yaml:3: 'lanes' is set twice"));
