@@ -89,9 +89,9 @@ TEST(Program, NamesEveryMistakeOfConfigurationAndUsage) {
   const std::vector<Case> cases{
       {{"--config", unknown, "--check"}, kConfiguration, unknown + ":2: colour: unknown key; known here: listen"},
       {{"--config", unknown}, kConfiguration, unknown + ":2: colour: unknown key"},
-      {{"--config", unit, "--check"}, kConfiguration, unit + ":1: group_lease: '5KiB' has the unit 'KiB'"},
+      {{"--config", unit, "--check"}, kConfiguration, unit + ":1: group_lease: '5KiB': 'KiB' is no unit for it"},
       {{"--config", folder.file("none.yaml")}, kConfiguration, "none.yaml cannot be read"},
-      {{"--config", with_topology, "--check"}, kConfiguration, topology + ":3: links[0].rate: '5' has no unit"},
+      {{"--config", with_topology, "--check"}, kConfiguration, topology + ":3: links[0].rate: '5': it has no unit"},
       {{"--topology", folder.file("none.yaml"), "--state-dir", folder.path()},
        kConfiguration,
        "none.yaml cannot be read"},

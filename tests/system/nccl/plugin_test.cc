@@ -162,7 +162,7 @@ TEST(NcclPlugin, WaitsTwoSecondsForAManagerThatAcceptsAndDoesNotAnswer) {
   close(silent);
   for (const std::uint32_t rank : {0U, 1U}) {
     const std::string output = ranks.output_of(rank);
-    EXPECT_EQ(count(output, "the manager has not answered within 2000 ms"), 1U) << output;
+    EXPECT_EQ(count(output, "within 2000 ms"), 1U) << output;
     const auto where = output.find("CollNet is off, which took ");
     ASSERT_NE(where, std::string::npos) << output;
     EXPECT_LT(std::stoi(output.substr(where + 27)), 4500) << "the library itself waits for five seconds\n" << output;
