@@ -1,15 +1,14 @@
-// Runs a fuzz target without libFuzzer: every file of a folder, then mutations of each from fixed seeds, so that every
-// compiler and every sanitizer of the ordinary test run sees the inputs that the fuzzers have kept.
+// Runs a fuzz target without libFuzzer: every kept input, then mutations of each from fixed seeds, so that every compiler
+// and every sanitizer of the ordinary test run sees the inputs that the fuzzers have kept.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <vector>
+
+#include "tests/fuzz/kept_inputs.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -57,26 +56,22 @@ Input mutated(Input input, std::mt19937_64& random) {
 
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) {
-    std::fprintf(stderr, "usage: %s FOLDER [MUTATIONS]: runs every file in it, and so many mutations of each\n",
+    std::fprintf(stderr,
+                 "usage: %s FILE [MUTATIONS]: runs every input that FILE holds, and so many mutations of each\n",
                  argv[0]);
     return 64;
   }
   const unsigned long mutations = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : kMutationsOfEach;
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(argv[1], error)) files.push_back(entry.path());
-  if (error || files.empty()) {
-    std::fprintf(stderr, "%s: no inputs there: %s\n", argv[1], error ? error.message().c_str() : "it is empty");
+  const auto inputs = tributary::fuzz::read_kept_inputs(argv[1]);
+  if (!inputs) {
+    std::fprintf(stderr, "%s\n", inputs.error().c_str());
     return 1;
   }
-  std::ranges::sort(files);
   std::mt19937_64 random(1);
   run({});
-  for (const auto& file : files) {
-    std::ifstream stream(file, std::ios::binary);
-    const Input input((std::istreambuf_iterator<char>(stream)), {});
+  for (const auto& [name, input] : *inputs) {
     run(input);
     for (unsigned long i = 0; i < mutations; ++i) run(mutated(input, random));
   }
-  std::printf("%zu inputs, %zu mutations\n", files.size(), files.size() * mutations);
+  std::printf("%zu inputs, %zu mutations\n", inputs->size(), inputs->size() * mutations);
 }
