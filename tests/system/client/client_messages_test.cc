@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -161,7 +162,9 @@ TEST(ClientMessages, TellWhenTheyAreDone) {
 }
 
 TEST(ClientMessages, TellOfTheCommunicatorsEnd) {
-  run_ranks_without_end(2, [](tributary_comm* comm, int rank) {
+  std::latch both_have_begun(2);  // an abort before would fail the other rank's start
+  run_ranks_without_end(2, [&](tributary_comm* comm, int rank) {
+    both_have_begun.arrive_and_wait();
     Ends ends;
     Ends::One one{&ends, 1};
     Numbers values(10);
