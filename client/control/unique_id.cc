@@ -9,10 +9,12 @@
 #include <cstring>
 
 #include "tributary/protocol/credential.h"
+#include "tributary/protocol/frame.h"
 
 namespace tributary::client {
 namespace {
-constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '2'};
+// The last of them is the protocol's version as a digit.
+constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '0' + kProtocolVersion};
 constexpr std::size_t kHostBytesMax = 80;
 // magic 8, port 2, host length 1, zero 1, secret 32, host 80: 124 of 128
 }  // namespace
@@ -41,12 +43,14 @@ Result<UniqueIdBytes> encode(const UniqueId& id) {
 
 Result<UniqueId> decode_unique_id(const UniqueIdBytes& bytes) {
   const std::size_t host_bytes = bytes[10];
-  // An id of an older format: the way in which ranks meet has changed since, so they would not understand each other.
-  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic - 1) == 0 &&
-      bytes[sizeof kMagic - 1] != kMagic[sizeof kMagic - 1])
-    return fail(Errc::bad_argument,
-                "this unique id was made by another version of Tributary, whose ranks meet in another way: all ranks "
-                "must load the same version of libtributary");
+  const char version = static_cast<char>(bytes[sizeof kMagic - 1]);
+  const bool other = std::memcmp(bytes.data(), kMagic, sizeof kMagic - 1) == 0 && version != kMagic[sizeof kMagic - 1];
+  if (other && version >= '0' && version <= '9') {
+    return fail(Errc::bad_argument, std::string("this unique id was made by another version of Tributary, which speaks "
+                                                "protocol version ") +
+                                        version + "; this one speaks version " + std::to_string(kProtocolVersion) +
+                                        ": all ranks must load the same version of libtributary");
+  }
   if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0 || host_bytes == 0 || host_bytes > kHostBytesMax) {
     return fail(Errc::bad_argument,
                 "these 128 bytes are no unique id: get one with tributary_get_unique_id in rank 0's process and carry "

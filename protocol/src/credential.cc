@@ -244,8 +244,12 @@ Result<TokenClaims> TokenVerifier::verify(const Token& token, std::int64_t now_s
 Result<TokenClaims> read_claims(const Token& token) {
   ClaimsWire wire;
   std::memcpy(&wire, token.data(), sizeof wire);
-  if (wire.magic != kTokenMagic || wire.version != kProtocolVersion)
-    return fail(Errc::corrupt, "the credential is of another protocol version");
+  if (wire.magic != kTokenMagic) return fail(Errc::corrupt, "this is no credential: its first bytes are not 'TRKT'");
+  if (wire.version != kProtocolVersion) {
+    return fail(Errc::corrupt, "the credential was made for protocol version " + std::to_string(wire.version) +
+                                   ", and this process speaks version " + std::to_string(kProtocolVersion) +
+                                   "; run one version of Tributary on all hosts");
+  }
   if ((wire.kind & 15U) > static_cast<std::uint8_t>(ChildKind::aggregator))
     return fail(Errc::corrupt, "the credential names an unknown kind of child");
   if (wire.kind >> 4U > static_cast<std::uint8_t>(PacketSecurity::encrypt))

@@ -357,7 +357,10 @@ void LaneLink::fail(const std::string& reason) {
 }
 
 void LaneLink::on_closed(transport::Channel&, const Error& error) {
-  fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) + "): " + error.message);
+  // An aggregator refuses a join with a reason, but it cannot read one of another protocol version.
+  const bool unread = !ready_ && error.code == Errc::peer_gone;
+  fail("aggregator " + aggregator() + " (" + to_string(descriptor_.entries[0].aggregator) + "): " + error.message +
+       (unread ? " It had not answered this rank's join: it has ended, or runs another version of Tributary." : ""));
 }
 
 void LaneLink::leave(transport::Duration limit) {

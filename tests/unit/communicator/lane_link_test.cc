@@ -2,6 +2,7 @@
 // the lane and change nothing.
 #include "client/collectives/in_network/lane_link.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -197,6 +198,53 @@ TEST_F(LaneLinkTest, AResultThatNobodyContributedToIsRefused) {
   EXPECT_EQ(lane_->prefix(), 20U);
   ASSERT_TRUE(caller_.failed);
   EXPECT_NE(caller_.failed->find("a result out of sequence"), std::string::npos) << *caller_.failed;
+}
+
+/// An aggregator of another protocol version, as a rank sees it: it closes the connection when it reads the join, or
+/// answers in frames of its own version.
+class OtherVersion final : public transport::Acceptor, public transport::ChannelHandler {
+ public:
+  explicit OtherVersion(bool answers) : answers_(answers) {}
+  transport::ChannelHandler* on_accept(std::unique_ptr<transport::Channel> channel) override {
+    channel_ = std::move(channel);
+    return this;
+  }
+  transport::Placement on_header(transport::Channel&, const FrameHeader&) override {
+    if (!answers_) return transport::Reject{{Errc::corrupt, "not this version"}};
+    FrameHeader ready{.type = FrameType::ready};
+    ready.version = kProtocolVersion - 1;
+    channel_->send_copy(ready, {});
+    return transport::NotYet{};
+  }
+  void on_frame(transport::Channel&, const FrameHeader&, std::span<std::byte>) override {}
+  void on_closed(transport::Channel&, const Error&) override {}
+
+ private:
+  bool answers_;
+  std::unique_ptr<transport::Channel> channel_;
+};
+
+/// The reason that a rank gives for a lane to an aggregator of another version.
+std::string lane_ends_because(bool answers) {
+  transport::SimNetwork network;
+  OtherVersion aggregator(answers);
+  Caller caller(1);
+  LaneDescriptor descriptor;
+  descriptor.window = kWindow;
+  descriptor.segment_bytes = 256;
+  descriptor.entries.push_back({.aggregator = {"aggregator", 7471}, .aggregator_name = "leaf", .tokens = {}});
+  LaneLink lane(caller, descriptor, {.lane = 0, .lanes = 1, .rank = 1, .nranks = 2, .group = 9, .epoch = 3});
+  const auto listener = *network.transport("aggregator").listen({"aggregator", 7471}, aggregator);
+  lane.connect(network.transport("rank"), 5s);
+  network.run_for(10ms);
+  EXPECT_FALSE(caller.ready);
+  return caller.failed.value_or("the lane has not failed");
+}
+
+TEST(LaneToAnotherVersion, TheReasonSaysThatVersionsMayDiffer) {
+  EXPECT_THAT(lane_ends_because(false), testing::HasSubstr("aggregator leaf"));
+  EXPECT_THAT(lane_ends_because(false), testing::HasSubstr("runs another version of Tributary"));
+  EXPECT_THAT(lane_ends_because(true), testing::HasSubstr("its protocol version is not 2"));
 }
 
 }  // namespace

@@ -18,7 +18,10 @@ namespace tributary {
 static_assert(std::endian::native == std::endian::little, "the wire is little-endian and so are all supported hosts");
 
 inline constexpr std::uint32_t kFrameMagic = 0x31425254;  // "TRB1"
-inline constexpr std::uint8_t kProtocolVersion = 1;
+/// The number stands in each frame, in each token and in each unique id. Raise it whenever a reader of before could
+/// misunderstand one of them: docs/protocol.md has the rule, and what each number stands for.
+inline constexpr std::uint8_t kProtocolVersion = 2;
+static_assert(kProtocolVersion < 10, "a unique id has one digit for it");
 
 /// Bounds that every reader of frames enforces before it uses a field.
 inline constexpr std::uint32_t kSegmentBytesMax = 1U << 20;

@@ -1,0 +1,51 @@
+// The unique id carries the protocol's version, so ranks of different versions refuse each other before they meet.
+#include "client/control/unique_id.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tributary/protocol/frame.h"
+
+namespace tributary::client {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::size_t kVersionAt = 7;  // behind "TRIBUID"
+
+UniqueIdBytes an_id() {
+  UniqueId id;
+  id.root = {"node-1", 7000};
+  return encode(id).value();
+}
+
+TEST(UniqueId, IsReadAsItWasMade) {
+  const auto id = decode_unique_id(an_id());
+  ASSERT_TRUE(id) << id.error().message;
+  EXPECT_EQ(id->root.host, "node-1");
+  EXPECT_EQ(id->root.port, 7000);
+}
+
+TEST(UniqueId, OfAnotherProtocolVersionIsRefusedWithBothVersions) {
+  UniqueIdBytes bytes = an_id();
+  EXPECT_EQ(bytes[kVersionAt], '0' + kProtocolVersion);
+  for (const char version : {'1', '3'}) {
+    bytes[kVersionAt] = static_cast<unsigned char>(version);
+    const auto id = decode_unique_id(bytes);
+    ASSERT_FALSE(id);
+    EXPECT_EQ(id.error().code, Errc::bad_argument);
+    EXPECT_THAT(id.error().message, HasSubstr(std::string("protocol version ") + version));
+    EXPECT_THAT(id.error().message, HasSubstr("this one speaks version 2"));
+    EXPECT_THAT(id.error().message, HasSubstr("same version of libtributary"));
+  }
+}
+
+TEST(UniqueId, GarbageIsNoIdOfAnotherVersion) {
+  UniqueIdBytes bytes = an_id();
+  bytes[kVersionAt] = '\n';
+  EXPECT_THAT(decode_unique_id(bytes).error().message, HasSubstr("no unique id"));
+  EXPECT_THAT(decode_unique_id({}).error().message, HasSubstr("no unique id"));
+}
+
+}  // namespace
+}  // namespace tributary::client
