@@ -27,7 +27,7 @@ AT_MOST: dict[str, int] = {
     "protocol": 10,
     "service-kit": 2,
     "tests": 100,
-    "transport": 63,
+    "transport": 30,
     "tree-manager": 18,
 }
 MEMBERS_MAX = 40

@@ -1,10 +1,10 @@
 #pragma once
-// The process's signals are its own threads' business: a thread that a library starts must not take any.
+// Signals are for the process's own threads: a thread that a library starts must not take any.
 #include <csignal>
 
 namespace tributary::transport {
 
-/// While it lives, threads that are started inherit that all signals are blocked.
+/// While this object lives, every thread that is started begins with all signals blocked.
 class BlockedSignals {
  public:
   BlockedSignals() noexcept {

@@ -32,39 +32,40 @@ using Duration = Clock::duration;
 
 class Channel;
 
-/// Answer to "where does this frame's payload go".
+/// The answer to the question where a frame's payload goes.
 struct Accept {
   std::span<std::byte> payload;
-};  // exactly payload_bytes long; ours to write until on_frame, on_closed, close() or destruction
+};  // exactly payload_bytes long; the transport's to write until on_frame, on_closed, close() or destruction
 struct NotYet {};  // stop reading; asked again after Channel::resume()
 struct Reject {
   Error error;
 };  // close the channel with this error
 using Placement = std::variant<Accept, NotYet, Reject>;
 
-/// What a channel tells its user. A handler must outlive its channels. No callback is re-entrant: none happens inside
+/// The callbacks of a channel. A handler must outlive its channels. No callback is re-entrant: none happens inside
 /// send(), close(), resume() or a constructor, only inside poll().
 class ChannelHandler {
  public:
   virtual ~ChannelHandler() = default;
-  /// connect() has succeeded. Frames sent before are written now. Not called on accepted channels.
+  /// connect() has succeeded. Frames that were sent before are written now. Not called on accepted channels.
   virtual void on_open(Channel&) {}
   /// A header that passed decode() has arrived. Called once per frame, again after NotYet and resume().
   virtual Placement on_header(Channel& channel, const FrameHeader& header) = 0;
-  /// Asked before on_header, by transports whose payloads can lie in memory that the other side has written, once one
-  /// does, whole and in one piece (shared memory; room that was made). True: the payload is taken as it lies. on_frame
-  /// brings it, without on_header before; it must not be written to, and it stays there until Channel::give_back().
-  /// False: on_header is asked. The other side could still change it: who reads it twice may read two things. May be
-  /// asked several times for one frame.
+  /// Asked before on_header, by transports where a payload can lie whole in memory that the other side has written
+  /// (shared memory; room that was made). True: the handler takes the payload as it lies. on_frame then brings it,
+  /// without on_header before; it must not be written to, and it stays there until Channel::give_back(). False:
+  /// on_header is asked. The other side could still change the payload: two reads of it may find two things. The
+  /// question may come several times for one frame.
   virtual bool takes_in_place(Channel&, const FrameHeader&) { return false; }
-  /// The payload has landed whole where on_header said (nothing, for payload_bytes == 0), or lies where it was written.
+  /// The payload is there, whole: at the place that on_header gave, or where it was written (takes_in_place). Empty for
+  /// payload_bytes == 0.
   virtual void on_frame(Channel& channel, const FrameHeader& header, std::span<std::byte> payload) = 0;
-  /// The bytes of a send() with this cookie are not referenced any more. In the order of the sends; not called for
-  /// send_copy().
+  /// The transport no longer reads the bytes of the send() with this cookie. Calls come in the order of the sends; none
+  /// comes for send_copy().
   virtual void on_sent(Channel&, std::uint64_t /*cookie*/) {}
   /// The last callback of a channel that was connected or accepted: the other side closed (peer_gone), the connect
-  /// failed (unreachable), a frame was corrupt or rejected. Not called after the user's own close(). Payloads still
-  /// queued are not referenced any more. A payload that was half received stays half written.
+  /// failed (unreachable), a frame was corrupt or rejected. Not called after the user's own close(). The transport no
+  /// longer reads payloads that are still queued. A payload that was half received stays half written.
   virtual void on_closed(Channel& channel, const Error& error) = 0;
 };
 
@@ -74,43 +75,44 @@ class Channel {
   virtual ~Channel() = default;
   /// Queues a frame; header.payload_bytes is set from `payload`, which is borrowed until on_sent(cookie), on_closed,
   /// close() or destruction. The header is copied. False: the queue (frames_queued_max of the transport's settings) is
-  /// full or the channel is closed; nothing was queued. No system call need have happened when this returns; it is
-  /// written at the latest in the next poll().
+  /// full or the channel is closed; nothing was queued. The frame is written at the latest in the next poll(), so this
+  /// call may return without a system call.
   [[nodiscard]] virtual bool send(const FrameHeader& header, std::span<const std::byte> payload,
                                   std::uint64_t cookie) = 0;
-  /// The same for small, rare control frames: the payload is copied, there is no bound but memory, on_sent is not
+  /// The same for small, rare control frames: the payload is copied, memory is the only bound, and on_sent is not
   /// called. Allocates.
   virtual void send_copy(const FrameHeader& header, std::span<const std::byte> payload) = 0;
-  /// A payload that takes_in_place() took is not read any more. In any order; those that are kept for long hold the
-  /// sender up. The end of the channel, too, leaves them readable until it is destroyed.
+  /// Says that a payload which takes_in_place() took is read no more. Payloads go back in any order; those that are
+  /// kept for long hold the sender up. After the channel's end they stay readable until it is destroyed.
   virtual void give_back(std::span<const std::byte> /*payload*/) {}
-  /// Hints, for transports whose other side can write straight into this process; others do nothing. What comes without
-  /// one, or in spite of it, comes as ever.
+  /// Two hints, for transports whose other side can write straight into this process; other transports ignore them. A
+  /// frame that comes without a hint, or not as the hint said, is received as usual.
   ///
-  /// The frame with exactly this header, payload_bytes included, will be placed there: on_header will answer so. Said
-  /// before the send() that makes the other side send it, so that it knows before. The memory is the other side's to
-  /// write until on_frame brings that frame, or the channel has ended.
+  /// expect(): on_header will answer `place` for the frame with exactly this header, payload_bytes included. Said
+  /// before the send() that makes the other side send the frame, so that the other side knows in time. The other side
+  /// may write to the memory until on_frame brings that frame, or the channel has ended.
   virtual void expect(const FrameHeader& /*header*/, std::span<std::byte> /*place*/) {}
-  /// So many payloads of at most so many bytes may come before they are asked for: into memory of the channel's own,
-  /// from which takes_in_place() can take them. Once; Transport::room_bytes() says what it takes.
+  /// Up to `payloads` payloads of at most `payload_bytes` each may come before they are asked for: into memory of the
+  /// channel's own, from which takes_in_place() can take them. Called once; Transport::room_bytes() says how much
+  /// memory this costs.
   virtual void make_room(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) {}
-  /// Go on reading after NotYet: on_header is called again for the same frame in a later poll().
+  /// Goes on reading after NotYet: on_header is called again for the same frame in a later poll().
   virtual void resume() = 0;
   /// Closes at once; frames still queued may be lost. No callback follows.
   virtual void close() = 0;
-  /// Closes when all that is queued has been handed to the network, or after `limit`. No callback follows; the handler
-  /// may go away, the borrowed payloads of queued send()s, and the place of a payload that is just being received, may
-  /// not until the channel is closed() or destroyed.
+  /// Closes when all that is queued has been handed to the network, or after `limit`. No callback follows, so the
+  /// handler may be destroyed. The borrowed payloads of queued send()s, and the place of a payload that is just being
+  /// received, must stay until the channel is closed() or destroyed.
   virtual void close_after_flush(Duration limit) = 0;
-  /// Since close() or on_closed; after close_after_flush() not before it has ended, so that its owner knows when to
-  /// destroy the channel.
+  /// True from close() or on_closed on. After close_after_flush() it becomes true when the flush has ended, so that the
+  /// owner knows when to destroy the channel.
   [[nodiscard]] virtual bool closed() const noexcept = 0;
-  /// Its bytes go through memory that both sides share; once it is open.
+  /// Its bytes go through memory that both sides share. False until the channel is open.
   [[nodiscard]] virtual bool shares_memory() const noexcept { return false; }
-  /// For messages: the other side's address.
+  /// The other side's address, for messages.
   [[nodiscard]] virtual std::string peer() const = 0;
-  /// For whom, and how, what goes over it is sealed: the other side has shown that it has that link's secret. None: in
-  /// clear.
+  /// The link that the channel is sealed for, and how: the other side has shown that it has that link's secret. None:
+  /// the channel goes in clear.
   [[nodiscard]] virtual std::optional<SealedLink> sealed() const { return std::nullopt; }
 };
 
@@ -129,7 +131,7 @@ class Listener {
   [[nodiscard]] virtual Endpoint local() const = 0;  // with the port that was chosen for port 0
 };
 
-/// A promise that memory does not go away before this does. Any thread may end it.
+/// A promise that memory does not go away before this object does. Any thread may end it.
 class KeptMemory {
  public:
   virtual ~KeptMemory() = default;
@@ -149,12 +151,12 @@ class Transport {
   [[nodiscard]] virtual TimePoint now() const = 0;
   /// Runs `call` within a later poll() on the transport's thread, and wakes a waiting poll(). Any thread.
   virtual void post(std::function<void()> call) = 0;
-  /// For transports that register memory with a device: what is sent from here or received to here is registered once,
-  /// as a whole, instead of for each frame. nullptr: it makes no difference. Any thread.
+  /// For transports that register memory with a device: frames to and from `memory` use one registration of the whole,
+  /// instead of one for each frame. nullptr: it makes no difference here. Any thread.
   [[nodiscard]] virtual std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> /*memory*/) {
     return nullptr;
   }
-  /// The memory that Channel::make_room() takes; 0: it does nothing here.
+  /// The bytes of memory that Channel::make_room() takes; 0: it does nothing here.
   [[nodiscard]] virtual std::uint64_t room_bytes(std::uint32_t /*payloads*/, std::uint32_t /*payload_bytes*/) const {
     return 0;
   }

@@ -1,6 +1,6 @@
 #pragma once
-// How many files, sockets among them, this process may have open (RLIMIT_NOFILE). The usual soft limit of 1,024 is for
-// programs that use select(), whose sets end there; a program that does not may go up to the hard limit.
+// The number of files, sockets among them, that this process may have open (RLIMIT_NOFILE). The usual soft limit of
+// 1,024 is for programs that use select(), whose sets end there; any other program may go up to the hard limit.
 #include <cstdint>
 #include <string>
 
@@ -14,13 +14,14 @@ struct DescriptorLimit {
   std::uint64_t open = 0;  // now
 };
 [[nodiscard]] DescriptorLimit descriptor_limit();
-/// Raises the soft limit to the hard one, if `more` descriptors than are open now are more than it allows. Never
-/// lowers.
+/// Raises the soft limit to the hard one if this process needs more than the soft one allows for `more` descriptors
+/// beside those that are open now. Never lowers it.
 void raise_descriptor_limit(std::uint64_t more);
-/// Errc::exhausted if `needed` more cannot be had even at the hard limit: the limit, the numbers and what to do.
+/// Errc::exhausted if `needed` more cannot be had even at the hard limit; the text has the limit, the numbers and a
+/// remedy.
 /// `what`: "rank 0 of 5000 ranks".
 [[nodiscard]] Status check_descriptors(const DescriptorLimit& limit, std::uint64_t needed, const std::string& what);
-/// For people, after an error of this number: empty, or the limit that stands in the way and what to do.
+/// Advice for people after this errno: the limit that stands in the way and what to do; else empty.
 [[nodiscard]] std::string descriptor_advice(int error);
 
 }  // namespace tributary::transport

@@ -1,11 +1,10 @@
 #pragma once
 // Frames over UDP by a network device that DPDK drives, without the kernel: the packet protocol (docs/protocol.md), run
-// to completion on the threads that poll. What the kernel does for sockets is done here: ARP, neighbour discovery and
-// pings are answered, neighbours found, checksums made and verified.
+// to completion on the threads that poll. This code does for the device what the kernel does for sockets: it answers
+// ARP, neighbour discovery and pings, finds neighbours, and makes and verifies checksums.
 //
-// A device is opened once and has a queue for each transport, or for several. Everything of DPDK's is in the process
-// once, so the first device that is opened decides about huge pages; it cannot be started again after the last one has
-// gone.
+// A device is opened once and has a queue for each transport, or for several. A process starts DPDK once: the first
+// device that is opened decides about huge pages, and after the last one has gone DPDK cannot be started again.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,7 @@ class PacketTransport;
 }
 
 enum class DpdkHugePages : std::uint8_t {
-  prefer,   // ordinary memory where there are not enough
+  prefer,   // ordinary memory where there are not enough huge pages
   require,  // an error says how many are missing, and how to make them
   never,
 };
@@ -39,43 +38,43 @@ enum class DpdkHugePages : std::uint8_t {
 struct DpdkDeviceSettings {
   std::string device;  // "net_af_packet0,iface=eth1", "net_memif0,role=server,socket=/run/x.sock", "0000:3b:00.0"
   std::vector<std::string> addresses;      // with prefix length: "10.0.0.1/24"; at most one of IPv4 and one of IPv6
-  std::vector<std::string> gateways;       // for what is not on the link
+  std::vector<std::string> gateways;       // routers for destinations that are not on the link
   std::uint16_t vlan = 0;                  // 0: untagged
-  std::uint16_t queues = 1;                // each for a transport and its thread alone, or
-  std::uint16_t transports_per_queue = 1;  // for so many, which take turns at it
+  std::uint16_t queues = 1;                // one for each transport and its thread, or
+  std::uint16_t transports_per_queue = 1;  // for so many transports, which take turns at it
   std::uint16_t descriptors = 1024;        // of each queue, each way
   std::uint32_t mtu = 0;                   // 0: as the device has it
   DpdkHugePages huge_pages = DpdkHugePages::prefer;
-  std::string file_prefix;             // of DPDK's files, for its tools; empty: it makes none
-  std::vector<std::string> arguments;  // for DPDK, as they are
+  std::string file_prefix;             // of the files that DPDK makes for its tools; empty: it makes none
+  std::vector<std::string> arguments;  // for DPDK, passed on unchanged
   // The PCI address of a GPU that DPDK drives: packets come into its memory, which this processor reads (builds with
-  // TRIBUTARY_DPDK_GPU). Empty: into the host's.
+  // TRIBUTARY_DPDK_GPU). Empty: they come into the host's memory.
   std::string gpu;
 };
 
-/// Since the start.
+/// Counts since the start.
 struct DpdkDeviceStatistics {
-  // as the driver counts
+  // from the driver
   std::uint64_t received_packets = 0, received_bytes = 0, sent_packets = 0, sent_bytes = 0;
   std::uint64_t receive_missed = 0;     // the queue was full
   std::uint64_t receive_errors = 0;     // damaged on the wire
   std::uint64_t receive_no_buffer = 0;  // the pool was empty
   std::uint64_t send_errors = 0;
   std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own that tell of loss, if not 0
-  // as a host in its network
+  // from this host's part in its network
   std::uint64_t arp_answered = 0, ndp_answered = 0, echoes_answered = 0, refusals_sent = 0;
-  std::uint64_t answers_limited = 0;    // more than a host should say
-  std::uint64_t control_ignored = 0;    // ARP, ICMP, neighbour discovery: malformed, or none of ours
+  std::uint64_t answers_limited = 0;    // not given, because the limit on answers was reached
+  std::uint64_t control_ignored = 0;    // ARP, ICMP, neighbour discovery: malformed, or not for this host
   std::uint64_t address_conflicts = 0;  // another station says that it has our address
-  std::uint64_t path_mtu_told = 0;      // routers' word that packets are too long for a path
+  std::uint64_t path_mtu_told = 0;      // times that a router said that packets are too long for a path
   std::uint64_t neighbours = 0;         // now
   std::uint64_t neighbours_failed = 0;  // did not answer
   std::uint64_t neighbours_moved = 0;   // have another station now
   std::uint64_t neighbours_full = 0;    // strangers for whom no place was left
   // now
   std::size_t buffers_in_use = 0;
-  std::size_t rules_wanted = 0;    // with several queues: that bring datagrams to their own
-  std::size_t rules_in_place = 0;  // of them, those that the device has taken
+  std::size_t rules_wanted = 0;    // with several queues: rules that bring datagrams to their queue
+  std::size_t rules_in_place = 0;  // those of them that the device has taken
   bool link_up = false;
   bool huge_pages = false;
 };
@@ -85,15 +84,15 @@ class DpdkDevice {
   /// Errc::unsupported where this build has no DPDK; bad_config, exhausted, denied, unreachable with a sentence that
   /// says what to do.
   [[nodiscard]] static Result<std::shared_ptr<DpdkDevice>> open(const DpdkDeviceSettings& settings);
-  /// Its transports have gone.
+  /// All its transports have gone before.
   ~DpdkDevice();
   DpdkDevice(const DpdkDevice&) = delete;
   DpdkDevice& operator=(const DpdkDevice&) = delete;
   /// Any thread, a few times a second.
   [[nodiscard]] DpdkDeviceStatistics statistics() const;
   [[nodiscard]] std::string address() const;  // the first of the settings', without the prefix length
-  /// Sentences for a log: what works, and not as well as it could. Each is given once; complete when all transports
-  /// listen.
+  /// Sentences for a log about what works less well than it could. Each is given once; they are complete when all
+  /// transports listen.
   [[nodiscard]] std::vector<std::string> take_notes() const;
 
  private:
@@ -104,39 +103,39 @@ class DpdkDevice {
 
 struct DpdkSettings {
   std::uint16_t queue = 0;                          // of the device
-  int core = -1;                                    // the thread that polls is put there; -1: it stays where it is
+  int core = -1;                                    // to which the polling thread is bound; -1: it stays where it is
   std::uint32_t frames_queued_max = 1024;           // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;            // open at once; more are refused, so that the peer can fall back
   std::uint32_t half_open_max = 1024;               // of them, those whose first packet is awaited
   std::size_t window_bytes = 1U << 20;              // per connection: what a peer may send ahead of our reading
   Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
   Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
-  Duration delay_target = std::chrono::microseconds(500);  // in the network, there and back: above it, less is sent
+  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network; above it, less is sent
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
   std::uint32_t window_max = 4096;                         // and the most that it ever may
   bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
-  std::uint8_t dscp = 0;                                   // of what is sent
-  // A device has no bell: a poll() that waits spins, or, where this is not 0, sleeps for at most so long at a time
-  // after `spin` without a packet.
+  std::uint8_t dscp = 0;                                   // of the packets sent
+  // A device cannot wake a thread: a poll() that waits spins, or, where this is not 0, sleeps for at most so long at a
+  // time after `spin` without a packet.
   Duration sleep_max{};
   Duration spin = std::chrono::microseconds(200);
-  std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
+  std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
 };
 
 /// Counts since the start. Read on the transport's thread.
 struct DpdkStatistics : PacketFigures {
-  // of its queue
-  std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // all of them, by reason; none that is 0
+  // of this transport's queue
+  std::vector<std::pair<std::string_view, std::uint64_t>> frames_dropped;  // by reason; reasons that are 0 are left out
   std::uint64_t frames_malformed = 0;    // lengths, checksums, options, fragments, protocols: dropped
   std::uint64_t frames_foreign = 0;      // for another station, address, VLAN or port: dropped
   std::uint64_t frames_control = 0;      // ARP, ICMP, neighbour discovery
   std::uint64_t frames_handed_over = 0;  // came here, for another queue
-  std::uint64_t sent_shared = 0;         // packets whose payload lies once for several
+  std::uint64_t sent_shared = 0;         // packets whose payload lies in a buffer that several share
   std::uint64_t unsent = 0;              // no route, no neighbour, or a device that took nothing for long
   std::uint64_t unsent_no_buffer = 0;    // the pool was empty; they are sent later
 };
 
-/// What a connection claims before it is accepted: taken from the first frame that was queued on it.
+/// The claim that a connection makes before it is accepted: taken from the first frame that was queued on it.
 struct DpdkClaim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
@@ -150,10 +149,10 @@ class DpdkTransport final : public Transport {
   DpdkTransport(const DpdkTransport&) = delete;
   DpdkTransport& operator=(const DpdkTransport&) = delete;
 
-  /// At several ports too, each at all of the device's addresses; `at` names one of these or none.
+  /// At several ports too, each at all of the device's addresses; `at` names one of these addresses or none.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
-  /// Listens for several transports of this device: `route` says at which port the one listens that serves a
-  /// connection, and the other side is sent there. 0 refuses it.
+  /// Listens for several transports of this device: `route` gives the port at which the transport listens that serves a
+  /// connection, and the other side is sent to that port. 0 refuses the connection.
   using Route = std::function<std::uint16_t(const DpdkClaim& claim)>;
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;

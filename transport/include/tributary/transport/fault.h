@@ -1,9 +1,9 @@
 #pragma once
-// Faults on purpose, over any Transport: the same rules trouble SimNetwork and real sockets.
+// Faults on purpose, over any Transport: the same rules are used for SimNetwork and for real sockets.
 //
 // A FaultyTransport is used in place of the transport that it wraps. Its rules apply to the frames that come in (delay,
-// hold, cut) or go out (refuse, corrupt, duplicate) through it; what is drawn comes from the plan's seed, in the order
-// of the frames.
+// hold, cut) or go out (refuse, corrupt, duplicate) through it. Random choices are drawn from the plan's seed, in the
+// order of the frames.
 //
 // Over a SimNetwork the host must be run by this transport's poll(), and be woken for delays:
 //   network.on_due("a", [&] { faulty.poll({}); });
@@ -21,7 +21,7 @@ namespace tributary::transport {
 
 enum class Fault : std::uint8_t {
   delay,    // in: the frame, and with it the channel, waits up to delay_max before its header is shown
-  hold,     // in: the same until release_held()
+  hold,     // in: as delay, until release_held()
   cut,      // in: a part of the payload is written, less than all of it, then the connection is gone (peer_gone on both
             // sides)
   refuse,   // out: send() is false, as if the queue were full; only while an on_sent is due that will make the sender
@@ -31,8 +31,8 @@ enum class Fault : std::uint8_t {
 };
 inline constexpr std::size_t kFaultKinds = 6;
 
-/// Which frames a fault befalls: those of `type` (every type if empty) that are number `nth` of this rule on this
-/// transport, counted from 1, or, for nth == 0, a share of them.
+/// The frames that a fault befalls: of those of `type` (every type if empty), the `nth` of this rule on this transport,
+/// counted from 1, or, for nth == 0, a share of them.
 struct FaultRule {
   Fault fault;
   std::uint64_t nth = 0;
@@ -65,12 +65,12 @@ class FaultyTransport final : public Transport {
     return inner_.keep_registered(memory);
   }
 
-  /// Called with the time at which poll() must have run again, whenever delays make one necessary; the earliest
-  /// such time, again at the end of every poll().
+  /// `wake` is called with the time at which poll() must have run again, whenever a delay needs that; with the earliest
+  /// such time again at the end of every poll().
   void on_wake(std::function<void(TimePoint)> wake);
-  /// Lets go of what `hold` has stopped.
+  /// Lets the frames go on that `hold` has stopped.
   void release_held();
-  /// How often it has happened.
+  /// How often this fault has happened.
   [[nodiscard]] std::uint64_t count(Fault fault) const noexcept;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 // The secrets that a packet transport seals its connections with, and by which an RDMA connection proves for whom it is
-// before there is one: whoever makes the transport keeps a share of this, and adds a secret before it connects.
+// before it exists. The maker of the transport shares this object with it, and adds a secret before it connects.
 // protocol/link_secret.h says where secrets come from.
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace tributary::transport {
 
-/// For whom a connection is sealed, and how.
+/// The link that a connection is sealed for, and how.
 struct SealedLink {
   LinkName name;
   PacketSecurity security = PacketSecurity::off;
@@ -26,28 +26,28 @@ class LinkKeys {
     SealedLink link;
     LinkSecret secret{};
   };
-  /// The secret of a child's place, from what this aggregator shares with its manager; none: it shares nothing yet.
+  /// Gives the secret of a child's place, from the secret that this aggregator shares with its manager; none: it shares
+  /// no secret yet.
   using Derive = std::function<std::optional<LinkSecret>(const LinkName& name)>;
-
-  /// `least`: what connections that come in have at the least, and those of no group that go out.
+  /// `least`: the least security of incoming connections, and of outgoing ones that belong to no group.
   /// `proves`: connections that are not sealed are proved.
   explicit LinkKeys(PacketSecurity least = PacketSecurity::off, bool proves = false) : least_(least), proves_(proves) {}
   [[nodiscard]] PacketSecurity least() const noexcept { return least_; }
   /// Places need secrets.
   [[nodiscard]] bool wanted() const noexcept { return proves_ || least_ != PacketSecurity::off; }
 
-  /// Of connections between the ranks of a job, which are of group 0: both ways.
+  /// Sets the secret of connections between the ranks of a job, in both directions; they have group 0.
   void set_peers(const LinkSecret& secret);
-  /// Of connections that come in for a group.
+  /// Sets where the secrets of incoming connections of groups come from.
   void set_derive(Derive derive);
-  /// Of a connection that will go out for this group, epoch and lane.
+  /// Adds the secret for the outgoing connection of this group, epoch and lane.
   void add(const LinkName& name, const LinkSecret& secret, PacketSecurity security);
   void remove(const LinkName& name);
 
-  /// What a connection that goes out is sealed with, or proves itself by; none: it goes in clear, unless least()
-  /// forbids it.
+  /// The secret that an outgoing connection is sealed with, or proves itself by; none: it goes in clear, unless least()
+  /// forbids that.
   [[nodiscard]] std::optional<Link> to_connect(std::uint64_t group, std::uint32_t epoch, std::uint32_t lane) const;
-  /// The secret of one that comes in.
+  /// The secret of an incoming connection.
   [[nodiscard]] std::optional<LinkSecret> of(const LinkName& name) const;
 
  private:

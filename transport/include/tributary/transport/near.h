@@ -1,9 +1,9 @@
 #pragma once
-// TCP, and shared memory to whoever is on this host: one transport, one poll(), one wait.
+// TCP, and shared memory to processes of this host: one transport, one poll(), one wait.
 //
 // A listener also answers to a name that says its address and port, in the network namespace where it listens. A
-// connect() to an address of this host calls that name first. Whatever goes wrong there before the channel is open,
-// nobody listening, another user, another version, no memory, leads to TCP and is told to nobody.
+// connect() to an address of this host calls that name first. If the channel does not open that way, because nobody
+// listens there, or another user does, or another version, or memory is short, it opens over TCP, without an error.
 #include <cstdint>
 #include <memory>
 
@@ -38,7 +38,7 @@ class NearTransport final : public Transport, public MemoryLender {
   std::size_t poll(Duration wait) override;
   [[nodiscard]] TimePoint now() const override { return Clock::now(); }
   void post(std::function<void()> call) override;
-  /// nullptr: all goes over TCP.
+  /// nullptr: shared memory is off, and all goes over TCP.
   [[nodiscard]] std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) override;
 
   /// As TcpTransport::release() and adopt(), for channels of either kind.

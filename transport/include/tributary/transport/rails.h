@@ -1,6 +1,6 @@
 #pragma once
-// Which of this host's RDMA ports traffic goes through: those that were named, or those nearest to a GPU or to a NUMA
-// node, as the kernel's files say. Pure functions of those files, so that tests can show them any host.
+// The choice of RDMA ports on this host: those that were named, or those nearest to a GPU or to a NUMA node, as the
+// kernel's files say. Pure functions of those files, so that tests can show them any host.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,13 +21,14 @@ struct RdmaPort {
 
 /// How far two devices of the PCI bus are from each other.
 enum class Distance : std::uint8_t { same_switch, same_root, same_node, other_node, unknown };
-/// By their folders below /sys/devices.
+/// Both devices are given by their folders below /sys/devices.
 [[nodiscard]] Distance distance(const std::string& one, std::optional<std::int64_t> node_of_one,
                                 const std::string& other, std::optional<std::int64_t> node_of_other);
 [[nodiscard]] const char* to_string(Distance distance) noexcept;
-/// Nothing where there is one node only.
+/// None where the host has one node only.
 [[nodiscard]] std::optional<std::int64_t> numa_node_of(const SystemTree& system, const std::string& folder);
-/// Of a PCI function by its id, "0000:3B:00.0", and of an RDMA device by its name, below /sys/devices; "" for none.
+/// The folder below /sys/devices of a PCI function by its id, "0000:3B:00.0", or of an RDMA device by its name; "" for
+/// none.
 [[nodiscard]] std::string folder_of_function(const SystemTree& system, const std::string& bus_id);
 [[nodiscard]] std::string folder_of_rdma_device(const SystemTree& system, const std::string& device);
 
@@ -39,19 +40,19 @@ struct Rail {
   friend bool operator==(const Rail&, const Rail&) = default;
 };
 struct RailWish {
-  std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; none: the nearest
+  std::vector<std::string> names;    // "mlx5_0", or "mlx5_0:2" for its second port; empty: the nearest
   std::string gpu;                   // its id on the PCI bus; empty: there is none
-  std::optional<std::int64_t> node;  // without a GPU: the memory and the processors that are used are in this one
-  std::size_t turn = 0;              // of several that are equally near, begins with this one
+  std::optional<std::int64_t> node;  // without a GPU: the NUMA node of the memory and the processors in use
+  std::size_t turn = 0;              // which of several equally near ports comes first
 };
-/// Those to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: a name that is none of
-/// `all`'s; Errc::unsupported: there is none.
+/// The ports to use, in order: lane n goes through the nth, and so on in turn. Errc::bad_config: a name is none of
+/// `all`'s; Errc::unsupported: there is no port.
 [[nodiscard]] Result<std::vector<Rail>> choose_rails(const SystemTree& system, const std::vector<Rail>& all,
                                                      const RailWish& wish);
-/// "mlx5_0,mlx5_1:2" in pieces; none for "" and "auto".
+/// Splits "mlx5_0,mlx5_1:2" into names; none for "" and "auto".
 [[nodiscard]] std::vector<std::string> names_of_rails(std::string_view list);
 
-/// The node that all processors are in on which this thread may run, if they are in one of several.
+/// The NUMA node of the processors on which this thread may run, if they are all in one of several nodes.
 [[nodiscard]] std::optional<std::int64_t> node_of_this_thread(const SystemTree& system);
 
 }  // namespace tributary::transport

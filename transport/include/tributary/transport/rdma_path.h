@@ -1,6 +1,6 @@
 #pragma once
-// How the packets of RDMA connections go through the fabric: what those who run it set up queues, priorities and
-// partitions by. One table of the settings, for ranks and aggregators alike.
+// The way that RDMA packets take through the fabric: the values by which administrators set up queues, priorities and
+// partitions. One table of the settings, for ranks and aggregators alike.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -9,29 +9,30 @@
 
 namespace tributary::transport {
 
-/// What is not said is the connection manager's path's: of the interface whose address is used, and its routes. iWARP
-/// has neither partitions nor service levels, and its own retransmission: there only the traffic class counts.
+/// A value that is not set is taken from the connection manager's path: of the interface whose address is used, and its
+/// routes. iWARP has neither partitions nor service levels, and its own retransmission: there only the traffic class
+/// counts.
 struct RdmaPath {
   std::uint8_t traffic_class = 0;              // DSCP (upper six bits) and ECN of RoCE packets; 0: the system's
   std::optional<std::uint8_t> service_level;   // InfiniBand's, 0 to 15; on RoCE the priority where no DSCP is trusted
   std::optional<std::uint16_t> partition_key;  // must be in the port's table, by its lower 15 bits
   std::uint32_t mtu = 0;                       // payload of a packet: 256, 512, ... 4096; 0, or more: the path's
-  std::optional<std::uint8_t> ack_timeout;     // 4.096 us x 2^n before a packet is sent again; 0: never; to 31
+  std::optional<std::uint8_t> ack_timeout;     // 4.096 us x 2^n before a packet is sent again; at most 31; 0: never
   std::uint8_t retry_count = 6;                // packets sent again before the peer counts as gone; at most 7, which
                                                // some devices take for "for ever" (Linux's rdma_rxe)
   std::uint8_t rnr_retry_count = 6;            // a receive is always posted, so this is for devices that lose one; 7:
                                                // for ever
-  std::optional<std::uint8_t> rnr_timer;       // what peers wait then, as InfiniBand codes it: 0 (655.36 ms) to 31
+  std::optional<std::uint8_t> rnr_timer;       // the peer's wait then, in InfiniBand's code: 0 (655.36 ms) to 31
   friend bool operator==(const RdmaPath&, const RdmaPath&) = default;
 };
 
 struct RdmaPathSetting {
   std::string_view name;      // rdma_...; in the environment TRIBUTARY_RDMA_...
-  std::string_view variable;  // that
+  std::string_view variable;  // TRIBUTARY_RDMA_...
   std::string_view default_text;
   std::string_view allowed;
   std::string_view help;
-  bool (*set)(RdmaPath& path, std::string_view value);  // false: it is not allowed
+  bool (*set)(RdmaPath& path, std::string_view value);  // false: the value is not allowed
   std::string (*text)(const RdmaPath& path);            // as set() takes it
 };
 [[nodiscard]] std::span<const RdmaPathSetting> rdma_path_settings() noexcept;

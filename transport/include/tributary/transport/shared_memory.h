@@ -1,7 +1,7 @@
 #pragma once
-// Memory of this process that other processes can map: the project's own allocator, and how to find the file behind a
-// range that somebody else has mapped. Whoever maps what another process has passed must not get a bus error by it:
-// only files that are sealed against shrinking will do.
+// Memory of this process that other processes can map: the project's own allocator, and a search for the file behind a
+// range that somebody else has mapped. A process that maps another one's memory must not get a bus error by it: only
+// files that are sealed against shrinking are taken.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,30 +33,30 @@ class OwnedDescriptor {
   int number_ = -1;
 };
 
-/// Memory in a file of its own, which has no name and ends with its last mapping: of huge pages where the system has
-/// set some aside, zeroed, and there as a whole, so that no touch of it can fail. A child after fork() shares it.
-/// Any thread; likewise below.
+/// Allocates memory in a file of its own, which has no name and ends with its last mapping. It consists of huge pages
+/// where the system has set some aside, is zeroed, and is there as a whole, so that no access to it can fail. A child
+/// after fork() shares it. Any thread; likewise below.
 [[nodiscard]] Result<std::byte*> allocate_shared(std::size_t bytes);
-/// Errc::bad_argument for what allocate_shared() did not give, or while a SharedRange of it is alive.
+/// Errc::bad_argument if allocate_shared() did not return `memory`, or while a SharedRange of it is alive.
 [[nodiscard]] Status free_shared(std::byte* memory);
 
-/// Where a range of this process's memory lies in a file that others may map.
+/// The file, and the part of it, in which a range of this process's memory lies.
 struct SharedRange {
   OwnedDescriptor file;
   std::uint64_t offset = 0;  // of the range's first byte in the file
   std::size_t bytes = 0;
   std::shared_ptr<const void> keeps{};  // the allocation, if it is of allocate_shared()
 };
-/// Of memory of allocate_shared(), or of any shared, writable mapping of a memfd that is sealed against shrinking.
-/// Errc::unsupported: with the reason, a sentence without an end.
+/// Finds the file of memory that allocate_shared() returned, or of any shared, writable mapping of a memfd that is
+/// sealed against shrinking. Errc::unsupported: with the reason, a sentence without its full stop.
 [[nodiscard]] Result<SharedRange> find_shared(std::span<const std::byte> memory);
 
-/// Where it is of huge pages: from here on nobody can take pages of it away, nor map it anew for writing. So whoever
-/// trusts nobody can map it for reading.
+/// For a range of huge pages: from here on nobody can take its pages away, nor map it anew for writing. So a process
+/// that trusts nobody can map it for reading.
 void keep_huge_pages(const SharedRange& range) noexcept;
 
-/// Zeroed memory that others may map for reading, and that nobody but through this mapping can write to: another
-/// process can neither shorten the file nor take its pages.
+/// Zeroed memory that others may map for reading, and that can be written only through this mapping: another process
+/// can neither shorten the file nor take its pages.
 class ReadableMemory {
  public:
   /// Errc::unsupported: the system cannot seal it so (Linux before 5.1).
@@ -68,7 +68,7 @@ class ReadableMemory {
   ~ReadableMemory();
 
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
-  /// All of it, for others. Errc::exhausted: no descriptor is left.
+  /// All of the memory, to be passed to others. Errc::exhausted: no descriptor is left.
   [[nodiscard]] Result<SharedRange> range() const;
 
  private:
@@ -76,12 +76,13 @@ class ReadableMemory {
   std::span<std::byte> bytes_;  // whole pages
 };
 
-/// What another process has passed, mapped here.
+/// A mapping of memory that another process has passed.
 class ForeignMapping {
  public:
   enum class Access : std::uint8_t { read, write };
-  /// Errc::corrupt: not sealed against shrinking, too small, or none of ours to map. `huge_pages_too`: the other
-  /// process is trusted not to punch holes into huge pages, which would be bus errors here; or it cannot any more.
+  /// Errc::corrupt: the file is not sealed against shrinking, is too small, or cannot be mapped here. `huge_pages_too`:
+  /// huge pages are taken, too, because the other process is trusted not to punch holes into them, or cannot any more;
+  /// a hole would be a bus error here.
   [[nodiscard]] static Result<ForeignMapping> map(const OwnedDescriptor& file, std::uint64_t offset, std::size_t bytes,
                                                   Access access, bool huge_pages_too);
   ForeignMapping() = default;

@@ -3,8 +3,8 @@
 // with one ring for each direction, and a Unix socket that tells of the other side's end and wakes it from its sleep.
 //
 // Nothing that the other side writes to the memory is trusted: a process that writes garbage there, or dies in the
-// middle of a word, closes its own connection and harms nobody else. Only processes of the same user, or of root, get
-// one. Neither the memory nor the socket has a name in a file system, so nothing is left behind by whoever dies.
+// middle of a word, closes its own connection and harms nobody else. Only processes of the same user, or of root, get a
+// connection. Neither the memory nor the socket has a name in a file system, so a dead process leaves nothing behind.
 #include <cstdint>
 #include <memory>
 
@@ -22,7 +22,7 @@ struct ShmSettings {
   std::uint32_t connections_max = 16384;     // open at once; more are accepted and closed at once
   std::size_t poll_bytes_max = 1U << 20;     // per channel and direction in one turn of poll()
   bool huge_pages = true;                    // where the system has set some aside
-  std::uint64_t map_bytes_max = 8ULL << 30;  // of each other side's memory, mapped for reading; 0: payloads are copied
+  std::uint64_t map_bytes_max = 8ULL << 30;  // mapped of each peer's memory, for reading; 0: payloads are copied
   Duration busy_poll{};                      // as in TcpSettings
   Duration spin_max = std::chrono::microseconds(20);  // likewise
 };
@@ -31,26 +31,26 @@ struct ShmSettings {
 struct ShmStatistics {
   std::uint64_t frames_sent = 0, frames_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // with headers
-  std::uint64_t frames_in_place = 0;                 // of those received: payloads that were not copied
-  std::uint64_t frames_named = 0;                    // of those sent: payloads that the other side reads where they are
+  std::uint64_t frames_in_place = 0;                 // of those received: their payloads were not copied
+  std::uint64_t frames_named = 0;                    // of those sent: their payloads stay where they are
   std::uint64_t regions_mapped = 0;                  // ranges of other processes' memory, since the start
-  std::uint64_t regions_refused = 0;                 // likewise: not sealed, too many, or too much
+  std::uint64_t regions_refused = 0;                 // likewise: not sealed, too many, or too large
   std::uint64_t bells = 0;                           // sleeping peers woken, each a call to the system
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;    // because of connections_max, or because there was no memory
   std::uint64_t refused_user = 0;    // another user's process
   std::uint64_t greetings_lost = 0;  // accepted, but the other side went, was too slow, or spoke another language
-  std::uint64_t corrupt = 0;         // connections closed for what the other side wrote
+  std::uint64_t corrupt = 0;         // connections closed because of garbage from the other side
   std::size_t connections = 0;       // open now
 };
 
-/// A transport whose other sides on this host may read this process's memory where it is.
+/// A transport whose peers on this host may read this process's memory where it is.
 class MemoryLender {
  public:
   virtual ~MemoryLender() = default;
-  /// As long as the answer lives, payloads of 4 KiB and more that lie in the range, which begins at
-  /// `address`, are read there by the other side, once that has mapped it, instead of going through the ring. When it
-  /// ends, no payload of it may be under way. Any thread.
+  /// While the returned object lives, payloads of 4 KiB and more that lie in the range, which begins at `address`, do
+  /// not go through the ring: the other side reads them there, once it has mapped the range. When the object ends, no
+  /// payload in the range may be under way. Any thread.
   [[nodiscard]] virtual std::unique_ptr<KeptMemory> lend(const std::byte* address, SharedRange range) = 0;
 };
 
@@ -62,7 +62,7 @@ class ShmTransport final : public Transport, public MemoryLender {
   ShmTransport(const ShmTransport&) = delete;
   ShmTransport& operator=(const ShmTransport&) = delete;
 
-  /// `at.host` is a part of the name, nothing else: both sides must write it in the same way.
+  /// `at.host` is only a part of the name: both sides must write it in the same way.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
   std::size_t poll(Duration wait) override;

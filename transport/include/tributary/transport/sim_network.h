@@ -1,22 +1,21 @@
 #pragma once
-// A network inside one process, with its own time: the ground that the simulator and most tests stand on.
+// A network inside one process, with its own time. The simulator and most tests run on it.
 //
 // Hosts have names; every host has one Transport that keeps the contract of channel.h, with endpoints "host-name":port.
 // All that happens is an event in one queue, ordered by virtual time and then by the order in which events were made,
 // and every choice is drawn from one seed: the same program with the same seed runs the same way to the last bit
 // (trace_hash() shows it).
 //
-// What is imitated, because correctness of recovery depends on it:
+// The network imitates these things, because correctness of recovery depends on them:
 //   - a frame arrives in up to three pieces, so that a broken connection leaves a payload half written;
 //   - payloads are read from the sender's borrowed memory when they arrive, not when they are sent, so that a sender
-//   that lets go too early
-//     shows in the sums; for some frames on_sent comes before the frame arrives, as with a kernel's socket buffer, and
-//     a break then loses a frame that was reported as sent;
+//     that lets go too early shows in the sums; for some frames on_sent comes before the frame arrives, as with a
+//     kernel's socket buffer, and a break then loses a frame that was reported as sent;
 //   - on_sent, the peer's answer and the news of a break come in any order that real networks allow.
 //
-// Who runs callbacks: they happen inside Transport::poll of their host, as everywhere. step() polls the host that an
-// event is for, or calls what on_due() has set for it, which then polls. Transport::poll(wait) of a host that has
-// nothing to do drives the whole network for up to `wait` of virtual time, so that plain blocking loops work too.
+// Callbacks happen inside Transport::poll of their host, as everywhere. step() polls the host that an event is for, or
+// calls the function that on_due() has set for it, which then polls. Transport::poll(wait) of a host that has nothing
+// to do drives the whole network for up to `wait` of virtual time, so that plain blocking loops work too.
 //
 // Threads: none. The network, its transports (post() included) and their users live on one thread. Channels and
 // listeners may be destroyed after the network; with it all hosts are killed.
@@ -33,7 +32,7 @@ namespace tributary::transport {
 
 class SimCore;
 
-/// One direction of the way between two hosts.
+/// One direction of the link between two hosts.
 struct LinkSettings {
   Duration latency = std::chrono::microseconds(5);
   Duration jitter =
@@ -62,7 +61,7 @@ struct SimStatistics {
   std::uint64_t bytes = 0;                // of payload, delivered
   std::uint64_t half_written = 0;         // payloads that a break left with some but not all of their bytes
   std::uint64_t refused = 0;              // connections, by refuse_connections()
-  std::uint64_t lost_after_sent = 0;      // frames whose on_sent came, or was due, and that a break then lost
+  std::uint64_t lost_after_sent = 0;      // frames that a break lost after their on_sent came, or was due
   std::size_t connections = 0;            // whose channels are not all destroyed
   std::array<SimTraffic, 256> by_type{};  // by FrameType: delivered
   [[nodiscard]] const SimTraffic& of(FrameType type) const noexcept { return by_type[static_cast<std::size_t>(type)]; }
@@ -90,51 +89,51 @@ class SimNetwork {
   bool run_until(const std::function<bool()>& done, TimePoint limit);
   /// Steps until there is no event. False: events_max came first.
   bool run_until_idle(std::size_t events_max = 10'000'000);
-  /// No event is waiting. (What a paused or partitioned host has not got yet is no event.)
+  /// No event is waiting. (Frames that a paused or partitioned host has not got yet are no events.)
   [[nodiscard]] bool idle() const;
 
   // ---- Driving hosts
   /// Calls `run` instead of the host's Transport::poll whenever something is due for it, and at wake_at() times. Empty:
   /// poll again. Gone after kill().
   void on_due(std::string_view host, std::function<void()> run);
-  /// Runs the host at `time` even if nothing arrives: its timers. The earliest of several calls counts; ask again when
-  /// run.
+  /// Runs the host at `time` even if nothing arrives, for its timers. The earliest of several calls counts; after each
+  /// run it must be asked for again.
   void wake_at(std::string_view host, TimePoint time);
-  /// Runs a piece of the test's script, outside all hosts, at `time`.
+  /// Runs a part of the test's script, outside all hosts, at `time`.
   void call_at(TimePoint time, std::function<void()> call);
 
   // ---- Faults. All may be called from anywhere, callbacks included.
-  /// Breaks one connection, or all between two hosts: what is under way is lost, both sides get on_closed within the
-  /// jitter.
+  /// Breaks one connection, or all between two hosts: frames under way are lost, and both sides get on_closed within
+  /// the jitter.
   void cut(Channel& channel);
   void cut(std::string_view host_a, std::string_view host_b);
-  /// Ends a host's process: no callback of it runs any more, its listeners vanish, its channels break, and whatever
-  /// handlers, buffers and channels it had may be destroyed at once (but for those whose callback is running). The
-  /// other sides get on_closed.
+  /// Ends a host's process: none of its callbacks runs any more, its listeners vanish, its channels break, and its
+  /// handlers, buffers and channels may be destroyed at once (but for those whose callback is running). The other sides
+  /// get on_closed.
   void kill(std::string_view host);
-  /// A new process on a killed host.
+  /// Starts a new process on a killed host.
   [[nodiscard]] Transport& restart(std::string_view host);
   [[nodiscard]] bool alive(std::string_view host) const;
-  /// Nothing arrives from or at the host, and nobody is told, until heal(). Or only between two hosts.
+  /// Nothing arrives from or at the host, and nobody is told, until heal(). With two hosts: only between these two.
   void partition(std::string_view host);
   void partition(std::string_view host_a, std::string_view host_b);
-  /// What was held back arrives now.
+  /// Frames that were held back arrive now.
   void heal(std::string_view host);
   void heal(std::string_view host_a, std::string_view host_b);
-  /// A hung process: no callbacks; what arrives waits. Connections to it still open, as the kernel would do it.
+  /// Hangs the process: no callbacks; frames that arrive wait. Connections to it still open, as the kernel would do it.
   void pause(std::string_view host);
   void resume(std::string_view host);
-  /// Every turn of the host takes this long (half to one and a half, from the seed), and what comes meanwhile waits. 0:
-  /// as fast as events.
+  /// Every turn of the host takes `per_turn` (half to one and a half of it, from the seed), and frames that come
+  /// meanwhile wait. 0: turns take no time.
   void slow_down(std::string_view host, Duration per_turn);
-  /// So many percent of the connections that come to this host from now on do not live until a word of its process
-  /// has reached the other side: refused, as by a kernel whose queue is full, or broken.
+  /// So many percent of the connections that come to this host from now on end before a word of its process has reached
+  /// the other side: refused, as by a kernel whose queue is full, or broken.
   void refuse_connections(std::string_view host, std::uint32_t percent);
-  /// Both directions, also of connections that are open.
+  /// Sets both directions, also of connections that are open.
   void set_link(std::string_view host_a, std::string_view host_b, const LinkSettings& link);
 
-  /// Is told the first frame that the connecting side of each connection sends, when it has arrived: as somebody on the
-  /// way would hear it. May not call back into the network; takes the place of the one before.
+  /// `listener` is told the first frame that the connecting side of each connection sends, when it has arrived, as an
+  /// eavesdropper would hear it. It must not call back into the network; it takes the place of the one before.
   using Overhear = std::function<void(const Endpoint& from, const Endpoint& to, const FrameHeader&,
                                       std::span<const std::byte> payload)>;
   void overhear(Overhear listener);
@@ -142,7 +141,7 @@ class SimNetwork {
   [[nodiscard]] SimStatistics statistics() const;
   /// Digest of every callback so far: when, where, which frame. Equal for equal runs.
   [[nodiscard]] std::uint64_t trace_hash() const noexcept;
-  /// A number from the network's own seed, for scripts that must be part of the same deterministic run; in [0, bound).
+  /// A number in [0, bound) from the network's own seed, for scripts that must be part of the same deterministic run.
   [[nodiscard]] std::uint64_t random_below(std::uint64_t bound);
 
  private:

@@ -9,15 +9,15 @@ namespace tributary::transport {
 
 class SystemTree {
  public:
-  /// `root`: in front of every path; "" is this host.
+  /// `root` is put in front of every path; "" is this host.
   explicit SystemTree(std::string root = "") : root_(std::move(root)) {}
-  /// A file's text without the last line's end; nothing where it cannot be read.
+  /// A file's text without the last newline; none where it cannot be read.
   [[nodiscard]] std::optional<std::string> read(const std::string& path) const;
   [[nodiscard]] std::optional<std::int64_t> number(const std::string& path) const;
   [[nodiscard]] bool exists(const std::string& path) const;
-  /// Names in a folder, sorted; none where there is no such folder.
+  /// The names in a folder, sorted; empty where there is no such folder.
   [[nodiscard]] std::vector<std::string> list(const std::string& path) const;
-  /// Where a link leads in the end, without the root; "" where it leads nowhere.
+  /// The final target of a link, without the root; "" where it leads nowhere.
   [[nodiscard]] std::string resolved(const std::string& path) const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // Frames over TCP, IPv4 and IPv6. Payloads are written by gathering calls straight from where they are and read
-// straight to where the handler wants them; a receiving call that fills a payload takes the next header along. send()
-// makes no system call: what one turn of poll(), or one round of the caller's, has queued goes out together.
+// straight to where the handler wants them; a receiving call that fills a payload reads the next header with it. send()
+// makes no system call: all frames that the caller queues between two turns of poll() go out together.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -24,7 +24,7 @@ struct TcpSettings {
   std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max =
       16384;  // open at once; more are accepted and closed at once, so that the peer can fall back
-  std::size_t poll_bytes_max = 1U << 20;  // per channel and direction in one turn of poll(): nobody starves the others
+  std::size_t poll_bytes_max = 1U << 20;  // per channel and direction in one turn of poll(), so that no channel starves
   Duration user_timeout =
       std::chrono::seconds(20);  // unacknowledged bytes for so long: the peer is gone; 0: the kernel's minutes
   Duration keepalive = std::chrono::seconds(10);      // silent for so long: probe, three times a third of it; 0: never
@@ -50,7 +50,7 @@ struct TcpStatistics {
 class TcpTransport final : public Transport {
  public:
   explicit TcpTransport(const TcpSettings& settings = {});
-  /// On a core that connections of another kind share.
+  /// Shares `core` with connections of another kind.
   explicit TcpTransport(std::shared_ptr<TcpCore> core);
   /// Not inside its own callbacks. Closes its channels; they may be destroyed later, without a callback. May wait for a
   /// name look-up that is under way.
@@ -58,7 +58,7 @@ class TcpTransport final : public Transport {
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
 
-  /// An empty host, and "::", mean all addresses of both families. A name is looked up here and now.
+  /// An empty host, and "::", mean all addresses of both families. A name is looked up within this call.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
   /// A name is looked up on another thread; its addresses are tried in turn.
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
@@ -66,14 +66,14 @@ class TcpTransport final : public Transport {
   [[nodiscard]] TimePoint now() const override { return Clock::now(); }
   void post(std::function<void()> call) override;
 
-  /// Takes the socket out of an open channel of this transport, for adopt() on another thread's; may be called inside
-  /// its callbacks. The channel is closed then, without a callback. Only between frames and with nothing buffered or
-  /// queued, or else Errc::retry, and the channel goes on: it may be asked again.
+  /// Takes the socket out of an open channel of this transport, for adopt() on another one's thread; may be called
+  /// inside the channel's callbacks. The channel is closed then, without a callback. Errc::retry while a frame is half
+  /// read or written, or frames are queued: the channel goes on, and release() may be tried again.
   [[nodiscard]] Result<int> release(Channel& channel);
-  /// Goes on with a socket from release(); owns it from here on.
+  /// Makes a channel of a socket from release(), and owns the socket from here on.
   [[nodiscard]] std::unique_ptr<Channel> adopt(int socket, ChannelHandler& handler);
 
-  /// This side's address of a channel of this transport; an empty host where it has none, or none any more.
+  /// This side's address of a channel of this transport; an empty host if the channel has no address, or none any more.
   [[nodiscard]] Endpoint local(Channel& channel) const;
 
   [[nodiscard]] TcpStatistics statistics() const;

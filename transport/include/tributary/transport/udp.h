@@ -1,8 +1,8 @@
 #pragma once
 // Frames over UDP by the kernel's sockets, IPv4 and IPv6: the packet protocol (docs/protocol.md) where there is no RDMA
-// and TCP is not wanted. Loss, repeats, reordering and damage are survived; delay and ECN marks steer how much is under
-// way. One socket carries all connections of a transport. Packets go out in batches, cut by the kernel or the device
-// (UDP_SEGMENT), and come in in batches, joined by them (UDP_GRO), where the system can.
+// and TCP is not wanted. It survives loss, repeats, reordering and damage; delay and ECN marks steer how much is under
+// way. One socket carries all connections of a transport. Packets leave in batches that the kernel or the device cuts
+// (UDP_SEGMENT), and come in batches that they have joined (UDP_GRO), where the system can.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -31,30 +31,30 @@ struct UdpSettings {
   std::size_t datagram_bytes_max = 16384;           // longer ones are not sent, even where the path would carry them
   Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
   Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
-  Duration delay_target = std::chrono::microseconds(500);  // in the network, there and back: above it, less is sent
+  Duration delay_target = std::chrono::microseconds(500);  // round trip in the network; above it, less is sent
   std::uint32_t window_initial = 10;                       // packets that a new connection may have under way
   std::uint32_t window_max = 4096;                         // and the most that it ever may
   bool ecn = true;                                         // packets say that routers may mark them (ECT(0))
-  std::uint8_t dscp = 0;                                   // of what is sent, 0 to 63: switches choose a queue by it
+  std::uint8_t dscp = 0;                                   // of packets sent, 0 to 63: switches choose a queue by it
   Duration busy_poll{};                                    // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);       // without busy_poll: spins while most waits end within it
   bool offloads = true;                                    // UDP_SEGMENT and UDP_GRO, where the system has them
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host; empty: the
                              // kernel chooses
-  std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
+  std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
   std::string faults;  // for tests: "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", per thousand of the packets
                        // sent; empty: what TRIBUTARY_TEST_PACKET_FAULTS says
 };
 
 /// Counts since the start. Read on the transport's thread.
 struct UdpStatistics : PacketFigures {
-  // Datagrams that went to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO); and that were to
-  // go so, but one by one
+  // Datagrams that were given to the system, or came from it, several in one message (UDP_SEGMENT, UDP_GRO); `refused`:
+  // that should have been joined, and went one by one.
   std::uint64_t joined_sent = 0, joined_received = 0, joined_refused = 0;
-  std::array<Part, 5> unsent{};  // datagrams that were to go, and did not: the protocol sends them again
+  std::array<Part, 5> unsent{};  // datagrams that the system did not take, by reason: the protocol sends them again
 };
 
-/// What a connection claims before it is accepted: taken from the first frame that was queued on it.
+/// The claim that a connection makes before it is accepted: taken from the first frame that was queued on it.
 struct UdpClaim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
@@ -70,11 +70,11 @@ class UdpTransport final : public Transport {
   UdpTransport(const UdpTransport&) = delete;
   UdpTransport& operator=(const UdpTransport&) = delete;
 
-  /// At several places too; a further one has a socket of its own. An empty host, and "::", mean all addresses of both
-  /// families. A name is looked up here and now.
+  /// May be called for several addresses; each further one has a socket of its own. An empty host, and "::", mean all
+  /// addresses of both families. A name is looked up within this call.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
-  /// Listens for several transports of this host: `route` says at which port the one listens that serves a connection,
-  /// and the other side is sent there. 0 refuses it.
+  /// Listens for several transports of this host: `route` gives the port at which the transport listens that serves a
+  /// connection, and the other side is sent to that port. 0 refuses the connection.
   using Route = std::function<std::uint16_t(const UdpClaim& claim)>;
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
   /// A name is looked up on another thread; its addresses are tried in turn.

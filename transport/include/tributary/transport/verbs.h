@@ -1,22 +1,22 @@
 #pragma once
 // Frames over RDMA verbs: InfiniBand, RoCE and iWARP, by reliable connected queue pairs that the RDMA connection
-// manager sets up. Small payloads travel in the send itself. Of larger ones, a frame that its receiver expects is
-// written straight to the place that it has told; others into the room that it has made for them; and what is neither
-// expected nor has room is fetched by the receiver's device, straight from where the sender has it to where the
-// receiver's handler wants it. No processor copies anything on the way, unless the handler wants it elsewhere than in
-// the room; and no kernel is asked.
+// manager sets up. Small payloads travel in the send itself. The sender writes a larger one straight to the place that
+// the receiver has told for it (Channel::expect), or else into the room that the receiver has made (make_room). If
+// there is neither, the receiver's device fetches the payload, straight from the sender's memory to the place that the
+// receiver's handler wants. No processor copies anything on the way, unless the handler wants a payload elsewhere than
+// in the room; and no kernel is asked.
 //
-// Authority. The keys that a peer is told are those of memory windows, bound to this connection's queue pair. That of a
-// payload which it shall fetch lets it alone read the payload's own bytes, until it says that it has them; that of an
-// expected frame's place lets it alone write those bytes, until it says that it has; both are revoked before anything
-// happens because of that. That of its room lets it alone write there, as long as the connection lives. Registrations
-// have no key that a peer could use. Devices without such windows: every connection has a protection domain of its own,
-// and each of those is registered by itself, for as long as the window would be.
+// Authority. A peer is told the keys of memory windows only, each bound to this connection's queue pair. The window of
+// a payload to fetch allows reading the payload's own bytes, until the peer says that it has them. The window of an
+// expected frame's place allows writing those bytes, until the peer says that it has written them. Both are revoked
+// before the frame goes any further. The window of the room allows writing there as long as the connection lives.
+// Registrations have no key that a peer could use. On devices without such windows every connection has a protection
+// domain of its own, and each window is replaced by a registration there, for as long as the window would live.
 //
 // A connection claims a place (group, epoch, lane and child) before its first frame comes, and proves the claim in the
-// connection manager's private data: whoever has not the place's secret is refused before there is a queue pair, and so
-// is an answer without it. The first frame must repeat the group; connections of the same group share a protection
-// domain, because their memory is the same: a group's. One that claims none (ranks among themselves) has its own.
+// connection manager's private data. A side without the place's secret is refused before there is a queue pair. The
+// first frame must repeat the group. Connections of the same group share a protection domain, because they work on the
+// same memory: the group's. A connection that claims no place (between ranks) has a domain of its own.
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -38,46 +38,46 @@ class SocketCore;
 class VerbsCore;
 
 struct VerbsSettings {
-  // What connections are proved by: without the secret of the place that it claims, none gets a queue pair. nullptr:
-  // anybody connects, and what it may do is its user's to find out.
+  // Prove connections: one without the secret of the place that it claims gets no queue pair. nullptr: anybody
+  // connects, and the user of the transport decides what the connection may do.
   std::shared_ptr<LinkKeys> keys{};
   std::uint32_t frames_queued_max = 1024;  // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;   // open at once; more are refused, so that the peer can fall back
   std::uint32_t receive_depth = 32;        // messages that a peer may send ahead of our reading them; 4 to 64
-  // Queue pairs of one channel, over which what is written to the peer is spread: devices and paths that serve a queue
-  // pair by one engine, or one route, need several to be filled. 1 to 8; both sides', the smaller counts. Each costs
-  // its receives' memory.
+  // Queue pairs of one channel, over which messages and written payloads are spread: devices and routes that serve each
+  // queue pair by one engine need several to be filled. 1 to 8; the smaller of both sides' numbers counts. Each needs
+  // memory for its receives.
   std::uint32_t queue_pairs = 1;
   bool extended_posting = true;      // work is handed over by ibv_wr_*, where the device's library has it
   std::uint32_t eager_bytes = 4096;  // payloads up to so long travel in the send itself; at most 64 KiB
   std::uint32_t inline_bytes = 220;  // messages up to so long are written into the work request, if the device can
-  std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; larger payloads are fetched by several
+  std::uint32_t read_bytes_max = 1U << 20;  // of one RDMA READ; a larger payload is fetched by several
   std::uint32_t reads_in_flight = 8;        // of one channel; 1 to 16, and at most what the device allows
-  // Payloads of one channel that the peer may be fetching, each through a memory window: a power of two, or less is
-  // used. 0: no memory windows, as on devices that have none.
+  // Memory windows of one channel: so many payloads the peer may be fetching at once. Rounded down to a power of two.
+  // 0: no memory windows, as on devices that have none.
   std::uint32_t windows_max = 64;
-  // Expected frames (Channel::expect) of one channel whose places the peer is told, so that it can write there; at most
-  // 128. 0: none.
+  // Expected frames (Channel::expect) of one channel whose places the peer is told at once; at most 128. 0: none.
   std::uint32_t places_max = 64;
-  // Of one channel, for payloads that come before they are asked for (Channel::make_room). 0: none.
+  // Memory of one channel for payloads that come before they are asked for (Channel::make_room). 0: none.
   std::size_t room_bytes_max = std::size_t{256} << 20;
-  // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that is unmapped
-  // behind the library's back would stay registered, and another mapping at its address would be taken for it. What
-  // does not go away is told by keep_registered().
+  // Registrations that are kept after use, for memory that is sent from again. Off by default: memory that the program
+  // unmaps would stay registered, and another mapping at its address would be taken for it. For memory that stays,
+  // keep_registered() is the better way.
   std::size_t registrations_idle_bytes = 0;
-  // Other memory of the processor's is registered on demand (ODP), where the device can: nothing is pinned, and what
-  // was registered once serves again. The first access to a page costs a fault in the device.
+  // Memory of the processor that nobody keeps registered is registered on demand (ODP), where the device can: nothing
+  // is pinned, and a registration serves again. The first access to a page costs a fault in the device.
   bool on_demand = false;
   Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(50);  // without busy_poll: poll(wait) spins for so long, yielding to
                                                       // others, but only while most waits are over by then; 0: never
-  Duration keepalive = std::chrono::seconds(10);  // of silence, until the peer's device is asked whether it lives; 0:
-                                                  // never, so that a host that vanishes is noticed by what one sends
+  // After so much silence the peer's device is asked whether it lives; 0: never, so that only a send notices that a host
+  // has vanished.
+  Duration keepalive = std::chrono::seconds(10);
   RdmaPath path;
   std::string bind_address;  // numeric: source of connect(), and where listen() listens for an empty host
   // Numeric addresses of this host's RDMA ports, instead of bind_address as the source of connect(): a connection whose
-  // first frame joins lane n leaves by the nth of them and so on in turn, every other one by the first. Where no device
-  // is behind an address (any more), the next one's turn comes. Those whose own network the destination is in come
+  // first frame joins lane n leaves by the nth of them, and so on in turn; every other connection leaves by the first.
+  // An address without a device (any more) is skipped for the next one. Addresses in the destination's own network come
   // before the others.
   std::vector<std::string> rails;
 };
@@ -88,18 +88,18 @@ struct VerbsStatistics {
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t bytes_fetched = 0;    // by RDMA READ, straight to their place
   std::uint64_t bytes_written = 0;    // by RDMA WRITE, to a place that the peer had told, or into its room
-  std::uint64_t frames_in_place = 0;  // that the handler took where the peer had written them
-  std::uint64_t bytes_copied = 0;     // payloads through the rings, here: out of and into them
+  std::uint64_t frames_in_place = 0;  // the handler took their payloads where the peer had written them
+  std::uint64_t bytes_copied = 0;     // of payloads, out of and into the rings on this side
   std::uint64_t posts = 0;            // lists of work requests handed to the device
   std::uint64_t sleeps = 0;           // poll() asked the system to wait
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;             // because of connections_max
   std::uint64_t refused_unproved = 0;         // they did not prove what they claimed
   std::array<std::uint64_t, 9> rejects{};     // channels closed for a bad header, by FrameReject
-  std::uint64_t queue_pairs_extended = 0;     // made, of those that are posted to by ibv_wr_*
+  std::uint64_t queue_pairs_extended = 0;     // queue pairs made that work is posted to by ibv_wr_*
   std::uint64_t registrations = 0;            // made
-  std::uint64_t registrations_on_demand = 0;  // of them
-  std::uint64_t registration_hits = 0;        // found
+  std::uint64_t registrations_on_demand = 0;  // of these, on demand
+  std::uint64_t registration_hits = 0;        // uses of a registration that was there already
   // now
   std::size_t connections = 0;
   std::size_t queue_pairs = 0;
@@ -109,21 +109,21 @@ struct VerbsStatistics {
   std::size_t bytes_registered = 0;
 };
 
-/// What a connection claims before it is accepted: taken from the first frame that was queued on it.
+/// The claim that a connection makes before it is accepted: taken from the first frame that was queued on it.
 struct VerbsClaim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
 };
 
-/// Whether RDMA verbs can be used: this build has them, and this host has a device. If not, why not.
+/// Whether RDMA verbs can be used: this build has them, and this host has a device. The error says why not.
 [[nodiscard]] Status verbs_available();
-/// This host's active RDMA ports with the IP addresses by which they are reached, one for each address: those of RoCE
-/// (version 2), in the order of the devices. InfiniBand and iWARP ports have theirs from their network interfaces, and
-/// are not among them.
+/// This host's active RDMA ports, one entry for each IP address by which a port is reached, in the order of the
+/// devices. Only RoCE version 2 ports: those of InfiniBand and iWARP have the addresses of their network interfaces,
+/// and are left out.
 [[nodiscard]] std::vector<Rail> verbs_rails();
 
-/// Whether connections can come in by this numeric address: an RDMA device is behind it, and the port is active. The
-/// same for names, and for what stands for every address, which are taken for good. Errc::unreachable says why not.
+/// Whether connections can come in by this numeric address: an RDMA device is behind it, and the port is active. Names,
+/// and the addresses that mean every address, always count as such. Errc::unreachable says why not.
 [[nodiscard]] Status verbs_address_lives(const std::string& host);
 
 class VerbsTransport final : public Transport, public TakesDeviceMemory {
@@ -135,7 +135,7 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   VerbsTransport(const VerbsTransport&) = delete;
   VerbsTransport& operator=(const VerbsTransport&) = delete;
 
-  /// The port is of RDMA's own name space. An empty host, and "::", mean all addresses of both families.
+  /// The port is in RDMA's own port space. An empty host, and "::", mean all addresses of both families.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
   std::size_t poll(Duration wait) override;
@@ -143,18 +143,18 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
   void post(std::function<void()> call) override;
 
   /// Listens for several transports of this process: `route` is asked, on this transport's thread, which of them serves
-  /// a connection; that one's acceptor, set by accept_routed(), gets it on its own thread. nullptr refuses. Those
-  /// transports must outlive the listener.
+  /// a connection; that transport's acceptor, set by accept_routed(), gets it on its own thread. nullptr refuses it.
+  /// All these transports must outlive the listener.
   using Route = std::function<VerbsTransport*(const VerbsClaim& claim)>;
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
-  /// On this transport's thread, or before it has one. nullptr: none is taken any more.
+  /// On this transport's thread, or before it has one. nullptr: it takes no connection any more.
   void accept_routed(Acceptor* acceptor);
 
-  /// Registered once for each domain that uses it. The registrations go with the promise, at the latest when the frames
-  /// that use them are done.
+  /// The memory is registered once for each domain that uses it. The registrations end with the promise, or when the
+  /// last frame that uses them is done.
   [[nodiscard]] std::unique_ptr<KeptMemory> keep_registered(std::span<const std::byte> memory) override;
 
-  /// On this transport's thread; the promise may end on any. Small payloads go by the owner's copy().
+  /// On this transport's thread; the promise may end on any. Small payloads are copied by the owner's copy().
   [[nodiscard]] std::unique_ptr<KeptMemory> keep_device_memory(std::span<const std::byte> memory,
                                                                std::shared_ptr<DeviceMemory> owner) override;
 
@@ -162,15 +162,15 @@ class VerbsTransport final : public Transport, public TakesDeviceMemory {
 
   [[nodiscard]] VerbsStatistics statistics() const;
 
-  /// A transport on sockets beside this one: from now on this one's poll() polls it, too, on the same thread, and does
-  /// not wait while there is something for it. As long as that one is quiet, it costs no call to the system. Once,
-  /// before the first poll().
+  /// From now on this transport's poll() also polls `beside`, a transport on sockets, on the same thread, and does not
+  /// wait while that one has something to do. While that one is quiet, it costs no system call. Called once, before the
+  /// first poll().
   void drive(std::shared_ptr<SocketCore> beside);
-  /// Whether there is still a device behind this address, or, if it is empty, behind one of those that connections
-  /// leave by. If not, says so. Asks the system.
+  /// Whether there is still a device behind this address, or, if the address is empty, behind one of those that
+  /// connections leave by. The error says why not. Asks the system.
   [[nodiscard]] Status device_at(const std::string& own_address) const;
 
-  /// For a listener of another transport: runs `take` on this one's thread.
+  /// For a listener of another transport: runs `take` on this transport's thread.
   void take_routed(std::function<void(const std::shared_ptr<VerbsCore>&)> take);
 
  private:

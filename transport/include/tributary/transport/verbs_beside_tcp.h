@@ -1,5 +1,5 @@
 #pragma once
-// RDMA verbs, and TCP as its second way: one thread, one poll(), one wait. What is asked of it goes over verbs.
+// RDMA verbs, and TCP as its second way: one thread, one poll(), one wait. Calls of Transport go to verbs.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ namespace tributary::transport {
 
 class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public HasSecondWay {
  public:
-  /// As VerbsTransport::create(). Of `tcp`, how long poll() spins counts for nothing: verbs' settings say that.
+  /// As VerbsTransport::create(). The spin settings of `tcp` are ignored: those of verbs count.
   [[nodiscard]] static Result<std::unique_ptr<VerbsBesideTcp>> create(const VerbsSettings& verbs,
                                                                       const TcpSettings& tcp);
 
@@ -36,7 +36,7 @@ class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public 
     return verbs_->room_bytes(payloads, payload_bytes);
   }
 
-  /// Of the first way.
+  /// The statistics of the first way, verbs.
   [[nodiscard]] VerbsStatistics statistics() const { return verbs_->statistics(); }
 
   [[nodiscard]] Transport& second_way() noexcept override { return *tcp_; }
@@ -51,7 +51,7 @@ class VerbsBesideTcp final : public Transport, public TakesDeviceMemory, public 
       : verbs_(std::move(verbs)), tcp_(std::move(tcp)), sent_early_bytes_max_(sent_early_bytes_max) {}
 
   std::unique_ptr<VerbsTransport> verbs_;
-  std::unique_ptr<TcpTransport> tcp_;  // before verbs_, as it ends: its callbacks are verbs_'s to run
+  std::unique_ptr<TcpTransport> tcp_;  // destroyed before verbs_, which runs its callbacks
   const std::uint32_t sent_early_bytes_max_;
 };
 
