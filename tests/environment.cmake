@@ -1,3 +1,4 @@
-# Read by ctest before it runs the first test. Tests that look at what goes through trees begin with one, however slow
-# the machine is; the pause by which a communicator begins without is tested where a test sets it.
+# Sets the environment of every test; ctest reads this file before it runs the first one.
+# Communicators wait for their trees, however slow the machine is, because many tests look at traffic through trees. The
+# tests of the pause after which a communicator begins without trees set that pause themselves.
 set(ENV{TRIBUTARY_BEGIN_WITHIN} 10000)

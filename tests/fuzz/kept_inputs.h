@@ -15,11 +15,11 @@ struct KeptInput {
   std::vector<std::uint8_t> bytes;
 };
 
-/// The inputs of a text, by name. An error says in which line of `source` the text is malformed, and how. A text
-/// without any input is an error, too.
+/// Returns the inputs of a text, by name. An error says in which line of `source` the text is malformed, and how. A
+/// text without any input is an error, too.
 std::expected<std::vector<KeptInput>, std::string> parse_kept_inputs(std::string_view text, const std::string& source);
 
-/// The inputs of a file.
+/// Returns the inputs of a file.
 std::expected<std::vector<KeptInput>, std::string> read_kept_inputs(const std::filesystem::path& file);
 
 }  // namespace tributary::fuzz

@@ -1,5 +1,5 @@
 #pragma once
-// Device memory of the fake driver, and a fixture that sees that nothing of the driver is left: for all tests with it.
+// Device memory of the fake driver, and a fixture that checks after each test that the test gave everything back.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace fake_cuda {
 
-/// For as long as it lives.
+/// Owns device memory for as long as it lives.
 class DeviceBytes {
  public:
   explicit DeviceBytes(std::size_t bytes, int device = 0) : address_(allocate(bytes, device)), bytes_(bytes) {}
@@ -35,7 +35,7 @@ class DeviceBytes {
   std::size_t bytes_;
 };
 
-/// Begins with a driver as new, and ends with one that lacks nothing.
+/// Begins each test with a fresh driver, and checks at its end that nothing of the driver is still in use.
 class WithDriver : public testing::Test {
  protected:
   void SetUp() override { reset(); }

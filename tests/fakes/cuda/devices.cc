@@ -1,4 +1,4 @@
-// Devices, their contexts, and what is the same for every driver. There are no kernels.
+// Devices, their contexts, and the calls that are the same for every driver. There are no kernels.
 #include <cstring>
 
 #include "state.h"
@@ -81,7 +81,8 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 int cuCtxPushCurrent_v2(void* context) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  if (!s.initialized) return kNotInitialized;  // and not the error of a broken context: what is left must be given back
+  // Do not return the error of a broken context here: the caller must be able to give back its memory.
+  if (!s.initialized) return kNotInitialized;
   const int device = static_cast<int>(reinterpret_cast<std::uintptr_t>(context)) - 1;
   if (s.retained[device] < 1) return kInvalidContext;
   contexts().push_back(device);

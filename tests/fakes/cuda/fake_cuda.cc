@@ -1,4 +1,4 @@
-// What the tests ask of the fake driver, and its state.
+// The interface of the fake driver to the tests, and the driver's state.
 #include "fake_cuda.h"
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 namespace fake_cuda {
 
-// Never destroyed: streams of a test that failed may still run.
+// Never destroyed, because streams of a failed test may still run.
 State& state() {
   static State* const s = new State;
   return *s;
@@ -110,7 +110,7 @@ Opened::~Opened() {
 std::uint64_t allocate(std::size_t bytes, int device) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
-  s.initialized = true;  // whoever has device memory has initialised CUDA
+  s.initialized = true;  // device memory implies that CUDA is initialised
   return make_device_block(s, bytes, device);
 }
 

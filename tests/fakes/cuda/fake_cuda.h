@@ -1,12 +1,12 @@
 #pragma once
-// A CUDA driver without a GPU, for tests: the shared object that this header belongs to is called libcuda.so.1, and has
-// the calls that we use, over host memory.
+// A CUDA driver without a GPU, for tests. Its shared object is called libcuda.so.1 and has the CUDA calls that
+// Tributary uses, over host memory.
 //
-//   - Device memory lies at addresses that the processor cannot read: whoever takes it for host memory ends by a
-//   signal.
-//   - Streams are threads. Nothing is copied before its turn; until then the destination holds poison. A source that
-//     changes before its turn gives the wrong bits, as on a device.
-//   - Calls that need a context fail without one. Memory that goes while a copy uses it is a misuse, which is counted.
+//   - Device memory lies at addresses that the processor cannot read: code that takes it for host memory ends by a
+//     signal.
+//   - Streams are threads. No copy runs before its turn; until then its destination holds poison. If a source changes
+//     before the turn of its copy, the copy has wrong bytes, as on a device.
+//   - Calls that need a context fail without one. Freeing memory while a copy uses it counts as a misuse.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ namespace fake_cuda {
 
 inline constexpr int kOutOfMemory = 2, kNotSupported = 801, kIllegalAddress = 700, kLaunchFailed = 719;
 
-/// As before the first use: one device, no failures. What lives goes on, and is still counted.
+/// Sets one device and no failures, as before the first use. Memory and streams that exist stay, and are still counted.
 void reset();
 
 struct Settings {
@@ -24,19 +24,20 @@ struct Settings {
   bool gpudirect = true;                  // CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED
   int flush_options = 1;                  // ..._FLUSH_WRITES_OPTIONS
   int write_ordering = 100;               // ..._WRITES_ORDERING
-  std::size_t host_bytes_max = SIZE_MAX;  // that can be pinned at once
+  std::size_t host_bytes_max = SIZE_MAX;  // most memory that can be pinned at once
 };
 Settings& settings();
 
-/// The call of this name ("cuMemcpyAsync") answers `code` once `after` more of it were good, until reset().
+/// Lets the call of this name ("cuMemcpyAsync") succeed `after` more times and then answer `code`, until reset().
 void fail(const std::string& call, int code, std::uint64_t after = 0);
-/// The next copy that is in its turn breaks its context, as a fault of a kernel does: every later call answers `code`.
+/// Breaks the context of the next copy that gets its turn, as a fault of a kernel does: every later call answers
+/// `code`.
 void break_context_in_copy(int code, std::uint64_t after = 0);
-/// No stream goes on until release().
+/// Stops all streams until release().
 void hold();
 void release();
 
-/// What lives now, and what was done.
+/// Counts of the objects that exist now, and of the calls so far.
 struct Counts {
   std::int64_t contexts = 0, pushed = 0, streams = 0, events = 0, host_blocks = 0, device_blocks = 0;
   std::uint64_t copies = 0, bytes_copied = 0, flushes = 0, descriptors = 0;
@@ -45,17 +46,17 @@ struct Counts {
   std::uint64_t misuses = 0;
 };
 Counts counts();
-std::string misuse();  // the first, in words
+std::string misuse();  // describes the first misuse
 
-/// While it lives other devices of the bus may be let at this device memory, as a kernel module for peers would: its
-/// addresses are there. What has its pages then keeps them.
+/// Gives other devices of the bus access to this device memory for as long as it lives, as a kernel module for peer
+/// access would: its addresses are mapped. A device that has its pages keeps them afterwards.
 class Opened {
  public:
   Opened(std::uint64_t address, std::size_t bytes);
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
   ~Opened();
-  /// False: it is no device memory.
+  /// Returns false if it is no device memory.
   [[nodiscard]] explicit operator bool() const noexcept { return begin_ != nullptr; }
 
  private:
@@ -63,7 +64,7 @@ class Opened {
   std::size_t bytes_ = 0;
 };
 
-/// For tests, without streams: device memory, and what is in it.
+/// Allocates, writes and reads device memory directly, without streams.
 std::uint64_t allocate(std::size_t bytes, int device = 0);
 void free(std::uint64_t address);
 void write(std::uint64_t address, const void* from, std::size_t bytes);

@@ -1,4 +1,4 @@
-// Memory of devices, which the process is told addresses of that nothing can be read at, and pinned memory.
+// Device memory, whose addresses the process knows but cannot read, and pinned memory.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 #pragma once
-// What the fake driver has and knows, and what its parts share: memory.cc, streams.cc, devices.cc, and what tests ask
-// of it, fake_cuda.cc. All under one mutex.
+// The state of the fake driver, which its parts share: memory.cc, streams.cc, devices.cc, and fake_cuda.cc, the tests'
+// side. One mutex guards all of it.
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -23,11 +23,11 @@ inline constexpr unsigned char kPoison = 0xA5;
 inline constexpr std::size_t kPage = 65536;
 
 struct DeviceBlock {
-  std::uint64_t base;    // what the process is told; nothing can be read there
-  unsigned char* alias;  // where it is
+  std::uint64_t base;    // the address that the process sees; nothing can be read there
+  unsigned char* alias;  // the mapping that the driver reads and writes
   std::size_t bytes, mapped;
   int descriptor, device;
-  std::uint64_t id;  // of no other block that ever was
+  std::uint64_t id;  // never used again for another block
 };
 
 struct Event {
@@ -35,7 +35,7 @@ struct Event {
 };
 
 struct Work {
-  std::function<void(bool good)> run;  // not good: the context is broken, and nothing happens any more
+  std::function<void(bool good)> run;  // false: the context is broken, so do nothing
   std::shared_ptr<Event> event;
   std::uint64_t number = 0;
 };
@@ -62,7 +62,7 @@ struct State {
   std::map<std::uint64_t, DeviceBlock> device_blocks;
   std::uint64_t next_block_id = 1;
   std::map<unsigned char*, std::size_t> host_blocks;
-  std::multiset<const unsigned char*> copying;  // host ends of copies that have not ended
+  std::multiset<const unsigned char*> copying;  // host sides of the copies in progress
   std::map<Stream*, std::unique_ptr<Stream>> streams;
   std::map<Event*, std::shared_ptr<Event>> events;
   std::map<int, int> retained;
@@ -78,14 +78,14 @@ State& state();
 /// The devices whose contexts are current on this thread.
 std::deque<int>& contexts();
 
-// ---- under the lock
+// ---- Call these with the lock held
 
-/// Whether the call may go on.
+/// Returns whether the call may go on.
 int gate(State& s, const char* call, bool needs_context = true);
 DeviceBlock* block_of(State& s, std::uint64_t address);
-/// Where an address of a copy can be touched; null: the range is not all there.
+/// Returns where the processor can touch this address of a copy; null if the range is not all mapped.
 unsigned char* touchable(State& s, std::uint64_t address, std::size_t bytes);
-/// 0: there is no memory.
+/// Returns 0 if there is no memory left.
 std::uint64_t make_device_block(State& s, std::size_t bytes, int device);
 int free_device_block(State& s, std::uint64_t address);
 

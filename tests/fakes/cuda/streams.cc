@@ -1,4 +1,4 @@
-// Streams, which are threads, the copies in them, and events.
+// Streams (which are threads), their copies, and events.
 #include <algorithm>
 #include <cstring>
 
@@ -19,10 +19,10 @@ void run_stream(Stream& stream) {
     stream.busy = true;
     if (work.run) {
       lock.unlock();
-      for (int i = 0; i < 3; ++i) std::this_thread::yield();  // others overtake it
+      for (int i = 0; i < 3; ++i) std::this_thread::yield();  // let other streams overtake this one
       lock.lock();
       if (s.breaking != kSuccess && s.sticky == kSuccess && s.break_after-- == 0) s.sticky = s.breaking;
-      // Under the lock, so that a block cannot go meanwhile.
+      // Copy with the lock held, so that no block is freed meanwhile.
       work.run(s.sticky == kSuccess);
     }
     if (work.event) work.event->reached = work.number;

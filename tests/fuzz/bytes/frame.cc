@@ -1,4 +1,5 @@
-// The header of every frame: what decodes must encode to the same bytes, and keep within the bounds of its type.
+// The header of every frame: a header that decodes must encode to the same bytes, and keep within the bounds of its
+// type.
 #include <algorithm>
 #include <array>
 #include <cstdlib>

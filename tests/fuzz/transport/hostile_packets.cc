@@ -36,7 +36,7 @@ FrameHeader header_of(std::uint64_t sequence) {
   return header;
 }
 
-/// The hostile side's port: what its transport sends goes through the script.
+/// The hostile side's port: sends each packet of its transport as the script says.
 class Mangler final : public PacketPort {
  public:
   Mangler(std::unique_ptr<PacketPort> port, Script& script, Resealing* resealing)
@@ -79,7 +79,7 @@ class Mangler final : public PacketPort {
   PacketAddress local() const override { return port_->local(); }
 
  private:
-  /// One of the latest, changed perhaps.
+  /// Sends one of the latest packets again, changed or not.
   void repeat(const PacketAddress& to) {
     const std::vector<std::byte>& old = kept_[script_.byte() % kept_.size()];
     if (old.size() < kPacketHeaderBytes) return;
@@ -101,7 +101,7 @@ class Mangler final : public PacketPort {
       std::memcpy(&bytes[at], &value, width);
     }
     if ((how & 32U) != 0) bytes.resize(kPacketHeaderBytes + script_.byte());
-    if ((how & 64U) != 0) return pass(to, bytes);  // with a wrong checksum, or a wrong length
+    if ((how & 64U) != 0) return pass(to, bytes);  // leave the checksum or the length wrong
     return pass_right(to, std::move(bytes));
   }
   bool pass_unchanged(const PacketAddress& to, std::vector<std::byte> bytes) {
@@ -133,7 +133,7 @@ class Mangler final : public PacketPort {
   std::vector<std::vector<std::byte>> passed_;
 };
 
-/// An end that does what a frame's number says: takes it, wants it later, refuses it, closes in the middle.
+/// Acts by each frame's number: takes it, takes it later, refuses it, or closes in the middle.
 class Fickle : public ChannelHandler {
  public:
   bool takes_in_place(Channel&, const FrameHeader& header) override { return in_place_ = header.sequence % 4 == 1; }
@@ -167,7 +167,7 @@ class Fickle : public ChannelHandler {
     from.send_copy(header_of(header.sequence), payload.first(std::min<std::size_t>(payload.size(), 64)));
   }
   void on_closed(Channel&, const Error&) override {
-    if (std::exchange(closed_, true)) std::abort();  // it is the last callback
+    if (std::exchange(closed_, true)) std::abort();  // on_closed is the last callback
   }
   void go_on() {
     if (stopped && channel && !channel->closed()) channel->resume();
@@ -181,7 +181,7 @@ class Fickle : public ChannelHandler {
   std::unique_ptr<std::byte[]> place_;
 };
 
-/// Sends back what comes.
+/// Sends every frame back.
 class Echo : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader& header) override {
@@ -198,7 +198,7 @@ class Echo : public ChannelHandler {
   std::vector<std::byte> place_;
 };
 
-/// The victim's listener; who is honest is told by the address.
+/// The victim's listener; it tells the honest client by its address.
 class Accepting : public Acceptor {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> accepted) override {
@@ -215,7 +215,7 @@ class Accepting : public Acceptor {
   std::vector<std::unique_ptr<Fickle>> hostile;
 };
 
-/// One frame after the other, and each must come back as it was.
+/// Sends one frame after another; each must come back unchanged.
 class Asking : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader& header) override {
@@ -240,7 +240,7 @@ class Asking : public ChannelHandler {
   std::vector<std::byte> payload_, place_;
 };
 
-/// Of connections for any group, above all those of header_of().
+/// Returns keys for connections of any group, that of header_of() included.
 std::shared_ptr<LinkKeys> keys_with(PacketSecurity security, std::uint8_t first) {
   auto keys = transport::test::sealed_keys(security, first);
   if (security != PacketSecurity::off)
@@ -269,13 +269,13 @@ class World {
     asking_.channel = honest_.connect(listener_->local(), asking_, 10s);
     ask();
   }
-  /// An honest frame goes and comes back, whatever the others do meanwhile.
+  /// Sends an honest frame, which must come back whatever the others do meanwhile.
   void ask() {
     const std::uint64_t before = asking_.answers;
     asking_.ask();
     if (!run([&] { return asking_.answers > before; }, 60s)) std::abort();
   }
-  /// Of all datagrams, in their order.
+  /// Returns a sum over all datagrams in their order.
   [[nodiscard]] std::uint32_t sent() const noexcept { return sent_; }
   void step() {
     switch (script_.byte() % 8) {
@@ -330,7 +330,8 @@ class World {
     };
   }
 
-  /// Of the hostile side's own ends nothing is asked: they hear what the victim answers to nonsense.
+  /// The hostile side's own ends: they take every frame, and check nothing, because they get the victim's answers to
+  /// nonsense.
   class Deaf : public ChannelHandler {
    public:
     Placement on_header(Channel&, const FrameHeader& header) override {

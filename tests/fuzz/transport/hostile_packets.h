@@ -1,7 +1,8 @@
 #pragma once
-// A peer that speaks the packet protocol, cookies and all, but whose datagrams are changed, lost, repeated and held
-// back on their way out, their checksums and seals made right again: as a client of the victim and as one of its
-// servers. The victim must neither crash nor hang, and an honest client's frames must come back right to the end.
+// A peer that speaks the packet protocol, cookies and all, but changes, loses, repeats and holds back its datagrams on
+// their way out, and makes their checksums and seals right again. It acts as a client of the victim and as a server of
+// the victim's connections. The victim must neither crash nor hang, and an honest client's frames must come back right
+// to the end.
 #include <cstdint>
 #include <span>
 
@@ -11,12 +12,12 @@ namespace tributary::fuzz {
 
 struct PacketWorldSettings {
   bool short_ways = true;
-  PacketSecurity victim = PacketSecurity::off;  // and the honest client
+  PacketSecurity victim = PacketSecurity::off;  // also the honest client's
   PacketSecurity hostile = PacketSecurity::off;
-  bool same_secret = true;  // the hostile side has the honest ones' secret
+  bool same_secret = true;  // the hostile side knows the honest side's secret
 };
 
-/// What the hostile side does is the input's. A sum over all datagrams, in their order.
+/// Lets the input drive the hostile side. Returns a sum over all datagrams in their order.
 [[nodiscard]] std::uint32_t play_hostile_packets(std::span<const std::uint8_t> input,
                                                  const PacketWorldSettings& settings);
 

@@ -1,5 +1,5 @@
-// A hostile peer of a packet transport whose packets go in clear. All of it happens twice, with the short ways of whole
-// frames and without them: whatever was sent must have been the same.
+// A hostile peer of a packet transport whose packets go in clear. Each input runs twice, with and without the short
+// ways of whole frames: both runs must send the same datagrams.
 #include <algorithm>
 #include <cstdlib>
 

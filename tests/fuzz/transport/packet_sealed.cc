@@ -1,5 +1,5 @@
-// A hostile peer that has the secret, or none, of a packet transport whose packets are sealed: what it changes it seals
-// again. The first byte says who wants which security.
+// A hostile peer of a packet transport whose packets are sealed. The peer knows the secret or does not; it seals the
+// packets that it changes again. The first byte chooses the security of each side.
 #include <algorithm>
 #include <array>
 

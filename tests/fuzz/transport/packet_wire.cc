@@ -1,5 +1,5 @@
-// The header of every packet: what decodes must encode to the same bytes, what was sealed with a right checksum must be
-// believed, and what differs from it in any one byte must not.
+// The header of every packet: a header that decodes must encode to the same bytes. A packet with a right checksum or
+// seal must be believed; a packet that differs from it in one byte must not.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void decoded_is_encoded_again(std::span<const std::byte> datagram) {
     if (to_string(header.error()) == "unknown") std::abort();
     return;
   }
-  if ((header->flags & packet_flags::kSealed) != 0) {  // seal.h judges it
+  if ((header->flags & packet_flags::kSealed) != 0) {  // seal.h checks sealed packets
     const std::uint32_t right = header->type == PacketType::data ? 0 : sealed_checksum(datagram);
     if (header->checksum != right || datagram.size() != kPacketHeaderBytes + kSealTagBytes + header->payload_bytes) {
       std::abort();
@@ -37,7 +37,7 @@ void one_byte_is_noticed(std::vector<std::byte> datagram, std::size_t where, std
   if (decode_packet(datagram)) std::abort();
 }
 
-/// The input with its length and checksum set right, its payload in two parts.
+/// Makes the input's length and checksum right, with its payload in two parts; the packet must then be believed.
 void made_right_is_believed(std::span<const std::byte> bytes) {
   const auto header = decode_quoted(bytes);
   if (!header || bytes.size() - kPacketHeaderBytes > UINT16_MAX) return;
@@ -55,7 +55,7 @@ void made_right_is_believed(std::span<const std::byte> bytes) {
   one_byte_is_noticed(std::move(datagram), header->connection, static_cast<std::byte>(header->bitmap));
 }
 
-/// The input as header and payload of a sealed packet: taken once, and never after a change or a second time.
+/// Seals the input's header and payload: the packet is believed once, and never after a change or a second time.
 void sealed_is_believed_once(std::span<const std::byte> bytes) {
   if (bytes.size() < kPacketHeaderBytes || bytes.size() - kPacketHeaderBytes > 2048) return;
   const auto level = (std::to_integer<unsigned>(bytes[8]) & 1U) != 0 ? tributary::PacketSecurity::encrypt
@@ -69,7 +69,7 @@ void sealed_is_believed_once(std::span<const std::byte> bytes) {
   header.flags = packet_flags::kSealed;
   header.payload_bytes = static_cast<std::uint16_t>(payload.size());
   header.checksum = 0;
-  header.number %= 2ULL << Seal::kPhaseBits;  // the keys of two phases
+  header.number %= 2ULL << Seal::kPhaseBits;  // covers the keys of two phases
   const SealContext context{.level = level, .client = header.connection, .listener = header.bitmap};
   Seal sender({}, context, true);
   Seal receiver({}, context, false);

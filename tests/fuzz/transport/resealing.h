@@ -1,6 +1,6 @@
 #pragma once
-// What somebody who has the secret can do with his own sealed packets: read them, change them, seal them again. The
-// keys of a connection follow from the secret and from what its handshake says, which is watched in both directions.
+// An attacker who has the secret, and reads, changes and reseals packets of his own. A connection's keys follow from
+// the secret and from its handshake, which he watches in both directions.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -15,11 +15,11 @@ namespace tributary::fuzz {
 class Resealing {
  public:
   explicit Resealing(std::shared_ptr<transport::LinkKeys> keys) : keys_(std::move(keys)) {}
-  /// A datagram that has come, as it came.
+  /// Notes a datagram that has arrived, as it arrived.
   void heard(std::span<const std::byte> datagram) { note(datagram, false); }
-  /// One that is about to go: its payload can be read behind this.
+  /// Notes a datagram before it is sent, and decrypts its payload in place.
   void unseal(std::vector<std::byte>& datagram);
-  /// After a change: length, authenticator and checksum are made right.
+  /// Makes length, authenticator and checksum right after a change.
   void seal(std::vector<std::byte>& datagram);
 
  private:
@@ -29,14 +29,14 @@ class Resealing {
     transport::packet::SealContext context;
   };
   struct Link {
-    std::unique_ptr<Seal> ours, theirs;  // how the two ends see it
+    std::unique_ptr<Seal> ours, theirs;  // the seals of the two ends
   };
   void note(std::span<const std::byte> datagram, bool ours);
   [[nodiscard]] Link* link_of(std::uint64_t connection);
 
   std::shared_ptr<transport::LinkKeys> keys_;
-  std::map<std::uint64_t, Asked> asked_;  // by the client's name for the connection
-  std::map<std::uint64_t, Link> links_;   // by the other side's name for it
+  std::map<std::uint64_t, Asked> asked_;  // by the client's name of the connection
+  std::map<std::uint64_t, Link> links_;   // by the other side's name of it
 };
 
 }  // namespace tributary::fuzz

@@ -1,5 +1,5 @@
 #pragma once
-// The input as a list of decisions.
+// Reads the input as a list of decisions.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tributary::fuzz {
 
-/// Reads the input; zeros after its end.
+/// Reads the input; returns zeros after its end.
 class Script {
  public:
   explicit Script(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -18,7 +18,7 @@ class Script {
     bytes_ = bytes_.subspan(1);
     return value;
   }
-  /// The lowest byte first.
+  /// Reads a number, lowest byte first.
   std::uint64_t number(std::size_t bytes) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < bytes; ++i) value |= std::uint64_t{byte()} << 8 * i;

@@ -1,5 +1,5 @@
-// A process that has been let in to shared memory and writes there what it likes, at any time between two turns of the
-// victim: positions, headers, payloads, and what only the victim may write. The victim must neither crash nor hang, and
+// A process that was let in to shared memory and writes any bytes there, at any time between two turns of the victim:
+// positions, headers, payloads, and fields that only the victim may write. The victim must neither crash nor hang, and
 // an honest process's frames must come back right to the end.
 #include <unistd.h>
 
@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint32_t kRingBytes = 32768;  // of which half is room for a payload that is taken in place
-/// The victim and an honest process live through all inputs; each input is a stranger.
+constexpr std::uint32_t kRingBytes = 32768;  // half of it is room for payloads taken in place
+/// Keeps the victim and an honest process for all inputs; each input is a stranger.
 class World {
  public:
   World() {
@@ -45,7 +45,7 @@ class World {
   }
   void turn() { victim_.poll({}); }
   Victim& newest() { return *accepting_.ends.back(); }
-  /// Only the honest one is left.
+  /// Drops every connection but the honest one.
   void forget() {
     if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
     if (victim_.statistics().connections > 8) std::abort();
@@ -53,7 +53,7 @@ class World {
 
  private:
   void run_until(const auto& done) {
-    // A hang is many turns and much time: a machine that stops this process for a while does not look like one.
+    // Abort only after many turns and much time: the machine may have stopped this process for a while.
     const TimePoint end = Clock::now() + 8s;
     for (std::uint64_t turns = 0; !done(); ++turns) {
       if (turns > 1'000'000 && Clock::now() > end) std::abort();
@@ -69,7 +69,7 @@ class World {
   std::unique_ptr<Listener> listener_;
 };
 
-/// The other side's writes, at the places that a script says.
+/// Writes as the other side would, at places that the script chooses.
 class Scribbler {
  public:
   Scribbler(ShmStranger& stranger, Script& script) : stranger_(stranger), script_(script) {}
@@ -86,7 +86,7 @@ class Scribbler {
     written_ += kFrameHeaderBytes + whole_lines(header.payload_bytes);
     mine().written.store(written_);
   }
-  /// A part of what frame() has told already is taken back, or more is told.
+  /// Takes back a part of the bytes that frame() announced, or announces more.
   void position() {
     const std::uint64_t by = script_.number(2);
     switch (script_.byte() % 4) {
@@ -197,7 +197,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
     }
     world.turn();
-    if (size % 2 == 0) stranger.reset();  // it dies, before what the victim keeps of it is given back
+    if (size % 2 == 0) stranger.reset();  // it dies before the victim has given back its payloads
     world.turn();
   }
   world.ask();

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Bytes that wait to be written: what the stranger says goes out in pieces that end where the input says.
+/// Sends the stranger's bytes in pieces that end where the input says.
 class Stranger {
  public:
   explicit Stranger(std::uint16_t port) {
@@ -33,7 +33,7 @@ class Stranger {
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     to.sin_port = htons(port);
     constexpr int kOn = 1;
-    // A reset at the end: no address waits for its time to pass.
+    // End with a reset, so that no address stays in TIME_WAIT.
     constexpr linger kAtOnce{.l_onoff = 1, .l_linger = 0};
     if (socket_ < 0 || ::connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0) std::abort();
     ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof kOn);
@@ -53,7 +53,7 @@ class Stranger {
     encode(header, bytes);
     if (how % 16 == 2) bytes[script.byte() % bytes.size()] ^= static_cast<std::byte>(script.byte());
     waiting_.insert(waiting_.end(), bytes.begin(), bytes.end());
-    // As long as it says, or shorter.
+    // Send as many bytes as the header says, or fewer.
     const std::size_t payload = std::min<std::size_t>(header.payload_bytes, 65536);
     waiting_.resize(waiting_.size() + (how % 16 == 3 ? payload / 2 : payload), std::byte{how});
   }
@@ -80,7 +80,7 @@ class Stranger {
   std::vector<std::byte> waiting_;
 };
 
-/// The victim and an honest client live through all inputs; each input is a stranger.
+/// Keeps the victim and an honest client for all inputs; each input is a stranger.
 class World {
  public:
   World() {
@@ -100,7 +100,7 @@ class World {
   }
   void turn() { victim_.poll({}); }
   Victim& newest() { return *accepting_.ends.back(); }
-  /// Only the honest one is left.
+  /// Drops every connection but the honest one.
   void forget() {
     if (accepting_.ends.size() > 1) accepting_.ends.resize(1);
     turn();
@@ -109,7 +109,7 @@ class World {
 
  private:
   void run_until(const auto& done) {
-    // A hang is many turns and much time: a machine that stops this process for a while does not look like one.
+    // Abort only after many turns and much time: the machine may have stopped this process for a while.
     const TimePoint end = Clock::now() + 8s;
     for (std::uint64_t turns = 0; !done(); ++turns) {
       if (turns > 1'000'000 && Clock::now() > end) std::abort();

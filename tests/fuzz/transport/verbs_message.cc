@@ -1,6 +1,6 @@
-// What an RDMA peer says, in the order it likes: greetings, messages and their records, immediates, and with them where
-// it claims to have written. No device is needed: registrations are this program's own. Whatever is believed lies
-// within what was offered, and is believed once.
+// Messages of an RDMA peer in any order: greetings, messages with records, immediates, and with them the places where
+// the peer claims to have written. No device is needed: this program defines the registration calls itself. Each place
+// that the receiver believes lies within its offer, and is believed once.
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void greeting(Script& script) {
       read.message_bytes() > message_bytes_for(kEagerBytesMax)) {
     std::abort();
   }
-  // A proof is of this secret, this greeting and this place.
+  // A proof holds for this secret, this greeting and this place alone.
   sockaddr_in from{};
   from.sin_family = AF_INET;
   from.sin_addr.s_addr = static_cast<std::uint32_t>(script.number(4));
@@ -86,7 +86,7 @@ void greeting(Script& script) {
   if (same_proof(read.proof, proof_of_request(secret, read, place))) std::abort();
 }
 
-/// One connection, as far as what is told decides it.
+/// One connection: the part of it that depends only on the peer's messages.
 class Peer {
  public:
   Peer() {
@@ -97,12 +97,12 @@ class Peer {
     if (!landing_.open(registrations_, window_, nullptr)) std::abort();
   }
 
-  /// Records as the input says, behind a prefix that is perhaps not even there.
+  /// Builds records from the input, after a prefix that may be cut.
   void message(Script& script) {
     std::vector<std::byte> bytes(script.byte() % 32 == 0 ? 8 : sizeof(MessagePrefix));
     for (std::uint8_t records = script.byte() % 4; records > 0; --records) add_record(bytes, script);
     if (script.byte() % 8 == 0) bytes.resize(bytes.size() - std::min<std::size_t>(bytes.size(), script.byte()));
-    // A copy of its own, exactly as long.
+    // Copy into a vector of exact length, so that a sanitizer sees a read past its end.
     const std::vector<std::byte> exact(bytes);
     walk(exact, script.byte() % kQueuePairsMax);
   }
@@ -155,7 +155,7 @@ class Peer {
     if (script.byte() % 4 == 0) return;
     if (!places_.tell(registrations_, script.byte() % kQueuePairsMax, nullptr)) std::abort();
   }
-  /// Our own writing to what the peer has told of.
+  /// Writes to memory that the peer has offered.
   void write(Script& script) {
     const std::size_t bytes = script.number(2);
     if (!there_.takes(bytes)) return;
@@ -195,7 +195,7 @@ class Peer {
         std::abort();
       }
       unsigned sum = 0;
-      for (const std::byte one : record->body) sum += std::to_integer<unsigned>(one);  // all of it can be read
+      for (const std::byte one : record->body) sum += std::to_integer<unsigned>(one);  // read every byte
       read_ = sum;
       if (record->head.kind == RecordKind::place || record->head.kind == RecordKind::room) learn(*record, queue_pair);
       at = record->end;

@@ -1,6 +1,6 @@
 #pragma once
-// Who takes part when a stranger writes what it likes to a transport: a victim that lets everybody in and does with a
-// frame what its numbers say, and an honest one whose frames must come back right.
+// The two honest parties while a stranger writes anything to a transport: a victim that lets everybody in and treats
+// each frame as its numbers say, and an honest client whose frames must come back right.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -22,7 +22,7 @@ inline FrameHeader header_of(std::uint64_t group, std::uint64_t sequence) {
   return header;
 }
 
-/// Frames of the honest group go back as they are; of all others their numbers say what is done with them.
+/// Sends frames of the honest group back unchanged; treats all others as their numbers say.
 class Victim : public transport::ChannelHandler {
  public:
   transport::Placement on_header(transport::Channel& from, const FrameHeader& header) override {
@@ -47,7 +47,7 @@ class Victim : public transport::ChannelHandler {
     stopped_ = false;
     if (header.group == kHonestGroup) return from.send_copy(header, payload);
     unsigned sum = 0;
-    for (const std::byte byte : payload) sum += std::to_integer<unsigned>(byte);  // all of it can be read
+    for (const std::byte byte : payload) sum += std::to_integer<unsigned>(byte);  // read every byte
     read_ = sum;
     from.send_copy(header_of(header.group, header.sequence), payload.first(std::min<std::size_t>(payload.size(), 512)));
     if (!std::exchange(taken_, false)) return;

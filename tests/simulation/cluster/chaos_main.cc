@@ -290,7 +290,7 @@ std::string Life::judge() {
     }
   }
   bad += misfortunes->judge();
-  // Whatever happened, the manager must get back all that the groups held.
+  // The manager must get back everything that the groups held.
   for (auto& ranks : cluster->groups()) {
     for (auto& r : ranks) r->kill();
   }

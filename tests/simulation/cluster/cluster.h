@@ -27,9 +27,9 @@ struct ClusterSettings {
   std::uint32_t segment_bytes = 512;
   transport::Duration timeout = std::chrono::seconds(20);
   std::uint32_t lease_seconds = 15;
-  std::uint32_t advice_percent = 0;  // of a lease's renewals: how often the manager has better trees
+  std::uint32_t advice_percent = 0;  // percent of a lease's renewals at which the manager advises better trees
   transport::SimSettings network;
-  std::optional<tuning::Table> tuning;  // of every rank 0; nullopt: a tree whenever there is one
+  std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
   bool devices = false;                 // each rank has a device, and a second way
   client::PathMode path = client::PathMode::automatic;
   /// Returns the transport that a host uses in place of its own, which it is given: for a host that breaks the

@@ -77,7 +77,7 @@ TEST(Devices, GoInLivesWithTreesAndWithout) {
           cluster.network().now() + transport::Duration(static_cast<std::int64_t>(cluster.below(20'000'000))),
           [&rank, silent] { rank.lose_device(silent); });
     }
-    // Break a connection between two devices that both live, too.
+    // Break a connection between two devices of which neither is lost, too.
     const auto a = cluster.below(nranks), b = cluster.below(nranks);
     if (a != b) {
       cluster.network().call_at(

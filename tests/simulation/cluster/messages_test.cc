@@ -1,5 +1,5 @@
-// Messages between the ranks of a cluster: tags in any order, receives from any rank, and what becomes of them when a
-// rank or its device goes.
+// Messages between the ranks of a cluster: tags in any order, receives from any rank, and their outcome when a rank or
+// its device goes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,8 @@ std::byte byte_of(std::uint32_t from, std::uint32_t to, std::uint32_t tag, std::
 class Exchange {
  public:
   Exchange(Cluster& cluster, std::uint32_t any_tags) : cluster_(cluster), any_tags_(any_tags) {
-    for (auto& rank : ranks()) rank->outstanding_max = 0;  // until all have been called: then they take leave
+    // No rank makes its calls before all messages have begun: after its last call it would take leave.
+    for (auto& rank : ranks()) rank->outstanding_max = 0;
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       std::vector<Step> steps;
       for (std::uint32_t peer = 0; peer < kRanks; ++peer) {
@@ -114,7 +115,7 @@ class Exchange {
                  wrong_ = "rank " + std::to_string(rank) + " with tag " + std::to_string(step.tag) + ", message " +
                           std::to_string(call->number) + " of rank " + std::to_string(call->from);
              },
-         // Those of one pair and tag are matched in the order of the sends.
+         // Messages of one pair and tag are matched in the order of the sends.
          .on_source =
              [this, rank, step, call](std::uint32_t from) {
                call->from = from;
@@ -202,7 +203,7 @@ bool run_until_failed(Cluster& cluster) {
       cluster.network().now() + 60s);
 }
 
-// Neither a rank nor a tag to look for: the sentence says so.
+// The error names no rank, because the receive is from any, and names the tag only if there is one.
 TEST(Messages, ThatNobodySendsAreATimeOut) {
   for (const std::uint32_t tag : {0U, 5U}) {
     Cluster cluster(settings_of(1, false));
@@ -226,7 +227,8 @@ TEST(Messages, ThatNobodySendsAreATimeOut) {
   }
 }
 
-// A rank of so many knows only a few addresses beforehand; of two ranks the higher one connects, whichever sends.
+// In a group of this size a rank knows only a few addresses beforehand. Of two ranks the higher one connects, whichever
+// sends.
 TEST(Messages, ComeFromEveryOneOfManyRanksToAReceiverThatNamesNone) {
   constexpr std::uint32_t kMany = 70;
   for (const std::uint32_t to : {0U, 35U, kMany - 1}) {
@@ -263,7 +265,7 @@ TEST(Messages, ComeFromEveryOneOfManyRanksToAReceiverThatNamesNone) {
   }
 }
 
-// As where the other rank's library knows no tags, and refuses the connection.
+// Acts like a library that knows no tags, and refuses the connection.
 TEST(Messages, ThatCannotBeSentSayWhichConnectionFailed) {
   Cluster cluster(settings_of(1, false));
   cluster.add_group(kRanks, 1, {.calls = 1});

@@ -56,7 +56,7 @@ class Misfortunes {
   std::mt19937_64 random_;
   const MisfortuneKinds kinds_;
   const std::function<void(const std::string&)> say_;
-  std::map<std::string, transport::Duration> stood_;  // by host
+  std::map<std::string, transport::Duration> stood_;  // by host: how long it stood still
   Strangers strangers_;
 };
 

@@ -94,7 +94,8 @@ TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
   }
 }
 
-// The aggregator is killed, not hung: the first trees asked for afterwards do not hold it, in whichever level it was.
+// An aggregator is killed instead of hung: the first trees that are asked for afterwards do not hold it, at whichever
+// level it was.
 TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
   std::uint64_t kills = 0;
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {

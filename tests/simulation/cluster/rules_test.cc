@@ -80,7 +80,7 @@ TEST(Rules, ARankZeroThatHangsIsNamedByEveryOtherWithinTheTimeOut) {
   }
 }
 
-/// Rank 0 comes back when others have given it up, at different moments, and learns that they are gone. Neither they
+/// Rank 0 goes on after the others have given it up at different moments, and learns that they are gone. Neither they
 /// nor rank 0 may blame one of them.
 TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
   std::uint64_t said_itself = 0;
@@ -146,7 +146,7 @@ TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
   }
 }
 
-/// A rank 0 that stood still while others came, and gave it up, does not say that they did not come.
+/// A rank 0 that stood still while others came, and gave up, must not say that they did not come.
 TEST(Rules, WhoStoodStillWhileTheRanksMetSaysSo) {
   for (const std::uint32_t still : {0U, 2U}) {
     Cluster cluster({.seed = 5});
@@ -174,8 +174,8 @@ TEST(Rules, WhoCannotReachARankSaysSoAndWhy) {
       << ranks[2]->failure()->message;
 }
 
-/// A refused connection to rank 0 is found first of all when every process goes on after a long pause, and by the clock
-/// the time-out has passed.
+/// Rank 0 refuses connections, and then every process stands still for long. The first thing that a rank finds
+/// afterwards is the refusal, when by the clock the time-out has passed.
 TEST(Rules, ARefusedConnectionIsTriedAgainAfterAllHaveStoodStillForLong) {
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {  // an attempt takes 0.2 s, and the next comes a second later
     ClusterSettings settings{.seed = seed};
