@@ -80,7 +80,7 @@ std::deque<int>& contexts();
 
 // ---- Call these with the lock held
 
-/// Returns whether the call may go on.
+/// Returns the error that the call must answer with; kSuccess if it may go on.
 int gate(State& s, const char* call, bool needs_context = true);
 DeviceBlock* block_of(State& s, std::uint64_t address);
 /// Returns where the processor can touch this address of a copy; null if the range is not all mapped.

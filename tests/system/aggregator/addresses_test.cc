@@ -32,7 +32,7 @@ class DaemonAtSeveralAddresses : public DaemonTest {
       list.push_back(*parse_endpoint(more.get<std::string>()));
     return list;
   }
-  /// One lane whose children come by one address each: it is one lane all the same.
+  /// Sums over one lane whose children connect to one address each: all of them must be in the same lane.
   void expect_sum(const DaemonProcess& daemon, const std::vector<Endpoint>& by) {
     ++epoch_;
     std::vector<Child*> ranks;
@@ -82,7 +82,7 @@ TEST_F(DaemonAtSeveralAddresses, TellsRanksOtherNamesThanThoseItListensAt) {
   EXPECT_THAT(manager_.registration_of("two").at("http").get<std::string>(), HasSubstr("rail-0.example:"));
 }
 
-/// In a network of its own, where addresses may be taken away.
+/// Runs in a network namespace of its own, where the test may take addresses away.
 class DaemonWhoseAddressGoes : public DaemonAtSeveralAddresses {
  protected:
   static void SetUpTestSuite() {
@@ -103,7 +103,8 @@ class DaemonWhoseAddressGoes : public DaemonAtSeveralAddresses {
 };
 
 TEST_F(DaemonWhoseAddressGoes, TheManagerIsToldAndToldAgainWhenItIsBack) {
-  manager_.set_lease_seconds(3600);  // nothing is told because a renewal was due
+  // A long lease: no message is sent because a renewal was due.
+  manager_.set_lease_seconds(3600);
   DaemonProcess& daemon = listens_at("10.77.0.1:7471,10.77.0.2:7471");
   const auto places = registered();
   expect_sum(daemon, {places[0], places[1]});

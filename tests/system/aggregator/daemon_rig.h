@@ -1,5 +1,5 @@
 #pragma once
-// Real tributary-aggregator processes, a manager that does as it is told, and children over TCP.
+// Real tributary-aggregator processes, a manager that answers as the test says, and children over TCP.
 #include <deque>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -14,10 +14,10 @@
 
 namespace tributary::aggregator::test {
 
-/// One tributary-aggregator.
+/// One tributary-aggregator process.
 class DaemonProcess {
  public:
-  /// Starts it, and waits until it takes connections.
+  /// Starts the process, and waits until it takes connections.
   DaemonProcess(const TemporaryFolder& folder, std::string name, std::vector<std::string> arguments,
                 const std::vector<std::string>& environment = {});
 
@@ -29,35 +29,35 @@ class DaemonProcess {
   [[nodiscard]] Endpoint endpoint() const { return {"127.0.0.1", data_port}; }
   [[nodiscard]] nlohmann::json health() const;
   [[nodiscard]] nlohmann::json lanes() const;
-  /// The sum of all samples of tributary_aggregator_<name>, or of those that carry `label`.
+  /// Returns the sum of all samples of tributary_aggregator_<name>, or of those that carry `label`.
   [[nodiscard]] double metric(const std::string& metric_name, const std::string& label = {}) const;
   [[nodiscard]] bool takes_joins() const;
   [[nodiscard]] std::uint64_t memory_reserved() const;
-  /// Ends it with SIGTERM; its exit code.
+  /// Ends the process with SIGTERM; returns its exit code.
   [[nodiscard]] int terminate(std::chrono::milliseconds limit = std::chrono::seconds(20));
 };
 
-/// Where the program lies.
+/// Returns the path of the program.
 [[nodiscard]] std::string aggregator_program();
 
 class DaemonTest : public ::testing::Test {
  protected:
   DaemonTest();
 
-  /// One that registers with the fake manager, once it has.
+  /// Starts an aggregator, and waits until it has registered with the fake manager.
   DaemonProcess& aggregator(const std::string& name, std::vector<std::string> arguments = {});
-  /// The arguments of aggregator().
+  /// Returns the arguments that aggregator() uses.
   [[nodiscard]] std::vector<std::string> arguments_of(const std::string& name) const;
 
   [[nodiscard]] TokenClaims claims_of(const std::string& aggregator, std::uint16_t child, std::uint16_t children) const;
   [[nodiscard]] Bytes join_of(const std::vector<TokenClaims>& chain) const;
   Child& child(const Endpoint& to, const Bytes& join);
-  /// A lane on one root, joined and ready. Each call is of the next epoch.
+  /// Returns the children of a lane on one root, joined and ready. Each call uses the next epoch.
   std::vector<Child*> lane_of(const DaemonProcess& root, std::uint16_t children);
-  /// A rank in a process of its own.
+  /// Starts a rank as a process of its own.
   std::unique_ptr<Process> rank_process(const DaemonProcess& root, std::uint16_t child, std::uint16_t children);
   bool run_until(const std::function<bool()>& done, std::chrono::milliseconds limit = std::chrono::seconds(15));
-  /// Both ranks contribute one segment, and get the sum.
+  /// Lets both ranks contribute one segment, and checks that both get the sum.
   void expect_serves(const DaemonProcess& root);
 
   TemporaryFolder folder_;

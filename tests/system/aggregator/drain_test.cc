@@ -1,4 +1,4 @@
-// SIGTERM: the manager is told, groups move to their fallback, and the process ends in time.
+// SIGTERM: the aggregator tells the manager, groups move to their fallback, and the process ends in time.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -39,7 +39,8 @@ TEST_F(DaemonDrain, AChildThatDoesNotReadIsWaitedForNoLongerThanTheLimit) {
   DaemonProcess& root = aggregator("root", {"--config", file});
   const auto ranks = lane_of(root, 2);
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(root.terminate(), 0) << root.process.output();  // nobody polls the ranks' transport meanwhile
+  // The ranks cannot answer meanwhile: this thread, which polls their transport, waits here.
+  EXPECT_EQ(root.terminate(), 0) << root.process.output();
   const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(took, std::chrono::milliseconds(1500));
   EXPECT_LT(took, std::chrono::seconds(10));
@@ -60,7 +61,7 @@ TEST_F(DaemonDrain, ASecondSignalEndsAtOnce) {
 TEST_F(DaemonDrain, WhileItDrainsNewcomersAreToldSo) {
   const std::string file = folder_.write("a.yaml", "drain_limit: 5min\nflush_limit: 5min\n");
   DaemonProcess& root = aggregator("root", {"--config", file});
-  // A member that takes no last words keeps the process draining: a rank that is stopped in its tracks.
+  // A child that never takes the last words keeps the process draining: here a rank that was stopped by a signal.
   ++epoch_;
   const auto stopped = rank_process(root, 0, 2);
   Child& rank = child(root.endpoint(), join_of({claims_of("root", 1, 2)}));

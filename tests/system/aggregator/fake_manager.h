@@ -1,5 +1,5 @@
 #pragma once
-// A manager that knows of aggregators only, does as the test says, and remembers what it was told.
+// A manager that knows only aggregators, answers as the test says, and remembers the requests.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,23 +22,23 @@ class FakeManager {
   FakeManager& operator=(const FakeManager&) = delete;
 
   [[nodiscard]] std::string url() const;
-  /// Nobody listens any more; then again, on the same port.
+  /// Stop listening, and listen again on the same port.
   void stop();
   void start();
 
   [[nodiscard]] const SigningKey& key() const { return *key_; }
-  /// Another manager has taken over: its registrations are unknown, its key is new.
+  /// Acts as another manager that has taken over: it does not know the registrations, and has a new key.
   void replace();
   void set_draining(bool draining);
   void set_lease_seconds(std::uint32_t seconds);
   void forget_registrations();
-  /// Registrations without this token are denied.
+  /// Denies registrations without this token.
   void want_token(const std::string& token);
 
-  /// What aggregator `name` sent when it last registered; nullopt-like null when it is not registered.
+  /// Returns the last registration that aggregator `name` sent; JSON null if it is not registered.
   [[nodiscard]] nlohmann::json registration_of(const std::string& name) const;
   [[nodiscard]] nlohmann::json last_load_of(const std::string& name) const;
-  /// Of its last renewal, the addresses that do not live; null where it said nothing.
+  /// Returns the addresses that its last renewal reported as dead; null if it reported none.
   [[nodiscard]] nlohmann::json last_down_of(const std::string& name) const;
   [[nodiscard]] std::uint64_t registrations() const;
   [[nodiscard]] std::uint64_t renewals() const;
@@ -56,7 +56,7 @@ class FakeManager {
   [[nodiscard]] Reply register_aggregator(const std::string& body);
   [[nodiscard]] Reply renew(const std::string& name, const std::string& body);
 
-  mutable std::mutex mutex_;  // guards all below but server_
+  mutable std::mutex mutex_;  // guards every member below except server_
   std::unique_ptr<SigningKey> key_;
   std::unique_ptr<ExchangeKey> exchange_;
   std::map<std::string, Known> known_;

@@ -1,4 +1,4 @@
-// Strangers on the data port: floods, garbage, silence. Honest groups do not notice, and nothing is left of it.
+// Strangers on the data port: floods, garbage, silence. Honest groups do not notice, and nothing of it stays in memory.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMemoryIsTelling = false;  // sanitizers keep what was freed
+constexpr bool kMemoryIsTelling = false;  // sanitizers keep freed memory
 #else
 constexpr bool kMemoryIsTelling = true;
 #endif
@@ -178,7 +178,7 @@ TEST_F(DaemonHostile, AFloodOfBadJoinsKeepsNobodyOutAndLeavesNothing) {
   }
 }
 
-/// Connects, sends a join, and goes, so many times a second; from one address of loopback.
+/// Connects from one loopback address, sends a join, and closes, so many times a second.
 class JoinFlood {
  public:
   JoinFlood(std::uint16_t port, const char* from, std::uint64_t per_second, Bytes join)
@@ -194,7 +194,7 @@ class JoinFlood {
   void run(const std::stop_token& stop) {
     auto due = std::chrono::steady_clock::now();
     while (!stop.stop_requested()) {
-      std::this_thread::sleep_until(due += period_);  // the rate, not a synchronization
+      std::this_thread::sleep_until(due += period_);  // keeps the rate; it synchronizes nothing
       const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
       sockaddr_in from{}, to{};
       from.sin_family = to.sin_family = AF_INET;
@@ -224,10 +224,12 @@ class JoinFlood {
 };
 
 TEST_F(DaemonHostile, AFloodOfForgedJoinsHoldsNobodyUp) {
-  const char* const rates = std::getenv("TRIBUTARY_FORGED_JOINS");  // a second, for measurements
+  // Joins per second; set for measurements.
+  const char* const rates = std::getenv("TRIBUTARY_FORGED_JOINS");
   const std::uint64_t rate = rates == nullptr ? 700 : std::strtoull(rates, nullptr, 10);
   Bytes join = join_of({claims_of("root", 0, 1)});
-  join.back() ^= std::byte{0x40};  // of the signature: all else is as it should be
+  // Change the signature alone.
+  join.back() ^= std::byte{0x40};
   FrameHeader header;
   header.type = FrameType::join;
   header.payload_bytes = static_cast<std::uint32_t>(join.size());
@@ -260,7 +262,7 @@ TEST_F(DaemonHostile, AFloodOfForgedJoinsHoldsNobodyUp) {
 TEST_F(DaemonHostile, GarbageInTheSharedMemoryAfterAValidJoinEndsThatLaneAndNoOther) {
   using transport::test::ShmStranger;
   std::mt19937 random(4);
-  transport::NearTransport near;  // the honest ones come through shared memory, too
+  transport::NearTransport near;  // the honest ranks come through shared memory, too
   std::deque<std::unique_ptr<Child>> honest;
   ++epoch_;
   for (std::uint16_t rank = 0; rank < 2; ++rank) {
@@ -357,7 +359,7 @@ TEST_F(DaemonHostile, GarbageAfterAValidJoinEndsThatLaneAndNoOther) {
         hostile.send(frame(contribution, Bytes(64)));
         break;
       default:
-        hostile.send(frame(contribution, random_bytes(10, random)));  // and never the rest
+        hostile.send(frame(contribution, random_bytes(10, random)));  // the rest never follows
         break;
     }
     if (round % 3 == 2) hostile.close();

@@ -1,4 +1,4 @@
-// An aggregator and its manager: absent, late, forgetful, replaced, draining.
+// An aggregator and its manager: absent, late, restarted without its store, replaced, draining.
 #include <gmock/gmock.h>
 
 #include <csignal>

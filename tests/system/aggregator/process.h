@@ -13,15 +13,15 @@ namespace tributary::aggregator::test {
 
 class Process {
  public:
-  /// Output and errors go to `log`. `environment` is added to ours.
+  /// Writes output and errors to the file `log`. `environment` is added to this process's own.
   Process(const std::vector<std::string>& command, std::string log, const std::vector<std::string>& environment = {});
-  /// Kills it if it still runs.
+  /// Kills the process if it still runs.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
   void signal(int number) const;
-  /// The exit code, or 128 + the signal that ended it; nullopt when it still runs after `limit`.
+  /// Returns the exit code, or 128 + the signal that ended it; nullopt if it still runs after `limit`.
   [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds limit);
   [[nodiscard]] bool running() { return !wait(std::chrono::milliseconds(0)); }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -35,11 +35,11 @@ class Process {
   std::optional<int> exit_;
 };
 
-/// Asks again and again until `done` or the limit; whether it was done.
+/// Calls `done` until it returns true or the limit is over; returns its last answer.
 [[nodiscard]] bool eventually(const std::function<bool()>& done,
                               std::chrono::milliseconds limit = std::chrono::seconds(15));
 
-/// A folder of its own that goes with it.
+/// Makes a folder of its own, and deletes it in the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -47,7 +47,7 @@ class TemporaryFolder {
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  /// Makes a file.
+  /// Writes a file, and returns its path.
   std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// A plain TCP connection to this machine: what strangers speak with.
+// A plain TCP connection to this machine, for tests that act as strangers.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tributary::aggregator::test {
 
 class RawSocket {
  public:
-  /// Connects to 127.0.0.1; connected() tells whether it worked.
+  /// Connects to 127.0.0.1; connected() says whether it worked.
   explicit RawSocket(std::uint16_t port);
   ~RawSocket();
   RawSocket(RawSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -20,12 +20,12 @@ class RawSocket {
     return *this;
   }
   [[nodiscard]] bool connected() const noexcept { return fd_ >= 0; }
-  /// False: the other side has closed.
+  /// Returns false if the other side has closed.
   bool send(std::span<const std::byte> bytes) const;
   bool send(std::string_view text) const { return send(std::as_bytes(std::span(text))); }
-  /// All that comes until the other side closes, or until the limit.
+  /// Returns all bytes until the other side closes, or until the limit.
   [[nodiscard]] std::string read_to_end(std::chrono::milliseconds limit = std::chrono::seconds(10)) const;
-  /// The other side closes, or has closed, within the limit.
+  /// Returns whether the other side closes, or has closed, within the limit.
   [[nodiscard]] bool closed_by_peer(std::chrono::milliseconds limit = std::chrono::seconds(10)) const;
   void close();
 
@@ -37,10 +37,10 @@ struct HttpReply {
   unsigned status = 0;
   std::string body;
 };
-/// "GET /path" to 127.0.0.1; status 0 when nothing sensible came back.
+/// Sends "GET /path" to 127.0.0.1; the status is 0 if the answer makes no sense.
 [[nodiscard]] HttpReply http_get(std::uint16_t port, const std::string& path);
 
-/// Every connection is a descriptor here too.
+/// Raises this process's limit of descriptors: every connection of a test takes one here, too.
 void raise_descriptor_limit();
 
 }  // namespace tributary::aggregator::test

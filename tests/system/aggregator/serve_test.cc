@@ -1,4 +1,4 @@
-// What a running aggregator does for its groups, over TCP.
+// A running aggregator serves its groups over TCP.
 #include <gmock/gmock.h>
 
 #include <algorithm>

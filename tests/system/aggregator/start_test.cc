@@ -1,4 +1,4 @@
-// How tributary-aggregator starts, or says in one sentence why it does not.
+// tributary-aggregator starts, or says in one sentence why it does not.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 #include <sys/un.h>

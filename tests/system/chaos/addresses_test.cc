@@ -45,9 +45,9 @@ class TwoAddresses : public WatchedCluster {
     for (const json& one : aggregator.at("addresses")) list.push_back(one.at("live"));
     return list;
   }
-  /// Trees that groups left: lost ones, and those that the manager's word came for before they were lost.
+  /// Counts the trees that groups left: lost ones, and those replaced by the manager's advice before they were lost.
   std::uint64_t left() const { return sum(&GroupReport::failovers) + sum(&GroupReport::returns); }
-  /// Every tree of the manager's goes by this address.
+  /// Returns whether every tree of the manager uses this address.
   bool all_at(const std::string& address) const {
     std::size_t there = 0, nodes = 0;
     each_node([&](std::size_t, const json& node) {
@@ -62,7 +62,7 @@ class TwoAddresses : public WatchedCluster {
     in >> count;
     return count;
   }
-  /// Takes the device of aggregator agg-0's second address away, by `away`, during operations.
+  /// Takes the device of agg-0's second address away during operations, by calling `away`.
   void lose_second(const std::string& away) {
     start({.ranks = kRanks, .aggregators = 1, .levels = 1});
     const std::string name = cluster_->name_of(0);
@@ -90,7 +90,7 @@ TEST_F(TwoAddresses, EveryLaneGoesByItsOwnUpToTheRoot) {
     });
     EXPECT_EQ(lanes.size(), 2U);
   }
-  constexpr std::uint64_t kMany = 200;  // more than connecting takes
+  constexpr std::uint64_t kMany = 200;  // connecting takes fewer
   const auto by_both = [&] {
     return !is_ours() || (packets_to("rxe0") > first + kMany && packets_to("rxe1") > second + kMany);
   };

@@ -25,7 +25,7 @@ constexpr std::uint32_t kAggregators = 5;
 constexpr std::uint64_t kKillsPerManagerKill = 20;
 constexpr milliseconds kSilenceMax{45'000};
 constexpr milliseconds kReturnLimit{20'000};
-// Until the groups on a killed aggregator have lost their tree, and said so.
+// Time for the groups on a killed aggregator to lose their tree, and to report it.
 constexpr milliseconds kNoticeLimit{20'000};
 constexpr milliseconds kStrayLimit{200};  // how long a kill that perhaps no group notices waits for one that does
 

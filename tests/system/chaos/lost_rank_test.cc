@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 constexpr std::uint32_t kRanks = 4;
 constexpr std::uint64_t kRoundsBefore = 10;
-constexpr int kExitError = 3;  // chaos_rank's
+constexpr int kExitError = 3;  // exit code of chaos_rank
 /// The ranks' time-out, also for meeting each other: a slow machine needs more.
 constexpr std::uint64_t kTimeoutSeconds = 4;
 std::uint64_t timeout_seconds() {
@@ -129,7 +129,8 @@ TEST_P(LostRank, HungIsAnErrorWithinTheTimeOut) {
 }
 
 TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
-  ASSERT_NO_FATAL_FAILURE(start(true, 60));  // so neither the time-out nor a part of it can be what ends the wait
+  // Neither the time-out nor a part of it can be what ends the wait.
+  ASSERT_NO_FATAL_FAILURE(start(true, 60));
   std::map<std::size_t, std::set<std::string>> targets;
   fleet_->listen(patience(milliseconds(20'000)), [&] {
     targets = trees_in_use(*cluster_, *fleet_);

@@ -9,7 +9,7 @@ namespace {
 
 using cli::PerfCollective;
 
-constexpr std::int64_t kWaitNanoseconds = 60'000'000'000;  // longer is a hang
+constexpr std::int64_t kWaitNanoseconds = 60'000'000'000;  // a longer wait counts as a hang
 constexpr std::size_t kRoundedElementsMax = 16384;         // checking them costs a sum over all ranks
 
 std::uint64_t draw_number(std::mt19937_64& random, std::uint64_t below) {

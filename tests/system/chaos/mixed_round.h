@@ -41,13 +41,13 @@ class MixedRound {
     }
     return {};
   }
-  /// The digest of all results so far.
+  /// Returns the digest of all results so far.
   [[nodiscard]] Digest digest() const noexcept { return digest_; }
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
 
  private:
   static constexpr std::size_t kCallsMax = 3;
-  // Of thousands that there could be: the soak test watches this process's memory.
+  // Bounds the tables that are kept: thousands are possible, but the soak test watches this process's memory.
   static constexpr std::size_t kTablesMax = 128;
   struct Call {
     std::shared_ptr<cli::CheckedCall> exact;  // nullptr: a sum of floats that are rounded

@@ -61,7 +61,7 @@ class RankFleet {
   [[nodiscard]] static Result<std::unique_ptr<RankFleet>> start(FleetSettings settings);
   ~RankFleet();
 
-  /// Reads the ranks' output for `time`; `stop`, asked after every line, ends this earlier.
+  /// Reads the ranks' output for `time`, or until `stop` returns true; it is called after every line.
   void listen(std::chrono::milliseconds time, const std::function<bool()>& stop = {});
   [[nodiscard]] RankState& rank(std::size_t index) noexcept { return ranks_[index]; }
   [[nodiscard]] const std::vector<RankState>& ranks() const noexcept { return ranks_; }

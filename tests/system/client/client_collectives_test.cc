@@ -40,7 +40,7 @@ Bytes input(const Shape& s, int rank, int nranks) {
   return any_bytes(elements * size_of(s.dtype), rank, static_cast<int>(s.collective));
 }
 
-/// What `rank` must have in recv afterwards; empty if it does not use recv.
+/// Returns the bytes that `rank` must have in recv afterwards; empty if it does not use recv.
 Bytes expected(const Shape& s, int rank, int nranks) {
   std::vector<Bytes> inputs;
   for (int r = 0; r < nranks; ++r) inputs.push_back(input(s, r, nranks));
@@ -72,7 +72,7 @@ Bytes expected(const Shape& s, int rank, int nranks) {
   return {};
 }
 
-/// The buffers of one rank's call: apart, or one in the other by the rules of tributary.h.
+/// Holds the buffers of one rank's call: apart, or one within the other by the rules of tributary.h.
 struct Buffers {
   Buffers(const Shape& s, int rank, int nranks) {
     const Bytes data = input(s, rank, nranks);
@@ -198,7 +198,7 @@ TEST_P(Collectives, TakeAnyCount) {
   });
 }
 
-// Here the sum of any two inputs does not fit into its type.
+// The sum of any two of these inputs does not fit into its type.
 TEST_P(Collectives, AverageOfTheLargestValuesIsFinite) {
   const int nranks = GetParam();
   run_ranks(nranks, [&](tributary_comm* comm, int rank) {
@@ -214,7 +214,7 @@ TEST_P(Collectives, AverageOfTheLargestValuesIsFinite) {
         ASSERT_EQ(tributary_reduce(input.data(), one.data(), count, type, TRIBUTARY_AVG, nranks - 1, comm, nullptr),
                   TRIBUTARY_OK)
             << last_error();
-        // float8 is rounded at each step, by up to an eighth.
+        // float8 rounds at each step, by up to an eighth.
         const double largest = least(dtype, input);
         EXPECT_GE(least(dtype, all), 0.7 * largest) << to_string(dtype);
         EXPECT_LE(least(dtype, all), largest) << to_string(dtype);

@@ -1,4 +1,4 @@
-// The C++ wrapper: that it does the same as the C API, with types, owners and exceptions.
+// The C++ wrapper does the same as the C API, with types, owners and exceptions.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -128,7 +128,7 @@ TEST(Cpp, WaitForTellsItsOwnTimeOutFromTheOperations) {
   run(
       2,
       [&](Communicator& comm) {
-        if (comm.rank() == 1) {  // never sends, and leaves only when told
+        if (comm.rank() == 1) {  // this rank never sends, and leaves only when told
           std::vector<float> nothing(1);
           EXPECT_THROW(comm.recv(nothing, 0), Error);
           return;

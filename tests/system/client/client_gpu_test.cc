@@ -265,7 +265,7 @@ TEST_F(Gpu, AbortingWhileCopiesAreUnderWayTouchesNothingAfterwards) {
   run_ranks_without_end(2, [&](tributary_comm* comm, int) {
     Memory memory(true, Bytes(8 << 20));
     tributary_request* request = nullptr;
-    if (shares_memory()) {  // there the call itself waits for the copy
+    if (shares_memory()) {  // with shared memory the call itself waits for the copy
       EXPECT_EQ(tributary_comm_abort(comm), TRIBUTARY_OK);
       return;
     }

@@ -65,7 +65,7 @@ TEST(Lifecycle, NothingLeaks) {
       EXPECT_EQ(tributary_comm_finalize(comm), TRIBUTARY_OK) << last_error();
     });
   };
-  once();  // objects that are made once per process are made now
+  once();  // make the objects that exist once per process
   const std::size_t threads = threads_now(), descriptors = descriptors_now();
   for (int i = 0; i < 10; ++i) once();
   EXPECT_EQ(threads_now(), threads);
@@ -128,7 +128,7 @@ TEST(Lifecycle, TwoProcessesWithOneRankAreToldApart) {
   std::promise<void> over;
   const auto both_answered = over.get_future().share();
   in_threads(4, [&](int index) {
-    // Two of them claim to be rank 2; rank 1 waits until one of these was turned away.
+    // Two processes claim to be rank 2; rank 1 waits until one of them was turned away.
     const int rank = std::min(index, 2);
     if (rank == 1) both_answered.wait();
     tributary_comm* comm = nullptr;
@@ -162,7 +162,8 @@ TEST(Lifecycle, RanksThatDisagreeOnTheirNumberAreDenied) {
 }
 
 TEST(Lifecycle, ARankWithoutRank0TimesOut) {
-  const tributary_unique_id id = make_id();  // listens, but no communicator takes it
+  // This process listens for the id, but no communicator takes it.
+  const tributary_unique_id id = make_id();
   tributary_comm* comm = nullptr;
   const auto begin = Clock::now();
   EXPECT_EQ(init(&comm, 2, id, 1, Milliseconds(500)), TRIBUTARY_ERROR_TIMED_OUT);
@@ -176,7 +177,7 @@ TEST(Lifecycle, StrangersOnTheListenerDoNoHarm) {
     tributary_comm* comm = nullptr;
     ASSERT_EQ(init(&comm, 2, id, rank, Milliseconds(10'000)), TRIBUTARY_OK) << last_error();
     EXPECT_EQ(tributary_barrier(comm, nullptr), TRIBUTARY_OK);
-    if (rank == 1) {  // a third process that knows the secret, too late
+    if (rank == 1) {  // this third process knows the secret, but comes too late
       tributary_comm* late = nullptr;
       EXPECT_EQ(init(&late, 2, id, 1, Milliseconds(2000)), TRIBUTARY_ERROR_DENIED) << last_error();
     }

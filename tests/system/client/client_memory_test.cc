@@ -29,7 +29,7 @@ tributary_mem_details details_of(const tributary_mem* mem) {
   return details;
 }
 
-/// Floats of tributary_mem_alloc, registered or not.
+/// Owns floats from tributary_mem_alloc, registered or not.
 class Buffer {
  public:
   Buffer(tributary_comm* comm, std::size_t count, bool registered) : comm_(comm), count_(count) {
@@ -73,7 +73,8 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
     const auto details = details_of(buffer.mem());
     if (shared) {
       EXPECT_EQ(details.shared, 1) << details.reason;
-    } else {  // lent to connections in shared memory that exist already; they are made when first needed
+    } else {
+      // The memory is lent to connections in shared memory that exist already; connections are made when first needed.
       EXPECT_NE(details.shared == 1, details.reason[0] != '\0') << details.reason;
     }
     for (int round = 0; round < 20; ++round) {

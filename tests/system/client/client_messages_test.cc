@@ -126,14 +126,14 @@ struct Ends {
   std::vector<Outcome> outcomes;
 };
 
-// Nobody waits for them in the library: they end all the same, in the order of their ends.
+// No thread waits for them in the library: they end all the same, in the order in which they finish.
 TEST(ClientMessages, TellWhenTheyAreDone) {
   run_ranks(2, [](tributary_comm* comm, int rank) {
     Numbers first(10), second(10);
     if (rank == 1) {
       second = numbers(10, 1, 0, 2);
       ASSERT_GOOD(send(comm, second, 0, 2, nullptr));
-      ASSERT_GOOD(receive(comm, first, 0, 3, nullptr, nullptr));  // rank 0 has the other one
+      ASSERT_GOOD(receive(comm, first, 0, 3, nullptr, nullptr));  // rank 0 now has the message with tag 2
       first = numbers(10, 1, 0, 1);
       ASSERT_GOOD(send(comm, first, 0, 1, nullptr));
       return;
@@ -162,7 +162,8 @@ TEST(ClientMessages, TellWhenTheyAreDone) {
 }
 
 TEST(ClientMessages, TellOfTheCommunicatorsEnd) {
-  std::latch both_have_begun(2);  // an abort before would fail the other rank's start
+  // An abort before both have begun would fail the other rank's start.
+  std::latch both_have_begun(2);
   run_ranks_without_end(2, [&](tributary_comm* comm, int rank) {
     both_have_begun.arrive_and_wait();
     Ends ends;
@@ -197,7 +198,7 @@ TEST(ClientMessages, RefuseWrongArguments) {
               TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_EQ(tributary_when_done(nullptr, &Ends::done, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
     EXPECT_EQ(tributary_when_done(nullptr, nullptr, nullptr), TRIBUTARY_ERROR_BAD_ARGUMENT);
-    // Nothing of that has been sent.
+    // None of these messages was sent.
     values = numbers(4, rank, 1 - rank, 1);
     Numbers received(4);
     tributary_request* request = nullptr;

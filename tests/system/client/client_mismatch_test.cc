@@ -79,7 +79,8 @@ TEST(Mismatch, OfOperatorsIsSaidOnEveryRank) {
                          {"max", "sum", "rank 0", "rank 1"});
 }
 
-// Both roots have sent their data, and have ended, before the mismatch can be known: the next call reports it.
+// Both roots have sent their data, and their calls have ended, before the mismatch can be known: the next call reports
+// it.
 TEST(Mismatch, OfRootsIsSaidOnEveryRankAtTheNextCallAtTheLatest) {
   const auto broadcasts = [](int root) { return then_barrier(broadcast(1000, root)); };
   expect_mismatch_on_all({broadcasts(0), broadcasts(1), broadcasts(0)},
@@ -91,7 +92,7 @@ TEST(Mismatch, IsFoundEvenWhenNobodyCallsAnythingAfterwards) {
       2,
       [](tributary_comm* comm, int rank) {
         float value = 1;  // both believe that they are the root, so both only send
-        // In shared memory every call compares what the ranks have called before it ends.
+        // In shared memory, before a call ends, it compares the calls of all ranks.
         ASSERT_EQ(tributary_broadcast(&value, &value, 1, TRIBUTARY_FLOAT32, rank, comm, nullptr),
                   shares_memory() ? TRIBUTARY_ERROR_MISMATCH : TRIBUTARY_OK);
         tributary_info info{};

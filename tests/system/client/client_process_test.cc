@@ -1,4 +1,4 @@
-// Ranks as processes: one is killed, or hangs, and every other one is told which, in time.
+// Ranks as processes: one is killed, or hangs, and every other one gets an error in time that names it.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A child of this process; the test sees only the lines that it prints. Killed and waited for at the end.
+/// A child of this process, which prints lines for the test. It is killed and waited for at the end.
 class RankProcess {
  public:
   RankProcess(int rank, int nranks, Milliseconds timeout, const std::string& scenario, const std::string& id) {
@@ -121,7 +121,7 @@ TEST(Processes, Rank0HangingIsNamedWithinTheTimeOut) {
   expect_error_on_all_others({.victim = 0, .signal = SIGSTOP}, TRIBUTARY_ERROR_TIMED_OUT);
 }
 
-// Holds whatever the transport's own time-outs are: over packets, five seconds of silence once ended the connection.
+// The transport's own time-outs must not matter: over packets, five seconds of silence once ended the connection.
 TEST(Processes, ARankThatStandsStillForLessThanTheTimeOutIsNoError) {
   constexpr int kNranks = 3, kStopped = 1;
   std::vector<std::unique_ptr<RankProcess>> ranks;
@@ -133,7 +133,7 @@ TEST(Processes, ARankThatStandsStillForLessThanTheTimeOutIsNoError) {
   }
   for (const auto& rank : ranks) ASSERT_TRUE(rank->next("ready").has_value());
   ranks[kStopped]->signal(SIGSTOP);
-  std::this_thread::sleep_for(std::chrono::seconds(7));  // the time for which it stands still
+  std::this_thread::sleep_for(std::chrono::seconds(7));  // it stands still for so long
   ranks[kStopped]->signal(SIGCONT);
   for (const auto& rank : ranks) EXPECT_EQ(rank->next("end").value_or("none").substr(0, 2), "0 ");
 }

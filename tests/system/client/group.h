@@ -30,11 +30,11 @@ void in_threads(int count, const std::function<void(int index)>& body);
 
 [[nodiscard]] tributary_unique_id make_id();
 [[nodiscard]] tributary_config config_with(Milliseconds timeout);
-/// The last error of this thread.
+/// Returns the last error of this thread.
 [[nodiscard]] std::string last_error();
 
-/// The host of a rank, if TRIBUTARY_TEST_HOSTS puts the ranks on several hosts; else empty. 2: two hosts, the first
-/// with the first half; -2: two hosts in turns.
+/// Returns the host of a rank if TRIBUTARY_TEST_HOSTS puts the ranks on several hosts; else an empty text. 2: two
+/// hosts, the first with the first half; -2: two hosts in turns.
 [[nodiscard]] std::string host_of(int rank, int nranks);
 
 /// True if all ranks are on one host and use its memory: TRIBUTARY_LOCAL is not off.

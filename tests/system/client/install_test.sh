@@ -14,7 +14,7 @@ libdir=$(dirname "$library")
 for file in include/tributary/tributary.h include/tributary/tributary.hpp; do
   test -f "$work/prefix/$file" || { echo "$file was not installed"; exit 1; }
 done
-# Moved to another place afterwards, as packages are: nothing in it may know where it was first.
+# Move the installation, as a package may be moved: no file in it may hold its first path.
 mv "$work/prefix" "$work/moved"
 libdir=$work/moved${libdir#"$work/prefix"}
 export LD_LIBRARY_PATH="$libdir"

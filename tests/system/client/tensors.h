@@ -12,21 +12,22 @@ namespace tributary::test {
 
 using Bytes = std::vector<std::byte>;
 
-/// `count` elements of `rank`, which differ from rank to rank and from element to element as far as the dtype allows:
-/// such that sums, averages' sums and products of up to five ranks are exact in any order.
+/// Returns `count` elements of `rank`, which differ from rank to rank and from element to element as far as the dtype
+/// allows. Sums, averages' sums and products of up to five ranks are exact in any order.
 [[nodiscard]] Bytes reducible(DType dtype, ReduceOp op, std::size_t count, int rank);
 
-/// `count` times the largest value of a float type, and the least element of an array of floats; NaN is below all.
+/// Return `count` times the largest value of a float type, and the least element of an array of floats; NaN is below
+/// all.
 [[nodiscard]] Bytes largest_values(DType dtype, std::size_t count);
 [[nodiscard]] double least(DType dtype, const Bytes& array);
 
 /// Returns arbitrary bytes, for data that are only moved.
 [[nodiscard]] Bytes any_bytes(std::size_t bytes, int rank, int salt = 0);
 
-/// The reduction of all ranks' arrays, in rank order, by the scalar reference; an average over all of them.
+/// Returns the reduction of all ranks' arrays, in rank order, by the scalar reference; an average is over all of them.
 [[nodiscard]] Bytes reduced(DType dtype, ReduceOp op, const std::vector<Bytes>& by_rank);
 
-/// Bytes [from, from + count) of `all`.
+/// Returns bytes [from, from + count) of `all`.
 [[nodiscard]] Bytes part(const Bytes& all, std::size_t from, std::size_t count);
 [[nodiscard]] Bytes joined(const std::vector<Bytes>& parts);
 

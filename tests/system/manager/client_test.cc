@@ -32,7 +32,7 @@ manager_client::AggregatorRegistration registration(const std::string& name) {
           .version = "test"};
 }
 
-/// A listener on loopback that takes one connection, reads something and says `answer`; "" says nothing until the end.
+/// Listens on loopback, takes one connection, reads something and sends `answer`; "" sends nothing until the end.
 class Impostor {
  public:
   explicit Impostor(std::string answer) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -146,7 +146,7 @@ TEST(Client, SaysWhereAndWhatToDoWhenNobodyAnswers) {
   {
     const Impostor gone("");
     url = gone.url();
-    Connection(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));  // lets its thread end
+    Connection(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));  // ends its thread
   }
   const auto answer = client_of({.url = url}).get("/v1/version");
   ASSERT_FALSE(answer.has_value());

@@ -58,7 +58,7 @@ TEST_F(HttpTest, AnswersHeadWithoutABody) {
   serve("");
   Connection connection(manager_->port());
   ASSERT_TRUE(connection.send("HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
-  // The length is announced, the body must not follow.
+  // The head announces the length, but the body must not follow.
   EXPECT_TRUE(connection.closes_within(5s));
 }
 
@@ -74,7 +74,7 @@ TEST_F(HttpTest, ClosesOnThoseWhoAreTooSlow) {
   ASSERT_TRUE(idle.send(kGet));
   EXPECT_THAT(idle.answer(), HasSubstr("200 OK"));
   for (Connection* it : {&silent, &half_a_head, &half_a_body, &idle}) EXPECT_TRUE(it->closes_within(20s));
-  // Who sends a byte now and then is still too slow: the limit is for the whole.
+  // A client that sends a byte now and then is still too slow: the limit is for the whole request.
   Connection dripping(manager_->port());
   const auto start = std::chrono::steady_clock::now();
   while (dripping.send("x") && std::chrono::steady_clock::now() - start < 20s) {
@@ -131,7 +131,7 @@ TEST_F(HttpTest, TwoThousandIdleConnectionsKeepNobodyOut) {
   EXPECT_THAT(known.answer(), StartsWith("HTTP/1.1 200")) << "strangers do not displace who has shown a token";
 }
 
-// Where the last reference to a connection was the server's own, it once waited for its own lock for ever.
+// Covers a connection whose last reference is the server's own: the server once waited for its own lock for ever.
 TEST_F(HttpTest, EndsOnASignalWhateverItsConnectionsAreDoing) {
   cpu_set_t before{}, one{};
   ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
@@ -143,7 +143,7 @@ TEST_F(HttpTest, EndsOnASignalWhateverItsConnectionsAreDoing) {
     return text == nullptr ? 50 : std::strtoull(text, nullptr, 10);
   }();
   for (std::uint64_t i = 0; i < starts; ++i) {
-    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);  // the manager's, too
+    ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);  // also holds for the manager
     serve("");
     {
       Connection connection(manager_->port());
@@ -177,7 +177,8 @@ TEST_F(HttpTest, RefusesWhatIsTooLongBeforeItHasReadIt) {
     }
     EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 413"));
   }
-  {  // without a credential nothing of the body is wanted
+  // Without a credential the server reads nothing of the body.
+  {
     Connection connection(manager_->port());
     ASSERT_TRUE(connection.send("POST /v1/groups HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n"));
     EXPECT_THAT(connection.answer(), StartsWith("HTTP/1.1 401"));

@@ -1,5 +1,5 @@
 #pragma once
-// tributary-manager as a real process, and a TCP connection that says to it what the test wants.
+// Runs tributary-manager as a real process, and speaks to it over a TCP connection as the test likes.
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tributary::manager {
 
-/// A folder of its own that goes with it.
+/// Makes a folder of its own, and deletes it in the destructor.
 class Folder {
  public:
   Folder();
@@ -19,7 +19,7 @@ class Folder {
   Folder& operator=(const Folder&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes it and returns its path.
+  /// Writes a file, and returns its path.
   std::string write(const std::string& name, const std::string& text) const;
 
  private:
@@ -29,33 +29,33 @@ class Folder {
 std::string read_file(const std::string& path);
 
 struct Ended {
-  int exit_code = -1;  // -1: by a signal
+  int exit_code = -1;  // -1: ended by a signal
   std::string standard_output;
   std::string standard_error;
 };
 
-/// Killed, if it still runs, when this goes.
+/// The destructor kills the process if it still runs.
 class ManagerProcess {
  public:
-  /// `environment` as "NAME=value", besides what the test has.
+  /// Takes `environment` as "NAME=value", in addition to the test's own.
   explicit ManagerProcess(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {});
   ~ManagerProcess();
   ManagerProcess(const ManagerProcess&) = delete;
   ManagerProcess& operator=(const ManagerProcess&) = delete;
 
-  /// With --listen on a free port of loopback and this state directory; waits until it serves.
+  /// Starts a manager with --listen on a free loopback port and this state directory; waits until it serves.
   static std::unique_ptr<ManagerProcess> serving(const std::string& state_directory,
                                                  std::vector<std::string> more = {});
-  /// The ready line; throws with its standard error when it ends before.
+  /// Waits for the ready line, and returns it; throws with the standard error if the process ends before.
   nlohmann::json wait_ready();
   void signal(int number) const;
-  /// Until it has ended.
+  /// Waits until the process has ended.
   Ended wait();
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] manager_client::ManagerClient client(const std::string& token) const;
-  /// With the token of the aggregators, or of the jobs, from the state directory.
+  /// Return clients with the token of the aggregators, or of the jobs, from the state directory.
   [[nodiscard]] manager_client::ManagerClient for_aggregators() const;
   [[nodiscard]] manager_client::ManagerClient for_jobs() const;
 
@@ -68,7 +68,7 @@ class ManagerProcess {
   nlohmann::json ready_;
 };
 
-/// Runs it to its end.
+/// Runs the program to its end.
 Ended run_manager(const std::vector<std::string>& arguments);
 
 /// A plain TCP connection to loopback.
@@ -78,11 +78,12 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  /// False when the other side has closed.
+  /// Returns false if the other side has closed.
   bool send(const std::string& bytes) const;
-  /// One answer: the head, and as much body as it announces. Empty when the connection ended first, or after `limit`.
+  /// Returns one answer: the head, and as much body as it announces. Empty if the connection ended first, or after
+  /// `limit`.
   std::string answer(std::chrono::milliseconds limit = std::chrono::seconds(10));
-  /// Whether the other side closes within `limit`.
+  /// Returns whether the other side closes within `limit`.
   bool closes_within(std::chrono::milliseconds limit);
 
  private:

@@ -1,5 +1,5 @@
-// A manager that stands still for longer than every lease, and one that loses its database: running groups are listed,
-// accounted and reached afterwards. Its clients are the real ones, of an aggregator and of rank 0.
+// A manager that stands still for longer than every lease, and one that loses its database: afterwards running groups
+// are listed, accounted and reached. The clients are the real ones, of an aggregator and of rank 0.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ manager_client::AggregatorRegistration registration(std::uint64_t incarnation = 
           .incarnation = incarnation};
 }
 
-/// Rank 0's side: one group, asked for as a communicator does.
+/// Acts as rank 0 of one group, which it requests as a communicator does.
 class RankZero {
  public:
   explicit RankZero(const ManagerProcess& manager, const Folder& folder) {
@@ -76,7 +76,8 @@ void drain(const ManagerProcess& manager) {
   ASSERT_TRUE(manager.for_aggregators().request("POST", "/v1/aggregators/only/drain", nullptr).has_value());
 }
 
-/// It has looked at its clock, and so at the leases. Says false after half a minute.
+/// Waits until the manager has noticed the standstill, and so has checked its leases; returns false after half a
+/// minute.
 bool has_seen_a_standstill(const ManagerProcess& manager) {
   const auto limit = std::chrono::steady_clock::now() + 30s;
   while (std::chrono::steady_clock::now() < limit) {
@@ -99,7 +100,8 @@ TEST(Pause, AManagerThatStoodStillKeepsTheGroupsItHadAndADrainReachesThem) {
   const json held = aggregator(*manager)["memory_reserved_bytes"];
 
   manager->signal(SIGSTOP);
-  std::this_thread::sleep_for(kLongerThanALease);  // what is tested: nobody can ask a process that stands still
+  // This sleep is the condition under test: a process that stands still cannot be asked.
+  std::this_thread::sleep_for(kLongerThanALease);
   manager->signal(SIGCONT);
 
   ASSERT_TRUE(has_seen_a_standstill(*manager));

@@ -1,4 +1,4 @@
-// tributary-manager from the outside: how it starts, what it says when it cannot, how it stops.
+// tributary-manager from the outside: how it starts, how it explains that it cannot, how it stops.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// What must not be lost: a manager that is killed at any moment, and one whose disk is full.
+// State that must not be lost: of a manager that is killed at any moment, and of one whose disk is full.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ manager_client::AggregatorRegistration registration(const std::string& name) {
           .version = "test"};
 }
 
-/// What the manager has acknowledged to one client.
+/// The changes that the manager has acknowledged to one client.
 struct Acknowledged {
   std::map<std::uint64_t, std::uint32_t> groups;  // number -> epoch
   std::set<std::uint64_t> deleted;
@@ -35,7 +35,7 @@ struct Acknowledged {
   std::optional<std::uint64_t> in_doubt;             // the group whose last change was not answered
 };
 
-/// Changes things until the manager is gone.
+/// Changes groups and aggregators until the manager is gone.
 Acknowledged work_until_it_dies(ManagerProcess& manager, unsigned seed) {
   Acknowledged seen;
   auto fleet = manager.for_aggregators();
@@ -45,7 +45,7 @@ Acknowledged work_until_it_dies(ManagerProcess& manager, unsigned seed) {
     const std::string name = "a" + std::to_string(seed) + "-" + std::to_string(random() % 5);
     const auto registered = fleet.register_aggregator(registration(name));
     if (!registered) {
-      seen.aggregators.erase(name);  // it may have got the next incarnation
+      seen.aggregators.erase(name);  // the manager may have stored the next incarnation
       return seen;
     }
     seen.aggregators[name] = registered->incarnation;
@@ -111,7 +111,7 @@ manager_client::GroupRequest large_group() {
   return {.job = "j", .hosts = hosts, .lanes = 1};
 }
 
-/// Asks for groups until the store has no room for one more. Returns those there are.
+/// Asks for groups until the store has no room for one more. Returns the groups that were made.
 std::vector<std::uint64_t> fill(ManagerProcess& manager) {
   auto jobs = manager.for_jobs();
   auto fleet = manager.for_aggregators();
@@ -127,7 +127,7 @@ std::vector<std::uint64_t> fill(ManagerProcess& manager) {
   EXPECT_THAT(answer.error().message, HasSubstr("with 507: the manager's database"));
   EXPECT_THAT(answer.error().message, HasSubstr("nothing was changed"));
   EXPECT_GT(groups.size(), 2U);
-  // Reads and renewals go on.
+  // Reads and renewals still work.
   const auto listed = jobs.get("/v1/groups");
   EXPECT_TRUE(listed.has_value());
   EXPECT_EQ((*listed)["groups"].size(), groups.size());

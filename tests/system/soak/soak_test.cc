@@ -18,8 +18,8 @@ using std::chrono::milliseconds;
 
 constexpr std::uint32_t kRanks = 6;
 constexpr std::uint32_t kAggregators = 4;
-constexpr std::size_t kVictim = 0;  // starts anew with each kill, so it is not measured
-constexpr double kWarmUp = 0.4;     // of the time: until then pools and caches may fill
+constexpr std::size_t kVictim = 0;  // is restarted with each kill, so it is not measured
+constexpr double kWarmUp = 0.4;     // part of the time until which pools and caches may fill
 constexpr double kKillPeriodSeconds = 15;
 constexpr double kSamplesWanted = 120;
 constexpr milliseconds kSilenceMax{45'000};

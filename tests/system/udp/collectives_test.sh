@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One collective of each pattern through trees over UDP, every value checked, then the same between the ranks alone; with what
-# TRIBUTARY_TEST_PACKET_FAULTS does to every packet that a process sends.
+# Runs one collective of each pattern through trees over UDP, checks every value, and does the same between the ranks
+# alone. TRIBUTARY_TEST_PACKET_FAULTS says which faults befall the packets of every process.
 #   collectives_test.sh TRIBUTARY
 set -euo pipefail
 program=$1

@@ -1,8 +1,8 @@
-// An aggregator that serves a group over UDP, and somebody who floods its port with everything that is wrong: it is
-// counted and dropped, the group computes right results and stays on its tree, and what it loses in speed is what the
-// port and the core lose.
+// An aggregator that serves a group over UDP, and a stranger who floods its port with every kind of wrong datagram. The
+// aggregator counts and drops them, the group computes right results and stays on its tree, and it loses only the speed
+// that the port and the core lose.
 //
-// TRIBUTARY_HOSTILE_SECONDS (2: of each measurement), TRIBUTARY_HOSTILE_RATE (20000: packets a second),
+// TRIBUTARY_HOSTILE_SECONDS (2: for each measurement), TRIBUTARY_HOSTILE_RATE (20000: packets a second),
 // TRIBUTARY_PACKET_SECURITY as everywhere.
 #include <atomic>
 #include <fstream>
@@ -65,7 +65,7 @@ class HostileTraffic : public ::testing::Test {
   }
 
   void listen_until(const std::function<bool()>& done, std::chrono::milliseconds limit) { fleet_->listen(limit, done); }
-  /// Rounds of collectives a second, over the next `seconds`.
+  /// Measures the rounds of collectives per second over the next `seconds`.
   double speed(double seconds) {
     const std::uint64_t before = rounds_;
     const auto begin = std::chrono::steady_clock::now();
@@ -73,7 +73,7 @@ class HostileTraffic : public ::testing::Test {
     return static_cast<double>(rounds_ - before) /
            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
-  /// The sum over all workers.
+  /// Returns the sum over all workers.
   [[nodiscard]] std::uint64_t metric(const std::string& name) const {
     const std::string text = page(http_port_, "/metrics");
     std::uint64_t sum = 0;
@@ -105,7 +105,7 @@ class HostileTraffic : public ::testing::Test {
 TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
   const double seconds = static_cast<double>(number_from_environment("TRIBUTARY_HOSTILE_SECONDS", 2));
   const std::uint64_t rate = number_from_environment("TRIBUTARY_HOSTILE_RATE", 20'000);
-  // Somebody who reads along; everything above him is in the group's hands.
+  // Read along as a stranger who can overhear the group's packets.
   std::vector<Datagram> seen;
   std::thread listener([&] { seen = overheard(worker_port_, kSeenMax, 1500); });
   fleet_->listen(1500ms);
@@ -120,7 +120,7 @@ TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
   Stranger stranger(worker_port_, std::move(seen), 1);
   for (std::size_t i = 0; i < kKinds; ++i) {
     const auto kind = static_cast<Kind>(i);
-    // In clear, who has seen a connection's name can speak for it: that is what seals are for.
+    // In clear, a stranger who has seen a connection's name can speak for it; seals prevent that.
     const bool needs_seal = kind == Kind::unsealed || kind == Kind::changed;
     if (!stranger.can(kind) || (needs_seal && !sealed)) continue;
     const std::uint64_t dropped_before = dropped();
@@ -147,7 +147,8 @@ TEST_F(HostileTraffic, IsCountedAndDroppedAndTheGroupGoesOn) {
     EXPECT_GT(flooded, quiet / 5) << to_string(kind);
     EXPECT_TRUE(fleet_->all_in_network()) << to_string(kind) << ": the group lost its tree";
     ASSERT_EQ(fleet_->trouble(30s), "") << to_string(kind);
-    // The system's queue may overflow, guessed ends and cookies that were not shown are not counted as drops.
+    // Some kinds are not counted as drops: the system's queue may overflow, and the aggregator does not count guessed
+    // ends and cookies that were not shown.
     const bool is_counted = kind == Kind::garbage || kind == Kind::wrong_checksum || kind == Kind::guessed_name ||
                             kind == Kind::unsealed || kind == Kind::changed || (kind == Kind::replay && sealed);
     if (is_counted) {

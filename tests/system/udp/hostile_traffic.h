@@ -1,5 +1,5 @@
 #pragma once
-// Somebody on the network who means no good, at the ports of an aggregator: sends what he can make up or has seen.
+// A stranger on the network who attacks the ports of an aggregator with datagrams that he makes up or has overheard.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -29,16 +29,16 @@ class Socket {
 };
 
 enum class Kind : std::uint8_t {
-  garbage,         // bytes of no meaning
-  wrong_checksum,  // a packet, but for one bit
-  guessed_name,    // data for a connection that may be there
-  unsealed,        // data in clear for a connection that is there
-  foreign_group,   // an open for a group that is none, without a cookie
-  wrong_seal,      // a sealed open, whose authenticator is none
-  guessed_end,     // close and reset for connections that may be there
-  replay,          // what a rank has sent, as it was
-  changed,         // the same, but for one bit, its checksum made right again where it has one
-  fragment,        // the first part of a datagram, and never the rest. Raw sockets: root alone
+  garbage,         // bytes without a meaning
+  wrong_checksum,  // a right packet but for one bit
+  guessed_name,    // data for a connection that may exist
+  unsealed,        // data in clear for a connection that exists
+  foreign_group,   // an open without a cookie, for a group that does not exist
+  wrong_seal,      // a sealed open with a wrong authenticator
+  guessed_end,     // close and reset for connections that may exist
+  replay,          // a packet of a rank, unchanged
+  changed,         // the same but for one bit, with its checksum made right if it has one
+  fragment,        // the first part of a datagram, never the rest; needs raw sockets, so root
 };
 inline constexpr std::size_t kKinds = 10;
 [[nodiscard]] std::string_view to_string(Kind kind) noexcept;
@@ -47,10 +47,10 @@ class Stranger {
  public:
   /// Sends to this port of 127.0.0.1, from several addresses and ports.
   Stranger(std::uint16_t port, std::vector<Datagram> seen, std::uint64_t seed);
-  /// False: this kind cannot be made here.
+  /// Returns false if this kind cannot be made here.
   [[nodiscard]] bool can(Kind kind) const noexcept;
   void send(Kind kind);
-  /// What it would send; nothing for a fragment.
+  /// Returns the next datagram of this kind; nothing for a fragment.
   [[nodiscard]] Datagram make(Kind kind);
 
  private:
@@ -63,11 +63,12 @@ class Stranger {
   Socket raw_;
 };
 
-/// Which port of this host serves a lane of this group: what the door at `door` answers. 0: no answer.
+/// Returns the port of this host that serves a lane of this group, by the answer of the door at `door`. 0: no answer.
 [[nodiscard]] std::uint16_t port_behind(std::uint16_t door, std::uint64_t group, std::uint32_t lane);
-/// Datagrams that come to this port of the loopback device meanwhile, at most so many. Empty without root.
+/// Returns the datagrams that arrive at this port of the loopback device meanwhile, at most so many; empty without
+/// root.
 [[nodiscard]] std::vector<Datagram> overheard(std::uint16_t port, std::size_t datagrams_max, int milliseconds);
-/// The body of http://127.0.0.1:port/path.
+/// Returns the body of http://127.0.0.1:port/path.
 [[nodiscard]] std::string page(std::uint16_t port, const std::string& path);
 
 }  // namespace tributary::hostile

@@ -1,5 +1,5 @@
 #pragma once
-// A rank, or whoever claims to be one, over any transport: what the tests of the worker and of the daemon speak with.
+// A rank, or a process that claims to be one, over any transport, for the tests of the worker and of the daemon.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kEpoch = 3;
 inline constexpr std::uint32_t kSegmentBytes = 1024;
 inline constexpr std::uint16_t kWindow = 4;
 
-/// A rank, or whoever claims to be one: it does what the test says and records what it is told.
+/// A rank, or a process that claims to be one. It acts as the test says, and records the answers.
 class Child final : public transport::ChannelHandler {
  public:
   struct Result {
@@ -29,11 +29,11 @@ class Child final : public transport::ChannelHandler {
     Bytes payload;
   };
 
-  /// Connects and sends `join` as the payload of a join frame; with an empty one it says nothing.
+  /// Connects and sends `join` as the payload of a join frame; if `join` is empty, it sends nothing.
   Child(transport::Transport& transport, const Endpoint& to, const Bytes& join, std::uint32_t epoch);
 
   void send(FrameHeader header, Bytes payload = {});
-  /// Segment `sequence`, one segment an operation, wanting the result.
+  /// Contributes segment `sequence` of an operation of one segment, and asks for the result.
   void contribute(std::uint64_t sequence, const Signature& signature, Bytes payload,
                   std::uint16_t flags = frame_flags::kWantsResult);
   void leave();
@@ -42,7 +42,7 @@ class Child final : public transport::ChannelHandler {
   [[nodiscard]] const Result* result_of(std::uint64_t sequence) const;
 
   bool ready = false;
-  std::uint64_t alive = 0;  // answers to its questions
+  std::uint64_t alive = 0;  // counts the answers to its questions
   std::deque<Result> results;
   std::optional<std::string> refused, failed;
   std::optional<LaneLoss> lost;
@@ -55,7 +55,7 @@ class Child final : public transport::ChannelHandler {
 
  private:
   const std::uint32_t epoch_;
-  std::deque<Bytes> borrowed_;  // what has been sent, kept to the end
+  std::deque<Bytes> borrowed_;  // all payloads sent, kept to the end
   Bytes incoming_;
   std::unique_ptr<transport::Channel> channel_;
 };
@@ -66,9 +66,9 @@ Bytes bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Differs in every element of every rank and sequence; sums of it are not exact, so a wrong order shows.
+/// Returns elements that differ in every rank and sequence. Sums of them are not exact, so a wrong order shows.
 std::vector<float> floats(std::uint32_t rank, std::size_t count, std::uint64_t sequence = 0);
-/// The sum in the order given.
+/// Returns the sum in the given order.
 std::vector<float> sum_of(const std::vector<std::vector<float>>& inputs);
 
 inline constexpr Signature kSum{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 16};

@@ -1,5 +1,5 @@
 #pragma once
-// One engine::Lane, fed by hand, and all that came out of it.
+// Drives one engine::Lane by hand, and keeps all its output.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -26,7 +26,7 @@ struct Fault {
   MismatchReport report;
 };
 
-/// Copies everything, at the moment it is sent.
+/// Copies every frame at the moment it is sent.
 class Recorder final : public LaneOutput {
  public:
   void to_parent(const FrameHeader& header, std::span<const std::byte> payload) override {
@@ -69,7 +69,7 @@ class LaneDriver {
     if (!payload.empty()) std::memcpy(place->data(), payload.data(), payload.size());
     return lane.contribution_landed(child, header, out);
   }
-  /// `payload` stays where it is until it is given back.
+  /// Contributes without a copy: `payload` must stay where it is until the lane gives it back.
   Outcome contribute_in_place(std::uint32_t child, FrameHeader header, std::span<const std::byte> payload) {
     header.payload_bytes = static_cast<std::uint32_t>(payload.size());
     EXPECT_TRUE(lane.takes_in_place(child, header));
@@ -89,7 +89,7 @@ class LaneDriver {
   Recorder out;
 };
 
-/// A contribution of segment `sequence`, one segment an operation.
+/// Returns the header of a contribution to segment `sequence`, of an operation of one segment.
 inline FrameHeader contribution(std::uint64_t sequence, const Signature& signature,
                                 std::uint16_t flags = frame_flags::kWantsResult) {
   FrameHeader header;
@@ -111,7 +111,7 @@ Bytes bytes_of(const std::vector<T>& values) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Elements that differ from child to child, from place to place, and from sequence to sequence.
+/// Returns elements that differ from child to child, from place to place, and from sequence to sequence.
 template <class T>
 std::vector<T> values(std::uint32_t child, std::size_t count, std::uint64_t sequence = 0) {
   std::vector<T> list(count);

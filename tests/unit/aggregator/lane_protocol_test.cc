@@ -1,4 +1,4 @@
-// What one lane's engine does with frames that are not part of its course.
+// One lane's engine refuses or ignores frames that break its protocol.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -106,7 +106,7 @@ TEST(LaneProtocol, ResultsOfTheWrongKindOrLengthAreRefused) {
   EXPECT_EQ(driver.result(contribution(1, kBroadcast, 0), kData).error(), Refusal::wrong_length) << "it came from here";
 }
 
-// One owner's data comes from above, and only the parent knows how long it is.
+// The owner's data comes from above, and only the parent knows how long it is.
 TEST(LaneProtocol, AParentsResultLongerThanASlotIsRefused) {
   for (const std::uint32_t bytes : {256U, 260U, 512U, kSegmentBytesMax}) {
     LaneDriver driver(shape_of(2, false));
@@ -160,7 +160,7 @@ TEST(LaneProtocol, EveryPartOfASignatureCounts) {
 }
 
 TEST(LaneProtocol, RandomHeadersNeverBreakTheEngine) {
-  // Any header that decode() lets through, in any order, with any length the transport would deliver.
+  // Feeds any header that decode() accepts, in any order, with any length that a transport would deliver.
   std::mt19937 random(5);
   for (int lane = 0; lane < 300; ++lane) {
     const std::uint32_t children = 1 + static_cast<std::uint32_t>(random() % 5);

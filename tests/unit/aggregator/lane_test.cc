@@ -1,4 +1,4 @@
-// What comes out of one lane's engine when everyone keeps the protocol.
+// Output of one lane's engine when every child keeps to the protocol.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ LaneShape inner_of(std::uint32_t children, std::uint32_t ranks = 100) {
   return {.children = children, .window = 4, .segment_bytes = 1024, .ranks = ranks, .root = false};
 }
 
-/// The order of the children's indices is the order of the sum, whatever order they came in.
+/// Returns the sum in the order of the children's indices, in which the lane must add, whatever the order of arrival.
 Bytes expected_of(DType dtype, ReduceOp op, const std::vector<Bytes>& inputs, std::uint32_t divisor = 1) {
   std::vector<const void*> pointers;
   for (const Bytes& input : inputs) pointers.push_back(input.data());
@@ -28,7 +28,7 @@ Bytes expected_of(DType dtype, ReduceOp op, const std::vector<Bytes>& inputs, st
   return out;
 }
 
-/// Any bytes are numbers of the small floats; NaNs are made finite, because only their being NaN is promised.
+/// Every byte pattern is a number of the small floats. NaNs are made finite, because only their being NaN is promised.
 Bytes random_bytes(DType dtype, std::size_t count, std::mt19937& random) {
   if (dtype == DType::float32) return bytes_of(values<float>(static_cast<std::uint32_t>(random()), count));
   if (dtype == DType::float64) return bytes_of(values<double>(static_cast<std::uint32_t>(random()), count));
@@ -85,7 +85,8 @@ INSTANTIATE_TEST_SUITE_P(Lane, LaneReduces,
 TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
   constexpr std::uint32_t kChildren = 13;
   const Signature signature{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, 50};
-  // Children 0 to 11 in order: the engine adds in three steps. 12 first: it can add only when all are there.
+  // Children 0 to 11 in order let the engine add in three steps. With child 12 first it can add only when all are
+  // there.
   LaneDriver early(root_of(kChildren)), late(root_of(kChildren));
   for (std::uint32_t child = 0; child < kChildren; ++child) {
     ASSERT_TRUE(early.contribute(child, contribution(0, signature), bytes_of(values<float>(child, 50))));
@@ -247,9 +248,9 @@ TEST(Lane, ManySegmentsRunThroughAWindowWithChildrenAheadOfOneAnother) {
 }
 
 TEST(Lane, SumsContributionsWhereTheyLieAndGivesThemBackOnce) {
-  // Every second child's contribution lies elsewhere; enough of them that a part is summed early.
+  // Every second child's contribution lies elsewhere, and there are so many that a part is summed early.
   constexpr std::uint32_t kChildren = 9;
-  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: all of them
+  for (const std::uint32_t parity : {0U, 1U, 2U}) {  // 2: every child's
     LaneDriver driver(root_of(kChildren, 2));
     const Signature sum{Collective::all_reduce, DType::int32, ReduceOp::sum, 0, 16};
     for (std::uint64_t sequence = 0; sequence < 6; ++sequence) {
@@ -285,7 +286,8 @@ TEST(Lane, TakesNothingInPlaceThatMovesOnAsItIs) {
 }
 
 TEST(Lane, AResultStaysReadableUntilAllHaveContributedTheNextSegmentOfItsSlot) {
-  // A slow child still reads result 0 while the others are a window ahead; all patterns, since buffers change places.
+  // A slow child still reads result 0 while the others are a window ahead. All patterns are tried, because buffers
+  // change places.
   constexpr std::uint32_t kWindow = 2;
   struct Keep final : LaneOutput {
     void to_parent(const FrameHeader&, std::span<const std::byte>) override {}

@@ -1,4 +1,4 @@
-// Several addresses that connections come in at, of which some go away and come back. On a time of our own.
+// Several addresses at which an aggregator listens, some of which go away and come back. The test owns the time.
 #include "aggregator/daemon/listen_places.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class Listening final : public transport::Listener {
   int& open_;
 };
 
-/// Hosts that are there or not, and ports that are taken or not.
+/// Hosts that exist or not, and ports that are taken or not.
 class ListenPlacesTest : public ::testing::Test {
  protected:
   ListenWays ways(bool reopens = true) {
@@ -101,7 +101,7 @@ TEST_F(ListenPlacesTest, OneThatFlapsIsToldLessAndLess) {
   EXPECT_THAT(live(places), ElementsAre(true, false));
   let_pass(places, 9s);
   EXPECT_THAT(live(places), ElementsAre(true, true));
-  // A calm time later nothing is held against it.
+  // After a calm time the flapping no longer counts.
   let_pass(places, 11min);
   away_ = {"b"};
   let_pass(places, 1s);

@@ -1,4 +1,5 @@
-// What all workers of an aggregator may promise together: lanes up to all of it, what can be done without up to half.
+// The memory that all workers of an aggregator may promise together: up to all of it to lanes, up to half of it to uses
+// that can do without.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Ranks that disagree, die, hang or go: the others are told in time, and nothing is kept.
+// Ranks that disagree, die, hang or leave: the worker tells the others in time, and keeps nothing.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ TEST_F(WorkerFailure, ADisagreementBelowOneLeafReachesTheRanksOfAllLeaves) {
   const auto ranks = two_levels(left, right, root, 2);
   ranks[2]->contribute(0, kSum, bytes_of(floats(2, 16)));
   ranks[3]->contribute(0, kMax, bytes_of(floats(3, 16)));
-  // Frames that are under way meanwhile change nothing about what everyone reads.
+  // Frames under way meanwhile do not change the error that every rank reads.
   for (std::uint64_t sequence = 1; sequence < kWindow; ++sequence) {
     for (Child* rank : ranks) rank->contribute(sequence, kSum, bytes_of(floats(0, 16)));
   }
@@ -197,7 +197,7 @@ TEST_F(WorkerFailure, LeavingInMidOperationIsAFailure) {
   expect_all_given_back(root);
 }
 
-// Nothing was under way when it left; by the time it goes, the others wait for it.
+// No operation was under way when it left; when it closes, the others wait for it.
 TEST_F(WorkerFailure, ALeaverThatGoesWhileOthersWaitForASegmentFailsTheLane) {
   Host& root = aggregator("root");
   const auto ranks = lane_of(root, 3);

@@ -1,4 +1,4 @@
-// Frames that no honest child sends. Whatever comes, the worker goes on, other groups do not notice, nothing is kept.
+// Frames that no honest child sends. The worker goes on after each, other groups do not notice, and nothing is kept.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 class WorkerHostile : public WorkerTest {
  protected:
-  /// Two ranks of an honest group, next to which the hostile one lives.
+  /// Joins two ranks of an honest group, beside which the hostile one lives.
   void SetUp() override {
     root_ = &aggregator("root");
     for (std::uint16_t rank = 0; rank < 2; ++rank) {
@@ -42,7 +42,7 @@ class WorkerHostile : public WorkerTest {
     header.set_signature(signature);
     return header;
   }
-  /// What the other rank of the hostile one's own lane is told.
+  /// Returns the error that the other rank of the hostile one's own lane gets.
   std::string lane_ends_after(const std::function<void(Child&)>& attack) {
     const auto ranks = lane_of(*root_, 2);
     attack(*ranks[0]);

@@ -1,4 +1,4 @@
-// Who may join, and what the others are told.
+// Joins: which are accepted, and the answers to the others.
 #include <gmock/gmock.h>
 
 #include "aggregator/engine/lane.h"
@@ -168,7 +168,7 @@ TEST_F(WorkerJoin, AFloodOfSilentConnectionsKeepsNobodyOut) {
   for (int round = 0; round < 5; ++round) {
     for (int i = 0; i < 10; ++i) child("stranger", root.endpoint(), {});
     settle();                             // all places are taken
-    const auto ranks = lane_of(root, 2);  // joins, and is served
+    const auto ranks = lane_of(root, 2);  // a child that joins, and is served
     EXPECT_EQ(ranks.size(), 2U);
     next_epoch();
   }

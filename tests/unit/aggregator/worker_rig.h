@@ -42,18 +42,18 @@ class WorkerTest : public ::testing::Test {
   WorkerTest();
 
   Host& aggregator(const std::string& name, std::uint64_t memory_bytes = 64U << 20, WorkerSettings settings = {});
-  /// A child's claims on a root with `children` children that are all ranks.
+  /// Returns a child's claims on a root with `children` children, all of them ranks.
   [[nodiscard]] TokenClaims claims_of(const std::string& aggregator, std::uint16_t child, std::uint16_t children) const;
   [[nodiscard]] Bytes join_of(const std::vector<TokenClaims>& chain) const;
   Child& child(const std::string& host, const Endpoint& to, const Bytes& join);
-  /// All children of one lane on one root, joined and ready.
+  /// Returns all children of one lane on one root, joined and ready.
   std::vector<Child*> lane_of(Host& root, std::uint16_t children);
-  /// Ranks 0 to 2 * width - 1 below two leaves below one root, joined and ready.
+  /// Returns ranks 0 to 2 * width - 1 below two leaves below one root, joined and ready.
   std::vector<Child*> two_levels(Host& left, Host& right, Host& root, std::uint16_t width);
 
   bool run_until(const std::function<bool()>& done, transport::Duration limit = std::chrono::seconds(10));
   void next_epoch() { ++epoch_; }
-  /// Whatever is under way arrives; no timer that matters has run out after it.
+  /// Lets every frame under way arrive, without letting any important timer run out.
   void settle() { network_.run_for(std::chrono::milliseconds(300)); }
   [[nodiscard]] std::string refusal_of(Host& host, const Bytes& join);
   void expect_all_given_back(Host& host);
@@ -62,7 +62,7 @@ class WorkerTest : public ::testing::Test {
   SigningKey key_;
   TokenVerifier verifier_;
   std::int64_t now_s_ = 1'700'000'000;
-  std::uint32_t epoch_ = kEpoch;  // of the lanes that are made from now on
+  std::uint32_t epoch_ = kEpoch;  // epoch of the lanes that are made next
   std::map<std::string, std::unique_ptr<Host>> hosts_;
   std::deque<std::unique_ptr<Child>> children_;
 };

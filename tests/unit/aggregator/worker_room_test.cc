@@ -1,11 +1,11 @@
-// Memory beside the lanes, where children write before they are asked, is spare memory of the same budget, and comes
-// back with the lane, however that ends.
+// Memory beside the lanes, into which children write before they are asked, is spare memory of the same budget. It is
+// given back with the lane, however the lane ends.
 #include "worker_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {
 
-/// A transport over which children write into room that was made for them, as over RDMA.
+/// A transport over which children write into room made for them, as over RDMA.
 class RoomyTransport final : public transport::Transport {
  public:
   explicit RoomyTransport(transport::Transport& inner) : inner_(inner) {}
@@ -32,7 +32,7 @@ class WorkerRoom : public WorkerTest {
   static constexpr std::uint64_t kRoom = kWindow * (kSegmentBytes + 64);  // for each child
   static constexpr std::uint64_t lane_bytes(std::uint64_t children) { return kWindow * kSegmentBytes * (children + 1); }
 
-  /// An aggregator whose budget is `bytes`.
+  /// Starts an aggregator whose budget is `bytes`.
   void start(std::uint64_t bytes) {
     budget_ = std::make_unique<MemoryBudget>(bytes);
     worker_ = std::make_unique<Worker>(transport_, verifier_, *budget_, WorkerSettings{.name = "roomy"},

@@ -1,5 +1,5 @@
-// A worker and children that share memory: contributions are summed where the children's programs have them, results
-// read from the worker's slots, and what a child has taken back is in nobody's result.
+// A worker and children that share memory: the worker sums contributions where the children's programs have them, the
+// children read results from the worker's slots, and a buffer that a child has taken back is in no result.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@ constexpr std::size_t kCount = 4096;
 constexpr std::size_t kPayload = kCount * sizeof(float);
 constexpr Signature kFloats{Collective::all_reduce, DType::float32, ReduceOp::sum, 0, kCount};
 
-/// A rank's registered buffer: a place for each segment of the window.
+/// A rank's registered buffer, with a place for each segment of the window.
 class Registered {
  public:
   explicit Registered(transport::MemoryLender& lender)
@@ -109,7 +109,7 @@ class WorkerSharedMemory : public ::testing::Test {
   Worker worker_;
   std::unique_ptr<transport::Listener> listener_;
   std::vector<std::unique_ptr<Registered>> buffers_;
-  std::vector<std::unique_ptr<Child>> children_;  // first to go
+  std::vector<std::unique_ptr<Child>> children_;  // destroyed first
 };
 
 TEST_F(WorkerSharedMemory, SumsContributionsWhereTheyAreAndLetsResultsBeReadWhereTheyAre) {
@@ -130,11 +130,12 @@ TEST_F(WorkerSharedMemory, WhatAChildHasTakenBackIsInNobodysResult) {
   const std::uint64_t contributions = worker_.metrics().contributions;
   contribute(0, 4);
   ASSERT_TRUE(run_until([&] { return worker_.metrics().contributions == contributions + 1; }));
-  for (int i = 0; i < 10; ++i) there_.poll({});  // nothing is left that the worker would see first
+  // Leave nothing that the worker would see before the next contribution.
+  for (int i = 0; i < 10; ++i) there_.poll({});
   contribute(1, 4);
   ranks_.poll({});
   children_[0]->close();
-  buffers_[0]->scribble();  // it is its program's again
+  buffers_[0]->scribble();  // it is the program's own again
   ASSERT_TRUE(run_until([&] { return children_[1]->failed || children_[1]->result_of(4) != nullptr; }));
   EXPECT_EQ(children_[1]->result_of(4), nullptr);
   EXPECT_TRUE(children_[1]->failed.has_value());

@@ -9,7 +9,7 @@
 namespace tributary::transport::ethernet::test {
 namespace {
 
-/// RFC 1071, section 4.1, word by word.
+/// Sums word by word, as RFC 1071, section 4.1 does.
 std::uint16_t reference(std::span<const std::byte> bytes) {
   std::uint32_t sum = 0;
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) sum += load16(bytes.data() + i);

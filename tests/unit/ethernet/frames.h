@@ -1,5 +1,5 @@
 #pragma once
-// Frames as another host on the link would send them, for the tests to change and to parse.
+// Frames as another host on the link would send them, for tests that change and parse them.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,10 +21,10 @@ IpAddress ip(std::string_view text);
 Prefix prefix(std::string_view text);
 FrameBytes bytes_of(std::string_view text);
 
-/// A datagram from `from` to `to`, from port 4000 to port 7471.
+/// Returns a datagram from `from` to `to`, from port 4000 to port 7471.
 FrameBytes udp_frame(std::string_view from, std::string_view to, std::string_view payload, std::uint16_t vlan = 0,
                      Ecn ecn = Ecn::capable_0);
-/// The same, from a flow.
+/// Returns the same from a flow.
 FrameBytes udp_frame(const UdpFlow& flow, std::span<const std::byte> payload, ChecksumsByDevice device = {});
 FrameBytes arp_frame(ArpOperation operation, const Station& sender, const Station& target,
                      const MacAddress& to = kBroadcastMac);

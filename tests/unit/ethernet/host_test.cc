@@ -25,7 +25,7 @@ HostSettings settings() {
 
 class HostTest : public ::testing::Test {
  protected:
-  /// Parsed with all its checksums verified, so what the host writes is right; nothing for no answer.
+  /// Parses a frame of the host and checks all its checksums; nothing if the host gives no answer.
   std::optional<Frame> ask(const FrameBytes& bytes) {
     answer.assign(2048, std::byte{0xEE});
     answer.resize(host.answer(parse_frame(bytes), bytes, now, answer));
@@ -37,7 +37,7 @@ class HostTest : public ::testing::Test {
   std::span<const std::byte> body(const Frame& frame) {
     return std::span(answer).subspan(frame.body_offset, frame.body_bytes);
   }
-  /// A neighbour solicitation or advertisement from `from`, after its checksum.
+  /// Returns the part of a neighbour solicitation or advertisement that follows its checksum.
   static std::string neighbour_rest(std::uint32_t flags, const IpAddress& target, NeighbourOption option,
                                     const MacAddress& mac) {
     std::string rest(28, '\0');

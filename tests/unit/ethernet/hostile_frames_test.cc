@@ -1,5 +1,5 @@
-// Whatever comes: no byte outside of the frame is read or written (the sanitizers watch), and what a parser calls a
-// datagram lies within it.
+// Any frame may arrive: no byte outside of it is read or written (the sanitizers watch), and a datagram that the parser
+// finds lies within it.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -31,7 +31,7 @@ std::vector<FrameBytes> seeds() {
           advertisement};
 }
 
-/// Exactly as long as the frame, so that a read past it is seen.
+/// Copies the frame to memory of exactly its length, so that a sanitizer sees a read past it.
 void show(Host& host, const FrameBytes& frame, TimePoint now) {
   const std::unique_ptr<std::byte[]> exact(new std::byte[frame.size()]);
   std::copy(frame.begin(), frame.end(), exact.get());

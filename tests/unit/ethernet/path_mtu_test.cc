@@ -23,7 +23,8 @@ TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainLater) {
 TEST(PathMtu, IsNeverTooSmallForTheProtocolWhateverIsSaid) {
   PathMtu paths;
   const TimePoint now{1h};
-  const std::size_t datagram = 1232;  // the least that the packet protocol sends, if it has so much to say
+  // The packet protocol's least datagram, if it has so much to send.
+  const std::size_t datagram = 1232;
   for (const std::uint32_t said : {0U, 68U, 552U, 576U, 1259U}) {
     EXPECT_FALSE(paths.told(ip("10.9.0.1"), said, now));
     EXPECT_FALSE(paths.told(ip("fd09::1"), said, now));

@@ -1,4 +1,4 @@
-// What is told in a few comparisons is what the parser says of it, or is left to the parser.
+// PlainUdp decides by a few comparisons: it agrees with the parser, or leaves the frame to it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ PlainUdp waiting(std::uint16_t vlan = 0) {
   return plain;
 }
 
-/// True: it matches, and the parser says the same of it.
+/// Returns true if PlainUdp takes the frame, and checks that the parser then says the same.
 bool matches(const FrameBytes& bytes, std::uint16_t vlan = 0) {
   PlainDatagram found;
   if (!waiting(vlan).match(bytes, found)) return false;

@@ -10,7 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The complaint about the text of a file `kept.txt`, or "nothing".
+/// Returns the complaint about the text of a file `kept.txt`, or "nothing".
 std::string complaint(std::string_view text) {
   const auto inputs = parse_kept_inputs(text, "kept.txt");
   return inputs ? "nothing" : inputs.error();
