@@ -1,6 +1,6 @@
 #pragma once
-// A group of three ranks and its aggregators, one of which lies. Whatever the lies are, the others must neither crash
-// nor read or write outside their buffers, and each must come to an end, good or bad.
+// A group of three ranks and its aggregators, one of which lies. The others must neither crash nor read or write
+// outside their buffers, and each must come to an end, good or bad.
 #include <cstdint>
 #include <functional>
 #include <span>

@@ -94,7 +94,7 @@ TEST_F(Copies, AllEndBeforeTheLineGoes) {
   EXPECT_EQ(ended, 20);
 }
 
-// The error comes in its turn, and copies begun before are good.
+// The error comes in its turn, and copies begun before it succeed.
 TEST_F(Copies, SayWhatFailed) {
   for (const char* call : {"cuMemcpyAsync", "cuEventRecord", "cuEventQuery"}) {
     fake_cuda::reset();

@@ -1,4 +1,5 @@
-// Staging between a real GPU and the host: the bits, and the speed. Skipped, with the reason, without a GPU.
+// Staging between a real GPU and the host: right bits, and the speed. Without a GPU the test is skipped, with the
+// reason.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +25,7 @@ void require(CudaResult result, const char* what) {
   if (result != CudaResult::success) throw std::runtime_error(cuda_error(*driver, result, what).message);
 }
 
-/// Device memory for as long as this object lives; copies that are waited for write and read it.
+/// Owns device memory, which copies that a test waits for write and read.
 class DeviceBytes {
  public:
   DeviceBytes(std::shared_ptr<Context> context, std::size_t bytes) : context_(std::move(context)), bytes_(bytes) {

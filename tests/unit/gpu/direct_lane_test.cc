@@ -1,5 +1,5 @@
-// A lane's places in device memory: a place is free only after the copy out of it, and a thread that waits for one is
-// woken; retained data keep their order.
+// A lane's places in device memory: a place is free only after the copy out of it has ended, which wakes a thread that
+// waits for one; retained data keep their order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kWindow = 4, kSegmentBytes = 64;
 
-/// Copies when the test says so.
+/// Copies only when the test says so.
 class Device final : public DirectDevice {
  public:
   struct Copy {

@@ -1,5 +1,5 @@
-// Calls whose buffers stay in GPU memory: what is registered and for how long, the order of work in the GPU, and calls
-// that leave it in the middle. The transport records the requests.
+// Calls whose buffers stay in GPU memory: their registrations and how long these last, the order of work in the GPU,
+// and calls that leave GPU memory after they have begun. The transport records the requests.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ using transport::DeviceWay;
 constexpr std::size_t kChunk = StagedCall::kChunkBytes;
 constexpr std::size_t kBytes = 4 * kChunk + 4096;
 
-/// Keeps device memory, and does nothing else.
+/// Registers device memory, and does nothing else.
 class NotingTransport final : public test::NoTransport, public transport::TakesDeviceMemory {
  public:
   class Kept final : public transport::KeptMemory {
@@ -110,20 +110,21 @@ class DirectCalls : public test::WithFakeDriver {
   std::unique_ptr<Stager> stager;
 };
 
-// ---- Which calls
+// ---- Calls that stay in GPU memory
 
 TEST_F(DirectCalls, AreThoseOfOneGpuThatAreLargeEnough) {
   fake_cuda::settings().devices = 2;
   const DeviceBytes a(kBytes), b(kBytes), other(kBytes, 1);
   Bytes host(kBytes);
   EXPECT_NE(direct(between(a, b)), nullptr);
-  EXPECT_NE(direct({.recv = a.pointer(), .recv_bytes = kBytes}), nullptr);  // a broadcast's call
+  // The buffers of a broadcast: recv alone.
+  EXPECT_NE(direct({.recv = a.pointer(), .recv_bytes = kBytes}), nullptr);
   EXPECT_EQ(direct(between(a, b, Stager::kDirectBytesMin - 1)), nullptr);
   EXPECT_EQ(direct(between(a, other)), nullptr);
   EXPECT_EQ(direct({.send = host.data(), .send_bytes = kBytes, .recv = a.pointer(), .recv_bytes = kBytes}), nullptr);
   EXPECT_EQ(direct({.send = host.data(), .send_bytes = kBytes, .recv = host.data(), .recv_bytes = kBytes}), nullptr);
   make_stager({});
-  EXPECT_EQ(direct(between(a, b)), nullptr);  // every way is closed
+  EXPECT_EQ(direct(between(a, b)), nullptr);  // every path is closed
 }
 
 TEST_F(DirectCalls, CopyNothingOfTheirOwn) {
@@ -157,12 +158,12 @@ TEST_F(DirectCalls, KeepAnAllocationAsAWholeOnceUntilItIsForgotten) {
   EXPECT_EQ(direct(between(memory, other))->keep(transport)->size(), 2U);
   EXPECT_EQ(transport.promises, 2U);
   stager->forget({memory.pointer(), 100});
-  EXPECT_EQ(transport.kept.size(), 2U);  // an operation still holds it
+  EXPECT_EQ(transport.kept.size(), 2U);  // an operation still holds its registration
   first.reset();
   EXPECT_EQ(transport.kept.size(), 1U);
   const auto counts = gpu_of(*direct(part)).counts();
   EXPECT_EQ(counts.kept, 2U);
-  EXPECT_EQ(counts.known, 22U);  // by each buffer
+  EXPECT_EQ(counts.known, 22U);  // once for each buffer
 }
 
 TEST_F(DirectCalls, KnowMemoryThatWasFreedFromOtherAtItsAddress) {
@@ -195,7 +196,7 @@ TEST_F(DirectCalls, HoldTheirMemoryAsLongAsTheyLive) {
   stager->forget({memory.pointer(), kBytes});
   EXPECT_TRUE(held(memory, 0, kBytes));
   ASSERT_TRUE(second->materialize(false, {}));
-  EXPECT_FALSE(held(memory, 0, 1));  // the network does not touch it any more
+  EXPECT_FALSE(held(memory, 0, 1));  // the network does not touch it now
   EXPECT_TRUE(end(*second));
   auto block = gpu_of(*second).allocate(transport, kBytes);
   ASSERT_TRUE(block);
@@ -211,7 +212,7 @@ TEST_F(DirectCalls, KeepNoMoreAllocationsThanSoMany) {
     memory.push_back(std::make_unique<DeviceBytes>(Stager::kDirectBytesMin));
     const CallBuffers buffers{.recv = memory.back()->pointer(), .recv_bytes = Stager::kDirectBytesMin};
     ASSERT_TRUE(direct(buffers)->keep(transport));
-    if (i == 100) {  // used again, and so not one of the first to go
+    if (i == 100) {  // recently used, and so not among the first to be dropped
       ASSERT_TRUE(direct({.recv = memory[0]->pointer(), .recv_bytes = Stager::kDirectBytesMin})->keep(transport));
     }
   }
@@ -270,7 +271,7 @@ TEST_F(DirectCalls, AskNoMoreForMemoryThatWasRefused) {
   ASSERT_TRUE(call->materialize(false, fail(Errc::unreachable, "the connection is not open")));
   EXPECT_TRUE(end(*call));
   const auto again = direct(in_place(memory));
-  ASSERT_TRUE(again->keep(transport));  // an obstacle that may go away by itself
+  ASSERT_TRUE(again->keep(transport));  // the obstacle may go away by itself
   ASSERT_TRUE(again->materialize(false, fail(Errc::unsupported, "rxe0 does not reach it")));
   EXPECT_TRUE(end(*again));
   const auto refused = direct(in_place(memory))->keep(transport);
@@ -280,7 +281,7 @@ TEST_F(DirectCalls, AskNoMoreForMemoryThatWasRefused) {
   EXPECT_EQ(direct(in_place(memory))->staged(), nullptr);
 }
 
-// ---- Copies there
+// ---- Copies in GPU memory
 
 TEST_F(DirectCalls, TheDriverCopiesSmallPayloadsBothWaysAtOnce) {
   const Bytes content = random_bytes(kBytes, 2), small = random_bytes(999, 3);
@@ -324,7 +325,7 @@ TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
   const auto call = direct(in_place(memory));
   call->device()->copy(other.pointer(), memory.pointer(), kBytes, [] { EXPECT_GE(fake_cuda::counts().flushes, 1U); });
   EXPECT_TRUE(end(*call));
-  EXPECT_EQ(fake_cuda::counts().flushes, 2U);  // and once more at the end
+  EXPECT_EQ(fake_cuda::counts().flushes, 2U);  // one more at the end
   const auto left = direct(in_place(memory));
   const auto host = left->materialize(true, {});
   ASSERT_TRUE(host);
@@ -333,7 +334,8 @@ TEST_F(DirectCalls, AFlushComesBeforeAnybodyReadsWhatTheNetworkWrote) {
   EXPECT_TRUE(end(*left));
   fake_cuda::fail("cuFlushGPUDirectRDMAWrites", fake_cuda::kNotSupported);
   const auto unflushed = direct(in_place(memory));
-  EXPECT_FALSE(end(*unflushed));  // no result is better than one that may not have arrived
+  // An error is better than a result that may not have arrived.
+  EXPECT_FALSE(end(*unflushed));
 }
 
 TEST_F(DirectCalls, ACopyThatFailsEndsTheCommunicatorAndNoCallWell) {
@@ -351,7 +353,7 @@ TEST_F(DirectCalls, ACopyThatFailsEndsTheCommunicatorAndNoCallWell) {
   EXPECT_THAT(failure, HasSubstr("copying within GPU 0"));
 }
 
-// ---- Leaving in the middle
+// ---- Calls that leave GPU memory
 
 TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
   for (const bool with_results : {false, true}) {
@@ -371,7 +373,7 @@ TEST_F(DirectCalls, BringTheirInputAndTheResultsSoFarToTheHost) {
     EXPECT_EQ(recv.content(), last);
     EXPECT_EQ(send.content(), input);
   }
-  EXPECT_TRUE(lines.empty());  // nothing was wrong with the way
+  EXPECT_TRUE(lines.empty());  // nothing was wrong with the path
 }
 
 TEST_F(DirectCalls, BringThemAfterWhatWasStillBeingCopiedThere) {

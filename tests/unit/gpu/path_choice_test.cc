@@ -1,4 +1,4 @@
-// Every combination of facts, and the sentence about it.
+// Every combination of facts gives a path and a sentence about it.
 #include "client/gpu/path_choice.h"
 
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ TEST(PathChoice, FollowsFromTheFactsInEveryCombination) {
       ASSERT_EQ(choice.path, expected) << bits << ", " << ordering << ": " << choice.sentence;
       ASSERT_EQ(choice.flush, expected != Path::staging && ordering < 100) << bits << ", " << ordering;
       ASSERT_THAT(choice.sentence, HasSubstr("GPU 3 (H200): "));
-      // Every way that was not taken is named, with its reason.
+      // The sentence names every path that was not taken, and why.
       if (expected != Path::dma_buf) {
         ASSERT_THAT(choice.sentence, HasSubstr("as a dma-buf")) << bits;
       }

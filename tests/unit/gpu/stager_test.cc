@@ -49,7 +49,7 @@ class StagedCalls : public test::WithFakeDriver {
   }
 
   std::atomic<int> arrivals = 0, failures = 0;
-  std::string failure;  // read it after drain()
+  std::string failure;  // read it only after drain()
   std::unique_ptr<Stager> stager;
 };
 
@@ -84,7 +84,7 @@ TEST_F(StagedCalls, BringTheInputDownAndTheResultUp) {
   }
 }
 
-// Data reported as ready must be there, at every moment of the pipeline.
+// At every moment of the pipeline, data reported as ready must be there.
 TEST_F(StagedCalls, SayNoMoreIsReadyThanHasArrived) {
   constexpr std::size_t kBytes = 8 * kChunk;
   const Bytes input = random_bytes(kBytes, 3);
@@ -114,7 +114,8 @@ TEST_F(StagedCalls, TakeResultsUpBeforeTheOperationEnds) {
     call->result_landed({call->host().recv + from, bytes});
   };
   const std::uint64_t before = fake_cuda::counts().copies;
-  land(kChunk / 2, kChunk);  // a segment may lie on both sides of a boundary, and come before another
+  // A segment may cross a boundary, and land before an earlier one.
+  land(kChunk / 2, kChunk);
   EXPECT_EQ(fake_cuda::counts().copies_begun, before);
   land(0, kChunk / 2);
   while (fake_cuda::counts().copies == before) std::this_thread::yield();
@@ -125,7 +126,7 @@ TEST_F(StagedCalls, TakeResultsUpBeforeTheOperationEnds) {
   call->finish(Status{}, [&](const Status& status) { done.set_value(status); });
   EXPECT_TRUE(done.get_future().get());
   EXPECT_EQ(recv.content(), result);
-  EXPECT_EQ(fake_cuda::counts().copies - before, 3U);  // nothing goes up twice
+  EXPECT_EQ(fake_cuda::counts().copies - before, 3U);  // no byte is copied to the GPU twice
 }
 
 TEST_F(StagedCalls, AreDoneOnlyWhenNoCopyTouchesTheBuffers) {
@@ -142,7 +143,7 @@ TEST_F(StagedCalls, AreDoneOnlyWhenNoCopyTouchesTheBuffers) {
   fake_cuda::release();
   stager->drain();
   EXPECT_TRUE(done);
-  EXPECT_EQ(fake_cuda::counts().copies, 4U);  // down; none up
+  EXPECT_EQ(fake_cuda::counts().copies, 4U);  // all of them from the GPU
 }
 
 TEST_F(StagedCalls, StayInPlace) {
@@ -158,7 +159,7 @@ TEST_F(StagedCalls, StayInPlace) {
   ASSERT_TRUE(call->download());
   EXPECT_EQ(std::memcmp(call->host().send, input.data() + kOffset, 1000), 0);
   ASSERT_TRUE(call->finish(fail(Errc::aborted, "enough")).error().code == Errc::aborted);
-  EXPECT_EQ(memory.content(), input);  // a call that failed changes nothing here
+  EXPECT_EQ(memory.content(), input);  // a call that failed changes no input
 }
 
 TEST_F(StagedCalls, MayHaveOneSideInHostMemory) {
@@ -217,7 +218,7 @@ TEST_F(StagedCalls, RunSideBySideWithTheirOwnBytes) {
   }
 }
 
-// ---- Refusals of the driver, at each step
+// ---- Errors of the driver, at each step
 
 TEST_F(StagedCalls, SayThatNothingMoreCanBePinned) {
   fake_cuda::settings().host_bytes_max = 1 << 20;
@@ -238,7 +239,8 @@ TEST_F(StagedCalls, AreRefusedWhereTheGpuCannotBeUsed) {
     EXPECT_EQ(made.error().code, Errc::exhausted) << call;
   }
   fake_cuda::reset();
-  EXPECT_TRUE(stager->stage(between(send, recv, 100)));  // nor does it make the next one fail
+  // The error does not make the next call fail either.
+  EXPECT_TRUE(stager->stage(between(send, recv, 100)));
 }
 
 TEST_F(StagedCalls, FailOnceWhenTheInputDoesNotComeDown) {
@@ -252,7 +254,7 @@ TEST_F(StagedCalls, FailOnceWhenTheInputDoesNotComeDown) {
   EXPECT_FALSE(call->input_whole());
   EXPECT_TRUE(call->input_ready(call->host().send + 2 * kChunk));
   EXPECT_FALSE(call->input_ready(call->host().send + 2 * kChunk + 1));
-  // The operation that ends because of it reports the cause.
+  // The operation that ends because of the error reports its cause.
   const Status end = call->finish(fail(Errc::aborted, "the communicator was aborted"));
   ASSERT_FALSE(end);
   EXPECT_THAT(end.error().message, HasSubstr("CUDA_ERROR_LAUNCH_FAILED"));

@@ -1,4 +1,4 @@
-// The pieces are the whole call: each element once, in its order.
+// The pieces add up to the whole call: each element once, in order.
 #include "client/collectives/hosts/cut.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The map of ranks and hosts.
+// The map of ranks to hosts.
 #include "client/collectives/hosts/host_map.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// The stages of ranks on several hosts, driven in turns by one thread. Between the hosts there is a network of a few
-// lines, which the test can hold up.
+// The stages of ranks on several hosts, driven in turns by one thread. The network between the hosts is a few lines,
+// and the test can hold it up.
 #include "client/collectives/hosts/host_runner.h"
 
 #include <gmock/gmock.h>
@@ -16,13 +16,13 @@ namespace {
 
 using testing::HasSubstr;
 
-/// All hosts' leaders, and the operations between them: sums of int32, scaled sums, and broadcasts.
+/// Leads all hosts, and runs the operations between them: sums of int32, scaled sums, and broadcasts.
 class Between {
  public:
   explicit Between(std::uint32_t hosts) : waiting_(hosts) {}
   void add(std::uint32_t host, std::unique_ptr<Operation> operation) { waiting_[host].push_back(std::move(operation)); }
   [[nodiscard]] std::size_t waiting(std::uint32_t host) const { return waiting_[host].size(); }
-  /// Ends the oldest operation, if every leader has begun it.
+  /// Ends the oldest operation if every leader has begun it.
   bool end_one() {
     std::vector<std::unique_ptr<Operation>> all;
     for (auto& of_host : waiting_) {
@@ -197,7 +197,7 @@ TEST(HostRunner, EveryCollectiveGivesWhatItDoesWithoutHosts) {
   }
 }
 
-// Every rank has 60,000: the sum of two is more than float16 holds.
+// Every rank has 60,000: the sum of two does not fit into float16.
 TEST(HostRunner, AverageOfLargeFloat16IsFiniteWhateverTheSizesOfTheHosts) {
   constexpr std::uint16_t k60000 = 0x7B53;
   constexpr std::size_t kCount = 3'000;
@@ -243,7 +243,7 @@ TEST(HostRunner, StagesOverlapWithinACallAndOverCalls) {
   }
   world.settle();
   const std::size_t ahead = world.between.waiting(0);
-  EXPECT_GT(ahead, 4U);  // while nothing has come back yet
+  EXPECT_GT(ahead, 4U);  // no result has come back yet
   EXPECT_LT(ahead, 16U);
   ASSERT_TRUE(world.between.end_one());
   world.settle();

@@ -21,8 +21,8 @@ namespace {
 
 using test::GuardedArray;
 
-/// Every value where rounding to `dtype` can go either way: each representable value, the midpoint to the next, and a
-/// float32 step to either side.
+/// Returns every value where rounding to `dtype` can go either way: each representable value, the midpoint to the next,
+/// and a float32 step to either side.
 std::vector<float> rounding_boundaries(DType dtype) {
   const reference::FloatFormat format = reference::format_of(dtype);
   std::vector<float> values;
@@ -38,7 +38,7 @@ std::vector<float> rounding_boundaries(DType dtype) {
   return values;
 }
 
-/// The same beyond the format's ends: overflow, float32's own subnormals, specials, and any bits.
+/// Adds values beyond the format's ends: overflow, float32's own subnormals, specials, and any bits.
 std::vector<float> floats_of_all_kinds(std::size_t count) {
   std::mt19937_64 random(1);
   const std::vector<std::byte> bytes = test::values(DType::float32, count, random);
@@ -61,7 +61,7 @@ struct Case {
   [[nodiscard]] const SmallFormatKernels& kernels() const { return convert_table(target).small[format]; }
 };
 
-/// Without it GoogleTest prints the bytes, padding and all, of which valgrind complains.
+/// GoogleTest would otherwise print the bytes with their padding, of which valgrind complains.
 void PrintTo(const Case& c, std::ostream* out) {
   *out << std::string(to_string(c.target)) + " format " + std::to_string(c.format);
 }
@@ -82,7 +82,7 @@ class ConvertOnTarget : public testing::TestWithParam<Case> {
  protected:
   static DType dtype() { return GetParam().dtype(); }
 
-  /// Empty when the kernel gives the reference's bits and counts, for an output `misalignment` bytes off.
+  /// Returns an empty text if the kernel gives the reference's bits and counts, for an output `misalignment` bytes off.
   static std::string narrowed(const std::vector<float>& in, Overflow overflow, bool counted, bool stream,
                               std::size_t misalignment = 0) {
     std::vector<std::byte> expected(in.size() * size_of(dtype()));
@@ -119,7 +119,7 @@ class ConvertOnTarget : public testing::TestWithParam<Case> {
     return test::difference(DType::float32, expected.data(), out.data(), count);
   }
 
-  /// Widening keeps a NaN, be it quiet or signalling.
+  /// Widening must keep a NaN, quiet or signalling.
   static void make_nans_quiet(std::byte* floats, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       if (!test::is_nan(DType::float32, test::bits_at(DType::float32, floats, i))) continue;
@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, QuantizeOnTarget,
                          testing::ValuesIn(available_targets().begin(), available_targets().end()),
                          [](const auto& target) { return std::string(to_string(target.param)); });
 
-// ---- Counting what is not finite
+// ---- Counts of values that are not finite
 
 class CountOnTarget : public testing::TestWithParam<Target> {};
 

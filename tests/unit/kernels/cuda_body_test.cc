@@ -1,6 +1,6 @@
-// The bodies of the CUDA kernels, compiled for the host and run lane by lane, against the scalar reference: their
-// arithmetic and their indexing, where there is no GPU. What the device's own instructions round is left to the tests
-// on a device.
+// The bodies of the CUDA kernels, compiled for the host and run one GPU lane at a time, against the scalar reference:
+// their arithmetic and their indexing, tested without a GPU. The tests on a device cover the rounding of the device's
+// own instructions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ DeviceAddress address_of(const void* pointer) {
   return reinterpret_cast<DeviceAddress>(pointer);
 }
 
-/// A grid, one lane after the other.
+/// Runs a grid, one GPU lane after another.
 template <class Body>
 void run_grid(std::uint64_t lanes, Body body) {
   for (std::uint64_t lane = 0; lane < lanes; ++lane) body(Lane{lane, lanes});
@@ -74,8 +74,8 @@ struct Shape {
   std::size_t inputs;
   std::size_t count;
   std::uint32_t divisor = 1;
-  std::size_t misalignment = 0;  // elements, of every array
-  std::size_t odd_one = 0;       // elements more, of the first input alone
+  std::size_t misalignment = 0;  // in elements, of every array
+  std::size_t odd_one = 0;       // more elements, of the first input alone
   std::uint64_t lanes = 7;
 };
 
@@ -149,7 +149,7 @@ std::vector<float> floats(std::size_t count) {
   std::mt19937_64 random(count);
   const std::vector<std::byte> bytes = test::values(DType::float32, count, random);
   std::vector<float> values(count);
-  std::ranges::copy(bytes, std::as_writable_bytes(std::span(values)).data());  // of none, too
+  std::ranges::copy(bytes, std::as_writable_bytes(std::span(values)).data());  // works without elements, too
   return values;
 }
 
@@ -240,7 +240,7 @@ const std::byte* bytes_of(const std::vector<float>& values) {
   return reinterpret_cast<const std::byte*>(values.data());
 }
 
-/// As the kernel does it, whose lanes compare by shuffles.
+/// Quantizes as the kernel does, whose GPU lanes compare by shuffles.
 void run_quantize(const QuantizeArguments& arguments) {
   for (std::uint64_t begin = 0; begin < arguments.count; begin += arguments.block) {
     const std::uint64_t end = std::min(begin + arguments.block, arguments.count);
@@ -252,7 +252,7 @@ void run_quantize(const QuantizeArguments& arguments) {
   }
 }
 
-/// Quantizes and comes back, with float32 `floats_at` elements and int8 `steps_at` elements from a boundary.
+/// Quantizes and converts back, with float32 `floats_at` elements and int8 `steps_at` elements from a boundary.
 void expect_quantized(std::size_t block, std::size_t count, std::size_t floats_at, std::size_t steps_at) {
   std::vector<float> in(count);
   for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<float>(i % 101) * 0.37F - 17.0F;

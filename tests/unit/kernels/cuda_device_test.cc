@@ -37,9 +37,9 @@ struct Shape {
   std::size_t inputs;
   std::size_t count;
   std::uint32_t divisor = 1;
-  std::size_t misalignment = 0;  // elements, of every array
-  std::size_t odd_one = 0;       // elements more, of the first input alone
-  bool in_place = false;         // over the last input
+  std::size_t misalignment = 0;  // in elements, of every array
+  std::size_t odd_one = 0;       // more elements, of the first input alone
+  bool in_place = false;         // the result goes over the last input
 };
 
 std::string reduced(Case the_case, Shape shape) {
@@ -169,7 +169,7 @@ TEST_P(CudaDeviceConvert, WidensAndAccumulatesEveryCode) {
   }
 }
 
-// The staging path without GPUDirect: converted on the way to host memory and back.
+// Stages without GPUDirect: converts on the way to host memory and back.
 TEST_P(CudaDeviceConvert, ConvertsIntoMappedHostMemoryAndBack) {
   constexpr std::size_t kCount = 300007;
   std::mt19937_64 random(3);

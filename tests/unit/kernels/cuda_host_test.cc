@@ -1,4 +1,4 @@
-// What the host side of the CUDA kernels decides, with a driver that is a fake: it needs neither a GPU nor libcuda.
+// The host side of the CUDA kernels, with a fake driver: the tests need neither a GPU nor libcuda.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -123,7 +123,7 @@ TEST(CudaKernels, GiveBackWhatTheyTookOfTheDriver) {
   EXPECT_EQ(driver.contexts_retained, 0);
 }
 
-// ---- Launching them
+// ---- Launching the kernels
 
 TEST(CudaReduce, LaunchesTheKernelOfItsDtypeAndOpOnTheStream) {
   FakeCudaDriver driver;
@@ -247,7 +247,7 @@ TEST(CudaPack, GivesBackTheTableWhenItCannotBeFilled) {
   EXPECT_EQ(driver.allocations, 0);
 }
 
-// ---- What moves in whole vectors
+// ---- Copies in whole vectors
 
 TEST(CudaSplit, MovesVectorsOnlyWhereAllArraysLieAlike) {
   const DeviceAddress alike[] = {0x1004, 0x2004};

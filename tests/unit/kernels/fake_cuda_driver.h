@@ -1,5 +1,5 @@
 #pragma once
-// A CUDA driver that does nothing but remember what it was asked, for tests of what the host side decides.
+// A CUDA driver that only remembers its calls, for tests of the decisions of the host side.
 #include <cstring>
 #include <map>
 #include <string>
@@ -24,7 +24,7 @@ class FakeCudaDriver final : public cuda::CudaDriver {
     void** arguments;
   };
 
-  // What it answers; tests change these.
+  // Answers of the driver, for tests to change.
   int devices = 1;
   int capability_major = 9;
   int capability_minor = 0;
@@ -33,7 +33,7 @@ class FakeCudaDriver final : public cuda::CudaDriver {
   std::string missing_kernel;
   std::map<std::string, Result> failures;  // by the method's name
 
-  // What it saw.
+  // Calls that the driver has seen.
   std::vector<Launch> launches;
   int contexts_retained = 0;
   int contexts_pushed = 0;

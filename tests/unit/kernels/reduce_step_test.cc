@@ -1,4 +1,5 @@
-// Averages over several steps: the same bits on every target, finite whatever the steps, and as good as one step's.
+// Averages over several steps: the same bits on every target, finite after any number of steps, and as good as in one
+// step.
 #include "tributary/kernels/reduce_step.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,7 @@ constexpr DType kFloats[] = {DType::float16, DType::bfloat16,    DType::float32,
 
 using Array = std::vector<std::byte>;
 
-/// The value of an element of these types as a float64, and back.
+/// Convert an element of these types to float64, and back.
 double decoded(DType dtype, const std::byte* at) {
   if (dtype == DType::float64) return std::bit_cast<double>(*reinterpret_cast<const std::uint64_t*>(at));
   if (dtype == DType::float32) return double{std::bit_cast<float>(*reinterpret_cast<const std::uint32_t*>(at))};
@@ -51,7 +52,7 @@ Array encoded(DType dtype, double value, std::size_t count = 1) {
 
 using reference::largest_of;
 
-/// Reduces by random trees: any neighbours, at most seven at once, until one array is left.
+/// Reduces by random trees: takes any neighbours, at most seven at once, until one array is left.
 class RandomTree {
  public:
   RandomTree(DType dtype, std::vector<Array> values, std::mt19937_64& random) : dtype_(dtype), random_(random) {
@@ -112,7 +113,7 @@ TEST_P(AverageInSteps, IsTheLargestValueWhereAllRanksHaveIt) {
       for (std::size_t i = 0; i < 37; ++i) {
         const double got = decoded(dtype(), average.data() + i * size_of(dtype()));
         ASSERT_TRUE(std::isfinite(got)) << ranks << " ranks";
-        // Each step rounds once; where it rounds down, the average may end a few units below.
+        // Each step rounds once; if it rounds down, the average may end a few units below.
         ASSERT_GE(std::abs(got), largest_of(dtype()) * (dtype() == DType::float8_e5m2 ? 0.7 : 0.85))
             << ranks << " ranks";
       }
@@ -120,7 +121,7 @@ TEST_P(AverageInSteps, IsTheLargestValueWhereAllRanksHaveIt) {
   }
 }
 
-// Values near the largest that differ: sums and divisions round up as well as down.
+// Use different values near the largest: sums and divisions then round up as well as down.
 TEST_P(AverageInSteps, OfFiniteValuesIsFinite) {
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> near(0.9, 1.0);
@@ -141,7 +142,7 @@ TEST_P(AverageInSteps, OfFiniteValuesIsFinite) {
   }
 }
 
-// Small whole numbers are summed without rounding, so the only rounding is the division's.
+// Small whole numbers are summed without rounding, so only the division rounds.
 TEST_P(AverageInSteps, HasTheBitsOfASumDividedOnceWhereTheSumsAreExact) {
   std::mt19937_64 random(3);
   const int most = size_of(dtype()) == 1 ? 1 : 15;

@@ -1,4 +1,4 @@
-// Every target that this machine can run, against the scalar reference: dtype x op x inputs x lengths about the vector
+// Every target that this machine can run, against the scalar reference: dtype x op x inputs x lengths around the vector
 // width x alignments x special values. Bits must be equal everywhere, also for floating-point sums, because the order
 // of additions is part of the contract.
 #include "tributary/kernels/reduce.h"
@@ -25,7 +25,7 @@ struct Case {
   ReduceOp op;
 };
 
-/// Without it GoogleTest prints the bytes, padding and all, of which valgrind complains.
+/// GoogleTest would otherwise print the bytes with their padding, of which valgrind complains.
 void PrintTo(const Case& c, std::ostream* out) {
   *out << std::string(to_string(c.dtype)) + " " + std::string(to_string(c.op));
 }
@@ -42,10 +42,10 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
   return std::string(to_string(info.param.dtype)) + "_" + std::string(to_string(info.param.op));
 }
 
-/// Inputs at chosen alignments and the reference's result, against which every target's kernel is run.
+/// Runs every target's kernel on inputs at chosen alignments, and compares with the reference's result.
 class Trial {
  public:
-  /// How the arrays are gone through, which reduce() chooses by their size.
+  /// Names how reduce() walks through the arrays, which it chooses by their size.
   enum class Way { cached, ahead, streamed };
 
   struct Shape {
@@ -68,7 +68,7 @@ class Trial {
     reference::reduce(case_.dtype, case_.op, pointers(), expected_.data(), shape.count, shape_.divisor);
   }
 
-  /// Empty when every target gives the reference's bits and touches nothing beside them.
+  /// Returns an empty text if every target gives the reference's bits and touches no byte beside its result.
   std::string run(std::initializer_list<Way> ways = {Way::cached}) {
     for (const Target target : available_targets()) {
       for (const Way way : ways) {
@@ -79,7 +79,7 @@ class Trial {
     return {};
   }
 
-  /// The same with the result written over one of the inputs.
+  /// Does the same with the result written over one of the inputs.
   std::string run_in_place(std::size_t input) {
     for (const Target target : available_targets()) {
       for (const Way way : {Way::cached, Way::ahead}) {
@@ -130,7 +130,7 @@ class Trial {
 
 class ReduceOnEveryTarget : public testing::TestWithParam<Case> {
  protected:
-  // A group is at most four vectors of 64 bytes; those of SVE can be longer, which the last lengths reach.
+  // A group is at most four vectors of 64 bytes, but SVE's vectors can be longer; the last lengths reach those.
   [[nodiscard]] static std::vector<std::size_t> lengths() {
     const std::size_t vector = 64 / size_of(GetParam().dtype);
     return {0,
@@ -193,8 +193,8 @@ TEST_P(ReduceOnEveryTarget, DividesByAnyNumberOfRanks) {
   }
 }
 
-// All pairs of an 8-bit dtype, and of a 16-bit float every value against a few: no rounding, overflow or special is
-// left out.
+// Covers all pairs of an 8-bit dtype, and for a 16-bit float every value with a few others, so that no rounding,
+// overflow or special value is left out.
 TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsForEveryPairOfSmallValues) {
   const auto [dtype, op] = GetParam();
   const std::size_t size = size_of(dtype);
@@ -208,7 +208,7 @@ TEST_P(ReduceOnEveryTarget, GivesTheReferencesBitsForEveryPairOfSmallValues) {
     const std::uint32_t divisor = op == ReduceOp::avg ? static_cast<std::uint32_t>(other % 300 + 1) : 1;
     reference::reduce(dtype, op, inputs, expected.data(), codes, divisor);
     for (const Target target : available_targets()) {
-      if (target == Target::scalar) continue;  // the reference itself
+      if (target == Target::scalar) continue;  // is itself the reference
       reduce_table(target).functions[static_cast<std::size_t>(dtype)][static_cast<std::size_t>(op)](
           {.inputs = inputs,
            .inputs_count = 2,
@@ -239,7 +239,7 @@ TEST(Reduce, IgnoresTheDivisorOfEveryOpButAvg) {
   EXPECT_EQ(out, 7.0F);
 }
 
-// The inner points of a tree pass 1.
+// Aggregators below the root pass 1 as the divisor.
 TEST(Reduce, AveragesByOneAsItSums) {
   std::mt19937_64 random(5);
   for (std::uint8_t index = 0; index < kDTypeCount; ++index) {
@@ -255,7 +255,7 @@ TEST(Reduce, AveragesByOneAsItSums) {
   }
 }
 
-// Past the size of the last cache the result is streamed, and in place it must not be.
+// A result larger than the last cache is streamed; in place it must not be.
 TEST(Reduce, GivesTheSameBitsForArraysLargerThanTheCaches) {
   constexpr std::size_t kCount = (std::size_t{24} << 20) / sizeof(float) + 13;
   std::vector<float> first(kCount), second(kCount), out(kCount);

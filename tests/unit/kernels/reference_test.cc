@@ -1,4 +1,4 @@
-// The reference against values worked out by hand or printed in the standards: everything else is tested against it.
+// The reference against values from manual calculation or printed in the standards. All other tests rely on it.
 #include "reference/reduce.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST(ReferenceFormat, OverflowsOrSaturatesAsAsked) {
   EXPECT_EQ(encode(half, kInfinity, Overflow::saturate), 0x7BFFU);
 
   const FloatFormat e4m3 = format_of(DType::float8_e4m3);
-  EXPECT_EQ(encode(e4m3, 464.0F), 0x7EU);  // half way to 480, which the format has not: even is 448
+  EXPECT_EQ(encode(e4m3, 464.0F), 0x7EU);  // half way to 480, which the format lacks; 448 is even
   EXPECT_EQ(encode(e4m3, 465.0F), 0x7FU);
   EXPECT_EQ(encode(e4m3, -465.0F, Overflow::saturate), 0xFEU);
   EXPECT_EQ(encode(e4m3, -kInfinity), 0xFFU);
@@ -96,7 +96,7 @@ TEST(ReferenceReduce, WrapsIntegers) {
 TEST(ReferenceReduce, AveragesIntegersTowardZero) {
   EXPECT_EQ(reduced<std::int32_t>(DType::int32, ReduceOp::avg, std::array<std::int32_t, 3>{-1, -2, -4}, 3), -2);
   EXPECT_EQ(reduced<std::uint8_t>(DType::uint8, ReduceOp::avg, std::array<std::uint8_t, 2>{255, 255}, 2),
-            127);  // wrapped to 254 first
+            127);  // wraps to 254 first
 }
 
 TEST(ReferenceReduce, RoundsASumOfHalvesOnce) {

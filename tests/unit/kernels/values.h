@@ -1,5 +1,6 @@
 #pragma once
-// Inputs that reach every corner of a dtype, arrays at any alignment with guarded ends, and comparison bit by bit.
+// Inputs that reach every corner of a dtype, arrays at any alignment with guards at both ends, and comparison bit by
+// bit.
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -10,25 +11,25 @@
 
 namespace tributary::kernels::test {
 
-/// count elements: a third of them special (zeros, subnormals, infinities, NaN, extremes), a third of ordinary size,
-/// the rest any bits at all.
+/// Returns `count` elements: a third of them special (zeros, subnormals, infinities, NaN, extremes), a third of
+/// ordinary size, the rest any bits.
 [[nodiscard]] std::vector<std::byte> values(DType dtype, std::size_t count, std::mt19937_64& random);
 
-/// Elements of ordinary size alone, no specials.
+/// Returns elements of ordinary size, without special ones.
 [[nodiscard]] std::vector<std::byte> plain_values(DType dtype, std::size_t count, std::mt19937_64& random);
 
-/// The bits of element `index`, zero-extended.
+/// Returns the bits of element `index`, zero-extended.
 [[nodiscard]] std::uint64_t bits_at(DType dtype, const std::byte* array, std::size_t index);
 
 [[nodiscard]] bool is_nan(DType dtype, std::uint64_t bits);
 [[nodiscard]] bool is_quiet_nan(DType dtype, std::uint64_t bits);
 
-/// Empty if the arrays agree: equal bits, or a NaN expected and some quiet NaN given. Else a sentence with the first
-/// difference.
+/// Returns an empty text if the arrays agree: equal bits, or a NaN expected and any quiet NaN given. Else a sentence
+/// with the first difference.
 [[nodiscard]] std::string difference(DType dtype, const std::byte* expected, const std::byte* actual,
                                      std::size_t count);
 
-/// Bytes that start at a chosen distance from a 64-byte boundary, between guards that tell of writes beside them.
+/// Holds bytes at a chosen distance from a 64-byte boundary, between guards that reveal writes beside them.
 class GuardedArray {
  public:
   GuardedArray(std::size_t bytes, std::size_t misalignment);

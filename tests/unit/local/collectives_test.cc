@@ -72,7 +72,7 @@ struct Case {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(part * bytes());
     return {begin, begin + static_cast<std::ptrdiff_t>(bytes())};
   }
-  /// Returns what `rank` gets; empty: nothing.
+  /// Returns the bytes that `rank` gets; empty if it gets none.
   [[nodiscard]] Bytes expected(std::uint32_t rank) const {
     std::vector<Bytes> in;
     for (std::uint32_t r = 0; r < ranks; ++r) in.push_back(input(r));

@@ -1,5 +1,5 @@
-// Aggregators with an address for each of their devices: which of them a lane uses, and what becomes of groups when one
-// goes and comes back.
+// Aggregators with an address for each of their devices: a lane uses one of them, and groups move when one goes and
+// comes back.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -20,7 +20,7 @@ Endpoint rail(int which, int aggregator = 1) {
   return {"10." + std::to_string(which) + ".0." + std::to_string(aggregator), 7471};
 }
 
-/// One for each letter: l lives, d is down.
+/// Returns an address for each letter: l is live, d is down.
 DataAddresses addresses(const std::string& states, int aggregator = 1) {
   DataAddresses list;
   for (const char state : states)
@@ -109,7 +109,7 @@ TEST(Addresses, RecordsOfAnOlderManagerHaveOneAddressThatLives) {
   EXPECT_EQ(group->lanes[0].nodes[0].up, (Endpoint{"r", 2}));
 }
 
-/// Two leaves and a spine, each with two addresses.
+/// Two leaves and a spine, with two addresses each.
 class RailsTest : public ClusterFixture {
  protected:
   void SetUp() override {
@@ -170,7 +170,7 @@ TEST_F(RailsTest, ATokenLeadsAChildToItsParentOnTheSameRail) {
 TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   const std::uint64_t id = ask(2)->descriptor.group;
   EXPECT_EQ(node_of(id, 1, "spine").data, rail(1, 3));
-  // When its device goes, the ranks are quicker than the aggregator.
+  // When its device goes, the ranks report the failure before the aggregator does.
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"spine"}).has_value());
   EXPECT_FALSE(uses(id, "spine")) << "it has failed, for all that is known";
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
@@ -180,7 +180,7 @@ TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   EXPECT_EQ(node_of(id, 0, "spine").data, rail(0, 3));
   EXPECT_EQ(node_of(id, 1, "spine").data, rail(0, 3));
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
-  // It fails once more, for another reason: now it is avoided, as ever.
+  // It fails once more, for another reason: now the planner avoids it, as it avoids any failed aggregator.
   ASSERT_TRUE(cluster_->rebuild_group(id, 3, {"spine"}).has_value());
   EXPECT_FALSE(uses(id, "spine"));
   tell("spine", {1});

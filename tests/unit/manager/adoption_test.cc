@@ -1,4 +1,4 @@
-// Groups that the manager has lost, and that prove by the record that it gave them that they are its own.
+// Groups that the manager has lost, and that prove by the manager's own record that they exist.
 #include <gmock/gmock.h>
 
 #include "cluster_fixture.h"
@@ -19,7 +19,7 @@ class AdoptionTest : public ClusterFixture {
     granted_ = *ask(2);
     id_ = granted_.descriptor.group;
   }
-  /// The manager loses its store, not its key.
+  /// Lets the manager lose its store, but not its key.
   void forget_all() {
     cluster_.reset();
     store_ = {};
@@ -165,7 +165,7 @@ TEST_F(AdoptionTest, RefusesAGroupThatWasGivenBackUntilItsRecordIsTooOldAnyway) 
   ASSERT_TRUE(cluster_->remove_group(id_).has_value());
   EXPECT_TRUE(cluster_->remove_group(id_).has_value()) << "the answer to the first may have been lost";
   expect_refused(adopt(), Errc::mismatch, "has been given back");
-  open();  // a restart
+  open();  // restarts the manager
   expect_refused(adopt(), Errc::mismatch, "has been given back");
   clock_.step_wall(settings_.record_life + 2s);
   clock_.advance(2h);
@@ -175,7 +175,7 @@ TEST_F(AdoptionTest, RefusesAGroupThatWasGivenBackUntilItsRecordIsTooOldAnyway) 
 }
 
 TEST_F(AdoptionTest, RefusesTheNumberOfAnotherGroup) {
-  // The store is lost and the clock was set back: a new group gets the number before the old one is heard of.
+  // The store is lost and the clock was set back: a new group gets the lost group's number before that group calls.
   forget_all();
   clock_.step_wall(-1ms);
   std::uint64_t taken = 0;

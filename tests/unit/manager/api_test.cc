@@ -1,4 +1,4 @@
-// The REST interface without sockets. Every answer that any of these tests gets is checked against openapi.json.
+// The REST interface without sockets. Every answer to these tests is checked against openapi.json.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -40,7 +40,7 @@ class ApiTest : public ClusterFixture {
     api_ = std::make_unique<Api>(*cluster_, settings);
   }
 
-  /// As the HTTP server calls the handler. The operation is what the path looks like in the document.
+  /// Calls the handler as the HTTP server does. Finds the operation by the form of the path in the document.
   HttpReply call(const std::string& method, const std::string& path, const std::string& body = "",
                  const std::string& token = kAggregatorToken) {
     HttpHead head{.method = method,
@@ -360,7 +360,7 @@ TEST_F(ApiTest, RefusesEveryWrongValueOfEveryMemberWithASentence) {
     for (const auto& [body, name] : variants) {
       const HttpReply reply = send(body);
       ASSERT_LT(reply.status, 500U) << body.dump().substr(0, 300);
-      // What the document allows must not be called a bad request, and what it does not allow must be.
+      // The manager must not call a body bad that the document allows, and must refuse one that it does not allow.
       if (!openapi_
                .check_request(
                    std::string(it.method) + " " +
@@ -440,7 +440,7 @@ TEST_F(ApiTest, TurnsAwayWhatIsBeyondItsLimits) {
               HasSubstr("ranks has 6 members, not 1 to 5"));
 }
 
-/// For ThreadSanitizer, and for what it cannot see: that nobody gets an answer that makes no sense.
+/// Lets ThreadSanitizer watch many threads, and checks that every answer makes sense, which ThreadSanitizer cannot.
 TEST_F(ApiTest, ServesManyThreadsAtOnce) {
   enlist_all();
   std::atomic<int> wrong{0};
@@ -472,7 +472,8 @@ TEST_F(ApiTest, ServesManyThreadsAtOnce) {
     }
   };
   std::thread ticker([&] {
-    for (; !over; std::this_thread::sleep_for(1ms)) cluster_->tick();  // paced, so that it does not keep the lock
+    // Pause between ticks, so that this thread does not keep the lock.
+    for (; !over; std::this_thread::sleep_for(1ms)) cluster_->tick();
   });
   std::vector<std::thread> threads;
   for (unsigned seed = 0; seed < 4; ++seed) threads.emplace_back(work, seed);

@@ -16,7 +16,7 @@ class ManualClock final : public Clock {
   [[nodiscard]] TimePoint now() const override { return TimePoint(std::chrono::milliseconds(milliseconds_)); }
   [[nodiscard]] std::int64_t unix_milliseconds() const override { return 1'800'000'000'000 + milliseconds_ + wall_; }
   void advance(std::chrono::milliseconds by) { milliseconds_ += by.count(); }
-  /// Somebody sets the wall clock.
+  /// Sets the wall clock, as an administrator might.
   void step_wall(std::chrono::milliseconds by) { wall_ += by.count(); }
 
  private:
@@ -24,7 +24,7 @@ class ManualClock final : public Clock {
   std::int64_t wall_ = 0;
 };
 
-/// A store in memory that can be full.
+/// Keeps the store in memory, and can be full.
 class MemoryStore final : public Store {
  public:
   bool full = false;
@@ -33,7 +33,7 @@ class MemoryStore final : public Store {
   std::map<std::uint64_t, GroupRecord> groups;
   std::map<std::string, std::string> values;
   std::map<std::uint64_t, std::int64_t> ended;
-  std::function<void()> before_write;  // as long as a disk takes
+  std::function<void()> before_write;  // called before each write; takes time as a disk does
 
   Result<Snapshot> load() override {
     Snapshot snapshot;
@@ -86,7 +86,8 @@ class ClusterFixture : public ::testing::Test {
 
   ClusterFixture() : key_(std::move(*SigningKey::generate())) {}
 
-  /// With two leaves of two nodes and a spine, unless `yaml` says otherwise; "" is the default topology.
+  /// Opens the cluster with two leaves of two nodes and a spine, unless `yaml` says otherwise; "" is the default
+  /// topology.
   void open(const std::string& yaml = leaf_spine_yaml(2, 2, 1)) {
     cluster_.reset();
     std::optional<Topology> topology;
@@ -121,7 +122,7 @@ class ClusterFixture : public ::testing::Test {
     }
     return false;
   }
-  /// The manager is there all the time.
+  /// Lets time pass while the manager runs.
   void advance(std::chrono::milliseconds by) {
     constexpr std::chrono::milliseconds kTick{200};
     for (; by > kTick; by -= kTick) {
@@ -131,7 +132,7 @@ class ClusterFixture : public ::testing::Test {
     clock_.advance(by);
     cluster_->tick();
   }
-  /// The manager is stopped for so long.
+  /// Lets time pass while the manager is stopped.
   void stand_still(std::chrono::milliseconds by) {
     clock_.advance(by);
     cluster_->tick();

@@ -26,7 +26,7 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
   ASSERT_THAT(d.lanes, SizeIs(2)) << d.reason;
   const auto verifier = TokenVerifier::create(cluster_->public_key());
   for (std::size_t lane = 0; lane < d.lanes.size(); ++lane) {
-    // What each aggregator would learn: every child once, and the same about itself from all of them.
+    // Collect the facts that each aggregator would learn: every child once, and the same about itself from all of them.
     std::map<std::string, std::set<std::uint16_t>> children;
     std::map<std::string, TokenClaims> shape;
     ASSERT_THAT(d.lanes[lane].entries, SizeIs(4));
@@ -54,7 +54,8 @@ TEST_F(ClusterTest, GivesEveryRankAChainOfTokensToTheRoot) {
         const auto [known, fresh] = shape.emplace(claims->aggregator, *claims);
         EXPECT_TRUE(fresh ||
                     (known->second.children == claims->children && known->second.parent_port == claims->parent_port));
-        if (level == 0) {  // where its leaf finds the parent is where the next token is for
+        // The address where a leaf finds its parent must be that of the aggregator that the next token is for.
+        if (level == 0) {
           const auto next = verifier->verify(entry.tokens[1], clock_.unix_seconds());
           const auto parent = cluster_->aggregator(next->aggregator);
           EXPECT_EQ((Endpoint{claims->parent_host, claims->parent_port}), parent->record.data.front().at);
@@ -116,7 +117,7 @@ TEST_F(ClusterTest, UsesAFailedAggregatorAgainWhenItHasRegisteredAnew) {
   open();
   enlist_all();
   const std::uint64_t id = ask()->descriptor.group;
-  // All fail; nothing can be built, however often the group asks.
+  // All aggregators fail: no tree can be built, however often the group asks.
   for (int i = 0; i < 3; ++i) {
     const auto grant = cluster_->rebuild_group(id, 1, {"leaf-a", "leaf-b", "spine"});
     ASSERT_TRUE(grant.has_value());
@@ -132,7 +133,7 @@ TEST_F(ClusterTest, UsesAFailedAggregatorAgainWhenItHasRegisteredAnew) {
   EXPECT_EQ(grant->descriptor.epoch, 2U);
   EXPECT_TRUE(uses(id, "spine"));
   EXPECT_FALSE(uses(id, "leaf-a"));
-  // And when another is back, a better tree is advised, built, and not advised any more.
+  // When another one is back, the manager advises a better tree, builds it, and then advises it no more.
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
   clock_.advance(10ms);
   ASSERT_TRUE(enlist("leaf-a", "agg-leaf-0").has_value());
@@ -162,7 +163,8 @@ TEST_F(ClusterTest, KeepsTheTreesThereAreWhenNoBetterOnesCanBeHad) {
   const std::uint64_t id = ask()->descriptor.group;
   const std::uint64_t before = reserved();
   ASSERT_GT(before, 0U);
-  const auto grant = cluster_->rebuild_group(id, 1, {}, true);  // while it moves it would need twice the memory
+  // While the group moves, it would need twice the memory.
+  const auto grant = cluster_->rebuild_group(id, 1, {}, true);
   ASSERT_TRUE(grant.has_value());
   EXPECT_TRUE(grant->descriptor.empty());
   EXPECT_EQ(cluster_->group(id)->record->epoch, 1U);
@@ -238,7 +240,8 @@ TEST_F(ClusterTest, KnowsAllAfterARestartAndGivesEverybodyAWholeLease) {
   ASSERT_TRUE(cluster_->set_draining("leaf-b", true).has_value());
   const GroupRecord before = *cluster_->group(id)->record;
   const std::uint64_t held = reserved();
-  clock_.advance(1h);  // nobody could renew meanwhile
+  // No group could renew meanwhile.
+  clock_.advance(1h);
   open();
   EXPECT_EQ(*cluster_->group(id)->record, before);
   EXPECT_EQ(reserved(), held);
@@ -397,7 +400,7 @@ TEST_F(ClusterTest, NeverGivesAwayMoreThanThereIs) {
       ASSERT_LE(view.memory_reserved_bytes, view.record.memory_bytes) << "step " << step << ", " << view.record.name;
     }
     if (step % 200 == 199) {
-      // A manager that starts now must come to the same view, but for groups that are moving.
+      // A manager that starts now must have the same view, except for groups that are moving.
       for (const auto& [id, record] : store_.groups) ASSERT_EQ(*cluster_->group(id)->record, record);
     }
   }

@@ -1,5 +1,4 @@
-// Everything that is read from text: quantities, names, topologies, settings. What matters is what a wrong text is
-// answered with.
+// All text that the manager reads: quantities, names, topologies, settings; above all the answers to wrong text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

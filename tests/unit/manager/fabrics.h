@@ -1,5 +1,5 @@
 #pragma once
-// Topologies and aggregators for the planner's tests.
+// Topologies and aggregators for the tests of the planner.
 #include <string>
 #include <vector>
 
@@ -8,8 +8,9 @@
 
 namespace tributary::manager {
 
-/// Leaves with `hosts_per_leaf` worker hosts and one aggregator host each, all leaves to all spines, one aggregator
-/// host per spine. Hosts: "node-<n>", "agg-leaf-<l>", "agg-spine-<s>".
+/// Returns a fabric of leaves with `hosts_per_leaf` worker hosts and one aggregator host each, of spines with one
+/// aggregator host each, and of links from all leaves to all spines. Hosts: "node-<n>", "agg-leaf-<l>",
+/// "agg-spine-<s>".
 inline std::string leaf_spine_yaml(int leaves, int hosts_per_leaf, int spines) {
   const auto range = [](const std::string& name, int low, int high) {
     return "\"" + name + "-[" + std::to_string(low) + "-" + std::to_string(high) + "]\"";

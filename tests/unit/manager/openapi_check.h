@@ -1,6 +1,6 @@
 #pragma once
-// Checks answers against an OpenAPI 3.0 document: the part of JSON Schema that ours uses, and nothing that it does not,
-// so that a keyword nobody checks is an error.
+// Checks answers against an OpenAPI 3.0 document. It knows the keywords of JSON Schema that the document uses; any
+// other keyword is an error, because it would go unchecked.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -10,12 +10,12 @@ class OpenApi {
  public:
   explicit OpenApi(nlohmann::json document) : document_(std::move(document)) {}
 
-  /// "GET /v1/groups/{id}" for every operation.
+  /// Returns the name of every operation, such as "GET /v1/groups/{id}".
   [[nodiscard]] std::vector<std::string> operations() const;
-  /// What is wrong with this answer to a call of `operation`; empty when nothing is.
+  /// Returns the fault in this answer to a call of `operation`; empty if there is none.
   [[nodiscard]] std::string check_answer(const std::string& operation, unsigned status, const std::string& content_type,
                                          const std::string& body) const;
-  /// Whether this body is what the operation takes.
+  /// Returns the reason why the operation does not take this body; empty if it does.
   [[nodiscard]] std::string check_request(const std::string& operation, const nlohmann::json& body) const;
   [[nodiscard]] std::string check(const nlohmann::json& value, const std::string& schema_name) const;
 

@@ -91,19 +91,19 @@ TEST_F(PauseTest, NumbersAreGivenOutOnceWhateverTheWallClockDoes) {
   open();
   enlist_all();
   std::set<std::uint64_t> groups, incarnations;
-  // Also to moments that were before, to the last digit.
+  // Set the clock back, too, to exactly the same moments.
   constexpr std::array<std::chrono::minutes, 4> kSteps{-60min, 60min, -60min, 10min};
   for (int round = 0; round < 50; ++round) {
     const auto made = ask();
     ASSERT_TRUE(made.has_value());
     EXPECT_TRUE(groups.insert(made->descriptor.group).second) << round;
-    // Nothing of it stays in the store but that it was there.
+    // Remove both at once: the store then keeps only the fact that they existed.
     ASSERT_TRUE(cluster_->remove_group(made->descriptor.group).has_value());
     const auto aggregator = enlist("passing", "agg-leaf-0");
     EXPECT_TRUE(incarnations.insert(aggregator->incarnation).second) << round;
     ASSERT_TRUE(cluster_->remove_aggregator("passing").has_value());
     clock_.step_wall(kSteps[static_cast<std::size_t>(round) % kSteps.size()]);
-    if (round % 3 == 0) open();  // a restart
+    if (round % 3 == 0) open();  // restarts the manager
   }
 }
 

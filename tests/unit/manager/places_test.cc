@@ -1,4 +1,4 @@
-// Requests that are asked twice, and tokens by pages.
+// Requests that are repeated, and tokens by pages.
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -39,7 +39,7 @@ TEST_F(PlacesTest, TheSameRequestAgainGivesTheSameGroupAndReservesNothingMore) {
   EXPECT_GT(again->descriptor.expires_at, first->descriptor.expires_at);
   EXPECT_EQ(reserved(), held);
   EXPECT_EQ(cluster_->group(first->descriptor.group)->lease_milliseconds_left, 15'000);
-  open();  // a restart in between
+  open();  // restarts the manager in between
   EXPECT_EQ(cluster_->create_group(spec(4, "abc-0"))->descriptor.group, first->descriptor.group);
   EXPECT_NE(cluster_->create_group(spec(4, "abc-1"))->descriptor.group, first->descriptor.group);
   EXPECT_THAT(cluster_->groups(), SizeIs(2));

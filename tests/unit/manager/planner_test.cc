@@ -34,7 +34,7 @@ PlanRequest request_of(const std::vector<std::string>& hosts, const std::vector<
   return {.hosts = hosts, .aggregators = aggregators, .lanes = lanes, .window = kWindow, .segment_bytes = kSegment};
 }
 
-/// What must hold for every plan; returns the first thing that does not.
+/// Checks the rules that every plan must keep; returns the first one that is broken.
 std::string violation(const PlanRequest& request, const Plan& plan) {
   std::map<std::string, const PlanAggregator*> known;
   for (const PlanAggregator& it : request.aggregators) known[it.name] = &it;
@@ -238,7 +238,7 @@ TEST(Planner, SaysWhyThereIsNoTree) {
 
 TEST(Planner, LooksFurtherUpWhenTheMembersOwnLeafHasNoAggregator) {
   const auto fabric = fabric_of(leaf_spine_yaml(2, 4, 1));
-  const auto hosts = nodes(4);  // all below leaf-0
+  const auto hosts = nodes(4);  // all of them below leaf-0
   const std::vector aggregators{aggregator_on("agg-leaf-1")};
   const PlanRequest request = request_of(hosts, aggregators);
   const Plan plan = fabric->plan(request, {});
@@ -285,7 +285,7 @@ TEST(Planner, AddingAndTakingAwayLoadLeavesNothing) {
   EXPECT_EQ(std::count(load.uplinks.begin(), load.uplinks.end(), 0U), static_cast<std::ptrdiff_t>(load.uplinks.size()));
 }
 
-/// A random three-level fat-tree, random aggregators and members.
+/// Makes a random three-level fat-tree with random aggregators and members.
 class RandomCase {
  public:
   explicit RandomCase(unsigned seed) : random_(seed) {
@@ -349,7 +349,7 @@ TEST(Planner, KeepsEveryLimitOnRandomFabrics) {
     const Plan plan = fabric->plan(request, {});
     ASSERT_EQ(violation(request, plan), "") << "seed " << seed;
     with_tree += plan.lanes.empty() ? 0 : 1;
-    // The order in which aggregators are listed decides nothing.
+    // The order of the list of aggregators must not matter.
     it.shuffle();
     PlanRequest again = request_of(it.members, it.aggregators, it.lanes);
     again.levels = it.levels;
@@ -361,7 +361,7 @@ TEST(Planner, KeepsEveryLimitOnRandomFabrics) {
 
 TEST(LaneTree, RefusesWhatIsNoTree) {
   LaneTree lane;
-  EXPECT_FALSE(lane.finish().has_value());  // nothing
+  EXPECT_FALSE(lane.finish().has_value());  // empty
   lane.nodes = {{.aggregator = "a", .parent = 1}, {.aggregator = "b", .parent = 0}};
   lane.leaf_of_rank = {0, 1};
   EXPECT_FALSE(lane.finish().has_value());  // a cycle
@@ -369,7 +369,7 @@ TEST(LaneTree, RefusesWhatIsNoTree) {
   EXPECT_FALSE(lane.finish().has_value());  // two roots
   lane.nodes = {{.aggregator = "a"}, {.aggregator = "b", .parent = 0}};
   lane.leaf_of_rank = {0, 0};
-  EXPECT_FALSE(lane.finish().has_value());  // nobody below b
+  EXPECT_FALSE(lane.finish().has_value());  // no child below b
   lane.leaf_of_rank = {0, 7};
   EXPECT_FALSE(lane.finish().has_value());  // no such leaf
   lane.leaf_of_rank = {0, 1};
@@ -406,7 +406,7 @@ TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
   }
 }
 
-/// Not a limit on time, which belongs to the benchmarks, but on kind: what is quadratic would not end.
+/// Catches algorithms of quadratic cost, which would not end here. The benchmarks measure the time.
 TEST(Planner, TakesAHundredThousandHosts) {
   constexpr int kLeaves = 2500;
   constexpr int kPerLeaf = 40;

@@ -1,4 +1,4 @@
-// The manager logs every decision; a test's output is for what went wrong.
+// Silences the manager's log of decisions, so that a test's output shows only errors.
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 

@@ -1,4 +1,4 @@
-// Secrets of places: who is given which, and when they are none.
+// Secrets of places: which members get them, and when there are none.
 #include <nlohmann/json.hpp>
 
 #include "cluster_fixture.h"
@@ -11,7 +11,7 @@ class SecretsTest : public ClusterFixture {
  protected:
   SecretsTest() : aggregator_(ExchangeKey::generate().value()), ranks_(ExchangeKey::generate().value()) {}
 
-  /// One leaf for all ranks; with or without a key of its own.
+  /// Opens a fabric with one leaf for all ranks; the leaf has a key of its own or not.
   void open_with(bool key) {
     open(leaf_spine_yaml(1, 4, 1));
     auto registered = cluster_->register_aggregator({.name = "leaf-a",
@@ -53,7 +53,7 @@ TEST_F(SecretsTest, AreInTheTokensOfAGroupThatGaveAKeyAndSealsNothing) {
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     const TokenClaims claims = claims_of(*grant, rank);
     const LinkName name{claims.group, claims.epoch, claims.lane, claims.child};
-    // What the rank makes of its token is what the aggregator computes for whoever claims that place.
+    // The rank unmasks from its token the secret that the aggregator computes for any child that claims the place.
     EXPECT_EQ(masked(claims.masked_secret, ranks_.agree(manager_).value(), name, "leaf-a"),
               link_secret(aggregator_.agree(manager_).value(), name));
   }

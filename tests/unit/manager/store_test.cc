@@ -158,7 +158,7 @@ TEST(Store, ChangesNothingWhenItIsFullAndGoesOnWhenThereIsRoomAgain) {
   EXPECT_EQ(store->load()->groups.size(), put.size() + 1);
 }
 
-/// What the writer does, in an order that its number alone decides: so the reader knows what must be there.
+/// The writer's changes, which follow from their number alone, so the reader knows the expected content.
 struct Workload {
   std::map<std::uint64_t, std::uint32_t> groups;  // id -> epoch
   std::map<std::string, std::uint64_t> aggregators;
@@ -201,7 +201,7 @@ struct Workload {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-/// Writes from `step` on, and tells `acknowledge` each step that is done. Ends only by being killed.
+/// Writes from `step` on, and reports each completed step to `acknowledge`. Ends only by being killed.
 [[noreturn]] void write_until_killed(const std::string& path, std::uint64_t step, int acknowledge) {
   auto store = open_sqlite({.path = path});
   if (!store) ::_exit(3);
@@ -227,7 +227,7 @@ TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
       write_until_killed(path, next, pipe_ends[1]);
     }
     ::close(pipe_ends[1]);
-    // The moment is drawn in acknowledged changes and then in microseconds within the one that follows.
+    // Draw the moment of the kill: a number of acknowledged changes, and then microseconds within the next one.
     std::uint64_t last = 0;
     bool any = false;
     const std::uint64_t changes = random() % 60;
@@ -244,7 +244,7 @@ TEST(Store, KnowsAllThatWasAcknowledgedAfterBeingKilledAtAnyMoment) {
     const auto snapshot = open_or_die({.path = path})->load();
     ASSERT_TRUE(snapshot.has_value()) << snapshot.error().message;
     const Workload seen = Workload::of(*snapshot);
-    // The change in progress may have been made whole, or not at all.
+    // The change in progress was made whole, or not at all.
     Workload one_more = expected;
     one_more.apply(next);
     ASSERT_TRUE(seen == expected || seen == one_more) << "round " << round << ", step " << next;

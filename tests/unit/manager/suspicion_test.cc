@@ -1,4 +1,5 @@
-// A group says that an aggregator is dead: what follows for it, for the others, and for an aggregator that lives.
+// A group reports that an aggregator is dead: the consequences for the group, for others, and for an aggregator that
+// lives.
 #include <gmock/gmock.h>
 
 #include "cluster_fixture.h"
@@ -94,7 +95,7 @@ TEST_F(SuspicionTest, WhoLivesAndIsBlamedAgainAndAgainIsTakenFromTheOthersNowAnd
   for (int second = 0; second < seconds; ++second) {
     advance(1s);
     renew("only");
-    // Whoever has the job token makes a group and blames its aggregator.
+    // Act as a client with the job token that makes a group and blames its aggregator.
     const auto liar = ask();
     if (!liar->descriptor.empty()) {
       ASSERT_TRUE(cluster_->rebuild_group(liar->descriptor.group, 1, {"only"}).has_value());
@@ -111,7 +112,7 @@ TEST_F(SuspicionTest, ARepeatedRequestThatNamesAnAggregatorOfTheNewTreesGetsOthe
   open();
   enlist_all();
   const std::uint64_t id = ask()->descriptor.group;
-  // The answer to this one is lost: the group is at epoch 1 when it sees the leaf fail.
+  // The group never gets this answer, so it is at epoch 1 when it sees the leaf fail.
   ASSERT_EQ(cluster_->rebuild_group(id, 1, {}, true)->descriptor.epoch, 2U);
   ASSERT_TRUE(uses(id, "leaf-a"));
   const auto again = cluster_->rebuild_group(id, 1, {"leaf-a"});

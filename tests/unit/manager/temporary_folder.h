@@ -5,7 +5,7 @@
 
 namespace tributary::manager {
 
-/// A folder of its own that goes with it.
+/// Makes a folder of its own, and deletes it in the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,4 +1,4 @@
-// What the packet protocol promises beyond a channel's contract: restarts, silence, forgeries, odd paths.
+// Promises of the packet protocol beyond a channel's contract: restarts, silence, forgeries, odd paths.
 #include "packet/receive_stream.h"
 #include "packets.h"
 
@@ -12,7 +12,7 @@ TEST_F(Packets, ARestartedPeerIsFoundOutAtOnce) {
   Source source(1000, 1);
   connect(source);
   const std::uint16_t port = listener_->local().port;
-  network_.link().lost = 1000;  // it dies without a word
+  network_.link().lost = 1000;  // it dies without sending a close
   listener_.reset();
   server_.reset();
   for (auto& sink : sinks_.all) sink->channel.reset();
@@ -83,7 +83,7 @@ TEST_F(Packets, GarbageAndGuessesDoNoHarm) {
   EXPECT_EQ(server_->statistics().connections, 1U);
 }
 
-/// Somebody who sees the packets and sends them again, later.
+/// Acts as somebody who sees the packets and sends them again later.
 TEST_F(Packets, RepeatsOfEverythingDoNoHarm) {
   start({.repeated = 1000});
   Source source(3000, 2000);
@@ -94,7 +94,7 @@ TEST_F(Packets, RepeatsOfEverythingDoNoHarm) {
 
 TEST_F(Packets, OnePayloadUnderManyHeadersHasTheRightChecksumEachTime) {
   start();
-  Source source(1000, 300);  // a packet each, all from one place
+  Source source(1000, 300);  // one packet each, all from one place
   connect(source);
   ASSERT_TRUE(run([&] { return source.sent == 300; }));
   EXPECT_EQ(server_->statistics().rejects[static_cast<std::size_t>(PacketReject::checksum)], 0U);
@@ -164,7 +164,8 @@ TEST_F(Packets, AWordOfANarrowWayIsBelievedIfItQuotesAPacketOfTheConnection) {
   network_.say_narrow(here, there, std::vector(quoted.begin(), quoted.begin() + 8), 1500);
   network_.say_narrow(here, there, {}, 1500);
   EXPECT_EQ(longest_soon(), 8972U) << "whoever has not seen our packets is not believed";
-  quoted.resize(offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection));  // all that some routers quote
+  // Some routers quote no more than this.
+  quoted.resize(offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection));
   network_.say_narrow(here, there, quoted, 1500);
   EXPECT_EQ(longest_soon(), 1472U);
   EXPECT_FALSE(source.closed);
@@ -175,7 +176,7 @@ TEST_F(Packets, DeadlinesThatWereAskedForTooLateAreNotRememberedForLong) {
   Source source(100, 1);
   connect(source);
   const std::vector<std::byte> word(100);
-  for (std::uint64_t i = 1; i < 5000; ++i) {  // each brings forward when the other side must do something
+  for (std::uint64_t i = 1; i < 5000; ++i) {  // each frame makes the other side's next deadline earlier
     source.channel->send_copy(header_of(i), word);
     run([] { return false; }, 300us);
   }
@@ -206,7 +207,8 @@ TEST_F(Packets, AReaderThatStopsBoundsWhatIsKept) {
   EXPECT_LT(client_->statistics().bytes_sent, 3U << 20) << "no more than the credit, and some questions";
 }
 
-/// Readers that stop, one after the other: what they leave is kept, and the others are promised only what is left.
+/// Readers stop one after another: their unread bytes are kept, and the others are promised only the memory that is
+/// left.
 TEST_F(Packets, AReceiverThatIsShortOfMemorySaysSoAndDropsNothing) {
   class Stopped : public Acceptor, public ChannelHandler {
    public:
@@ -221,7 +223,7 @@ TEST_F(Packets, AReceiverThatIsShortOfMemorySaysSoAndDropsNothing) {
   } stopped;
   start();
   auto little = settings(3);
-  little.kept_bytes_max = 512U << 10U;  // less than one connection's window
+  little.kept_bytes_max = 512U << 10U;  // less than the window of one connection
   other_ = std::make_unique<PacketTransport>(network_.opener(1), little, network_.time());
   auto listener = other_->listen({SimPackets::host(1), 0}, stopped).value();
   std::vector<std::unique_ptr<Source>> sources;
@@ -328,8 +330,7 @@ TEST_F(Packets, AKeptPayloadOutlivesTheConnectionAndNotTheChannel) {
 
 class Chaos : public ::testing::TestWithParam<std::uint64_t> {};
 
-/// Sends frames of random sizes from memory that it scribbles over as soon as it is told that it may; takes what comes
-/// when it likes.
+/// Sends frames of random sizes, and scribbles over their memory as soon as it may. Reads frames whenever it likes.
 class Talker : public ChannelHandler {
  public:
   Talker(SimPackets& network, std::uint64_t seed, std::uint64_t frames)

@@ -1,4 +1,4 @@
-// Many senders into one port whose queue marks and overflows: all of it is used, shared alike, and nobody starves.
+// Many senders into one port whose queue marks and overflows: they use all of it, in equal shares, and none starves.
 #include <cstdio>
 
 #include "ends.h"
@@ -10,9 +10,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint8_t kReceiver = 1;
-constexpr std::size_t kFrameBytes = 1280;  // with its header in one packet
+constexpr std::size_t kFrameBytes = 1280;  // fits into one packet with its header
 
-/// Hosts 2, 3, ... send to host 1.
+/// Lets hosts 2, 3, ... send to host 1.
 class Bottleneck {
  public:
   Bottleneck(std::uint64_t seed, const LinkSettings& link, PacketSettings settings = {})
@@ -37,7 +37,7 @@ class Bottleneck {
     for (const auto& transport : transports_) all.push_back(transport.get());
     return network_.run_until(all, done, limit);
   }
-  /// Bytes per second that each sink got meanwhile.
+  /// Returns the bytes per second that each sink gets during `time`.
   std::vector<double> rates(Duration time) {
     std::vector<std::uint64_t> before;
     for (const auto& sink : sinks.all) before.push_back(sink->bytes);
@@ -53,7 +53,7 @@ class Bottleneck {
   PacketStatistics statistics(std::size_t which) const { return transports_[which]->statistics(); }
 
  private:
-  SimPackets network_;  // first: the ports that the channels keep are in it
+  SimPackets network_;  // first, because the channels' ports are in it
 
  public:
   Sinks sinks;
@@ -129,8 +129,9 @@ TEST(Congestion, SixtyFourSendersIntoOnePortNeitherCollapseNorStarve) {
   EXPECT_GT(fairness(rates), 0.8);
 }
 
-// A group goes on by what each of its children brings, all of them the same segments: so groups share fairly when their
-// children do, however many they are. The small one is there first, and has all of the port until the others come.
+// A group moves at the pace of its slowest child, and all children send the same segments. So groups share fairly if
+// their children do, whatever their number. The small group starts first, and has all of the port until the others
+// come.
 TEST(Congestion, AGroupOfFourAndOneOfThirtyTwoMakeTheSameProgress) {
   constexpr std::size_t kSmall = 4, kLarge = 32;
   Bottleneck net(14, {.bytes_per_second = kRate, .queue_bytes = 200'000, .mark_bytes = 40'000});

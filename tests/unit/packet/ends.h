@@ -1,5 +1,5 @@
 #pragma once
-// Ends of channels that send numbered frames for ever or for a while, and check every byte of what comes.
+// Ends of channels that send numbered frames, without end or for a while, and check every byte that arrives.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -45,7 +45,7 @@ class Source : public ChannelHandler {
   std::uint64_t frames_max_;
 };
 
-/// Counts what comes on each channel.
+/// Counts the frames that arrive on each channel.
 class Sinks : public Acceptor {
  public:
   class Sink : public ChannelHandler {
@@ -75,7 +75,7 @@ class Sinks : public Acceptor {
   std::vector<std::unique_ptr<Sink>> all;
 };
 
-/// Jain's index (Jain, Chiu, Hawe, 1984): 1 when all have the same, 1/n when one has all.
+/// Returns Jain's index (Jain, Chiu, Hawe, 1984): 1 if all shares are equal, 1/n if one has all.
 [[nodiscard]] inline double fairness(const std::vector<double>& shares) {
   double sum = 0;
   double squares = 0;

@@ -1,4 +1,4 @@
-// Openings that somebody makes who does not mean them: they cost little memory, and keep nobody out.
+// Openings without an honest client behind them cost little memory, and keep no honest client out.
 #include "packet/half_open.h"
 #include "packets.h"
 
@@ -15,7 +15,7 @@ TEST_F(FloodedPackets, OpensFromForgedAddressesAreNotRemembered) {
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     Handshake handshake;
     handshake.connection = i << 30;
-    handshake.cookie = i % 2 == 0 ? 0 : i;  // a guess
+    handshake.cookie = i % 2 == 0 ? 0 : i;  // zero or a guess
     PacketHeader header;
     header.type = PacketType::open;
     header.connection = handshake.connection;
@@ -27,20 +27,20 @@ TEST_F(FloodedPackets, OpensFromForgedAddressesAreNotRemembered) {
   EXPECT_LE(server_->statistics().bytes_sent, server_->statistics().bytes_received) << "no answer is longer";
 }
 
-/// Takes places half open: shows the cookie, and says nothing more.
+/// Takes places half open: shows the cookie, and sends nothing more.
 class Flooder {
  public:
   Flooder(SimPackets& network, std::uint8_t host, const PacketAddress& to)
       : port_(network.opener(host)({}).value()), to_(to), name_(std::uint64_t{host} << 32U) {}
   void knock() { open(++name_, 0); }
-  /// Answers what challenged it.
+  /// Answers the challenges that have arrived.
   void turn() {
     std::array<ReceivedPacket, 32> into;
     for (std::size_t count = port_->receive(into); count > 0; count = port_->receive(into))
       take(std::span(into).first(count));
   }
   std::uint64_t refused = 0;
-  bool completes = false;  // and speaks once, so that the connection is open
+  bool completes = false;  // also sends a packet, so that the connection opens
 
  private:
   void take(std::span<ReceivedPacket> packets) {
@@ -107,14 +107,15 @@ TEST_F(FloodedPackets, AFloodOfHalfOpenConnectionsKeepsNobodyOut) {
   for (std::size_t i = 0; i < 5; ++i) {
     Source source(1000, 1);
     source.channel = client_->connect(listener_->local(), source, 10s);
-    // Its round trip is that of 600 others: the oldest of all would have to go long before its packet has come.
+    // Its round trip is as long as that of 600 others, so the oldest of all would have to go long before its packet
+    // arrives.
     EXPECT_TRUE(flood_for(2000, [&] { return sinks_.all.size() == i + 1 && sinks_.all[i]->frames == 1; })) << i;
     EXPECT_FALSE(source.closed) << source.closed->message;
   }
   EXPECT_EQ(flood.refused, 0U);
 }
 
-/// Wants nobody of host 9, and does not tell them goodbye for long.
+/// Refuses every connection from host 9.
 class Picky final : public Acceptor {
  public:
   explicit Picky(Acceptor& others) : others_(others) {}
@@ -152,7 +153,7 @@ TEST_F(FloodedPackets, AFloodOfConnectionsThatAreClosedAtOnceKeepsNobodyOut) {
 }
 
 TEST(HalfOpen, GivesTheOldestsPlaceOrThatOfOnesOwnOldest) {
-  HalfOpen places(16);  // two each
+  HalfOpen places(16);  // two for each host
   const auto at = [](std::uint8_t host, std::uint16_t port) { return SimPackets::address(host, port); };
   for (std::uint16_t i = 1; i <= 16; ++i) {
     EXPECT_EQ(places.in_the_way(at(9, i)), 0U);

@@ -1,5 +1,5 @@
-// Two flows, one with the short ways and one without, are given the same frames, packets and times, by chance. After
-// every step they must have sent the same, and must want the same.
+// Two flows, one with the short ways and one without, get the same random frames, packets and times. After every step,
+// both must have sent the same packets and have the same deadline.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -34,7 +34,7 @@ class Reader final : public StreamReader {
   std::size_t take(std::span<const std::byte> bytes) override { return bytes.size(); }
 };
 
-/// A flow, and all that it lives on.
+/// A flow and everything that it needs.
 struct Side {
   explicit Side(bool short_ways) : settings{.short_ways = short_ways} { flow.open(9, 50'000, 1472, 0, TimePoint{1h}); }
   bool receive(const Arrival& arrival, TimePoint now) {
@@ -50,7 +50,7 @@ struct Side {
   Reader reader;
 };
 
-/// What the other end of both flows has seen, and says.
+/// Plays the other end of both flows: remembers the packets that it has seen, and acknowledges them.
 class Story {
  public:
   explicit Story(std::uint64_t seed) : random_(seed) {}
@@ -103,7 +103,7 @@ class Story {
       static_cast<void>(side->flow.transmit(side->sink, packets, now_));
     }
   }
-  /// Time-outs.
+  /// Lets a few of the flows' time-outs run.
   void fall_silent() {
     for (auto count = 1 + random_.below(4); count > 0; --count) {
       now_ = std::max(now_, std::min(with_.flow.deadline(), now_ + 1s));
@@ -112,14 +112,14 @@ class Story {
       compare();
     }
   }
-  /// A packet of theirs is lost, or is seen by the other end, which keeps nothing that comes early.
+  /// Loses a packet of the flows, or notes it at the other end, which keeps no packet that comes early.
   void arrive(const PacketHeader& header) {
     const std::uint64_t offset = expand(header.offset, received_);
     if (random_.below(30) == 0 || offset > received_) return;
     seen_.note(header.number);
     received_ = std::max(received_, offset + header.payload_bytes);
   }
-  /// The other end sends a packet: mostly the next, with the next bytes; it may be marked, or overtaken.
+  /// Sends a packet from the other end: mostly the next one, with the next bytes; it may be marked, or overtaken.
   void tell() {
     PacketHeader header;
     header.number = number_++;
@@ -130,7 +130,7 @@ class Story {
     header.credit = random_.below(6) == 0 ? 3000 : 200'000;
     header.flags = seen_.empty() ? std::uint16_t{0} : packet_flags::kAcks;
     header.flags |= random_.below(50) == 0 ? packet_flags::kPing : std::uint16_t{0};
-    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // and goes on, which it may not
+    if (random_.below(3000) == 0) header.flags |= packet_flags::kFin;  // it goes on sending, which is forbidden
     header.largest = static_cast<std::uint32_t>(seen_.largest());
     header.bitmap = seen_.bitmap();
     late_.push_back(header);

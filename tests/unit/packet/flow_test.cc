@@ -1,4 +1,4 @@
-// A flow by itself: what a packet tells again is passed over, and what is new in it is not.
+// A flow by itself: it skips repeated bytes of a packet, and takes the new ones.
 #include "packet/flow.h"
 
 #include <gtest/gtest.h>

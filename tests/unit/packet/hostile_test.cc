@@ -1,5 +1,5 @@
-// Somebody on the path who reads everything, repeats it, changes it and makes packets of his own, against sealed
-// connections: he can keep packets from arriving, and nothing else.
+// An attacker on the path of sealed connections reads everything, repeats it, changes it and makes packets of his own:
+// he can keep packets from arriving, and do nothing else.
 #include <cstring>
 
 #include "ends.h"
@@ -19,7 +19,7 @@ PacketHeader header_in(const Datagram& bytes) {
   return header;
 }
 
-/// Sees what a host sends, and may change it.
+/// Shows a host's packets to the test, which may change them.
 class Tap final : public PacketPort {
  public:
   struct Wire {
@@ -95,7 +95,7 @@ class Hostile : public ::testing::TestWithParam<PacketSecurity> {
     ASSERT_TRUE(stranger_->send(SimPackets::address(1, listener_->local().port), all.first(head), all.subspan(head)));
     stranger_->flush();
   }
-  /// The stream goes on, and no byte of it is wrong (the sinks look at each).
+  /// Checks that the stream goes on, and that no byte of it is wrong (the sinks look at each).
   void goes_on(Source& source) {
     const std::uint64_t frames = sinks_.all[0]->frames;
     ASSERT_TRUE(run([&] { return sinks_.all[0]->frames > frames + 50; }));
@@ -131,7 +131,8 @@ TEST_P(Hostile, RepeatedPacketsAreCountedAndDropped) {
   serve(source);
   const std::uint64_t marked = server_->statistics().marked;
   const std::uint64_t sent = server_->statistics().packets_sent;
-  network_.link().mark_bytes = 0;  // and each comes with the mark that slows the sender down
+  // Each comes with the mark that slows the sender down.
+  network_.link().mark_bytes = 0;
   std::uint64_t repeated = 0;
   for (const Datagram& bytes : wire_.seen) {
     if (header_in(bytes).type != PacketType::data) continue;
@@ -182,7 +183,8 @@ TEST_P(Hostile, PacketsInClearForASealedConnectionAreCountedAndDropped) {
     Datagram bytes(kPacketHeaderBytes);
     encode(header, std::span(bytes).first<kPacketHeaderBytes>(), {}, {});
     inject(bytes);
-    header.flags |= packet_flags::kSealed;  // with an authenticator of zeros
+    // The authenticator is all zeros.
+    header.flags |= packet_flags::kSealed;
     header.checksum = 0;
     bytes.assign(kPacketHeaderBytes + kSealTagBytes, std::byte{});
     std::memcpy(bytes.data(), &header, sizeof header);
@@ -201,7 +203,8 @@ TEST_P(Hostile, AForgedResetEndsNothing) {
   serve(source);
   PacketHeader header;
   header.type = PacketType::reset;
-  for (const Datagram& bytes : wire_.seen) {  // the client's name for it, which the server's resets would bear
+  // Find the client's name of the connection, which the server's resets would carry.
+  for (const Datagram& bytes : wire_.seen) {
     if (header_in(bytes).type == PacketType::open) header.connection = header_in(bytes).connection;
   }
   Datagram bytes(kPacketHeaderBytes);
@@ -217,7 +220,7 @@ TEST_P(Hostile, AProcessThatIsReallyGoneIsFoundOutSoonAllTheSame) {
   Source source(1000);
   serve(source);
   const std::uint16_t port = listener_->local().port;
-  network_.link().lost = 1000;  // it dies without a word
+  network_.link().lost = 1000;  // it dies without sending a close
   listener_.reset();
   server_.reset();
   for (auto& sink : sinks_.all) sink->channel.reset();

@@ -1,4 +1,5 @@
-// How long a connection may stand still where much is lost. Virtual time and fixed seeds: the same each time.
+// Bounds how long a connection stands still under heavy loss. Time is virtual and seeds are fixed: every run is the
+// same.
 #include "ends.h"
 #include "packet/receive_stream.h"
 
@@ -34,7 +35,7 @@ class Player : public ChannelHandler {
   std::uint64_t left_;
 };
 
-/// What accepts connections for it.
+/// Accepts connections for a Player.
 class AcceptsFor : public Acceptor {
  public:
   explicit AcceptsFor(Player& player) : player_(player) {}
@@ -49,8 +50,8 @@ class AcceptsFor : public Acceptor {
 
 class MuchIsLost : public ::testing::TestWithParam<std::uint64_t> {};
 
-// Of ten round trips five fail where three packets of ten are lost each way. A time-out that doubles each time and
-// sends one packet each time would stand still for three seconds now and then.
+// Where three packets of ten are lost each way, five of ten round trips fail. A time-out that doubles each time and
+// sends one packet each time would now and then stand still for three seconds.
 TEST_P(MuchIsLost, AndNobodyStandsStillForLong) {
   constexpr std::uint64_t kFrames = 60;
   Random random(GetParam());
@@ -91,7 +92,7 @@ TEST_P(MuchIsLost, AndNobodyStandsStillForLong) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MuchIsLost, ::testing::Range<std::uint64_t>(1, 101));
 
-/// Takes nothing until it is told to.
+/// Takes no frame until `willing` is set.
 class Reluctant : public ChannelHandler {
  public:
   Placement on_header(Channel&, const FrameHeader& header) override {
@@ -133,12 +134,12 @@ TEST(Credit, ThatIsLostOnTheWayIsAskedFor) {
   Source source(1000, 1000);
   source.channel = client.connect(listener->local(), source, 10s);
   const std::vector<PacketTransport*> both{&server, &client};
-  (void)network.run_until(both, [] { return false; }, 300ms);  // until the window is full
+  (void)network.run_until(both, [] { return false; }, 300ms);  // fills the window
   ASSERT_NE(reader.channel, nullptr);
   ASSERT_EQ(reader.frames, 0U);
 
   reader.willing = true;
-  network.link().lost = 1000;  // what it says of its new room is lost
+  network.link().lost = 1000;  // the packet with its new credit is lost
   reader.channel->resume();
   (void)network.run_until(both, [&] { return reader.frames > 0; }, 10ms);
   (void)network.run_until(both, [] { return false; }, 1ms);

@@ -35,7 +35,7 @@ class Packets : public ::testing::Test {
     }
     return network_.run_until(all, done, limit);
   }
-  /// A datagram from host 9 to the server.
+  /// Sends a datagram from host 9 to the server.
   void forge(PacketPort& from, const PacketHeader& header, std::span<const std::byte> payload = {}) {
     std::vector<std::byte> bytes(kPacketHeaderBytes);
     encode(header, std::span(bytes).first<kPacketHeaderBytes>(), payload, {});

@@ -58,7 +58,7 @@ TEST(RoundTrip, DoublesWithEachTimeOutWithinItsBounds) {
 
 TEST(RoundTrip, IsNeverNothing) {
   RoundTrip times(50ms, 4ms, 400ms);
-  times.sample(Duration::zero());  // a clock that has not moved on
+  times.sample(Duration::zero());  // the clock has not moved on
   times.sample(-5us);
   EXPECT_TRUE(times.known());
   EXPECT_GT(times.smoothed(), Duration::zero());

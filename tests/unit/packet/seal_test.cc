@@ -1,4 +1,4 @@
-// Keys and sealed packets: the bytes of docs/protocol.md's example, and what must not be believed.
+// Keys and sealed packets: the bytes of the example in docs/protocol.md, and packets that must not be believed.
 #include "packet/seal.h"
 
 #include <gtest/gtest.h>
@@ -147,7 +147,7 @@ TEST_P(Sealing, TellsAcceptAndCloseOfTheOtherSideFromForgedOnes) {
   EXPECT_NE(open_tag(secret_of(1), header, {}), open_tag(secret_of(2), header, {}));
 }
 
-// The same bytes as tests/unit/packet/seal_vectors.py makes with another implementation.
+// Compares with the bytes that tests/unit/packet/seal_vectors.py makes by another implementation.
 TEST(SealVectors, AreThoseOfTheProtocol) {
   Seal authenticates(secret_of(1), context_of(PacketSecurity::authenticate), true);
   Seal encrypts(secret_of(1), context_of(PacketSecurity::encrypt), true);

@@ -1,6 +1,6 @@
-// The short ways of packets that are one frame change nothing but the time it takes: the same story is told twice, with
-// them and without, and every datagram, every deadline, every callback and every count must be the same. Virtual time
-// and fixed seeds make the two comparable to the last bit.
+// The short ways of packets that are one frame change only the time it takes. The same run happens with them and
+// without: every datagram, every deadline, every callback and every count must be equal. Virtual time and fixed seeds
+// make the two runs comparable to the last bit.
 #include <array>
 #include <deque>
 
@@ -20,13 +20,13 @@ constexpr std::uint64_t kFrames = 600;
 struct Case {
   const char* name;
   LinkSettings link;
-  std::uint64_t window = 8;  // of a child
+  std::uint64_t window = 8;  // of each child
   std::size_t window_bytes = 1U << 20;
-  bool breaks = false;  // nothing comes through for some time, again and again
+  bool breaks = false;  // no packet arrives for some time, again and again
   PacketSecurity security = PacketSecurity::off;
 };
 
-/// What was seen, in the order in which it was seen.
+/// Records events in their order.
 class Story {
  public:
   void tell(std::string_view what, std::uint64_t number, std::span<const std::byte> bytes = {}) {
@@ -43,7 +43,7 @@ class Story {
   std::vector<std::string> lines_;
 };
 
-/// Mostly one packet; at times nothing, little, several packets, or just too long for one.
+/// Returns mostly the size of one packet; at times zero, little, several packets, or just too much for one.
 std::size_t bytes_of(std::uint64_t sequence) {
   constexpr std::array<std::size_t, 5> kOdd{0, 40, 300, 5000, 1345};
   return sequence % 9 == 5 ? kOdd[sequence / 9 % kOdd.size()] : 1024;
@@ -82,11 +82,12 @@ class Child : public ChannelHandler {
   const std::uint64_t number_, window_;
   Story& story_;
   std::uint64_t next_ = 0;
-  std::array<std::vector<std::byte>, 2 * kWindowMax> payloads_;  // twice: a result may come before the acknowledgement
+  // Twice the window: a result may come before the acknowledgement.
+  std::array<std::vector<std::byte>, 2 * kWindowMax> payloads_;
   std::vector<std::byte> place_;
 };
 
-/// Adds up what the children send and answers all with the sum, as a lane does. Now and then it does not take a
+/// Adds up the children's contributions and sends the sum to all, as a lane does. Now and then it does not take a
 /// contribution where it lies, or wants none for a while.
 class Root : public Acceptor {
  public:
@@ -199,7 +200,7 @@ Told tell(const Case& its, std::uint64_t seed, bool short_ways) {
   return told;
 }
 
-/// All counts but those that say which way was taken.
+/// Returns all counts except those of the path that was taken.
 std::vector<std::uint64_t> counts(PacketStatistics statistics) {
   statistics.short_sent = statistics.short_received = 0;
   static_assert(sizeof statistics % sizeof(std::uint64_t) == 0);
@@ -208,7 +209,7 @@ std::vector<std::uint64_t> counts(PacketStatistics statistics) {
   return all;
 }
 
-/// Takes all frames, where they lie if it can.
+/// Takes all frames, without a copy if it can.
 class Taker : public Acceptor, public ChannelHandler {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
@@ -243,7 +244,7 @@ TEST(ShortWay, DoesNotTakeAPayloadForAFrame) {
   source.channel = client.connect(listener->local(), source, 10s);
   constexpr std::size_t kFirstPiece = 1472 - kPacketHeaderBytes - kFrameHeaderBytes;
   FrameHeader forged = header_of(99);
-  forged.payload_bytes = kFirstPiece;  // with it, as long as the second packet
+  forged.payload_bytes = kFirstPiece;  // with its header, as long as the second packet
   std::vector<std::byte> payload(5000);
   encode(forged, std::span(payload).subspan<kFirstPiece, kFrameHeaderBytes>());
   for (std::uint64_t i = 0; i < 30; ++i) ASSERT_TRUE(source.channel->send(header_of(i), payload, i));

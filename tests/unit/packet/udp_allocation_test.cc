@@ -1,4 +1,4 @@
-// In steady state the transport allocates nothing: neither for a packet, nor for a frame, nor for a time-out.
+// In steady state the transport allocates nothing: no memory for a packet, a frame or a time-out.
 #include "../transport/allocations.h"
 #include "../transport/peer.h"
 #include "sealed_keys.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Sends back what comes, from where it was received.
+/// Sends every frame back from the memory in which it arrived.
 class Echo : public Acceptor, public ChannelHandler {
  public:
   ChannelHandler* on_accept(std::unique_ptr<Channel> channel) override {
@@ -67,8 +67,8 @@ void allocates_nothing(const std::shared_ptr<LinkKeys>& keys) {
     return caller.answers >= answers;
   };
   ASSERT_TRUE(run(3000));
-  // A ring that has never been so full grows once; on a busy machine that may come late. A cost of each packet would be
-  // seen in every round.
+  // A ring grows once when it is fuller than ever before; on a busy machine that may happen late. A cost for each
+  // packet would show in every round.
   std::uint64_t least = UINT64_MAX;
   for (std::uint64_t round = 0; round < 5 && least > 0; ++round) {
     const std::uint64_t before = allocations_so_far();

@@ -1,5 +1,5 @@
-// What a UDP transport says of congestion marks in the IP header, and what it makes of those that it finds there. A
-// relay between client and server sees each datagram's traffic class, and sends it on with another.
+// Congestion marks in the IP header: the traffic class that a UDP transport sends, and its reaction to marks that
+// arrive. A relay between client and server sees each datagram's traffic class, and forwards it with another.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -117,7 +117,7 @@ struct Case {
 
 class Ecn : public ::testing::TestWithParam<Case> {
  protected:
-  /// Twenty frames go from a client to a server by way of a relay that sends with `relayed`.
+  /// Sends twenty frames from a client to a server through a relay that forwards with the traffic class `relayed`.
   void run(int relayed) {
     const Family& family = GetParam().family;
     UdpTransport server({.ecn = GetParam().ecn, .offloads = false});
@@ -147,7 +147,7 @@ class Ecn : public ::testing::TestWithParam<Case> {
     EXPECT_EQ(taker.frames, kFrames);
     marked = server.statistics().marked;
   }
-  std::set<int> said;  // by both sides, of all their datagrams
+  std::set<int> said;  // traffic classes of both sides' datagrams
   std::uint64_t marked = 0;
 };
 

@@ -1,4 +1,4 @@
-// The port on the kernel's sockets, by itself: paths that shrink, messages of several datagrams, refusals.
+// The port on the kernel's sockets by itself: shrinking paths, messages of several datagrams, refusals.
 #include "udp/udp_port.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::unique_ptr<packet::PacketPort> open_at(const std::string& host, const UdpSe
   return UdpPort::open({host, 0}, settings).value();
 }
 
-/// What `port` shows within a while, at least `count`.
+/// Returns the datagrams that arrive at `port` within a while, at least `count`.
 std::vector<Bytes> take(packet::PacketPort& port, std::size_t count) {
   std::vector<Bytes> all;
   for (const TimePoint end = Clock::now() + 5s; all.size() < count && Clock::now() < end;) {
@@ -47,7 +47,8 @@ void send(packet::PacketPort& port, const PacketAddress& to, const Bytes& bytes,
   port.flush();
 }
 
-/// On a thread with a network of its own, in which nothing is but its loopback interface. False: not permitted.
+/// Runs on a thread with a network of its own, which has only a loopback interface. Returns false if that is not
+/// permitted.
 bool in_own_network(const std::function<void()>& run) {
   bool permitted = false;
   std::thread thread([&] {
@@ -66,7 +67,7 @@ TEST(UdpPort, SendsTheProtocolsLeastWhateverTheSystemBelievesOfThePath) {
   IN_OWN_NETWORK([] {
     const auto to = open_at("10.77.0.1");
     const auto from = open_at("10.77.0.1");
-    // As after a router's word, genuine or forged, that the system has believed.
+    // Act as a router whose message, genuine or forged, the system has believed.
     ASSERT_EQ(std::system("ip route change local 10.77.0.1 dev lo table local mtu 576 src 10.77.0.1"), 0);
     EXPECT_LT(from->datagram_bytes_max(to->local()), packet::kDatagramBytesMin);
     send(*from, to->local(), Bytes(packet::kDatagramBytesMin, std::byte{1}));
@@ -75,7 +76,7 @@ TEST(UdpPort, SendsTheProtocolsLeastWhateverTheSystemBelievesOfThePath) {
   });
 }
 
-/// What both counted, once `count` datagrams of 1000 bytes have gone from `from` to `to`.
+/// Sends `count` datagrams of 1000 bytes from `from` to `to`, and checks the counts of both.
 void expect_all(packet::PacketPort& from, packet::PacketPort& to, std::size_t count) {
   const Bytes bytes(1000, std::byte{1});
   send(from, to.local(), bytes, count);
@@ -105,7 +106,8 @@ TEST(UdpPort, SendsOneByOneToWhomNothingIsCutForAndToOthersAsEver) {
     const auto from = open_at("");
     expect_all(*from, *far, 10);
     ASSERT_EQ(from->counts().joined_sent, 10U);
-    ASSERT_EQ(std::system("ip link set lo mtu 2000"), 0);  // as a route that has shrunk: not even one is sent
+    // Shrink the route: then not even one datagram is sent.
+    ASSERT_EQ(std::system("ip link set lo mtu 2000"), 0);
     send(*from, far->local(), Bytes(4000, std::byte{1}), 5);
     EXPECT_EQ(from->counts().joined_refused, 5U);
     EXPECT_EQ(from->counts().unsent_too_long, 5U);
@@ -119,7 +121,8 @@ TEST(UdpPort, SendsOneByOneToWhomNothingIsCutForAndToOthersAsEver) {
 TEST(UdpPort, GivesUpJoiningWhenNobodysAreCut) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
   UdpPort from(socket, ::eventfd(0, EFD_NONBLOCK), true, true);
-  const int on = 1;  // without checksums the system cuts nothing, and sends single datagrams all the same
+  // Without checksums the system does not cut messages, and this port still sends single datagrams.
+  const int on = 1;
   ASSERT_EQ(::setsockopt(socket, SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
   const auto first = open_at("127.0.0.1");
   for (int i = 0; i < 3; ++i) expect_all(from, *first, 10);
@@ -140,7 +143,7 @@ TEST(UdpPort, BearsItsDscpOverBothFamilies) {
     loopback.ip[15] = 1;
     if (four) loopback.ip = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 127, 0, 0, 1};
     SocketAddress own = packet::socket_address(loopback, four);
-    if (::bind(far.get(), own.get(), own.bytes) != 0) continue;  // no IPv6 here
+    if (::bind(far.get(), own.get(), own.bytes) != 0) continue;  // this machine has no IPv6
     ASSERT_EQ(::getsockname(far.get(), own.get(), &own.bytes), 0);
     const auto from = open_at("", {.dscp = 46});
     send(*from, packet::packet_address(own), Bytes(100));
@@ -161,13 +164,13 @@ TEST(UdpPort, BearsItsDscpOverBothFamilies) {
 
 TEST(UdpPort, CountsWhatDoesNotGo) {
   IN_OWN_NETWORK([] {
-    const auto from = open_at("127.0.0.1");  // of IPv4 alone
+    const auto from = open_at("127.0.0.1");  // knows IPv4 alone
     const auto six = open_at("::1");
     send(*from, six->local(), Bytes(100));
     EXPECT_EQ(from->counts().unsent_no_way, 1U);
     const auto everywhere = open_at("");
     PacketAddress nowhere = from->local();
-    nowhere.ip[12] = 192;  // there is no route
+    nowhere.ip[12] = 192;  // an address without a route
     send(*everywhere, nowhere, Bytes(100));
     send(*everywhere, nowhere, Bytes(1000), 10);
     EXPECT_EQ(everywhere->counts().unsent_no_way, 11U);

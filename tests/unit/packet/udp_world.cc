@@ -17,7 +17,7 @@ class UdpWorld final : public World {
   Transport& server() override { return server_; }
   Transport& client() override { return client_; }
   Endpoint server_address(std::uint16_t port) override { return {host_, port}; }
-  /// A port of a socket that is gone again.
+  /// Returns the port of a socket that was closed.
   Endpoint nowhere() override {
     UdpTransport other;
     class Nobody : public Acceptor {

@@ -1,4 +1,4 @@
-// Bytes: the checksum, the header, the numbers, and what must not be taken for a packet.
+// Bytes of a packet: the checksum, the header, the numbers, and datagrams that must not be taken for a packet.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -169,7 +169,7 @@ TEST(Wire, OfAHeaderThatIsKeptInWordsIsTheSame) {
 
 TEST(Wire, VerifiesTheChecksumOfUdpWhereThatIsLeftToIt) {
   const auto bytes = packet_with({.connection = 5, .number = 6}, random_bytes(1001, 9));
-  // The sum of all else, such that the whole is right: what a datagram's own checksum makes of it.
+  // Give decode_packet() the sum of all other bytes, as a receiver that has summed the whole datagram does.
   const std::uint64_t besides = ethernet::finish(ethernet::partial_sum(bytes));
   EXPECT_TRUE(decode_packet(bytes, besides));
   EXPECT_EQ(decode_packet(bytes, besides + 1).error(), PacketReject::checksum);
@@ -210,7 +210,7 @@ TEST(PayloadPlace, IsAnotherForMostOfThePayloadsAtEqualDistances) {
   for (std::uintptr_t lines = 1; lines <= 4096; ++lines) {
     std::set<std::size_t> places;
     for (std::size_t i = 0; i < kPayloads; ++i) {
-      // Looked at as a number, never read.
+      // The address is used as a number, and never read.
       places.insert(payload_place(reinterpret_cast<const std::byte*>(kBegin + i * lines * 64)));
     }
     EXPECT_GE(places.size(), kPayloads / 2) << lines << " lines from one to the next";

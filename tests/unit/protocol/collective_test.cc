@@ -1,4 +1,4 @@
-// The table of collectives, against what MPI's and NCCL's users know of each.
+// The table of collectives agrees with the definitions of MPI and NCCL.
 #include "tributary/protocol/collective.h"
 
 #include <gtest/gtest.h>

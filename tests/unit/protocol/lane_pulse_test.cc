@@ -12,7 +12,7 @@ using Verdict = LanePulse::Verdict;
 
 class LanePulseTest : public testing::Test {
  protected:
-  /// Looks every 10 ms for so long; the first verdict that is not wait, and when it came.
+  /// Looks every 10 ms for so long. Returns the first verdict other than wait, and the time until it came.
   std::pair<Verdict, LanePulse::Duration> look_for(LanePulse::Duration time, bool waits = true,
                                                    std::uint64_t bytes = 0) {
     for (const auto begin = now_; now_ - begin < time;) {
@@ -55,7 +55,7 @@ TEST_F(LanePulseTest, WhoStoodStillDoesNotJudge) {
   ASSERT_EQ(look_for(200ms).first, Verdict::ask);
   ASSERT_EQ(look_for(480ms).first, Verdict::wait);
   for (int i = 0; i < 100; ++i) {
-    now_ += 20s;  // as a stopped process, or one that gets a core now and then
+    now_ += 20s;  // as a process that was stopped, or gets a core rarely
     ASSERT_EQ(pulse_.look(now_, true, 0), Verdict::wait);
   }
   EXPECT_EQ(look_for(1s).first, Verdict::dead);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr Source kFlood{1}, kHonest{2};
 
-/// Lets `id` in as listeners do; the one that made room.
+/// Lets `id` in as listeners do. Returns the id that had to make room.
 std::optional<WaitingRoom::Id> come(WaitingRoom& room, WaitingRoom::Id id, Source from, std::int64_t now = 0) {
   const auto displaced = room.makes_room();
   EXPECT_TRUE(!displaced || room.leave(*displaced));
@@ -55,7 +55,7 @@ TEST(WaitingRoom, TheOldestOfTheFloodMakesRoomAndNeverTheHonest) {
 TEST(WaitingRoom, ANewcomerFromTheFloodsOwnAddressStaysWhileAShareOfOthersCome) {
   WaitingRoom room(64, kSecond);
   for (WaitingRoom::Id id = 0; id < 1000; ++id) come(room, id, kFlood);
-  come(room, 1'000'000, kFlood);  // honest, behind the same address
+  come(room, 1'000'000, kFlood);  // an honest client behind the same address
   std::size_t others = 0;
   for (WaitingRoom::Id id = 1000; come(room, id, kFlood) != 1'000'000; ++id) ++others;
   EXPECT_GE(others, room.share());
@@ -69,7 +69,7 @@ TEST(WaitingRoom, AFloodFromManyAddressesDisplacesByAge) {
     if (come(room, i, Source{100 + i}) == 1'000'000) break;
     ++others;
   }
-  EXPECT_EQ(others, 63U);  // a whole room of newcomers
+  EXPECT_EQ(others, 63U);  // a roomful of newcomers
 }
 
 TEST(WaitingRoom, OfTwoFloodsTheGreaterMakesRoom) {

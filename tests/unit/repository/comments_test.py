@@ -26,7 +26,7 @@ AT_MOST: dict[str, int] = {
     "kernels": 20,
     "protocol": 10,
     "service-kit": 2,
-    "tests": 66,
+    "tests": 41,
     "transport": 30,
     "tree-manager": 18,
 }

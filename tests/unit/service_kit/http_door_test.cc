@@ -111,8 +111,8 @@ TEST_F(Door, BoundsTheAnswersToStrangersThatAreUnderWay) {
   EXPECT_EQ(door_.counts().busy, 2U);
 }
 
-// The order of locks: a connection may end, and leave, while the door asks it to close, and the door's own reference
-// may be the last. With the lock held this would wait for itself for ever.
+// Checks the order of locks: a connection may end, and leave, while the door asks it to close, and the door's own
+// reference may be the last. If the door held its lock, it would wait for itself for ever.
 TEST_F(Door, MayHoldTheLastReferenceToAConnectionThatItCloses) {
   auto only = come();
   only->on_close = [&only] { only.reset(); };

@@ -1,4 +1,4 @@
-// The cost model: its results where they are known, and that it is a sane function of size and ranks.
+// The cost model: right results where they are known, and a plausible function of size and ranks.
 #include <gtest/gtest.h>
 
 #include "client/tuning/cost_model.h"
@@ -6,7 +6,7 @@
 namespace tributary::tuning {
 namespace {
 
-constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // whatever the number of ranks
+constexpr Figures kOneMachine{.cores = 2, .ranks_per_host = 1U << 20};  // for any number of ranks
 constexpr Figures kLoopback{.link_gbits = 0, .cores = 2, .ranks_per_host = 1U << 20};
 
 Estimate best(const Figures& figures, Collective collective, std::uint32_t ranks, std::uint64_t bytes) {

@@ -1,4 +1,4 @@
-// The agreement of a group: made from tables and the model, and carried by the welcome.
+// The agreement of a group, which is made from tables and the model, and travels in the welcome.
 #include <gtest/gtest.h>
 
 #include "client/tuning/table.h"

@@ -1,5 +1,5 @@
-// How memory that the processor does not reach is registered: which way is tried when, what is said of those that
-// failed, and what the cache makes of it. The calls of libibverbs are this program's own.
+// Registration of memory that the processor does not reach: the order in which the ways are tried, the explanation of
+// those that failed, and the cache's use of the result. This program defines the calls of libibverbs itself.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct Call {
   unsigned rights = 0;
 };
 std::vector<Call> calls;
-int dma_buf_answer = 0, plain_answer = 0, on_demand_answer = 0;  // errno; 0: good
+int dma_buf_answer = 0, plain_answer = 0, on_demand_answer = 0;  // errno; 0: success
 std::set<ibv_mr*> living;
 
 ibv_mr* answer(ibv_pd* domain, const Call& call, int error) {
@@ -36,7 +36,7 @@ ibv_mr* answer(ibv_pd* domain, const Call& call, int error) {
   auto* const region = new ibv_mr{};
   region->pd = domain;
   region->context = domain->context;
-  region->addr = reinterpret_cast<void*>(call.offset);  // as libibverbs has it for a dma-buf
+  region->addr = reinterpret_cast<void*>(call.offset);  // libibverbs does the same for a dma-buf
   region->length = call.bytes;
   region->lkey = static_cast<std::uint32_t>(calls.size());
   living.insert(region);
@@ -76,7 +76,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// Some addresses that nobody may touch.
+/// Returns a range of addresses, which must not be read.
 std::span<const std::byte> memory_at(std::uint64_t address, std::size_t bytes) {
   return {reinterpret_cast<const std::byte*>(address), bytes};  // NOLINT(performance-no-int-to-ptr)
 }
@@ -127,11 +127,11 @@ TEST_F(DeviceRegistrations, AreOfADmaBufFirst) {
   const auto made = register_device_memory(domain, memory_at(kBase + 100, 5000), IBV_ACCESS_LOCAL_WRITE, *gpu);
   ASSERT_TRUE(made);
   ASSERT_THAT(names(), ElementsAre("dma-buf"));
-  EXPECT_EQ(calls[0].address, kBase + 100);  // by the addresses that work requests will name
+  EXPECT_EQ(calls[0].address, kBase + 100);  // work requests use these addresses
   EXPECT_EQ(calls[0].offset, 100U);
   EXPECT_EQ(calls[0].bytes, 5000U);
   EXPECT_EQ(calls[0].rights, static_cast<unsigned>(IBV_ACCESS_LOCAL_WRITE));
-  EXPECT_EQ(fcntl(gpu->descriptor, F_GETFD), -1);  // the registration needs it no more
+  EXPECT_EQ(fcntl(gpu->descriptor, F_GETFD), -1);  // the registration does not need it any more
   EXPECT_THAT(gpu->said, ElementsAre("mlx5_3: as a dma-buf"));
 }
 
@@ -188,7 +188,7 @@ TEST_F(CachedRegistrations, AreMadeOnceForEveryAccessAndFoundByParts) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache();
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
-  EXPECT_EQ(calls.size(), 2U);  // what windows are bound to, and local
+  EXPECT_EQ(calls.size(), 2U);  // one to bind windows to, and a local one
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
   const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
   ASSERT_TRUE(part);
@@ -209,7 +209,7 @@ TEST_F(CachedRegistrations, GoWithTheMemory) {
   EXPECT_EQ(statistics.registrations, 2U);
 }
 
-// The end of the old promise is still to come when the new one is made.
+// The old promise ends only after the new one was made.
 TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache();
@@ -225,7 +225,7 @@ TEST_F(CachedRegistrations, AreAnewForOtherMemoryAtTheSameAddress) {
   EXPECT_EQ(statistics.registrations, 4U);
 }
 
-// What rests may have been freed, and the processor's memory may lie at its addresses.
+// Memory that rests may have been freed, and its addresses may belong to the processor's memory now.
 TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
   for (const bool exact : {false, true}) {
     calls.clear();
@@ -243,7 +243,7 @@ TEST_F(CachedRegistrations, AreNobodysWhileTheirMemoryRests) {
       EXPECT_EQ((*made)->memory().data(), part.data());
       EXPECT_EQ((*made)->bytes(), part.size());
     }
-    gpu->in_use = true;  // it was not freed, only unused
+    gpu->in_use = true;  // it was not freed, only not used
     calls.clear();
     for (const Access access : {Access::source, Access::local}) ASSERT_TRUE(registrations.acquire(part, access));
     EXPECT_TRUE(calls.empty());
@@ -254,7 +254,7 @@ TEST_F(CachedRegistrations, AreTriedWhereEachPayloadIsRegisteredByItself) {
   keep(1, memory_at(kBase, 1 << 20));
   auto registrations = cache({.peers = false, .locals = false, .windows_unbounded = true});
   ASSERT_TRUE(registrations.reach(memory_at(kBase, 1 << 20)));
-  EXPECT_EQ(statistics.memory_regions, 1U);  // what the device itself reads and writes
+  EXPECT_EQ(statistics.memory_regions, 1U);  // the regions that the device itself reads and writes
   EXPECT_EQ(statistics.registrations, 3U);
   const auto part = registrations.acquire(memory_at(kBase + 4096, 100), Access::target);
   ASSERT_TRUE(part);
@@ -279,7 +279,7 @@ TEST_F(CachedRegistrations, AreNotForDevicesWithoutRightsOfTheirOwn) {
   EXPECT_TRUE(calls.empty());
 }
 
-// ---- On demand
+// ---- Registrations on demand
 
 class RegistrationsOnDemand : public CachedRegistrations {
  protected:
@@ -304,7 +304,7 @@ TEST_F(RegistrationsOnDemand, AreOfWholeBlocksMadeOnceAndKept) {
   EXPECT_EQ(calls[0].bytes, kBlock);
   EXPECT_EQ(statistics.registrations_on_demand, 1U);
   EXPECT_EQ(statistics.registration_hits, 5U);
-  // Windows are bound to one of their own, with the right for that.
+  // Windows are bound to a region of their own, which has the right for that.
   ASSERT_TRUE(registrations.acquire(memory_at(kBase + 100, 5000), Access::source));
   ASSERT_EQ(calls.size(), 2U);
   EXPECT_TRUE(was_on_demand(calls[1]));
@@ -327,13 +327,14 @@ TEST_F(RegistrationsOnDemand, AreGivenUpWhereTheDeviceRefuses) {
     ASSERT_TRUE(made);
     EXPECT_EQ((*made)->bytes(), 5000U);
   }
-  ASSERT_EQ(calls.size(), 3U);  // asked once, then pinned for each
+  ASSERT_EQ(calls.size(), 3U);  // asked once, then each registration is pinned
   EXPECT_TRUE(was_on_demand(calls[0]));
   EXPECT_FALSE(was_on_demand(calls[1]) || was_on_demand(calls[2]));
 }
 
 TEST_F(RegistrationsOnDemand, AreNotForWhatStaysNorForMessagesNorForKeysThatPeersHave) {
-  kept[1] = {memory_at(kBase, 1 << 20), nullptr};  // the processor's, promised to stay: pinned once, without faults
+  // The processor's memory, promised to stay: pinned once, without faults.
+  kept[1] = {memory_at(kBase, 1 << 20), nullptr};
   auto registrations = on_demand();
   ASSERT_TRUE(registrations.acquire(memory_at(kBase + 100, 5000), Access::local));
   ASSERT_TRUE(registrations.acquire(memory_at(kBase + kBlock, 5000), Access::messages));

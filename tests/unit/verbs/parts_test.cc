@@ -86,8 +86,8 @@ TEST(Credit, FindsAWholeCountFromItsLastBits) {
   }
 }
 
-/// Two sides send whatever they may, in any order, and each message is consumed at some time later. Whoever sends has a
-/// receive for it there, and they never wait for each other for ever.
+/// Two sides send as much as they may, in any order, and consume each message some time later. Every message finds a
+/// receive posted for it, and the sides never wait for each other for ever.
 TEST(Credit, NeverOverrunsAndNeverStops) {
   struct Message {
     std::uint32_t consumed, fetched;

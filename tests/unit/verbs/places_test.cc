@@ -1,5 +1,5 @@
-// Places that a peer may write to: what is believed of what it says of them, and when its right ends. Without windows;
-// registrations are this program's own (device_memory_test.cc).
+// Places that a peer may write to: which of its claims are believed, and when its right ends. There are no windows;
+// this program defines the registration calls itself (device_memory_test.cc).
 #include "verbs/places.h"
 
 #include <gtest/gtest.h>

@@ -42,7 +42,7 @@ TEST(RdmaProof, HangsOnTheSecretAndTheAddressButNotOnThePort) {
   LinkSecret other = some_secret();
   other[15] ^= std::byte{1};
   EXPECT_FALSE(same_proof(request(other, greeting, four("10.0.0.1")), right));
-  sockaddr_in6 mapped{};  // as some systems give an IPv4 address
+  sockaddr_in6 mapped{};  // some systems give an IPv4 address in this form
   mapped.sin6_family = AF_INET6;
   inet_pton(AF_INET6, "::ffff:10.0.0.1", &mapped.sin6_addr);
   EXPECT_TRUE(same_proof(proof_of_request(some_secret(), greeting, reinterpret_cast<const sockaddr&>(mapped)), right));
@@ -54,7 +54,8 @@ TEST(RdmaProof, OfAnAnswerHangsOnTheRequest) {
   const Proof other = request(some_secret(), greeting, four("10.0.0.2"));
   EXPECT_FALSE(
       same_proof(proof_of_answer(some_secret(), greeting, one), proof_of_answer(some_secret(), greeting, other)));
-  EXPECT_FALSE(same_proof(proof_of_answer(some_secret(), greeting, one), one));  // nobody answers by sending it back
+  // An answer must differ from its request.
+  EXPECT_FALSE(same_proof(proof_of_answer(some_secret(), greeting, one), one));
 }
 
 }  // namespace
