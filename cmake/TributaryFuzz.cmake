@@ -1,21 +1,19 @@
-# tributary_add_fuzz(NAME SOURCES ... [LIBRARIES ...] [INCLUDES ...] [MUTATIONS number])
+# tributary_add_fuzz(NAME SOURCES ... [LIBRARIES ...] [MUTATIONS number])
 # One target of libFuzzer's kind, LLVMFuzzerTestOneInput, in two shapes. With -DTRIBUTARY_FUZZ=ON (clang; the preset `fuzz`) it is a fuzzer,
 # NAME_fuzz, for scripts/fuzz. Everywhere else it is NAME_replay, a test of the unit tier: it runs all inputs that were kept in
 # corpus/NAME.txt beside its list, and thousands of mutations of them from fixed seeds: so many of each (64), fewer where one takes long.
 function(tributary_add_fuzz name)
-  cmake_parse_arguments(arg "" "MUTATIONS" "SOURCES;LIBRARIES;INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "" "MUTATIONS" "SOURCES;LIBRARIES" ${ARGN})
   set(corpus "${CMAKE_CURRENT_SOURCE_DIR}/corpus/${name}.txt")
   if(TRIBUTARY_FUZZ)
     add_executable(${name}_fuzz ${arg_SOURCES})
     target_link_libraries(${name}_fuzz PRIVATE tributary::warnings ${arg_LIBRARIES})
-    target_include_directories(${name}_fuzz PRIVATE ${arg_INCLUDES})
     target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
     set_property(GLOBAL APPEND_STRING PROPERTY TRIBUTARY_FUZZERS "${name} $<TARGET_FILE:${name}_fuzz> ${corpus}\n")
     return()
   endif()
   add_executable(${name}_replay ${arg_SOURCES})
   target_link_libraries(${name}_replay PRIVATE tributary::warnings ${arg_LIBRARIES} tributary_fuzz_replay)
-  target_include_directories(${name}_replay PRIVATE ${arg_INCLUDES})
   add_test(NAME fuzz_${name}_replay COMMAND ${name}_replay "${corpus}" ${arg_MUTATIONS})
   set_tests_properties(fuzz_${name}_replay PROPERTIES LABELS unit TIMEOUT 120)
 endfunction()

@@ -1,4 +1,5 @@
-# All compiler flags live in one interface target that the project's own targets link privately.
+# All compiler flags live in one interface target that the project's own targets link privately. So does the one rule for
+# includes: a public header is named from its include folder ("tributary/..."), any other header from the repository's root.
 add_library(tributary_warnings INTERFACE)
 add_library(tributary::warnings ALIAS tributary_warnings)
 target_compile_options(tributary_warnings INTERFACE
@@ -9,6 +10,8 @@ endif()
 if(TRIBUTARY_WERROR)
   target_compile_options(tributary_warnings INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()
+
+target_include_directories(tributary_warnings INTERFACE ${PROJECT_SOURCE_DIR})
 
 set(CMAKE_CXX_STANDARD 23)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

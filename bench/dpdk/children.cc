@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "ethernet/control_writer.h"
+#include "transport/ethernet/control_writer.h"
 
 namespace tributary::bench {
 

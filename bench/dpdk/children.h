@@ -8,11 +8,11 @@
 #include <memory>
 #include <vector>
 
-#include "dpdk/device.h"
-#include "dpdk/packet_pool.h"
-#include "ethernet/udp_template.h"
-#include "packet/crc32c.h"
-#include "packet/wire.h"
+#include "transport/dpdk/device.h"
+#include "transport/dpdk/packet_pool.h"
+#include "transport/ethernet/udp_template.h"
+#include "transport/packet/crc32c.h"
+#include "transport/packet/wire.h"
 #include "tributary/protocol/frame.h"
 
 struct rte_mbuf;

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "bench/dpdk/start.h"
-#include "dpdk/device.h"
-#include "dpdk/packet_pool.h"
-#include "ethernet/control_writer.h"
+#include "transport/dpdk/device.h"
+#include "transport/dpdk/packet_pool.h"
+#include "transport/ethernet/control_writer.h"
 
 namespace {
 

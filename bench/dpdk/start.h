@@ -10,7 +10,7 @@
 #include <memory>
 #include <thread>
 
-#include "dpdk/device.h"
+#include "transport/dpdk/device.h"
 
 namespace tributary::bench {
 

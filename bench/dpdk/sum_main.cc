@@ -12,8 +12,8 @@
 #include <cstring>
 #include <vector>
 
-#include "dpdk/memif.h"
-#include "dpdk/port.h"
+#include "transport/dpdk/memif.h"
+#include "transport/dpdk/port.h"
 #include "tributary/kernels/reduce.h"
 
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "convert_bench.h"
-#include "huge_array.h"
-#include "memory_probe.h"
-#include "plain_loop.h"
-#include "reference/convert.h"
-#include "timing.h"
+#include "bench/kernels/convert_bench.h"
+#include "bench/kernels/huge_array.h"
+#include "bench/kernels/memory_probe.h"
+#include "bench/kernels/plain_loop.h"
+#include "bench/kernels/timing.h"
+#include "kernels/reference/convert.h"
 #include "tributary/kernels/convert.h"
 
 namespace tributary::bench {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cuda/device_array.h"
-#include "reference/reduce.h"
+#include "kernels/cuda/device_array.h"
+#include "kernels/reference/reduce.h"
 
 namespace tributary::bench {
 namespace {

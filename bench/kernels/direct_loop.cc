@@ -1,4 +1,4 @@
-#include "direct_loop.h"
+#include "bench/kernels/direct_loop.h"
 
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "memory_probe.h"
+#include "bench/kernels/memory_probe.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,9 +1,9 @@
-#include "plain_loop.h"
+#include "bench/kernels/plain_loop.h"
 
 #include <array>
 #include <type_traits>
 
-#include "plain_formats.h"
+#include "bench/kernels/plain_formats.h"
 
 namespace tributary::bench {
 namespace {

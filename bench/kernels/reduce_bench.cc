@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "convert_bench.h"
-#include "direct_loop.h"
-#include "huge_array.h"
-#include "memory_probe.h"
-#include "plain_loop.h"
-#include "reference/reduce.h"
-#include "timing.h"
+#include "bench/kernels/convert_bench.h"
+#include "bench/kernels/direct_loop.h"
+#include "bench/kernels/huge_array.h"
+#include "bench/kernels/memory_probe.h"
+#include "bench/kernels/plain_loop.h"
+#include "bench/kernels/timing.h"
+#include "kernels/reference/reduce.h"
 #include "tributary/kernels/reduce.h"
 #include "tributary/kernels/target.h"
 

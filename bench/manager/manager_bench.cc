@@ -9,8 +9,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "fabrics.h"
-#include "temporary_folder.h"
+#include "tests/unit/manager/fabrics.h"
+#include "tests/unit/manager/temporary_folder.h"
 #include "tree-manager/api/api.h"
 #include "tributary/protocol/token_page.h"
 

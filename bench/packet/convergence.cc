@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim_packets.h"
+#include "tests/unit/packet/sim_packets.h"
 
 namespace tributary::transport::packet::test {
 namespace {

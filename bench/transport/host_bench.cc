@@ -2,7 +2,7 @@
 // side: how many bytes a second in segments, how long a small frame takes there and back.
 #include <benchmark/benchmark.h>
 
-#include "loopback.h"
+#include "bench/transport/loopback.h"
 #include "tributary/transport/near.h"
 
 namespace tributary::transport::bench {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "packet/seal.h"
+#include "transport/packet/seal.h"
 
 namespace tributary::transport::packet {
 namespace {

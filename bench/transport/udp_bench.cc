@@ -1,7 +1,7 @@
 // The same over UDP, in packets of Ethernet and in the longest ones, and with packets lost on purpose.
 #include <benchmark/benchmark.h>
 
-#include "loopback.h"
+#include "bench/transport/loopback.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::bench {

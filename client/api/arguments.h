@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "client/communicator/message.h"
-#include "client/include/tributary/tributary.h"
 #include "client/operation/operation.h"
+#include "tributary/tributary.h"
 
 namespace tributary::client {
 

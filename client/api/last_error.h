@@ -4,8 +4,8 @@
 #include <mutex>
 #include <string>
 
-#include "client/include/tributary/tributary.h"
 #include "tributary/protocol/error.h"
+#include "tributary/tributary.h"
 
 namespace tributary::client {
 

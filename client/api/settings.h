@@ -14,8 +14,8 @@
 #include "client/api/udp_rank.h"
 #include "client/communicator/communicator.h"
 #include "client/gpu/path_choice.h"
-#include "client/include/tributary/tributary.h"
 #include "tributary/transport/rdma_path.h"
+#include "tributary/tributary.h"
 
 namespace tributary::client {
 

@@ -14,9 +14,9 @@
 #include "client/cli/run/run_command.h"
 #include "client/cli/terminal/exit_code.h"
 #include "client/cli/tuning/explain.h"
-#include "client/include/tributary/tributary.h"
 #include "service-kit/units.h"
 #include "tributary/protocol/frame.h"
+#include "tributary/tributary.h"
 
 namespace tributary::cli {
 namespace {

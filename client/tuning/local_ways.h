@@ -5,7 +5,7 @@
 
 #include "tributary/protocol/types.h"
 
-namespace tributary::client::local {
+namespace tributary::tuning {
 
 /// Inputs up to this size travel with the note.
 inline constexpr std::size_t kNoteBytes = 8192;
@@ -43,4 +43,4 @@ enum class DataWay : std::uint8_t {
   return attaches && is_worth_attaching(collective, offered_bytes) ? DataWay::attach : DataWay::chunks;
 }
 
-}  // namespace tributary::client::local
+}  // namespace tributary::tuning

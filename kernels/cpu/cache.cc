@@ -1,4 +1,4 @@
-#include "cpu/cache.h"
+#include "kernels/cpu/cache.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <iterator>
 
-#include "cpu/cache.h"
-#include "cpu/kernel_table.h"
+#include "kernels/cpu/cache.h"
+#include "kernels/cpu/kernel_table.h"
 
 namespace tributary::kernels {
 namespace {

@@ -1,8 +1,8 @@
 // convert, convert_accumulate and the count of non-finite values for one target; compiled once per target, see
 // target-inl.h.
-#include "cpu/target-inl.h"
+#include "kernels/cpu/target-inl.h"
 //
-#include "cpu/kernel_table.h"
+#include "kernels/cpu/kernel_table.h"
 #include "tributary/kernels/convert.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -10,9 +10,9 @@ namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#include "cpu/formats-inl.h"
+#include "kernels/cpu/formats-inl.h"
 //
-#include "cpu/quantize-inl.h"
+#include "kernels/cpu/quantize-inl.h"
 
 using Floats = Plain<float, 4>;
 

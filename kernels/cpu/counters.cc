@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "cpu/kernel_table.h"
+#include "kernels/cpu/kernel_table.h"
 #include "tributary/kernels/reduce.h"
 
 namespace tributary::kernels {

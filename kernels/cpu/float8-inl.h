@@ -48,7 +48,7 @@ HWY_INLINE Vec<std::uint16_t> encode_words(Vec<float> first, Vec<float> second) 
 }
 
 #if HWY_TARGET == HWY_AVX3
-#include "cpu/float8_rounding-inl.h"
+#include "kernels/cpu/float8_rounding-inl.h"
 #endif
 
 template <class Format, Overflow kOverflow, Order kOrder>

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cassert>
 
-#include "cpu/cache.h"
-#include "cpu/kernel_table.h"
-#include "cpu/weighted_sum.h"
-#include "reference/reduce.h"
+#include "kernels/cpu/cache.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/weighted_sum.h"
+#include "kernels/reference/reduce.h"
 
 namespace tributary::kernels {
 namespace {

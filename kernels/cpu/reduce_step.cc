@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "cpu/weighted_sum.h"
+#include "kernels/cpu/weighted_sum.h"
 #include "tributary/protocol/scaled_sum.h"
 
 namespace tributary::kernels {

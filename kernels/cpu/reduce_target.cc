@@ -2,9 +2,9 @@
 #include <limits>
 #include <type_traits>
 
-#include "cpu/target-inl.h"
+#include "kernels/cpu/target-inl.h"
 //
-#include "cpu/kernel_table.h"
+#include "kernels/cpu/kernel_table.h"
 #include "tributary/kernels/convert.h"
 #include "tributary/kernels/reduce.h"
 
@@ -13,11 +13,11 @@ namespace tributary::kernels::TRIBUTARY_TARGET {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-#include "cpu/formats-inl.h"
+#include "kernels/cpu/formats-inl.h"
 //
-#include "cpu/arithmetic-inl.h"
+#include "kernels/cpu/arithmetic-inl.h"
 #if TRIBUTARY_FP16_INSTRUCTIONS
-#include "cpu/float16_pairs-inl.h"
+#include "kernels/cpu/float16_pairs-inl.h"
 #endif
 
 // ---- Operations on accumulator lanes: combine two values, and finish the last one before it is rounded.

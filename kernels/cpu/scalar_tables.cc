@@ -1,9 +1,9 @@
-#include "cpu/scalar_tables.h"
+#include "kernels/cpu/scalar_tables.h"
 
 #include <utility>
 
-#include "reference/convert.h"
-#include "reference/reduce.h"
+#include "kernels/reference/convert.h"
+#include "kernels/reference/reduce.h"
 #include "tributary/kernels/reduce_step.h"
 
 namespace tributary::kernels::scalar {

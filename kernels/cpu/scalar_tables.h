@@ -1,6 +1,6 @@
 #pragma once
 // The reference as a target: what is left when a CPU has no vector target.
-#include "cpu/kernel_table.h"
+#include "kernels/cpu/kernel_table.h"
 
 namespace tributary::kernels::scalar {
 

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cstddef>
 
-#include "cpu/kernel_table.h"
-#include "cpu/scalar_tables.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/scalar_tables.h"
 
 // Without vector kernels (TRIBUTARY_VECTOR_KERNELS=OFF) only the scalar ones are there.
 #if !defined(TRIBUTARY_NO_VECTOR_KERNELS) && defined(__x86_64__)

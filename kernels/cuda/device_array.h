@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "cuda/context.h"
+#include "kernels/cuda/context.h"
 #include "tributary/kernels/cuda.h"
 
 namespace tributary::kernels::cuda {

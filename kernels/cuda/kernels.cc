@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
-#include "cuda/arguments.h"
-#include "cuda/context.h"
-#include "cuda/split.h"
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/context.h"
+#include "kernels/cuda/split.h"
 #include "tributary/kernels/cuda.h"
 #include "tributary/kernels/reduce.h"
 

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/arguments.h"
-#include "cuda/context.h"
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/context.h"
 #include "tributary/kernels/cuda.h"
 
 namespace tributary::kernels::cuda {

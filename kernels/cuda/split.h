@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "cuda/arguments.h"
+#include "kernels/cuda/arguments.h"
 #include "tributary/kernels/cuda_driver.h"
 
 namespace tributary::kernels::cuda {

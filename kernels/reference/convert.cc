@@ -1,11 +1,11 @@
-#include "reference/convert.h"
+#include "kernels/reference/convert.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "reference/float_format.h"
+#include "kernels/reference/float_format.h"
 
 namespace tributary::kernels::reference {
 namespace {

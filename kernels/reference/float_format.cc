@@ -1,4 +1,4 @@
-#include "reference/float_format.h"
+#include "kernels/reference/float_format.h"
 
 #include <algorithm>
 #include <cassert>

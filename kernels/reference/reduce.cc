@@ -1,4 +1,4 @@
-#include "reference/reduce.h"
+#include "kernels/reference/reduce.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "reference/float_format.h"
+#include "kernels/reference/float_format.h"
 
 namespace tributary::kernels::reference {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "json_members.h"
+#include "protocol/src/json_members.h"
 
 namespace tributary {
 namespace {

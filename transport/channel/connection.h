@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "channel/forwarding_channel.h"
-#include "channel/send_queue.h"
-#include "socket/socket_core.h"
+#include "transport/channel/forwarding_channel.h"
+#include "transport/channel/send_queue.h"
+#include "transport/socket/socket_core.h"
 
 namespace tributary::transport {
 

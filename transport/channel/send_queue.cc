@@ -1,4 +1,4 @@
-#include "channel/send_queue.h"
+#include "transport/channel/send_queue.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 // called.
 #include <cstdlib>
 
-#include "packet/packet_transport.h"
+#include "transport/packet/packet_transport.h"
 #include "tributary/transport/dpdk.h"
 
 namespace tributary::transport {

@@ -1,4 +1,4 @@
-#include "dpdk/device.h"
+#include "transport/dpdk/device.h"
 
 #include <net/if.h>
 #include <rte_dev.h>
@@ -15,10 +15,10 @@
 #include <random>
 #include <utility>
 
-#include "dpdk/af_packet.h"
-#include "dpdk/driver_log.h"
-#include "dpdk/huge_pages.h"
-#include "dpdk/memif.h"
+#include "transport/dpdk/af_packet.h"
+#include "transport/dpdk/driver_log.h"
+#include "transport/dpdk/huge_pages.h"
+#include "transport/dpdk/memif.h"
 
 namespace tributary::transport::dpdk {
 namespace {

@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "dpdk/budget.h"
-#include "dpdk/device_statistics.h"
-#include "dpdk/eal.h"
-#include "dpdk/gpu_memory.h"
-#include "dpdk/packet_pool.h"
-#include "dpdk/steering.h"
-#include "ethernet/host.h"
-#include "ethernet/udp_template.h"
+#include "transport/dpdk/budget.h"
+#include "transport/dpdk/device_statistics.h"
+#include "transport/dpdk/eal.h"
+#include "transport/dpdk/gpu_memory.h"
+#include "transport/dpdk/packet_pool.h"
+#include "transport/dpdk/steering.h"
+#include "transport/ethernet/host.h"
+#include "transport/ethernet/udp_template.h"
 
 struct rte_ring;
 struct rte_eth_dev_info;

@@ -1,4 +1,4 @@
-#include "dpdk/device_statistics.h"
+#include "transport/dpdk/device_statistics.h"
 
 #include <rte_ethdev.h>
 

@@ -1,6 +1,6 @@
-#include "dpdk/af_packet.h"
-#include "dpdk/device.h"
-#include "dpdk/memif.h"
+#include "transport/dpdk/af_packet.h"
+#include "transport/dpdk/device.h"
+#include "transport/dpdk/memif.h"
 #include "tributary/transport/dpdk.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-#include "dpdk/port.h"
-#include "packet/faulty_port.h"
-#include "packet/figures.h"
-#include "packet/packet_transport.h"
+#include "transport/dpdk/port.h"
+#include "transport/packet/faulty_port.h"
+#include "transport/packet/figures.h"
+#include "transport/packet/packet_transport.h"
 #include "tributary/transport/dpdk.h"
 
 namespace tributary::transport {

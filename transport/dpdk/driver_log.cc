@@ -1,4 +1,4 @@
-#include "dpdk/driver_log.h"
+#include "transport/dpdk/driver_log.h"
 
 #include <rte_log.h>
 

@@ -1,4 +1,4 @@
-#include "dpdk/eal.h"
+#include "transport/dpdk/eal.h"
 
 #include <pthread.h>
 #include <rte_eal.h>
@@ -11,8 +11,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "dpdk/driver_log.h"
-#include "dpdk/huge_pages.h"
+#include "transport/dpdk/driver_log.h"
+#include "transport/dpdk/huge_pages.h"
 
 namespace tributary::transport::dpdk {
 namespace {

@@ -1,6 +1,6 @@
 #include <string>
 
-#include "dpdk/eal.h"
+#include "transport/dpdk/eal.h"
 
 namespace tributary::transport::dpdk {
 namespace {

@@ -1,5 +1,5 @@
 // In the place of gpu_memory.cc in builds without TRIBUTARY_DPDK_GPU: none can be made, so nothing else is called.
-#include "dpdk/gpu_memory.h"
+#include "transport/dpdk/gpu_memory.h"
 
 namespace tributary::transport::dpdk {
 

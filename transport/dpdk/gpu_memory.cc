@@ -1,4 +1,4 @@
-#include "dpdk/gpu_memory.h"
+#include "transport/dpdk/gpu_memory.h"
 
 #include <rte_dev.h>
 #include <rte_errno.h>

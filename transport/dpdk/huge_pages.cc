@@ -1,4 +1,4 @@
-#include "dpdk/huge_pages.h"
+#include "transport/dpdk/huge_pages.h"
 
 #include <algorithm>
 #include <charconv>

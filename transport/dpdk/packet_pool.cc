@@ -1,12 +1,12 @@
-#include "dpdk/packet_pool.h"
+#include "transport/dpdk/packet_pool.h"
 
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
 #include <cstring>
 
-#include "dpdk/budget.h"
-#include "dpdk/gpu_memory.h"
+#include "transport/dpdk/budget.h"
+#include "transport/dpdk/gpu_memory.h"
 
 namespace tributary::transport::dpdk {
 

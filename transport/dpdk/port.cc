@@ -1,4 +1,4 @@
-#include "dpdk/port.h"
+#include "transport/dpdk/port.h"
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>

@@ -11,13 +11,13 @@
 #include <functional>
 #include <memory>
 
-#include "dpdk/device.h"
-#include "dpdk/port_statistics.h"
-#include "dpdk/shared_payloads.h"
-#include "dpdk/wake_bell.h"
-#include "ethernet/plain_udp.h"
-#include "ethernet/udp_template.h"
-#include "packet/port.h"
+#include "transport/dpdk/device.h"
+#include "transport/dpdk/port_statistics.h"
+#include "transport/dpdk/shared_payloads.h"
+#include "transport/dpdk/wake_bell.h"
+#include "transport/ethernet/plain_udp.h"
+#include "transport/ethernet/udp_template.h"
+#include "transport/packet/port.h"
 
 struct rte_mbuf;
 

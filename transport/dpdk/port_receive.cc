@@ -8,9 +8,9 @@
 
 #include <algorithm>
 
-#include "dpdk/port.h"
-#include "ethernet/checksum.h"
-#include "ethernet/quotation.h"
+#include "transport/dpdk/port.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/ethernet/quotation.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "dpdk/fetch.h"
-#include "dpdk/port.h"
-#include "packet/payload_place.h"
+#include "transport/dpdk/fetch.h"
+#include "transport/dpdk/port.h"
+#include "transport/packet/payload_place.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "ethernet/parser.h"
+#include "transport/ethernet/parser.h"
 
 namespace tributary::transport::dpdk {
 

@@ -1,12 +1,12 @@
-#include "dpdk/shared_payloads.h"
+#include "transport/dpdk/shared_payloads.h"
 
 #include <rte_mbuf.h>
 
 #include <cstring>
 #include <utility>
 
-#include "dpdk/fetch.h"
-#include "packet/payload_place.h"
+#include "transport/dpdk/fetch.h"
+#include "transport/packet/payload_place.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <span>
 
-#include "dpdk/budget.h"
-#include "ethernet/checksum.h"
+#include "transport/dpdk/budget.h"
+#include "transport/ethernet/checksum.h"
 
 struct rte_mbuf;
 struct rte_mempool;

@@ -1,4 +1,4 @@
-#include "dpdk/steering.h"
+#include "transport/dpdk/steering.h"
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>

@@ -1,4 +1,4 @@
-#include "dpdk/wake_bell.h"
+#include "transport/dpdk/wake_bell.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

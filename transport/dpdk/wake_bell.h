@@ -3,8 +3,8 @@
 #include <chrono>
 #include <memory>
 
+#include "transport/turn/alarm.h"
 #include "tributary/protocol/error.h"
-#include "turn/alarm.h"
 
 namespace tributary::transport::dpdk {
 

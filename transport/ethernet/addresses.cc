@@ -1,4 +1,4 @@
-#include "ethernet/addresses.h"
+#include "transport/ethernet/addresses.h"
 
 #include <arpa/inet.h>
 

@@ -1,4 +1,4 @@
-#include "ethernet/checksum.h"
+#include "transport/ethernet/checksum.h"
 
 #include <cstring>
 

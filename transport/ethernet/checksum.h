@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-#include "ethernet/addresses.h"
+#include "transport/ethernet/addresses.h"
 
 namespace tributary::transport::ethernet {
 

@@ -1,11 +1,11 @@
-#include "ethernet/control_writer.h"
+#include "transport/ethernet/control_writer.h"
 
 #include <cstring>
 
-#include "ethernet/bytes.h"
-#include "ethernet/checksum.h"
-#include "ethernet/icmp.h"
-#include "ethernet/ip_writer.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/ethernet/icmp.h"
+#include "transport/ethernet/ip_writer.h"
 
 namespace tributary::transport::ethernet {
 namespace {

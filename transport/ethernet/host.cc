@@ -1,11 +1,11 @@
-#include "ethernet/host.h"
+#include "transport/ethernet/host.h"
 
 #include <algorithm>
 #include <array>
 
-#include "ethernet/bytes.h"
-#include "ethernet/control_writer.h"
-#include "ethernet/icmp.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/control_writer.h"
+#include "transport/ethernet/icmp.h"
 
 namespace tributary::transport::ethernet {
 namespace {

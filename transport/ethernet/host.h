@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
-#include "ethernet/neighbour_table.h"
-#include "ethernet/parser.h"
-#include "ethernet/path_mtu.h"
-#include "ethernet/rate_limit.h"
+#include "transport/ethernet/neighbour_table.h"
+#include "transport/ethernet/parser.h"
+#include "transport/ethernet/path_mtu.h"
+#include "transport/ethernet/rate_limit.h"
 
 namespace tributary::transport::ethernet {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ethernet/control_writer.h"
-#include "ethernet/host.h"
-#include "ethernet/icmp.h"
+#include "transport/ethernet/control_writer.h"
+#include "transport/ethernet/host.h"
+#include "transport/ethernet/icmp.h"
 
 namespace tributary::transport::ethernet {
 

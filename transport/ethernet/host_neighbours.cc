@@ -1,9 +1,9 @@
 // How a host learns who its neighbours are, and tells them who it is: ARP (RFC 826, RFC 5227) and neighbour discovery
 // (RFC 4861, with the checks of its sections 7.1.1 and 7.1.2).
-#include "ethernet/bytes.h"
-#include "ethernet/control_writer.h"
-#include "ethernet/host.h"
-#include "ethernet/icmp.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/control_writer.h"
+#include "transport/ethernet/host.h"
+#include "transport/ethernet/icmp.h"
 
 namespace tributary::transport::ethernet {
 namespace {

@@ -1,9 +1,9 @@
-#include "ethernet/ip_writer.h"
+#include "transport/ethernet/ip_writer.h"
 
 #include <cstring>
 
-#include "ethernet/bytes.h"
-#include "ethernet/checksum.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/checksum.h"
 
 namespace tributary::transport::ethernet {
 

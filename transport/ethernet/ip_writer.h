@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ethernet/addresses.h"
-#include "ethernet/frame.h"
+#include "transport/ethernet/addresses.h"
+#include "transport/ethernet/frame.h"
 
 namespace tributary::transport::ethernet {
 

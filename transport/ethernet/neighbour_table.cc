@@ -1,4 +1,4 @@
-#include "ethernet/neighbour_table.h"
+#include "transport/ethernet/neighbour_table.h"
 
 #include <algorithm>
 #include <bit>

@@ -20,7 +20,7 @@
 #include <optional>
 #include <span>
 
-#include "ethernet/addresses.h"
+#include "transport/ethernet/addresses.h"
 
 namespace tributary::transport::ethernet {
 

@@ -1,9 +1,9 @@
-#include "ethernet/parser.h"
+#include "transport/ethernet/parser.h"
 
 #include <cstring>
 
-#include "ethernet/bytes.h"
-#include "ethernet/checksum.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/checksum.h"
 
 namespace tributary::transport::ethernet {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "ethernet/addresses.h"
-#include "ethernet/frame.h"
+#include "transport/ethernet/addresses.h"
+#include "transport/ethernet/frame.h"
 
 namespace tributary::transport::ethernet {
 

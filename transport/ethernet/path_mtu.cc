@@ -1,4 +1,4 @@
-#include "ethernet/path_mtu.h"
+#include "transport/ethernet/path_mtu.h"
 
 #include <algorithm>
 

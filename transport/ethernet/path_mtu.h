@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "ethernet/neighbour_table.h"
+#include "transport/ethernet/neighbour_table.h"
 
 namespace tributary::transport::ethernet {
 

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <span>
 
-#include "ethernet/addresses.h"
-#include "ethernet/bytes.h"
-#include "ethernet/checksum.h"
-#include "ethernet/frame.h"
+#include "transport/ethernet/addresses.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/ethernet/frame.h"
 
 namespace tributary::transport::ethernet {
 

@@ -1,7 +1,7 @@
-#include "ethernet/quotation.h"
+#include "transport/ethernet/quotation.h"
 
-#include "ethernet/bytes.h"
-#include "ethernet/icmp.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/icmp.h"
 
 namespace tributary::transport::ethernet {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "ethernet/parser.h"
+#include "transport/ethernet/parser.h"
 
 namespace tributary::transport::ethernet {
 

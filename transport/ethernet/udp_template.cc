@@ -1,9 +1,9 @@
-#include "ethernet/udp_template.h"
+#include "transport/ethernet/udp_template.h"
 
 #include <cstring>
 
-#include "ethernet/bytes.h"
-#include "ethernet/ip_writer.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/ip_writer.h"
 
 namespace tributary::transport::ethernet {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "ethernet/addresses.h"
-#include "ethernet/checksum.h"
-#include "ethernet/frame.h"
+#include "transport/ethernet/addresses.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/ethernet/frame.h"
 
 namespace tributary::transport::ethernet {
 

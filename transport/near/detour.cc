@@ -1,4 +1,4 @@
-#include "near/detour.h"
+#include "transport/near/detour.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -7,9 +7,9 @@
 #include <deque>
 #include <utility>
 
-#include "shm/shm_connection.h"
-#include "shm/unix_socket.h"
-#include "tcp/tcp_connection.h"
+#include "transport/shm/shm_connection.h"
+#include "transport/shm/unix_socket.h"
+#include "transport/tcp/tcp_connection.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {

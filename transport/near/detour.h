@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "shm/shm_part.h"
-#include "tcp/tcp_core.h"
+#include "transport/shm/shm_part.h"
+#include "transport/tcp/tcp_core.h"
 
 namespace tributary::transport {
 

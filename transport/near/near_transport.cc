@@ -3,9 +3,9 @@
 #include <utility>
 #include <variant>
 
-#include "near/detour.h"
-#include "shm/shm_listener.h"
-#include "tcp/tcp_connection.h"
+#include "transport/near/detour.h"
+#include "transport/shm/shm_listener.h"
+#include "transport/tcp/tcp_connection.h"
 
 namespace tributary::transport {
 namespace {

@@ -1,4 +1,4 @@
-#include "packet/address.h"
+#include "transport/packet/address.h"
 
 #include <netinet/in.h>
 

@@ -2,8 +2,8 @@
 // Packet addresses as endpoints and as the system's socket addresses.
 #include <optional>
 
-#include "packet/port.h"
-#include "socket/address.h"
+#include "transport/packet/port.h"
+#include "transport/socket/address.h"
 
 namespace tributary::transport::packet {
 

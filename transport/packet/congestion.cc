@@ -1,4 +1,4 @@
-#include "packet/congestion.h"
+#include "transport/packet/congestion.h"
 
 #include <algorithm>
 #include <cmath>

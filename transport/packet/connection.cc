@@ -1,4 +1,4 @@
-#include "packet/connection.h"
+#include "transport/packet/connection.h"
 
 #include <algorithm>
 #include <cstring>

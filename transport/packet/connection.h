@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "channel/forwarding_channel.h"
-#include "channel/frame_reader.h"
-#include "packet/core.h"
-#include "packet/flow.h"
-#include "packet/seal.h"
-#include "socket/address.h"
+#include "transport/channel/forwarding_channel.h"
+#include "transport/channel/frame_reader.h"
+#include "transport/packet/core.h"
+#include "transport/packet/flow.h"
+#include "transport/packet/seal.h"
+#include "transport/socket/address.h"
 
 namespace tributary::transport::packet {
 

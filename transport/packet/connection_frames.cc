@@ -4,7 +4,7 @@
 #include <cstring>
 #include <functional>
 
-#include "packet/connection.h"
+#include "transport/packet/connection.h"
 
 namespace tributary::transport::packet {
 

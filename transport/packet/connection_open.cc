@@ -2,8 +2,8 @@
 // and only when the client's first packet comes does the listener's user hear of it.
 #include <algorithm>
 
-#include "packet/address.h"
-#include "packet/connection.h"
+#include "transport/packet/address.h"
+#include "transport/packet/connection.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -1,11 +1,11 @@
-#include "packet/core.h"
+#include "transport/packet/core.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "packet/address.h"
-#include "packet/connection.h"
+#include "transport/packet/address.h"
+#include "transport/packet/connection.h"
 
 namespace tributary::transport::packet {
 namespace {

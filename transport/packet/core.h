@@ -8,19 +8,19 @@
 #include <string>
 #include <vector>
 
-#include "packet/connection_table.h"
-#include "packet/endings.h"
-#include "packet/half_open.h"
-#include "packet/packet_transport.h"
-#include "packet/receive_stream.h"
-#include "packet/seal.h"
-#include "packet/sealed_room.h"
-#include "packet/siphash.h"
-#include "packet/wire.h"
-#include "socket/resolver.h"
-#include "turn/deadline_heap.h"
-#include "turn/due_list.h"
-#include "turn/engine.h"
+#include "transport/packet/connection_table.h"
+#include "transport/packet/endings.h"
+#include "transport/packet/half_open.h"
+#include "transport/packet/packet_transport.h"
+#include "transport/packet/receive_stream.h"
+#include "transport/packet/seal.h"
+#include "transport/packet/sealed_room.h"
+#include "transport/packet/siphash.h"
+#include "transport/packet/wire.h"
+#include "transport/socket/resolver.h"
+#include "transport/turn/deadline_heap.h"
+#include "transport/turn/due_list.h"
+#include "transport/turn/engine.h"
 
 namespace tributary::transport::packet {
 

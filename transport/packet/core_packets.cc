@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "packet/address.h"
-#include "packet/connection.h"
-#include "packet/core.h"
+#include "transport/packet/address.h"
+#include "transport/packet/connection.h"
+#include "transport/packet/core.h"
 
 namespace tributary::transport::packet {
 namespace {

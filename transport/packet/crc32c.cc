@@ -1,9 +1,9 @@
-#include "packet/crc32c.h"
+#include "transport/packet/crc32c.h"
 
 #include <array>
 #include <cstring>
 
-#include "ethernet/checksum.h"
+#include "transport/ethernet/checksum.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

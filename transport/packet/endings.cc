@@ -1,6 +1,6 @@
-#include "packet/endings.h"
+#include "transport/packet/endings.h"
 
-#include "ethernet/checksum.h"
+#include "transport/ethernet/checksum.h"
 
 namespace tributary::transport::packet {
 

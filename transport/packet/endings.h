@@ -7,8 +7,8 @@
 #include <cstring>
 #include <span>
 
-#include "packet/crc32c.h"
-#include "packet/payload_place.h"
+#include "transport/packet/crc32c.h"
+#include "transport/packet/payload_place.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::transport::packet {

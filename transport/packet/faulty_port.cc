@@ -1,11 +1,11 @@
-#include "packet/faulty_port.h"
+#include "transport/packet/faulty_port.h"
 
 #include <charconv>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "random/random.h"
+#include "transport/random/random.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string_view>
 
-#include "packet/port.h"
+#include "transport/packet/port.h"
 
 namespace tributary::transport::packet {
 

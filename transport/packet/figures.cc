@@ -1,4 +1,4 @@
-#include "packet/figures.h"
+#include "transport/packet/figures.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-#include "packet/settings.h"
+#include "transport/packet/settings.h"
 #include "tributary/transport/packet_figures.h"
 
 namespace tributary::transport::packet {

@@ -1,5 +1,5 @@
 // How a flow begins, what it waits for, how it ends.
-#include "packet/flow.h"
+#include "transport/packet/flow.h"
 
 #include <algorithm>
 

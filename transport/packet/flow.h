@@ -16,14 +16,14 @@
 #include <array>
 #include <optional>
 
-#include "packet/congestion.h"
-#include "packet/receive_stream.h"
-#include "packet/received_numbers.h"
-#include "packet/round_trip.h"
-#include "packet/send_stream.h"
-#include "packet/sent_packets.h"
-#include "packet/settings.h"
-#include "packet/wire.h"
+#include "transport/packet/congestion.h"
+#include "transport/packet/receive_stream.h"
+#include "transport/packet/received_numbers.h"
+#include "transport/packet/round_trip.h"
+#include "transport/packet/send_stream.h"
+#include "transport/packet/sent_packets.h"
+#include "transport/packet/settings.h"
+#include "transport/packet/wire.h"
 
 namespace tributary::transport::packet {
 

@@ -3,7 +3,7 @@
 
 #include "tributary/protocol/assert.h"
 
-#include "packet/flow.h"
+#include "transport/packet/flow.h"
 
 namespace tributary::transport::packet {
 

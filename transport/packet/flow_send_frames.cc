@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "packet/flow.h"
+#include "transport/packet/flow.h"
 
 namespace tributary::transport::packet {
 

@@ -1,9 +1,9 @@
-#include "packet/half_open.h"
+#include "transport/packet/half_open.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "packet/address.h"
+#include "transport/packet/address.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {

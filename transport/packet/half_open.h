@@ -10,7 +10,7 @@
 #include <list>
 #include <unordered_map>
 
-#include "packet/port.h"
+#include "transport/packet/port.h"
 
 namespace tributary::transport::packet {
 

@@ -1,8 +1,8 @@
-#include "packet/packet_transport.h"
+#include "transport/packet/packet_transport.h"
 
-#include "packet/address.h"
-#include "packet/connection.h"
-#include "packet/core.h"
+#include "transport/packet/address.h"
+#include "transport/packet/connection.h"
+#include "transport/packet/core.h"
 
 namespace tributary::transport::packet {
 namespace {

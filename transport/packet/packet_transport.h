@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 
-#include "packet/port.h"
-#include "packet/settings.h"
+#include "transport/packet/port.h"
+#include "transport/packet/settings.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::packet {

@@ -1,4 +1,4 @@
-#include "packet/port.h"
+#include "transport/packet/port.h"
 
 #include <algorithm>
 

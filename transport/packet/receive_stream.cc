@@ -1,4 +1,4 @@
-#include "packet/receive_stream.h"
+#include "transport/packet/receive_stream.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "packet/seal.h"
+#include "transport/packet/seal.h"
 
 #include <openssl/crypto.h>
 

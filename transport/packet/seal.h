@@ -15,8 +15,8 @@
 #include <memory>
 #include <span>
 
-#include "packet/replay_window.h"
-#include "packet/wire.h"
+#include "transport/packet/replay_window.h"
+#include "transport/packet/wire.h"
 #include "tributary/transport/link_keys.h"
 
 namespace tributary::transport::packet {

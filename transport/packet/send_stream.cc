@@ -1,4 +1,4 @@
-#include "packet/send_stream.h"
+#include "transport/packet/send_stream.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "packet/congestion.h"
-#include "packet/port.h"
-#include "packet/wire.h"
+#include "transport/packet/congestion.h"
+#include "transport/packet/port.h"
+#include "transport/packet/wire.h"
 #include "tributary/transport/link_keys.h"
 
 namespace tributary::transport::packet {

@@ -1,10 +1,10 @@
-#include "packet/siphash.h"
+#include "transport/packet/siphash.h"
 
 #include <sys/random.h>
 
 #include <system_error>
 
-#include "random/random.h"
+#include "transport/random/random.h"
 
 namespace tributary::transport::packet {
 

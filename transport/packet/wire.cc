@@ -1,10 +1,10 @@
-#include "packet/wire.h"
+#include "transport/packet/wire.h"
 
 #include <cstring>
 #include <optional>
 
-#include "ethernet/checksum.h"
-#include "packet/crc32c.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/packet/crc32c.h"
 
 namespace tributary::transport::packet {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
-#include "packet/crc32c.h"
-#include "packet/port.h"
+#include "transport/packet/crc32c.h"
+#include "transport/packet/port.h"
 
 namespace tributary::transport::packet {
 

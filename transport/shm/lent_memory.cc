@@ -1,6 +1,6 @@
-#include "shm/lent_memory.h"
+#include "transport/shm/lent_memory.h"
 
-#include "shm/unix_socket.h"
+#include "transport/shm/unix_socket.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "shm/memory_maps.h"
+#include "transport/shm/memory_maps.h"
 
 #include <dirent.h>
 #include <fcntl.h>

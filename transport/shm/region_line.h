@@ -13,7 +13,7 @@
 #include <optional>
 #include <span>
 
-#include "shm/ring_memory.h"
+#include "transport/shm/ring_memory.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::transport {

@@ -1,4 +1,4 @@
-#include "shm/regions_mapped.h"
+#include "transport/shm/regions_mapped.h"
 
 #include <algorithm>
 #include <atomic>

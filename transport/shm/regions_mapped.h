@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "shm/region_line.h"
+#include "transport/shm/region_line.h"
 #include "tributary/transport/shared_memory.h"
 
 namespace tributary::transport {

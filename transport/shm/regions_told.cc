@@ -1,4 +1,4 @@
-#include "shm/regions_told.h"
+#include "transport/shm/regions_told.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <optional>
 
-#include "shm/lent_memory.h"
-#include "shm/region_line.h"
+#include "transport/shm/lent_memory.h"
+#include "transport/shm/region_line.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "shm/ring_memory.h"
+#include "transport/shm/ring_memory.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "shm/memory_maps.h"
+#include "transport/shm/memory_maps.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

@@ -1,12 +1,12 @@
-#include "shm/shm_connection.h"
+#include "transport/shm/shm_connection.h"
 
 #include <sys/epoll.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "shm/shm_listener.h"
-#include "shm/unix_socket.h"
+#include "transport/shm/shm_listener.h"
+#include "transport/shm/unix_socket.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {

@@ -14,12 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "channel/connection.h"
-#include "channel/frame_reader.h"
-#include "shm/regions_mapped.h"
-#include "shm/regions_told.h"
-#include "shm/ring_memory.h"
-#include "shm/shm_part.h"
+#include "transport/channel/connection.h"
+#include "transport/channel/frame_reader.h"
+#include "transport/shm/regions_mapped.h"
+#include "transport/shm/regions_told.h"
+#include "transport/shm/ring_memory.h"
+#include "transport/shm/shm_part.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "shm/shm_connection.h"
-#include "shm/shm_listener.h"
-#include "shm/unix_socket.h"
+#include "transport/shm/shm_connection.h"
+#include "transport/shm/shm_listener.h"
+#include "transport/shm/unix_socket.h"
 
 namespace tributary::transport {
 namespace {

@@ -1,4 +1,4 @@
-#include "shm/shm_listener.h"
+#include "transport/shm/shm_listener.h"
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "shm/unix_socket.h"
+#include "transport/shm/unix_socket.h"
 
 namespace tributary::transport {
 

@@ -3,7 +3,7 @@
 // number of descriptors; above it the oldest makes room.
 #include <list>
 
-#include "shm/shm_connection.h"
+#include "transport/shm/shm_connection.h"
 
 namespace tributary::transport {
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "shm/lent_memory.h"
+#include "transport/shm/lent_memory.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::transport {

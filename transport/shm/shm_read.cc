@@ -3,7 +3,7 @@
 
 #include "tributary/protocol/assert.h"
 
-#include "shm/shm_connection.h"
+#include "transport/shm/shm_connection.h"
 
 namespace tributary::transport {
 

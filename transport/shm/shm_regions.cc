@@ -5,8 +5,8 @@
 // read meanwhile looks at that afterwards: so what changes under a reader's eyes is never taken for a payload.
 #include <algorithm>
 
-#include "shm/shm_connection.h"
-#include "shm/unix_socket.h"
+#include "transport/shm/shm_connection.h"
+#include "transport/shm/unix_socket.h"
 
 namespace tributary::transport {
 namespace {

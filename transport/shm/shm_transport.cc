@@ -2,8 +2,8 @@
 #include <cstring>
 #include <random>
 
-#include "shm/shm_listener.h"
-#include "shm/unix_socket.h"
+#include "transport/shm/shm_listener.h"
+#include "transport/shm/unix_socket.h"
 
 namespace tributary::transport {
 namespace {

@@ -2,8 +2,8 @@
 // while the writer still copies in.
 #include <algorithm>
 
-#include "shm/shm_connection.h"
-#include "shm/unix_socket.h"
+#include "transport/shm/shm_connection.h"
+#include "transport/shm/unix_socket.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {

@@ -1,4 +1,4 @@
-#include "shm/unix_socket.h"
+#include "transport/shm/unix_socket.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "shm/ring_memory.h"
+#include "transport/shm/ring_memory.h"
 
 namespace tributary::transport {
 

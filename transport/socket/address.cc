@@ -1,4 +1,4 @@
-#include "socket/address.h"
+#include "transport/socket/address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

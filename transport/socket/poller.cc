@@ -1,4 +1,4 @@
-#include "socket/poller.h"
+#include "transport/socket/poller.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

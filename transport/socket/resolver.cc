@@ -1,4 +1,4 @@
-#include "socket/resolver.h"
+#include "transport/socket/resolver.h"
 
 #include <utility>
 

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "socket/address.h"
+#include "transport/socket/address.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "socket/socket_core.h"
+#include "transport/socket/socket_core.h"
 
 #include <algorithm>
 

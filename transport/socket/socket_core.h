@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "socket/pollable.h"
-#include "socket/poller.h"
-#include "turn/deadlines.h"
-#include "turn/due_list.h"
-#include "turn/engine.h"
+#include "transport/socket/pollable.h"
+#include "transport/socket/poller.h"
+#include "transport/turn/deadlines.h"
+#include "transport/turn/due_list.h"
+#include "transport/turn/engine.h"
 
 namespace tributary::transport {
 

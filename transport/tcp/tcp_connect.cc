@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "tcp/tcp_connection.h"
+#include "transport/tcp/tcp_connection.h"
 #include "tributary/transport/descriptors.h"
 
 namespace tributary::transport {

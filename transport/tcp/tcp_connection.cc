@@ -1,4 +1,4 @@
-#include "tcp/tcp_connection.h"
+#include "transport/tcp/tcp_connection.h"
 
 #include <sys/socket.h>
 

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "channel/connection.h"
-#include "channel/frame_reader.h"
-#include "tcp/tcp_core.h"
-#include "tcp/tcp_socket.h"
+#include "transport/channel/connection.h"
+#include "transport/channel/frame_reader.h"
+#include "transport/tcp/tcp_core.h"
+#include "transport/tcp/tcp_socket.h"
 
 namespace tributary::transport {
 

@@ -2,8 +2,8 @@
 // The core of a TcpTransport: its settings, its counts, and the look-up of names.
 #include <functional>
 
-#include "socket/resolver.h"
-#include "socket/socket_core.h"
+#include "transport/socket/resolver.h"
+#include "transport/socket/socket_core.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::transport {

@@ -1,4 +1,4 @@
-#include "tcp/tcp_listener.h"
+#include "transport/tcp/tcp_listener.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #pragma once
 // Accepting: a bounded number in each turn, and a pause instead of a spin when the process has no descriptor left.
-#include "tcp/tcp_connection.h"
+#include "transport/tcp/tcp_connection.h"
 
 namespace tributary::transport {
 

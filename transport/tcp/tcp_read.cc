@@ -8,7 +8,7 @@
 
 #include "tributary/protocol/assert.h"
 
-#include "tcp/tcp_connection.h"
+#include "transport/tcp/tcp_connection.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "tcp/tcp_socket.h"
+#include "transport/tcp/tcp_socket.h"
 
 #include <ifaddrs.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 #pragma once
 // TCP sockets of the system, with the options that the settings ask for.
-#include "socket/address.h"
+#include "transport/socket/address.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::transport {

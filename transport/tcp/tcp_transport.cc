@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "tcp/tcp_listener.h"
+#include "transport/tcp/tcp_listener.h"
 
 namespace tributary::transport {
 

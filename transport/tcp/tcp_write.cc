@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tcp/tcp_connection.h"
+#include "transport/tcp/tcp_connection.h"
 
 namespace tributary::transport {
 

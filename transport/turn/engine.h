@@ -10,9 +10,9 @@
 #include <functional>
 #include <utility>
 
+#include "transport/turn/mailbox.h"
+#include "transport/turn/spin_estimate.h"
 #include "tributary/transport/channel.h"
-#include "turn/mailbox.h"
-#include "turn/spin_estimate.h"
 
 namespace tributary::transport::turn {
 

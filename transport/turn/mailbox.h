@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "turn/alarm.h"
+#include "transport/turn/alarm.h"
 
 namespace tributary::transport::turn {
 

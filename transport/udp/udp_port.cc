@@ -1,4 +1,4 @@
-#include "udp/udp_port.h"
+#include "transport/udp/udp_port.h"
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "packet/address.h"
+#include "transport/packet/address.h"
 
 namespace tributary::transport::udp {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "packet/port.h"
-#include "socket/address.h"
+#include "transport/packet/port.h"
+#include "transport/socket/address.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::udp {

@@ -10,8 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "packet/address.h"
-#include "udp/udp_port.h"
+#include "transport/packet/address.h"
+#include "transport/udp/udp_port.h"
 
 namespace tributary::transport::udp {
 namespace {

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "packet/address.h"
+#include "transport/packet/address.h"
+#include "transport/udp/udp_port.h"
 #include "tributary/protocol/assert.h"
-#include "udp/udp_port.h"
 
 namespace tributary::transport::udp {
 namespace {

@@ -1,10 +1,10 @@
 #include <stdexcept>
 
-#include "packet/faulty_port.h"
-#include "packet/figures.h"
-#include "packet/packet_transport.h"
+#include "transport/packet/faulty_port.h"
+#include "transport/packet/figures.h"
+#include "transport/packet/packet_transport.h"
+#include "transport/udp/udp_port.h"
 #include "tributary/transport/udp.h"
-#include "udp/udp_port.h"
 
 namespace tributary::transport {
 namespace {

@@ -5,9 +5,9 @@
 #include <array>
 #include <cerrno>
 
+#include "transport/verbs/resources.h"
+#include "transport/verbs/verbs_connection.h"
 #include "tributary/transport/verbs.h"
-#include "verbs/resources.h"
-#include "verbs/verbs_connection.h"
 
 namespace tributary::transport {
 namespace {

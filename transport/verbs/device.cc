@@ -1,4 +1,4 @@
-#include "verbs/device.h"
+#include "transport/verbs/device.h"
 
 #include <fcntl.h>
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "verbs/registrations.h"
-#include "verbs/resources.h"
+#include "transport/verbs/registrations.h"
+#include "transport/verbs/resources.h"
 
 namespace tributary::transport::verbs {
 

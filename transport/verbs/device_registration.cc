@@ -1,4 +1,4 @@
-#include "verbs/device_registration.h"
+#include "transport/verbs/device_registration.h"
 
 #include <cerrno>
 #include <cstring>

@@ -2,8 +2,8 @@
 // Registering memory that the processor does not reach.
 #include <span>
 
+#include "transport/verbs/resources.h"
 #include "tributary/transport/device_memory.h"
-#include "verbs/resources.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/device_watch.h"
+#include "transport/verbs/device_watch.h"
 
 #include <fcntl.h>
 
@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "verbs/verbs_core.h"
+#include "transport/verbs/verbs_core.h"
 
 namespace tributary::transport::verbs {
 namespace {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "verbs/resources.h"
+#include "transport/verbs/resources.h"
 
 namespace tributary::transport {
 class VerbsCore;

@@ -1,4 +1,4 @@
-#include "verbs/event_watch.h"
+#include "transport/verbs/event_watch.h"
 
 #include <pthread.h>
 #include <sys/epoll.h>

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
+#include "transport/verbs/resources.h"
 #include "tributary/protocol/error.h"
-#include "verbs/resources.h"
 
 namespace tributary::transport::verbs {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
+#include "transport/verbs/registrations.h"
+#include "transport/verbs/wire.h"
 #include "tributary/protocol/assert.h"
-#include "verbs/registrations.h"
-#include "verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/frame_queue.h"
+#include "transport/verbs/frame_queue.h"
 
 #include <utility>
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "transport/verbs/registrations.h"
 #include "tributary/protocol/frame.h"
-#include "verbs/registrations.h"
 
 namespace tributary::transport::verbs {
 

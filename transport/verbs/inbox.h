@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "transport/verbs/wire.h"
 #include "tributary/protocol/assert.h"
-#include "verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/landing.h"
+#include "transport/verbs/landing.h"
 
 #include <arpa/inet.h>
 

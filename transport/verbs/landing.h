@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "verbs/registrations.h"
-#include "verbs/windows.h"
-#include "verbs/wire.h"
+#include "transport/verbs/registrations.h"
+#include "transport/verbs/windows.h"
+#include "transport/verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

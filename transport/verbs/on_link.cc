@@ -1,4 +1,4 @@
-#include "verbs/on_link.h"
+#include "transport/verbs/on_link.h"
 
 #include <ifaddrs.h>
 

@@ -1,4 +1,4 @@
-#include "verbs/places.h"
+#include "transport/verbs/places.h"
 
 #include <algorithm>
 #include <cstring>

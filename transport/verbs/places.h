@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "transport/verbs/registrations.h"
+#include "transport/verbs/windows.h"
+#include "transport/verbs/wire.h"
 #include "tributary/protocol/assert.h"
-#include "verbs/registrations.h"
-#include "verbs/windows.h"
-#include "verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

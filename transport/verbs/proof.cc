@@ -1,4 +1,4 @@
-#include "verbs/proof.h"
+#include "transport/verbs/proof.h"
 
 #include <netinet/in.h>
 

@@ -4,8 +4,8 @@
 // a connection, on which the credential itself is the first frame.
 #include <sys/socket.h>
 
+#include "transport/verbs/wire.h"
 #include "tributary/protocol/link_secret.h"
-#include "verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/queue_pair.h"
+#include "transport/verbs/queue_pair.h"
 
 #include <endian.h>
 

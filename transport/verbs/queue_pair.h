@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "transport/verbs/resources.h"
+#include "transport/verbs/send_list.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/rdma_path.h"
-#include "verbs/resources.h"
-#include "verbs/send_list.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/record.h"
+#include "transport/verbs/record.h"
 
 namespace tributary::transport::verbs {
 

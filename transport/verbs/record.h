@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "verbs/wire.h"
+#include "transport/verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

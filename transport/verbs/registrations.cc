@@ -1,10 +1,10 @@
-#include "verbs/registrations.h"
+#include "transport/verbs/registrations.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "verbs/device_registration.h"
+#include "transport/verbs/device_registration.h"
 
 namespace tributary::transport::verbs {
 namespace {

@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
+#include "transport/verbs/resources.h"
 #include "tributary/transport/device_memory.h"
 #include "tributary/transport/verbs.h"
-#include "verbs/resources.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/rings.h"
+#include "transport/verbs/rings.h"
 
 namespace tributary::transport::verbs {
 

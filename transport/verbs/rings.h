@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "transport/verbs/device.h"
 #include "tributary/protocol/assert.h"
-#include "verbs/device.h"
 
 namespace tributary::transport::verbs {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "tcp/tcp_core.h"
-#include "verbs/wire.h"
+#include "transport/tcp/tcp_core.h"
+#include "transport/verbs/wire.h"
 
 namespace tributary::transport {
 

@@ -8,9 +8,9 @@
 #include <random>
 #include <utility>
 
+#include "transport/verbs/on_link.h"
+#include "transport/verbs/verbs_connection.h"
 #include "tributary/transport/blocked_signals.h"
-#include "verbs/on_link.h"
-#include "verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
 namespace {

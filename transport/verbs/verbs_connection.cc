@@ -1,4 +1,4 @@
-#include "verbs/verbs_connection.h"
+#include "transport/verbs/verbs_connection.h"
 
 #include <algorithm>
 #include <cerrno>

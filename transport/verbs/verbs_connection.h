@@ -24,21 +24,21 @@
 #include <string>
 #include <thread>
 
-#include "channel/forwarding_channel.h"
-#include "channel/frame_reader.h"
-#include "verbs/credit.h"
-#include "verbs/fetch.h"
-#include "verbs/frame_queue.h"
-#include "verbs/inbox.h"
-#include "verbs/landing.h"
-#include "verbs/places.h"
-#include "verbs/proof.h"
-#include "verbs/queue_pair.h"
-#include "verbs/rings.h"
-#include "verbs/send_list.h"
-#include "verbs/verbs_core.h"
-#include "verbs/windows.h"
-#include "verbs/wire.h"
+#include "transport/channel/forwarding_channel.h"
+#include "transport/channel/frame_reader.h"
+#include "transport/verbs/credit.h"
+#include "transport/verbs/fetch.h"
+#include "transport/verbs/frame_queue.h"
+#include "transport/verbs/inbox.h"
+#include "transport/verbs/landing.h"
+#include "transport/verbs/places.h"
+#include "transport/verbs/proof.h"
+#include "transport/verbs/queue_pair.h"
+#include "transport/verbs/rings.h"
+#include "transport/verbs/send_list.h"
+#include "transport/verbs/verbs_core.h"
+#include "transport/verbs/windows.h"
+#include "transport/verbs/wire.h"
 
 namespace tributary::transport::verbs {
 

@@ -1,4 +1,4 @@
-#include "verbs/verbs_core.h"
+#include "transport/verbs/verbs_core.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <utility>
 
-#include "verbs/device_watch.h"
-#include "verbs/verbs_connection.h"
+#include "transport/verbs/device_watch.h"
+#include "transport/verbs/verbs_connection.h"
 
 namespace tributary::transport {
 

@@ -13,14 +13,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "socket/socket_core.h"
+#include "transport/socket/socket_core.h"
+#include "transport/turn/deadlines.h"
+#include "transport/turn/due_list.h"
+#include "transport/turn/engine.h"
+#include "transport/verbs/device.h"
+#include "transport/verbs/event_watch.h"
+#include "transport/verbs/resources.h"
 #include "tributary/transport/verbs.h"
-#include "turn/deadlines.h"
-#include "turn/due_list.h"
-#include "turn/engine.h"
-#include "verbs/device.h"
-#include "verbs/event_watch.h"
-#include "verbs/resources.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "verbs/verbs_listener.h"
+#include "transport/verbs/verbs_listener.h"
 
 #include <arpa/inet.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 // Listening: connect requests become connections of this transport, or of the one that the route names.
-#include "verbs/verbs_connection.h"
+#include "transport/verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
 

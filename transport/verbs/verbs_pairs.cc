@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-#include "verbs/verbs_connection.h"
+#include "transport/verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-#include "verbs/verbs_connection.h"
+#include "transport/verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
 

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transport/verbs/record.h"
+#include "transport/verbs/verbs_connection.h"
 #include "tributary/protocol/assert.h"
-#include "verbs/record.h"
-#include "verbs/verbs_connection.h"
 
 namespace tributary::transport::verbs {
 namespace {

@@ -1,6 +1,6 @@
 #include "tributary/transport/verbs.h"
 
-#include "verbs/verbs_listener.h"
+#include "transport/verbs/verbs_listener.h"
 
 namespace tributary::transport {
 

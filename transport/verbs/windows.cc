@@ -1,4 +1,4 @@
-#include "verbs/windows.h"
+#include "transport/verbs/windows.h"
 
 #include <bit>
 #include <cerrno>

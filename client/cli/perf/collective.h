@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/include/tributary/tributary.h"
+#include "tributary/tributary.h"
 
 namespace tributary::cli {
 

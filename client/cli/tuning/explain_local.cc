@@ -15,8 +15,8 @@
 namespace tributary::cli {
 namespace {
 
-using client::local::DataWay;
 using nlohmann::json;
+using tuning::DataWay;
 
 /// A call of ranks on one host.
 struct LocalAnswer {
@@ -53,8 +53,8 @@ LocalAnswer local_answer_of(const ExplainOptions& options) {
     answer.no_attach = fmt::format("there are more ranks ({}) than cores ({})", options.ranks, cores);
   }
   answer.attaches = answer.no_attach.empty();
-  answer.plain = client::local::way_of(options.collective, answer.offered_bytes, false, answer.attaches);
-  answer.registered = client::local::way_of(options.collective, answer.offered_bytes, true, answer.attaches);
+  answer.plain = tuning::way_of(options.collective, answer.offered_bytes, false, answer.attaches);
+  answer.registered = tuning::way_of(options.collective, answer.offered_bytes, true, answer.attaches);
   return answer;
 }
 
@@ -73,15 +73,15 @@ const char* name(DataWay way) {
 }
 
 std::string local_reason(const LocalAnswer& answer) {
-  using client::local::kAttachBytesMax;
-  using client::local::kAttachBytesMin;
+  using tuning::kAttachBytesMax;
+  using tuning::kAttachBytesMin;
   if (answer.plain == DataWay::notes)
     return fmt::format("a rank's input has {} bytes, and up to {} travel with the note of the call",
-                       answer.offered_bytes, client::local::kNoteBytes);
+                       answer.offered_bytes, tuning::kNoteBytes);
   const std::string attached = fmt::format("reductions of {} to {} bytes", kAttachBytesMin, kAttachBytesMax);
   if (answer.plain == DataWay::attach)
     return attached + " are read in place through the kernel, if it allows that (else copied in chunks)";
-  if (client::local::is_worth_attaching(answer.call.collective, answer.offered_bytes))
+  if (tuning::is_worth_attaching(answer.call.collective, answer.offered_bytes))
     return "not through the kernel, because " + answer.no_attach;
   return "the kernel copies only " + attached;
 }
@@ -102,12 +102,12 @@ void show_local_table(const LocalAnswer& answer, const ExplainOptions& options) 
     table.add({picked, name(way), what, when});
   };
   add(DataWay::notes, "each rank combines the data of all notes",
-      fmt::format("inputs up to {} bytes", client::local::kNoteBytes));
+      fmt::format("inputs up to {} bytes", tuning::kNoteBytes));
   add(DataWay::regions, "straight between the callers' buffers, which all ranks have mapped",
       "buffers are registered on all ranks");
   add(DataWay::attach, "the same, through the kernel",
-      fmt::format("reductions of {} to {} bytes, and no more ranks than cores", client::local::kAttachBytesMin,
-                  client::local::kAttachBytesMax));
+      fmt::format("reductions of {} to {} bytes, and no more ranks than cores", tuning::kAttachBytesMin,
+                  tuning::kAttachBytesMax));
   add(DataWay::chunks, "copied into shared memory, reduced there, copied out", "everything else");
   std::fputs(table.text().c_str(), stdout);
 }

@@ -48,7 +48,7 @@ Buffer Direct::place_of(const std::byte* memory, std::size_t bytes) noexcept {
             .index = static_cast<std::uint16_t>(place->index),
             .way = Way::region};
   }
-  if (!is_reduction(call_.signature.collective) || !call_.plain_memory || !attachment_.works() ||
+  if (!tuning::is_reduction(call_.signature.collective) || !call_.plain_memory || !attachment_.works() ||
       !Attachment::can_copy(memory, bytes)) {
     return {};
   }
@@ -58,7 +58,7 @@ Buffer Direct::place_of(const std::byte* memory, std::size_t bytes) noexcept {
 bool Direct::offer(const Call& call, const Movement& movement, std::byte* note) noexcept {
   call_ = call;
   element_ = size_of(call.signature.dtype);
-  reduces_ = is_reduction(call.signature.collective);
+  reduces_ = tuning::is_reduction(call.signature.collective);
   regions_->attend();
   Reach reach{.send = place_of(call.send, movement.offers() ? bytes_of_send(rank_) : 0),
               .recv = place_of(call.recv, movement.wants() ? bytes_of_recv(rank_) : 0)};
@@ -66,7 +66,7 @@ bool Direct::offer(const Call& call, const Movement& movement, std::byte* note) 
   const bool attaches = reach.send.way == Way::attach || reach.recv.way == Way::attach;
   const bool possible = ranks_ <= kernels::kReduceInputsMax && reach.send.way != Way::none &&
                         reach.recv.way != Way::none &&
-                        (!attaches || is_worth_attaching(call.signature.collective, movement.offered_bytes()));
+                        (!attaches || tuning::is_worth_attaching(call.signature.collective, movement.offered_bytes()));
   if (!possible) reach = {};
   std::memcpy(note, &reach, sizeof reach);
   return possible;

@@ -1,8 +1,8 @@
 // Conversions on device memory, or from it to mapped host memory: one kernel for each format and direction, found by
 // its name.
-#include "cuda/device/convert_body.cuh"
-#include "cuda/device/grid.cuh"
-#include "cuda/device/quantize_body.cuh"
+#include "kernels/cuda/device/convert_body.cuh"
+#include "kernels/cuda/device/grid.cuh"
+#include "kernels/cuda/device/quantize_body.cuh"
 
 namespace tributary::kernels::cuda {
 

@@ -1,8 +1,8 @@
 #pragma once
 // Conversions as one thread of a grid runs them: four elements at a time, 16 bytes of float32 and 8 or 4 of the other
 // format, so that both sides are read and written in whole lines by neighbouring lanes.
-#include "cuda/arguments.h"
-#include "cuda/device/small_float.cuh"
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/device/small_float.cuh"
 
 namespace tributary::kernels::cuda {
 

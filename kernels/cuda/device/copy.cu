@@ -1,6 +1,6 @@
 // Copies: of one array, also into mapped host memory; and of many tensors into one buffer or back, in one launch.
-#include "cuda/device/copy_body.cuh"
-#include "cuda/device/grid.cuh"
+#include "kernels/cuda/device/copy_body.cuh"
+#include "kernels/cuda/device/grid.cuh"
 
 namespace tributary::kernels::cuda {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Copies as one thread of a group runs them: of any bytes at any alignment, and of many tensors by a table.
-#include "cuda/arguments.h"
-#include "cuda/device/portable.cuh"
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/device/portable.cuh"
 
 namespace tributary::kernels::cuda {
 

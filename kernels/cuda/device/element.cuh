@@ -3,9 +3,9 @@
 // stored.
 #include <type_traits>
 
-#include "cuda/arguments.h"
-#include "cuda/device/portable.cuh"
-#include "cuda/device/small_float.cuh"
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/device/portable.cuh"
+#include "kernels/cuda/device/small_float.cuh"
 #include "tributary/protocol/types.h"
 
 namespace tributary::kernels::cuda {

@@ -1,6 +1,6 @@
 #pragma once
 // Where a thread stands in its grid and its block.
-#include "cuda/device/portable.cuh"
+#include "kernels/cuda/device/portable.cuh"
 
 namespace tributary::kernels::cuda {
 

@@ -3,9 +3,9 @@
 //
 // A quarter, a half or a whole warp takes a block (QuantizeArguments::lanes), each lane up to two groups of four
 // elements, which stay in its registers while the lanes agree on the largest: everything is read once.
-#include "cuda/arguments.h"
-#include "cuda/device/convert_body.cuh"
-#include "cuda/device/portable.cuh"
+#include "kernels/cuda/arguments.h"
+#include "kernels/cuda/device/convert_body.cuh"
+#include "kernels/cuda/device/portable.cuh"
 
 namespace tributary::kernels::cuda {
 

@@ -1,6 +1,6 @@
 #pragma once
 // reduce as one thread of a grid runs it.
-#include "cuda/device/element.cuh"
+#include "kernels/cuda/device/element.cuh"
 
 namespace tributary::kernels::cuda {
 

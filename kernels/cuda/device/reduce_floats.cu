@@ -1,6 +1,6 @@
 // reduce on device memory, for floats: one kernel for each dtype and operation, found by its name.
-#include "cuda/device/grid.cuh"
-#include "cuda/device/reduce_body.cuh"
+#include "kernels/cuda/device/grid.cuh"
+#include "kernels/cuda/device/reduce_body.cuh"
 
 namespace tributary::kernels::cuda {
 

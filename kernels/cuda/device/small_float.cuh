@@ -1,7 +1,7 @@
 #pragma once
 // The small floats, to float32 and back: by the device's instructions where it has them, else by integers. Same bits
 // either way, but for a NaN's payload.
-#include "cuda/device/portable.cuh"
+#include "kernels/cuda/device/portable.cuh"
 #include "tributary/protocol/types.h"
 
 namespace tributary::kernels::cuda {

@@ -19,10 +19,10 @@
 #include <optional>
 #include <thread>
 
-#include "ethernet/bytes.h"
-#include "ethernet/control_writer.h"
-#include "ethernet/udp_template.h"
 #include "tests/system/udp/hostile_traffic.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/control_writer.h"
+#include "transport/ethernet/udp_template.h"
 
 namespace {
 

@@ -9,11 +9,11 @@
 #include <sstream>
 
 #include "aggregator/daemon/daemon.h"
-#include "child.h"
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
 #include "tests/system/aggregator/fake_manager.h"
 #include "tests/system/aggregator/process.h"
 #include "tests/system/aggregator/raw_socket.h"
+#include "tests/unit/aggregator/child.h"
 
 namespace tributary::aggregator::test {
 namespace {

@@ -2,10 +2,10 @@
 // a few of them only; each test has transports of its own.
 #include <cstdlib>
 
-#include "../../unit/packet/sealed_keys.h"
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
+#include "tests/unit/packet/sealed_keys.h"
+#include "tests/unit/transport/world.h"
 #include "tributary/transport/dpdk.h"
-#include "world.h"
 
 namespace tributary::transport::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "dpdk/port.h"
+#include "transport/dpdk/port.h"
 
 namespace {
 

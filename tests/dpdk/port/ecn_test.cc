@@ -6,10 +6,10 @@
 #include <deque>
 #include <functional>
 
-#include "counter.h"
-#include "marking_wire.h"
-#include "peer.h"
-#include "rings.h"
+#include "tests/dpdk/port/marking_wire.h"
+#include "tests/dpdk/port/rings.h"
+#include "tests/unit/transport/counter.h"
+#include "tests/unit/transport/peer.h"
 #include "tributary/transport/dpdk.h"
 
 namespace tributary::transport::test {

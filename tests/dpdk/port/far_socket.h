@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "ethernet/addresses.h"
-#include "packet/address.h"
-#include "veth.h"
+#include "tests/dpdk/port/veth.h"
+#include "transport/ethernet/addresses.h"
+#include "transport/packet/address.h"
 
 namespace tributary::transport::dpdk::test {
 

@@ -2,9 +2,9 @@
 // up (fake_gpu.cc), the device the kernel's.
 #include <gmock/gmock.h>
 
-#include "dpdk/gpu_memory.h"
-#include "far_socket.h"
-#include "rings.h"
+#include "tests/dpdk/port/far_socket.h"
+#include "tests/dpdk/port/rings.h"
+#include "transport/dpdk/gpu_memory.h"
 #include "tributary/transport/dpdk.h"
 
 namespace tributary::transport::dpdk::test {

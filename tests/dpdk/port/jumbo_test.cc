@@ -3,8 +3,8 @@
 
 #include <cstdlib>
 
-#include "far_socket.h"
-#include "rings.h"
+#include "tests/dpdk/port/far_socket.h"
+#include "tests/dpdk/port/rings.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

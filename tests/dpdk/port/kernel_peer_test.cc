@@ -8,9 +8,9 @@
 
 #include <optional>
 
-#include "ethernet/checksum.h"
-#include "far_socket.h"
-#include "rings.h"
+#include "tests/dpdk/port/far_socket.h"
+#include "tests/dpdk/port/rings.h"
+#include "transport/ethernet/checksum.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "marking_wire.h"
+#include "tests/dpdk/port/marking_wire.h"
 
 #include <gtest/gtest.h>
 #include <rte_eth_ring.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <optional>
 
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

@@ -1,5 +1,5 @@
 // The same with buffers that one lends to the other. A program of its own: DPDK's memory must be one file then.
-#include "memif_wire.h"
+#include "tests/dpdk/port/memif_wire.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

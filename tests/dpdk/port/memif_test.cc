@@ -1,5 +1,5 @@
 // Two processes on one wire of shared memory, each with its own packet buffers.
-#include "memif_wire.h"
+#include "tests/dpdk/port/memif_wire.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

@@ -13,8 +13,8 @@
 #include <optional>
 #include <thread>
 
-#include "dpdk/memif.h"
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
+#include "transport/dpdk/memif.h"
 
 namespace tributary::transport::dpdk::test {
 

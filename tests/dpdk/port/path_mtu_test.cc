@@ -2,12 +2,12 @@
 // believes it when it is told to.
 #include <gtest/gtest.h>
 
-#include "dpdk/port.h"
-#include "ethernet/control_writer.h"
-#include "ethernet/icmp.h"
-#include "marking_wire.h"
-#include "packet/settings.h"
-#include "rings.h"
+#include "tests/dpdk/port/marking_wire.h"
+#include "tests/dpdk/port/rings.h"
+#include "transport/dpdk/port.h"
+#include "transport/ethernet/control_writer.h"
+#include "transport/ethernet/icmp.h"
+#include "transport/packet/settings.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "dpdk/port.h"
+#include "transport/dpdk/port.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <thread>
 
-#include "packet/payload_place.h"
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
+#include "transport/packet/payload_place.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

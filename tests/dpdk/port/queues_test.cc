@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "rings.h"
+#include "tests/dpdk/port/rings.h"
 
 #include <gtest/gtest.h>
 #include <rte_eth_ring.h>

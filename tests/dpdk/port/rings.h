@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "dpdk/port.h"
+#include "transport/dpdk/port.h"
 
 namespace tributary::transport::dpdk::test {
 

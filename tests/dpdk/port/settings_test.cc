@@ -5,11 +5,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dpdk/af_packet.h"
-#include "dpdk/budget.h"
-#include "dpdk/eal.h"
-#include "dpdk/huge_pages.h"
-#include "dpdk/memif.h"
+#include "transport/dpdk/af_packet.h"
+#include "transport/dpdk/budget.h"
+#include "transport/dpdk/eal.h"
+#include "transport/dpdk/huge_pages.h"
+#include "transport/dpdk/memif.h"
 
 namespace tributary::transport::dpdk::test {
 namespace {

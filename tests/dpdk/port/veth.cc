@@ -1,4 +1,4 @@
-#include "veth.h"
+#include "tests/dpdk/port/veth.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fake_cuda.h"
+#include "tests/fakes/cuda/fake_cuda.h"
 
 namespace fake_cuda {
 

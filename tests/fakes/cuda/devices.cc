@@ -1,7 +1,7 @@
 // Devices, their contexts, and the calls that are the same for every driver. There are no kernels.
 #include <cstring>
 
-#include "state.h"
+#include "tests/fakes/cuda/state.h"
 
 using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C names' side of it
 

@@ -1,11 +1,11 @@
 // The interface of the fake driver to the tests, and the driver's state.
-#include "fake_cuda.h"
+#include "tests/fakes/cuda/fake_cuda.h"
 
 #include <sys/mman.h>
 
 #include <cstring>
 
-#include "state.h"
+#include "tests/fakes/cuda/state.h"
 
 namespace fake_cuda {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "fake_cuda.h"
+#include "tests/fakes/cuda/fake_cuda.h"
 
 namespace fake_cuda {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "state.h"
+#include "tests/fakes/cuda/state.h"
 
 namespace fake_cuda {
 namespace {

@@ -1,7 +1,7 @@
 // An aggregator that lies to the ranks, and to its parent.
 #include <algorithm>
 
-#include "lied_to.h"
+#include "tests/fuzz/client/lied_to.h"
 
 using namespace tributary;
 

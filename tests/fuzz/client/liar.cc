@@ -1,4 +1,4 @@
-#include "liar.h"
+#include "tests/fuzz/client/liar.h"
 
 #include <algorithm>
 #include <cstring>

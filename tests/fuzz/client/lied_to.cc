@@ -1,4 +1,4 @@
-#include "lied_to.h"
+#include "tests/fuzz/client/lied_to.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <deque>
 #include <utility>
 
-#include "liar.h"
+#include "tests/fuzz/client/liar.h"
 #include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::fuzz {

@@ -2,7 +2,7 @@
 // waits.
 #include <algorithm>
 
-#include "lied_to.h"
+#include "tests/fuzz/client/lied_to.h"
 
 using namespace tributary;
 

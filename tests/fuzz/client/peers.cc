@@ -1,7 +1,7 @@
 // A rank that lies to other ranks: about pieces of collectives, messages, and recovery's plans and data.
 #include <algorithm>
 
-#include "lied_to.h"
+#include "tests/fuzz/client/lied_to.h"
 
 using namespace tributary;
 

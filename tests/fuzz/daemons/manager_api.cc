@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cluster_fixture.h"
+#include "tests/unit/manager/cluster_fixture.h"
 #include "tree-manager/api/api.h"
 
 using namespace tributary;

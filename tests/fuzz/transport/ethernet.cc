@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
-#include "ethernet/bytes.h"
-#include "ethernet/checksum.h"
-#include "ethernet/host.h"
-#include "ethernet/plain_udp.h"
-#include "ethernet/quotation.h"
-#include "script.h"
+#include "tests/fuzz/transport/script.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/ethernet/host.h"
+#include "transport/ethernet/plain_udp.h"
+#include "transport/ethernet/quotation.h"
 
 using namespace tributary::transport::ethernet;
 

@@ -1,4 +1,4 @@
-#include "hostile_packets.h"
+#include "tests/fuzz/transport/hostile_packets.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
-#include "packet/wire.h"
-#include "resealing.h"
-#include "script.h"
-#include "sealed_keys.h"
-#include "sim_packets.h"
+#include "tests/fuzz/transport/resealing.h"
+#include "tests/fuzz/transport/script.h"
+#include "tests/unit/packet/sealed_keys.h"
+#include "tests/unit/packet/sim_packets.h"
+#include "transport/packet/wire.h"
 
 using namespace tributary;
 using namespace tributary::transport;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "hostile_packets.h"
+#include "tests/fuzz/transport/hostile_packets.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using tributary::fuzz::play_hostile_packets;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "hostile_packets.h"
+#include "tests/fuzz/transport/hostile_packets.h"
 
 using namespace tributary;
 

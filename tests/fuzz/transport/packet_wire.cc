@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "packet/seal.h"
-#include "packet/wire.h"
+#include "transport/packet/seal.h"
+#include "transport/packet/wire.h"
 
 using namespace tributary::transport::packet;
 

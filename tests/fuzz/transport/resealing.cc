@@ -1,4 +1,4 @@
-#include "resealing.h"
+#include "tests/fuzz/transport/resealing.h"
 
 #include <cstring>
 #include <optional>

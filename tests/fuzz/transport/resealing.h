@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "packet/seal.h"
-#include "packet/wire.h"
+#include "transport/packet/seal.h"
+#include "transport/packet/wire.h"
 
 namespace tributary::fuzz {
 

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "script.h"
-#include "shm_stranger.h"
+#include "tests/fuzz/transport/script.h"
+#include "tests/fuzz/transport/victim.h"
+#include "tests/unit/transport/shm_stranger.h"
 #include "tributary/transport/shm.h"
-#include "victim.h"
 
 using namespace tributary;
 using namespace tributary::transport;

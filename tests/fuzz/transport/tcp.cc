@@ -13,9 +13,9 @@
 #include <memory>
 #include <vector>
 
-#include "script.h"
+#include "tests/fuzz/transport/script.h"
+#include "tests/fuzz/transport/victim.h"
 #include "tributary/transport/tcp.h"
-#include "victim.h"
 
 using namespace tributary;
 using namespace tributary::transport;

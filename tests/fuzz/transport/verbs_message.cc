@@ -10,11 +10,11 @@
 #include <memory>
 #include <vector>
 
-#include "script.h"
-#include "verbs/landing.h"
-#include "verbs/places.h"
-#include "verbs/proof.h"
-#include "verbs/record.h"
+#include "tests/fuzz/transport/script.h"
+#include "transport/verbs/landing.h"
+#include "transport/verbs/places.h"
+#include "transport/verbs/proof.h"
+#include "transport/verbs/record.h"
 
 #undef ibv_reg_mr
 

@@ -1,4 +1,4 @@
-#include "device_registration.h"
+#include "tests/rdma/gpu/device_registration.h"
 
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
@@ -8,7 +8,7 @@
 #include <memory>
 #include <mutex>
 
-#include "fake_cuda.h"
+#include "tests/fakes/cuda/fake_cuda.h"
 
 #undef ibv_reg_mr
 

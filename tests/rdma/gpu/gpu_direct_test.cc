@@ -10,10 +10,10 @@
 #include <memory>
 #include <thread>
 
-#include "device_bytes.h"
-#include "device_registration.h"
-#include "tensors.h"
+#include "tests/fakes/cuda/device_bytes.h"
+#include "tests/rdma/gpu/device_registration.h"
 #include "tests/system/chaos/workshop.h"
+#include "tests/system/client/tensors.h"
 #include "tributary/tributary.h"
 
 namespace tributary::test {

@@ -9,8 +9,8 @@
 #include <map>
 #include <thread>
 
-#include "peer.h"
-#include "verbs_world.h"
+#include "tests/rdma/transport/verbs_world.h"
+#include "tests/unit/transport/peer.h"
 
 extern char** environ;
 

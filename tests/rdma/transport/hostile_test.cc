@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
-#include "peer.h"
-#include "raw_peer.h"
-#include "verbs_world.h"
+#include "tests/rdma/transport/raw_peer.h"
+#include "tests/rdma/transport/verbs_world.h"
+#include "tests/unit/transport/peer.h"
 
 namespace {
 

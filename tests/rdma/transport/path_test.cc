@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "verbs_pair.h"
+#include "tests/rdma/transport/verbs_pair.h"
 
 namespace {
 

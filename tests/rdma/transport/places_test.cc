@@ -2,8 +2,8 @@
 // for them, and what happens where neither fits.
 #include <map>
 
-#include "peer.h"
-#include "verbs_world.h"
+#include "tests/rdma/transport/verbs_world.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
 namespace {

@@ -1,7 +1,7 @@
 // Who does not prove the place that it claims gets no queue pair, and nobody talks to an impostor.
 #include <gmock/gmock.h>
 
-#include "verbs_pair.h"
+#include "tests/rdma/transport/verbs_pair.h"
 
 namespace tributary::transport::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "raw_peer.h"
+#include "tests/rdma/transport/raw_peer.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "transport/verbs/resources.h"
+#include "transport/verbs/wire.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/frame.h"
-#include "verbs/resources.h"
-#include "verbs/wire.h"
 
 namespace tributary::transport::test {
 

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "peer.h"
+#include "tests/rdma/transport/verbs_world.h"
+#include "tests/unit/transport/peer.h"
 #include "tributary/transport/verbs_beside_tcp.h"
-#include "verbs_world.h"
 
 namespace tributary::transport::test {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // A client and a server with settings of their own, and one connection between them.
-#include "peer.h"
-#include "verbs_world.h"
+#include "tests/rdma/transport/verbs_world.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
 

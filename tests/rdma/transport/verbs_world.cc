@@ -1,4 +1,4 @@
-#include "verbs_world.h"
+#include "tests/rdma/transport/verbs_world.h"
 
 #include "tributary/transport/verbs_beside_tcp.h"
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "tests/unit/transport/world.h"
 #include "tributary/transport/verbs.h"
-#include "world.h"
 
 namespace tributary::transport::test {
 

@@ -1,4 +1,4 @@
-#include "blame.h"
+#include "tests/simulation/cluster/blame.h"
 
 #include <array>
 #include <charconv>

@@ -11,9 +11,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "blame.h"
-#include "cluster.h"
-#include "misfortunes.h"
+#include "tests/simulation/cluster/blame.h"
+#include "tests/simulation/cluster/cluster.h"
+#include "tests/simulation/cluster/misfortunes.h"
 
 namespace tributary::simulation {
 namespace {

@@ -1,4 +1,4 @@
-#include "cluster.h"
+#include "tests/simulation/cluster/cluster.h"
 
 #include <algorithm>
 #include <array>

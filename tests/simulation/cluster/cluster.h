@@ -12,11 +12,11 @@
 
 #include "aggregator/worker/worker.h"
 #include "client/communicator/communicator.h"
-#include "distant_memory.h"
-#include "slow_memory.h"
+#include "tests/simulation/cluster/distant_memory.h"
+#include "tests/simulation/cluster/slow_memory.h"
+#include "tests/simulation/cluster/two_ways.h"
+#include "tests/simulation/cluster/workload.h"
 #include "tributary/transport/sim_network.h"
-#include "two_ways.h"
-#include "workload.h"
 
 namespace tributary::simulation {
 

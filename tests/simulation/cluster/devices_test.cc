@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "cluster.h"
+#include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::simulation {
 namespace {

@@ -1,4 +1,4 @@
-#include "distant_memory.h"
+#include "tests/simulation/cluster/distant_memory.h"
 
 #include <algorithm>
 #include <cstring>

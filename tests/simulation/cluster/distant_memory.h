@@ -14,8 +14,8 @@
 
 #include "client/operation/direct_memory.h"
 #include "client/operation/operation.h"
+#include "tests/simulation/cluster/workload.h"
 #include "tributary/transport/device_memory.h"
-#include "workload.h"
 
 namespace tributary::simulation {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <tuple>
 
-#include "cluster.h"
+#include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::simulation {
 namespace {

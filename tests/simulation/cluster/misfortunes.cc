@@ -1,4 +1,4 @@
-#include "misfortunes.h"
+#include "tests/simulation/cluster/misfortunes.h"
 
 #include <algorithm>
 #include <vector>

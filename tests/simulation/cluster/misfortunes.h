@@ -8,8 +8,8 @@
 #include <random>
 #include <string>
 
-#include "cluster.h"
-#include "strangers.h"
+#include "tests/simulation/cluster/cluster.h"
+#include "tests/simulation/cluster/strangers.h"
 
 namespace tributary::simulation {
 

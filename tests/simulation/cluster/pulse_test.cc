@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cluster.h"
+#include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::simulation {
 namespace {

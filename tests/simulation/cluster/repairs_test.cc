@@ -2,7 +2,7 @@
 // through other ranks.
 #include <gtest/gtest.h>
 
-#include "cluster.h"
+#include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::simulation {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "blame.h"
-#include "cluster.h"
+#include "tests/simulation/cluster/blame.h"
+#include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::simulation {
 namespace {

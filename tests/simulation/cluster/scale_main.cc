@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster.h"
+#include "tests/simulation/cluster/cluster.h"
 
 namespace tributary::simulation {
 namespace {

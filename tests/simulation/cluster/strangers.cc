@@ -1,4 +1,4 @@
-#include "strangers.h"
+#include "tests/simulation/cluster/strangers.h"
 
 #include <algorithm>
 #include <array>

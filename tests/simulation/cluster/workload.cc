@@ -1,4 +1,4 @@
-#include "workload.h"
+#include "tests/simulation/cluster/workload.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "daemon_rig.h"
+#include "tests/system/aggregator/daemon_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "daemon_rig.h"
+#include "tests/system/aggregator/daemon_rig.h"
 
 #include <algorithm>
 #include <csignal>

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "child.h"
-#include "fake_manager.h"
-#include "process.h"
-#include "raw_socket.h"
+#include "tests/system/aggregator/fake_manager.h"
+#include "tests/system/aggregator/process.h"
+#include "tests/system/aggregator/raw_socket.h"
+#include "tests/unit/aggregator/child.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::aggregator::test {

@@ -1,4 +1,4 @@
-#include "fake_manager.h"
+#include "tests/system/aggregator/fake_manager.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -10,8 +10,8 @@
 #include <random>
 #include <thread>
 
-#include "daemon_rig.h"
-#include "shm_stranger.h"
+#include "tests/system/aggregator/daemon_rig.h"
+#include "tests/unit/transport/shm_stranger.h"
 #include "tributary/transport/near.h"
 
 namespace tributary::aggregator::test {

@@ -4,7 +4,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "daemon_rig.h"
+#include "tests/system/aggregator/daemon_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {

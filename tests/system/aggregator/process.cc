@@ -1,4 +1,4 @@
-#include "process.h"
+#include "tests/system/aggregator/process.h"
 
 #include <fcntl.h>
 #include <spawn.h>

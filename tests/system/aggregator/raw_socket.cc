@@ -1,4 +1,4 @@
-#include "raw_socket.h"
+#include "tests/system/aggregator/raw_socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "client/include/tributary/tributary.h"
+#include "tributary/tributary.h"
 
 extern "C" TRIBUTARY_API tributary_status tributary_all_reduce(const void* send, void* recv, size_t count,
                                                                tributary_dtype dtype, tributary_op op,

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "group.h"
-#include "tensors.h"
+#include "tests/system/client/group.h"
+#include "tests/system/client/tensors.h"
 
 namespace tributary::test {
 namespace {

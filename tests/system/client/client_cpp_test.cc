@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "group.h"
+#include "tests/system/client/group.h"
 #include "tributary/tributary.hpp"
 
 namespace tributary::test {

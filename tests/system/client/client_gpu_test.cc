@@ -8,9 +8,9 @@
 #include <optional>
 #include <thread>
 
-#include "device_bytes.h"
-#include "group.h"
-#include "tensors.h"
+#include "tests/fakes/cuda/device_bytes.h"
+#include "tests/system/client/group.h"
+#include "tests/system/client/tensors.h"
 
 namespace tributary::test {
 namespace {

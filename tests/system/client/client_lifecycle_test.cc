@@ -12,7 +12,7 @@
 #include <future>
 #include <thread>
 
-#include "group.h"
+#include "tests/system/client/group.h"
 
 namespace tributary::test {
 namespace {

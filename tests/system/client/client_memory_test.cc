@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "group.h"
+#include "tests/system/client/group.h"
 
 namespace tributary::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "group.h"
+#include "tests/system/client/group.h"
 #include "tributary/tributary.hpp"
 
 namespace tributary::test {

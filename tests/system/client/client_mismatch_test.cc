@@ -3,7 +3,7 @@
 
 #include <mutex>
 
-#include "group.h"
+#include "tests/system/client/group.h"
 
 namespace tributary::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "group.h"
+#include "tests/system/client/group.h"
 
 namespace tributary::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "group.h"
+#include "tests/system/client/group.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tensors.h"
+#include "tests/system/client/tensors.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <limits>
 
-#include "reference/float_format.h"
-#include "reference/reduce.h"
+#include "kernels/reference/float_format.h"
+#include "kernels/reference/reduce.h"
 
 namespace tributary::test {
 namespace {

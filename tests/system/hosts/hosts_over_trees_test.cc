@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tensors.h"
 #include "tests/system/chaos/workshop.h"
+#include "tests/system/client/tensors.h"
 #include "tributary/manager_client/manager_client.h"
 #include "tributary/tributary.h"
 

@@ -9,7 +9,7 @@
 
 #include <thread>
 
-#include "manager_process.h"
+#include "tests/system/manager/manager_process.h"
 
 namespace tributary::manager {
 namespace {

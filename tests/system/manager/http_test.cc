@@ -7,7 +7,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "manager_process.h"
+#include "tests/system/manager/manager_process.h"
 
 namespace tributary::manager {
 namespace {

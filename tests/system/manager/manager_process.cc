@@ -1,4 +1,4 @@
-#include "manager_process.h"
+#include "tests/system/manager/manager_process.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "client/api/http_group_service.h"
-#include "manager_process.h"
+#include "tests/system/manager/manager_process.h"
 #include "tributary/transport/tcp.h"
 
 namespace tributary::manager {

@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "manager_process.h"
+#include "tests/system/manager/manager_process.h"
 
 namespace tributary::manager {
 namespace {

@@ -19,7 +19,7 @@
 #include "client/plugins/nccl/abi/net.h"
 #include "client/plugins/nccl/collective/collnet.h"
 #include "client/plugins/nccl/p2p/net.h"
-#include "fake_cuda.h"
+#include "tests/fakes/cuda/fake_cuda.h"
 
 namespace tributary::nccl {
 

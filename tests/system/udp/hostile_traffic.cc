@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "packet/crc32c.h"
+#include "transport/packet/crc32c.h"
 
 namespace tributary::hostile {
 

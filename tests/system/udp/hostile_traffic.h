@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "packet/wire.h"
-#include "random/random.h"
+#include "transport/packet/wire.h"
+#include "transport/random/random.h"
 #include "tributary/protocol/descriptor.h"
 
 namespace tributary::hostile {

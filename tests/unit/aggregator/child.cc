@@ -1,4 +1,4 @@
-#include "child.h"
+#include "tests/unit/aggregator/child.h"
 
 #include <cmath>
 

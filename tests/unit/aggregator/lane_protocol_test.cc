@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "lane_driver.h"
+#include "tests/unit/aggregator/lane_driver.h"
 
 namespace tributary::engine::test {
 namespace {

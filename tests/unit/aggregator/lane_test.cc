@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "lane_driver.h"
-#include "reference/reduce.h"
+#include "kernels/reference/reduce.h"
+#include "tests/unit/aggregator/lane_driver.h"
 
 namespace tributary::engine::test {
 namespace {

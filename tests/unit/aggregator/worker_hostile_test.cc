@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "worker_rig.h"
+#include "tests/unit/aggregator/worker_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "aggregator/engine/lane.h"
-#include "worker_rig.h"
+#include "tests/unit/aggregator/worker_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {

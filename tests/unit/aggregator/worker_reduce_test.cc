@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "worker_rig.h"
+#include "tests/unit/aggregator/worker_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker_rig.h"
+#include "tests/unit/aggregator/worker_rig.h"
 
 #include <bit>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "aggregator/worker/worker.h"
-#include "child.h"
+#include "tests/unit/aggregator/child.h"
 #include "tributary/transport/sim_network.h"
 
 namespace tributary::aggregator::test {

@@ -1,6 +1,6 @@
 // Memory beside the lanes, into which children write before they are asked, is spare memory of the same budget. It is
 // given back with the lane, however the lane ends.
-#include "worker_rig.h"
+#include "tests/unit/aggregator/worker_rig.h"
 
 namespace tributary::aggregator::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "aggregator/worker/worker.h"
-#include "child.h"
+#include "tests/unit/aggregator/child.h"
 #include "tributary/transport/shared_memory.h"
 #include "tributary/transport/shm.h"
 

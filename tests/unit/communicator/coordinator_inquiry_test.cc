@@ -5,7 +5,7 @@
 #include <array>
 #include <optional>
 
-#include "coordinator_rig.h"
+#include "tests/unit/communicator/coordinator_rig.h"
 
 namespace tributary::client {
 namespace {

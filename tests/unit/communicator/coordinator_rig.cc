@@ -1,4 +1,4 @@
-#include "coordinator_rig.h"
+#include "tests/unit/communicator/coordinator_rig.h"
 
 #include <stdexcept>
 

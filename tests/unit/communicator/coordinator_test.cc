@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "coordinator_rig.h"
+#include "tests/unit/communicator/coordinator_rig.h"
 
 namespace tributary::client {
 namespace {

@@ -1,7 +1,7 @@
 // Which receive gets which message: of named ranks, of any rank, of this rank itself.
 #include "client/communicator/message_queue.h"
 
-#include "scripted_peers.h"
+#include "tests/unit/communicator/scripted_peers.h"
 
 namespace tributary::client {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "coordinator_rig.h"
+#include "tests/unit/communicator/coordinator_rig.h"
 
 namespace tributary::client {
 namespace {

@@ -1,7 +1,7 @@
 // Messages with tags: offers, wants and data, and what a rank may not say of them.
 #include "client/communicator/tagged_messages.h"
 
-#include "scripted_peers.h"
+#include "tests/unit/communicator/scripted_peers.h"
 
 namespace tributary::client {
 namespace {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

@@ -3,8 +3,8 @@
 #include <numeric>
 #include <random>
 
-#include "ethernet/bytes.h"
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
+#include "transport/ethernet/bytes.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

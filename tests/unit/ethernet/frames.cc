@@ -1,9 +1,9 @@
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "ethernet/bytes.h"
+#include "transport/ethernet/bytes.h"
 
 namespace tributary::transport::ethernet::test {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ethernet/control_writer.h"
-#include "ethernet/parser.h"
-#include "ethernet/udp_template.h"
+#include "transport/ethernet/control_writer.h"
+#include "transport/ethernet/parser.h"
+#include "transport/ethernet/udp_template.h"
 
 namespace tributary::transport::ethernet::test {
 

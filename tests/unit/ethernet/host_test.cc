@@ -1,12 +1,12 @@
-#include "ethernet/host.h"
+#include "transport/ethernet/host.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ethernet/bytes.h"
-#include "ethernet/icmp.h"
-#include "ethernet/quotation.h"
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/icmp.h"
+#include "transport/ethernet/quotation.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

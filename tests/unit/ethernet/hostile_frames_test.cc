@@ -4,10 +4,10 @@
 
 #include <random>
 
-#include "ethernet/host.h"
-#include "ethernet/icmp.h"
-#include "ethernet/quotation.h"
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
+#include "transport/ethernet/host.h"
+#include "transport/ethernet/icmp.h"
+#include "transport/ethernet/quotation.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

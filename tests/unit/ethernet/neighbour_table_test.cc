@@ -1,10 +1,10 @@
-#include "ethernet/neighbour_table.h"
+#include "transport/ethernet/neighbour_table.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <functional>
 
-#include "ethernet/bytes.h"
-#include "ethernet/icmp.h"
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
+#include "transport/ethernet/bytes.h"
+#include "transport/ethernet/icmp.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

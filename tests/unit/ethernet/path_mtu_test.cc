@@ -1,8 +1,8 @@
-#include "ethernet/path_mtu.h"
+#include "transport/ethernet/path_mtu.h"
 
 #include <gtest/gtest.h>
 
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
-#include "ethernet/plain_udp.h"
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
+#include "transport/ethernet/plain_udp.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

@@ -1,11 +1,11 @@
-#include "ethernet/udp_template.h"
+#include "transport/ethernet/udp_template.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "ethernet/bytes.h"
-#include "frames.h"
+#include "tests/unit/ethernet/frames.h"
+#include "transport/ethernet/bytes.h"
 
 namespace tributary::transport::ethernet::test {
 namespace {

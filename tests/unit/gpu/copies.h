@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "device_bytes.h"
+#include "tests/fakes/cuda/device_bytes.h"
 #include "tributary/kernels/cuda_driver.h"
 
 namespace tributary::client::gpu::test {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "client/gpu/pinned_pool.h"
-#include "copies.h"
+#include "tests/unit/gpu/copies.h"
 
 namespace tributary::client::gpu {
 namespace {

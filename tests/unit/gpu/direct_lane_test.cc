@@ -6,7 +6,7 @@
 #include <deque>
 
 #include "client/collectives/in_network/direct_lane.h"
-#include "no_transport.h"
+#include "tests/unit/gpu/no_transport.h"
 
 namespace tributary::client {
 namespace {

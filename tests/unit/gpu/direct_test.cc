@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "client/gpu/stager.h"
-#include "copies.h"
-#include "no_transport.h"
+#include "tests/unit/gpu/copies.h"
+#include "tests/unit/gpu/no_transport.h"
 #include "tributary/transport/device_memory.h"
 
 namespace tributary::client::gpu {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "copies.h"
+#include "tests/unit/gpu/copies.h"
 
 namespace tributary::client::gpu {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "client/gpu/memory_kind.h"
-#include "copies.h"
+#include "tests/unit/gpu/copies.h"
 
 namespace tributary::client::gpu {
 namespace {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "cpu/kernel_table.h"
-#include "reference/convert.h"
-#include "reference/float_format.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/reference/convert.h"
+#include "kernels/reference/float_format.h"
+#include "tests/unit/kernels/values.h"
 #include "tributary/kernels/counters.h"
 #include "tributary/kernels/reduce.h"
-#include "values.h"
 
 namespace tributary::kernels {
 namespace {

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "cuda/device/convert_body.cuh"
-#include "cuda/device/copy_body.cuh"
-#include "cuda/device/quantize_body.cuh"
-#include "cuda/device/reduce_body.cuh"
-#include "cuda/split.h"
-#include "reference/convert.h"
-#include "reference/reduce.h"
+#include "kernels/cuda/device/convert_body.cuh"
+#include "kernels/cuda/device/copy_body.cuh"
+#include "kernels/cuda/device/quantize_body.cuh"
+#include "kernels/cuda/device/reduce_body.cuh"
+#include "kernels/cuda/split.h"
+#include "kernels/reference/convert.h"
+#include "kernels/reference/reduce.h"
+#include "tests/unit/kernels/values.h"
 #include "tributary/kernels/cuda.h"
-#include "values.h"
 
 namespace tributary::kernels::cuda {
 namespace {

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "cuda/device_array.h"
-#include "reference/convert.h"
-#include "reference/reduce.h"
+#include "kernels/cuda/device_array.h"
+#include "kernels/reference/convert.h"
+#include "kernels/reference/reduce.h"
+#include "tests/unit/kernels/values.h"
 #include "tributary/kernels/cuda.h"
 #include "tributary/kernels/reduce.h"
-#include "values.h"
 
 namespace tributary::kernels::cuda {
 

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "cuda/split.h"
-#include "fake_cuda_driver.h"
+#include "kernels/cuda/split.h"
+#include "tests/unit/kernels/fake_cuda_driver.h"
 #include "tributary/kernels/cuda.h"
 
 namespace tributary::kernels::cuda {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/arguments.h"
+#include "kernels/cuda/arguments.h"
 #include "tributary/kernels/cuda_driver.h"
 
 namespace tributary::kernels::test {

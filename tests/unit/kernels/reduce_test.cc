@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cpu/kernel_table.h"
-#include "reference/reduce.h"
-#include "values.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/reference/reduce.h"
+#include "tests/unit/kernels/values.h"
 
 namespace tributary::kernels {
 namespace {

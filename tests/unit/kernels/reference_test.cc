@@ -1,5 +1,5 @@
 // The reference against values from manual calculation or printed in the standards. All other tests rely on it.
-#include "reference/reduce.h"
+#include "kernels/reference/reduce.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "reference/float_format.h"
+#include "kernels/reference/float_format.h"
 
 namespace tributary::kernels::reference {
 namespace {

@@ -1,4 +1,4 @@
-#include "values.h"
+#include "tests/unit/kernels/values.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "threads.h"
+#include "tests/unit/local/threads.h"
 
 namespace tributary::client::local {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 
-#include "reference/reduce.h"
-#include "threads.h"
+#include "kernels/reference/reduce.h"
+#include "tests/unit/local/threads.h"
 
 namespace tributary::client::local {
 namespace {

@@ -14,7 +14,7 @@
 #include <numeric>
 #include <thread>
 
-#include "threads.h"
+#include "tests/unit/local/threads.h"
 #include "tributary/transport/shared_memory.h"
 
 namespace tributary::client::local {

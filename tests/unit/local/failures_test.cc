@@ -11,7 +11,7 @@
 #include <cstring>
 #include <new>
 
-#include "threads.h"
+#include "tests/unit/local/threads.h"
 
 namespace tributary::client::local {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "cluster_fixture.h"
-#include "fabrics.h"
+#include "tests/unit/manager/cluster_fixture.h"
+#include "tests/unit/manager/fabrics.h"
 #include "tree-manager/service/credentials.h"
 #include "tree-manager/store/records.h"
 

@@ -1,7 +1,7 @@
 // Groups that the manager has lost, and that prove by the manager's own record that they exist.
 #include <gmock/gmock.h>
 
-#include "cluster_fixture.h"
+#include "tests/unit/manager/cluster_fixture.h"
 
 namespace tributary::manager {
 namespace {

@@ -6,8 +6,8 @@
 #include <set>
 #include <thread>
 
-#include "cluster_fixture.h"
-#include "openapi_check.h"
+#include "tests/unit/manager/cluster_fixture.h"
+#include "tests/unit/manager/openapi_check.h"
 #include "tree-manager/api/api.h"
 #include "tree-manager/api/embedded.h"
 

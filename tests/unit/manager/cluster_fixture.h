@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "fabrics.h"
+#include "tests/unit/manager/fabrics.h"
 #include "tree-manager/service/cluster.h"
 
 namespace tributary::manager {

@@ -3,7 +3,7 @@
 #include <random>
 #include <set>
 
-#include "cluster_fixture.h"
+#include "tests/unit/manager/cluster_fixture.h"
 
 namespace tributary::manager {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "fabrics.h"
+#include "tests/unit/manager/fabrics.h"
 #include "tree-manager/planner/domains.h"
 #include "tree-manager/settings/settings.h"
 #include "tree-manager/topology/name_range.h"

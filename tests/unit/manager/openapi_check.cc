@@ -1,4 +1,4 @@
-#include "openapi_check.h"
+#include "tests/unit/manager/openapi_check.h"
 
 #include <algorithm>
 #include <cctype>

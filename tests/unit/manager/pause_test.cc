@@ -4,7 +4,7 @@
 #include <array>
 #include <set>
 
-#include "cluster_fixture.h"
+#include "tests/unit/manager/cluster_fixture.h"
 #include "tree-manager/service/number_series.h"
 
 namespace tributary::manager {

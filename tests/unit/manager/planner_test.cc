@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "fabrics.h"
+#include "tests/unit/manager/fabrics.h"
 #include "tree-manager/planner/flight.h"
 
 namespace tributary::manager {

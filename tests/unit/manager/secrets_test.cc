@@ -1,7 +1,7 @@
 // Secrets of places: which members get them, and when there are none.
 #include <nlohmann/json.hpp>
 
-#include "cluster_fixture.h"
+#include "tests/unit/manager/cluster_fixture.h"
 #include "tributary/protocol/credential.h"
 
 namespace tributary::manager {

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "temporary_folder.h"
+#include "tests/unit/manager/temporary_folder.h"
 #include "tree-manager/store/records.h"
 #include "tree-manager/store/sqlite.h"
 #include "tree-manager/store/store.h"

@@ -2,7 +2,7 @@
 // lives.
 #include <gmock/gmock.h>
 
-#include "cluster_fixture.h"
+#include "tests/unit/manager/cluster_fixture.h"
 
 namespace tributary::manager {
 namespace {

@@ -1,6 +1,6 @@
 // Promises of the packet protocol beyond a channel's contract: restarts, silence, forgeries, odd paths.
-#include "packet/receive_stream.h"
-#include "packets.h"
+#include "tests/unit/packet/packets.h"
+#include "transport/packet/receive_stream.h"
 
 namespace tributary::transport::packet::test {
 namespace {

@@ -1,8 +1,8 @@
 // Many senders into one port whose queue marks and overflows: they use all of it, in equal shares, and none starves.
 #include <cstdio>
 
-#include "ends.h"
-#include "packet/congestion.h"
+#include "tests/unit/packet/ends.h"
+#include "transport/packet/congestion.h"
 
 namespace tributary::transport::packet::test {
 namespace {

@@ -1,5 +1,5 @@
 // Connections by their ids, and the small parts of a core that work without a connection.
-#include "packet/connection_table.h"
+#include "transport/packet/connection_table.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "packet/endings.h"
-#include "packet/sealed_room.h"
+#include "transport/packet/endings.h"
+#include "transport/packet/sealed_room.h"
 
 namespace tributary::transport::packet {
 namespace {

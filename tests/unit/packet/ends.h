@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "../transport/peer.h"
-#include "sim_packets.h"
+#include "tests/unit/packet/sim_packets.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::packet::test {
 

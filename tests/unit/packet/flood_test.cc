@@ -1,6 +1,6 @@
 // Openings without an honest client behind them cost little memory, and keep no honest client out.
-#include "packet/half_open.h"
-#include "packets.h"
+#include "tests/unit/packet/packets.h"
+#include "transport/packet/half_open.h"
 
 namespace tributary::transport::packet::test {
 namespace {

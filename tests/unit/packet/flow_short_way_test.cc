@@ -5,8 +5,8 @@
 #include <deque>
 #include <vector>
 
-#include "packet/flow.h"
-#include "random/random.h"
+#include "transport/packet/flow.h"
+#include "transport/random/random.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -1,5 +1,5 @@
 // A flow by itself: it skips repeated bytes of a packet, and takes the new ones.
-#include "packet/flow.h"
+#include "transport/packet/flow.h"
 
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 // he can keep packets from arriving, and do nothing else.
 #include <cstring>
 
-#include "ends.h"
-#include "packet/seal.h"
-#include "sealed_keys.h"
+#include "tests/unit/packet/ends.h"
+#include "tests/unit/packet/sealed_keys.h"
+#include "transport/packet/seal.h"
 
 namespace tributary::transport::packet::test {
 namespace {

@@ -1,7 +1,7 @@
 // Bounds how long a connection stands still under heavy loss. Time is virtual and seeds are fixed: every run is the
 // same.
-#include "ends.h"
-#include "packet/receive_stream.h"
+#include "tests/unit/packet/ends.h"
+#include "transport/packet/receive_stream.h"
 
 namespace tributary::transport::packet::test {
 namespace {

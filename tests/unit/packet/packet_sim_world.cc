@@ -1,6 +1,6 @@
-#include "packet/receive_stream.h"
-#include "packet_world.h"
-#include "sealed_keys.h"
+#include "tests/unit/packet/packet_world.h"
+#include "tests/unit/packet/sealed_keys.h"
+#include "transport/packet/receive_stream.h"
 
 namespace tributary::transport::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 // A world of the conformance suite on simulated ports.
-#include "../transport/world.h"
-#include "sim_packets.h"
+#include "tests/unit/packet/sim_packets.h"
+#include "tests/unit/transport/world.h"
 
 namespace tributary::transport::test {
 

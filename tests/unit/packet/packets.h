@@ -1,7 +1,7 @@
 #pragma once
 // A server and a client on a simulated network of packets, for tests of what the protocol promises.
-#include "ends.h"
-#include "packet/wire.h"
+#include "tests/unit/packet/ends.h"
+#include "transport/packet/wire.h"
 
 namespace tributary::transport::packet::test {
 

@@ -1,5 +1,5 @@
 // A stream keeps as many bytes as were promised, whenever that was, and none once it is over.
-#include "packet/receive_stream.h"
+#include "transport/packet/receive_stream.h"
 
 #include <gtest/gtest.h>
 

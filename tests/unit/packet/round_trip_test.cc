@@ -1,5 +1,5 @@
 // Time-outs from measured round trips: RFC 6298.
-#include "packet/round_trip.h"
+#include "transport/packet/round_trip.h"
 
 #include <gtest/gtest.h>
 

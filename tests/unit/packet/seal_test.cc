@@ -1,12 +1,12 @@
 // Keys and sealed packets: the bytes of the example in docs/protocol.md, and packets that must not be believed.
-#include "packet/seal.h"
+#include "transport/packet/seal.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
 
-#include "sealed_keys.h"
+#include "tests/unit/packet/sealed_keys.h"
 
 namespace tributary::transport::packet {
 namespace {

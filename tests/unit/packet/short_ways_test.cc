@@ -4,8 +4,8 @@
 #include <array>
 #include <deque>
 
-#include "ends.h"
-#include "sealed_keys.h"
+#include "tests/unit/packet/ends.h"
+#include "tests/unit/packet/sealed_keys.h"
 
 namespace tributary::transport::packet::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim_packets.h"
+#include "tests/unit/packet/sim_packets.h"
 
 #include <algorithm>
 #include <cstdlib>

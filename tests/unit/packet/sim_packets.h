@@ -7,8 +7,8 @@
 #include <queue>
 #include <vector>
 
-#include "packet/packet_transport.h"
-#include "random/random.h"
+#include "transport/packet/packet_transport.h"
+#include "transport/random/random.h"
 
 namespace tributary::transport::packet::test {
 

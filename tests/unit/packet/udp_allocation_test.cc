@@ -1,7 +1,7 @@
 // In steady state the transport allocates nothing: no memory for a packet, a frame or a time-out.
-#include "../transport/allocations.h"
-#include "../transport/peer.h"
-#include "sealed_keys.h"
+#include "tests/unit/packet/sealed_keys.h"
+#include "tests/unit/transport/allocations.h"
+#include "tests/unit/transport/peer.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::test {

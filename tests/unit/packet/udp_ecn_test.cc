@@ -9,8 +9,8 @@
 #include <cstring>
 #include <set>
 
-#include "../transport/counter.h"
-#include "../transport/peer.h"
+#include "tests/unit/transport/counter.h"
+#include "tests/unit/transport/peer.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::test {

@@ -1,5 +1,5 @@
 // The port on the kernel's sockets by itself: shrinking paths, messages of several datagrams, refusals.
-#include "udp/udp_port.h"
+#include "transport/udp/udp_port.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -12,8 +12,8 @@
 #include <functional>
 #include <thread>
 
-#include "packet/address.h"
-#include "packet/settings.h"
+#include "transport/packet/address.h"
+#include "transport/packet/settings.h"
 
 namespace tributary::transport::udp {
 namespace {

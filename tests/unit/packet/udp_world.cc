@@ -3,8 +3,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../transport/world.h"
-#include "sealed_keys.h"
+#include "tests/unit/packet/sealed_keys.h"
+#include "tests/unit/transport/world.h"
 #include "tributary/transport/udp.h"
 
 namespace tributary::transport::test {

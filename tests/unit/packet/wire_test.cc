@@ -5,14 +5,14 @@
 #include <set>
 #include <vector>
 
-#include "ethernet/checksum.h"
-#include "packet/crc32c.h"
-#include "packet/faulty_port.h"
-#include "packet/payload_place.h"
-#include "packet/received_numbers.h"
-#include "packet/siphash.h"
-#include "packet/wire.h"
-#include "random/random.h"
+#include "transport/ethernet/checksum.h"
+#include "transport/packet/crc32c.h"
+#include "transport/packet/faulty_port.h"
+#include "transport/packet/payload_place.h"
+#include "transport/packet/received_numbers.h"
+#include "transport/packet/siphash.h"
+#include "transport/packet/wire.h"
+#include "transport/random/random.h"
 
 namespace tributary::transport::packet {
 namespace {

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "call.h"
+#include "tests/unit/schedule/call.h"
 
 namespace tributary::schedule {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "interpreter.h"
+#include "tests/unit/schedule/interpreter.h"
 
 namespace tributary::schedule {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "call.h"
+#include "tests/unit/schedule/call.h"
 
 namespace tributary::schedule {
 namespace {

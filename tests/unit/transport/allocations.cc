@@ -1,4 +1,4 @@
-#include "allocations.h"
+#include "tests/unit/transport/allocations.h"
 
 #include <atomic>
 #include <cstdlib>

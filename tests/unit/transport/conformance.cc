@@ -1,5 +1,5 @@
 // What every transport must do: frames, borrowed memory, flow control. conformance_failures.cc: how connections end.
-#include "peer.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
 

@@ -1,5 +1,5 @@
 // What every transport must do when connections are refused, rejected, closed and lost.
-#include "peer.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
 

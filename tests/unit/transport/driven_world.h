@@ -3,9 +3,9 @@
 // when they have said that there is something to do, and never wait.
 #include <poll.h>
 
-#include "socket/socket_core.h"
-#include "tcp/tcp_core.h"
-#include "tcp_world.h"
+#include "tests/unit/transport/tcp_world.h"
+#include "transport/socket/socket_core.h"
+#include "transport/tcp/tcp_core.h"
 
 namespace tributary::transport::test {
 

@@ -1,7 +1,7 @@
 // What each fault of a FaultyTransport does, over memory and over TCP.
-#include "memory_world.h"
-#include "peer.h"
-#include "tcp_world.h"
+#include "tests/unit/transport/memory_world.h"
+#include "tests/unit/transport/peer.h"
+#include "tests/unit/transport/tcp_world.h"
 
 namespace tributary::transport::test {
 namespace {

@@ -1,5 +1,5 @@
-#include "memory_world.h"
-#include "tcp_world.h"
+#include "tests/unit/transport/memory_world.h"
+#include "tests/unit/transport/tcp_world.h"
 
 namespace tributary::transport::test {
 

@@ -1,4 +1,4 @@
-#include "memory_world.h"
+#include "tests/unit/transport/memory_world.h"
 
 namespace tributary::transport::test {
 

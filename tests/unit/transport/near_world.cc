@@ -1,7 +1,7 @@
 // Two transports of one host, with shared memory between them, and with none on one side or both.
 #include "tributary/transport/near.h"
 
-#include "world.h"
+#include "tests/unit/transport/world.h"
 
 namespace tributary::transport::test {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "world.h"
+#include "tests/unit/transport/world.h"
 
 namespace tributary::transport::test {
 

@@ -9,8 +9,8 @@
 #include <random>
 #include <thread>
 
-#include "shm/region_line.h"
-#include "shm_pair.h"
+#include "tests/unit/transport/shm_pair.h"
+#include "transport/shm/region_line.h"
 #include "tributary/transport/shared_memory.h"
 #include "tributary/transport/shm.h"
 

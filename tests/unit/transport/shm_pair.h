@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "peer.h"
-#include "shm_stranger.h"
+#include "tests/unit/transport/peer.h"
+#include "tests/unit/transport/shm_stranger.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::transport::test {

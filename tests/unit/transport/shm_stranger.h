@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-#include "shm/ring_memory.h"
-#include "shm/unix_socket.h"
+#include "transport/shm/ring_memory.h"
+#include "transport/shm/unix_socket.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::transport::test {

@@ -12,8 +12,8 @@
 #include <random>
 #include <thread>
 
-#include "allocations.h"
-#include "shm_pair.h"
+#include "tests/unit/transport/allocations.h"
+#include "tests/unit/transport/shm_pair.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::transport::test {

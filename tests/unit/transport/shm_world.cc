@@ -1,4 +1,4 @@
-#include "shm_world.h"
+#include "tests/unit/transport/shm_world.h"
 
 namespace tributary::transport::test {
 

@@ -1,7 +1,7 @@
 #pragma once
 // A world on memory that two transports of this process share as if they were two processes.
+#include "tests/unit/transport/world.h"
 #include "tributary/transport/shm.h"
-#include "world.h"
 
 namespace tributary::transport::test {
 

@@ -2,7 +2,7 @@
 // contract must hold to the last callback, and nothing that was freed may be touched (the address sanitizer watches).
 #include <map>
 
-#include "peer.h"
+#include "tests/unit/transport/peer.h"
 #include "tributary/transport/sim_network.h"
 
 namespace tributary::transport::test {

@@ -1,7 +1,7 @@
 // What SimNetwork adds to the contract: virtual time, one seed, faults.
 #include "tributary/transport/sim_network.h"
 
-#include "peer.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
 namespace {

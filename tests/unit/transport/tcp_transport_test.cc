@@ -11,8 +11,8 @@
 #include <atomic>
 #include <thread>
 
-#include "allocations.h"
-#include "peer.h"
+#include "tests/unit/transport/allocations.h"
+#include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {
 namespace {

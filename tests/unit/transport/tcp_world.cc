@@ -1,6 +1,6 @@
-#include "tcp_world.h"
+#include "tests/unit/transport/tcp_world.h"
 
-#include "driven_world.h"
+#include "tests/unit/transport/driven_world.h"
 
 namespace tributary::transport::test {
 

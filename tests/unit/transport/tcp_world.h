@@ -1,8 +1,8 @@
 #pragma once
 // A world on real sockets of this machine, and the same with faults on both sides.
+#include "tests/unit/transport/world.h"
 #include "tributary/transport/fault.h"
 #include "tributary/transport/tcp.h"
-#include "world.h"
 
 namespace tributary::transport::test {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "verbs/device_registration.h"
-#include "verbs/registrations.h"
+#include "transport/verbs/device_registration.h"
+#include "transport/verbs/registrations.h"
 
 #undef ibv_reg_mr
 

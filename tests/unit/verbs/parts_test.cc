@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "verbs/credit.h"
-#include "verbs/fetch.h"
-#include "verbs/inbox.h"
+#include "transport/verbs/credit.h"
+#include "transport/verbs/fetch.h"
+#include "transport/verbs/inbox.h"
 
 namespace tributary::transport::verbs {
 namespace {

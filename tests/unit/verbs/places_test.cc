@@ -1,6 +1,6 @@
 // Places that a peer may write to: which of its claims are believed, and when its right ends. There are no windows;
 // this program defines the registration calls itself (device_memory_test.cc).
-#include "verbs/places.h"
+#include "transport/verbs/places.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "verbs/proof.h"
+#include "transport/verbs/proof.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

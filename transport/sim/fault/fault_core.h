@@ -2,7 +2,7 @@
 // The dice of a FaultyTransport, and the channels that wait for their time.
 #include <algorithm>
 
-#include "random/random.h"
+#include "transport/random/random.h"
 #include "tributary/transport/fault.h"
 
 namespace tributary::transport {

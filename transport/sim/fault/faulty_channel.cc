@@ -1,4 +1,4 @@
-#include "sim/fault/faulty_channel.h"
+#include "transport/sim/fault/faulty_channel.h"
 
 #include <cstddef>
 #include <cstring>

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/fault/fault_core.h"
+#include "transport/sim/fault/fault_core.h"
 
 namespace tributary::transport {
 

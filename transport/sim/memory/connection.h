@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "channel/frame_reader.h"
+#include "transport/channel/frame_reader.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/sim_network.h"

@@ -1,8 +1,8 @@
 // How connections come into being and end.
 #include <algorithm>
 
-#include "sim/memory/sim_core.h"
-#include "sim/memory/sim_endpoints.h"
+#include "transport/sim/memory/sim_core.h"
+#include "transport/sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 namespace {

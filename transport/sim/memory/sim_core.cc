@@ -1,9 +1,9 @@
-#include "sim/memory/sim_core.h"
+#include "transport/sim/memory/sim_core.h"
 
 #include <stdexcept>
 #include <utility>
 
-#include "sim/memory/sim_endpoints.h"
+#include "transport/sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 namespace {

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "random/random.h"
-#include "sim/memory/connection.h"
-#include "sim/memory/event_queue.h"
+#include "transport/random/random.h"
+#include "transport/sim/memory/connection.h"
+#include "transport/sim/memory/event_queue.h"
 #include "tributary/transport/device_memory.h"
 #include "tributary/transport/sim_network.h"
 

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "sim/memory/sim_core.h"
-#include "sim/memory/sim_endpoints.h"
+#include "transport/sim/memory/sim_core.h"
+#include "transport/sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 

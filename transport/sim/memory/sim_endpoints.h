@@ -1,6 +1,6 @@
 #pragma once
 // The contract's classes over SimCore: names and indices, no state of their own.
-#include "sim/memory/sim_core.h"
+#include "transport/sim/memory/sim_core.h"
 
 namespace tributary::transport {
 

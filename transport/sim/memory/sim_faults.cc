@@ -1,8 +1,8 @@
 // Faults on purpose.
 #include <algorithm>
 
-#include "sim/memory/sim_core.h"
-#include "sim/memory/sim_endpoints.h"
+#include "transport/sim/memory/sim_core.h"
+#include "transport/sim/memory/sim_endpoints.h"
 
 namespace tributary::transport {
 

@@ -1,4 +1,4 @@
-#include "http_exchange.h"
+#include "tree-manager/api-client/src/http_exchange.h"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core.hpp>

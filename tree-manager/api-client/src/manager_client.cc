@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "http_exchange.h"
+#include "tree-manager/api-client/src/http_exchange.h"
 #include "tributary/protocol/json_reader.h"
 
 namespace tributary::manager_client {

@@ -1,5 +1,5 @@
 // The dialogue with a handler about one frame after the other, without any transport around it.
-#include "channel/frame_reader.h"
+#include "transport/channel/frame_reader.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "channel/forwarding_channel.h"
+#include "transport/channel/forwarding_channel.h"
 
 namespace tributary::transport::test {
 namespace {

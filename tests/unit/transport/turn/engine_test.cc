@@ -1,5 +1,5 @@
 // The loop of every poll(), over a core that plays on a clock of its own.
-#include "turn/engine.h"
+#include "transport/turn/engine.h"
 
 #include <gtest/gtest.h>
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "turn/deadline_heap.h"
-#include "turn/deadlines.h"
-#include "turn/due_list.h"
+#include "transport/turn/deadline_heap.h"
+#include "transport/turn/deadlines.h"
+#include "transport/turn/due_list.h"
 
 namespace tributary::transport::turn {
 namespace {

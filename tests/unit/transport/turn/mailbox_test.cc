@@ -1,5 +1,5 @@
 // What other threads post is taken once, in order, and never overslept.
-#include "turn/mailbox.h"
+#include "transport/turn/mailbox.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // When a wait is spun for, and when no more.
-#include "turn/spin_estimate.h"
+#include "transport/turn/spin_estimate.h"
 
 #include <gtest/gtest.h>
 
