@@ -227,7 +227,7 @@ TEST(Messages, ThatNobodySendsAreATimeOut) {
   }
 }
 
-// In a group of this size a rank knows only a few addresses beforehand. Of two ranks the higher one connects, whichever
+// In a group of this size a rank knows only a few addresses beforehand. The higher of two ranks connects, whichever
 // sends.
 TEST(Messages, ComeFromEveryOneOfManyRanksToAReceiverThatNamesNone) {
   constexpr std::uint32_t kMany = 70;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the documents say of the repository is so: links lead somewhere, files and tests that are named exist, the protocol's numbers are the code's.
+"""The documents are true of the repository: links lead somewhere, files and tests that are named exist, and the
+protocol's numbers are the code's.
 
     documents_test.py REPOSITORY
 """
@@ -21,7 +22,7 @@ TOP = ("aggregator/", "bench/", "client/", "cmake/", "config/", "docs/", "kernel
 
 
 def slug(heading: str) -> str:
-    """The anchor that a heading gets: as on GitHub."""
+    """Returns the anchor that GitHub gives a heading."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
     return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the fuzz targets keep: each target has a file of inputs, each file is as scripts/lib-fuzz-corpus writes it, and nothing is lost on the way.
+"""The inputs of fuzz targets: each target has a file of inputs, each file is as scripts/lib-fuzz-corpus writes it, and
+no input is lost between a folder and its file.
 
     fuzz_corpora_test.py REPOSITORY
 """
@@ -19,7 +20,7 @@ TARGET = re.compile(r"tributary_add_fuzz\(\s*(\w+)\s")
 
 
 def tool(root: Path):
-    """scripts/lib-fuzz-corpus as a module."""
+    """Returns scripts/lib-fuzz-corpus as a module."""
     loader = importlib.machinery.SourceFileLoader("fuzz_corpus", str(root / "scripts" / "lib-fuzz-corpus"))
     spec = importlib.util.spec_from_loader(loader.name, loader)
     assert spec is not None
@@ -42,7 +43,7 @@ class FuzzCorpora(unittest.TestCase):
             if path.match("tests/fuzz/*/CMakeLists.txt"):
                 for name in TARGET.findall((self.root / path).read_text()):
                     targets.add(path.parent / "corpus" / f"{name}.txt")
-        # `tributary_add_fuzz(${target} ...)` in a loop: its names stand in the line of the foreach.
+        # In a loop, `tributary_add_fuzz(${target} ...)` takes its names from the line of the foreach.
         for path in tracked.files(self.root):
             if path.match("tests/fuzz/*/CMakeLists.txt"):
                 for names in re.findall(r"foreach\(target ([\w ]+)\)", (self.root / path).read_text()):

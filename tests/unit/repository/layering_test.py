@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Dependencies point one way, and what must be without I/O stays so: fails on an #include that says otherwise, and where folders include each other.
+"""Dependencies point one way, and folders that must do no I/O do none: the check fails on an #include that says
+otherwise, and on folders that include each other in a circle.
 
     layering_test.py REPOSITORY
 
-A layer is a folder; the longest one that a file lies in counts. What a layer may include is itself and what LAYERS says. docs/architecture.md
-draws the same.
+A layer is a folder; the longest one that a file lies in counts. A layer may include itself and the layers that LAYERS
+lists for it. docs/architecture.md draws the same.
 """
 
 import re
@@ -90,13 +91,13 @@ FREE = ("tests/", "bench/")
 
 
 def layer_of(path: str) -> str | None:
-    """The longest layer that `path` lies in."""
+    """Returns the longest layer that `path` lies in."""
     within = [layer for layer in LAYERS if path.startswith(layer + "/")]
     return max(within, key=len, default=None)
 
 
 def target_of(include: str) -> str | None:
-    """The layer that an #include names; None: a file beside the includer, or one of a library."""
+    """Returns the layer that an #include names; None for a file beside the includer, or one of a library."""
     for prefix, layer in PUBLIC.items():
         if include.startswith(prefix):
             return layer
@@ -104,7 +105,7 @@ def target_of(include: str) -> str | None:
 
 
 def complaints(path: str, text: str) -> list[str]:
-    """What is wrong with one file's includes."""
+    """Returns the faults of one file's includes."""
     layer = layer_of(path)
     if layer is None:
         return []
@@ -124,7 +125,7 @@ def complaints(path: str, text: str) -> list[str]:
 
 
 def circles(edges: dict[str, set[str]]) -> list[list[str]]:
-    """The sets of folders of which each reaches each other one."""
+    """Returns the sets of folders in which each folder reaches each other one."""
     def reached(start: str) -> set[str]:
         seen: set[str] = set()
         open_ends = [start]
@@ -140,8 +141,21 @@ def circles(edges: dict[str, set[str]]) -> list[list[str]]:
     return [list(knot) for knot in sorted(knots) if knot]
 
 
+def edges_of(files: dict[str, str]) -> dict[str, dict[str, str]]:
+    """Returns for each folder the folders that its files include, and one such #include for each."""
+    public = {path[path.index("/include/tributary/") + len("/include/"):]: path for path in files if "/include/tributary/" in path}
+    edges: dict[str, dict[str, str]] = {}
+    for path, text in sorted(files.items()):
+        folder = path.rpartition("/")[0]
+        for _, include in INCLUDE.findall(text):
+            target = include if include in files else public.get(include, f"{folder}/{include}")
+            if target in files and target.rpartition("/")[0] != folder:
+                edges.setdefault(folder, {}).setdefault(target.rpartition("/")[0], f"{path} includes {include}")
+    return edges
+
+
 class Rules(unittest.TestCase):
-    """That the check sees what it is for."""
+    """The check sees what it is for."""
 
     def bad(self, path: str, include: str) -> None:
         self.assertTrue(complaints(path, f"#include {include}\n"), f"{path} may include {include}")
@@ -177,6 +191,13 @@ class Rules(unittest.TestCase):
         self.assertEqual(circles({"a": {"b", "c"}, "b": {"c"}, "c": {"d"}}), [])
         self.assertEqual(circles({"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"d"}}), [["a", "b", "c"], ["d", "e"]])
 
+    def test_includes_of_other_folders_are_seen(self) -> None:
+        files = {"p/include/tributary/p/x.h": '#include "a/b/y.h"\n', "a/b/y.h": '#include "a/z.h"\n#include <vector>\n',
+                 "a/z.h": '#include "tributary/p/x.h"\n#include "a/none.h"\n', "a/w.cc": '#include "z.h"\n'}
+        edges = {folder: set(to) for folder, to in edges_of(files).items()}
+        self.assertEqual(edges, {"p/include/tributary/p": {"a/b"}, "a/b": {"a"}, "a": {"p/include/tributary/p"}})
+        self.assertEqual(len(circles(edges)), 1)
+
     def test_heavy_headers_stay_out_of_headers(self) -> None:
         self.good("client/recovery/coordinator.cc", "<nlohmann/json.hpp>")
         self.good("protocol/include/tributary/protocol/descriptor.h", "<nlohmann/json_fwd.hpp>")
@@ -192,16 +213,11 @@ class Repository(unittest.TestCase):
         self.assertEqual(asks, [], "protocol/ does no I/O: it is given the time")
 
     def test_no_circles(self) -> None:
-        """Of two folders at most one knows the other, straight or by way of others."""
-        paths = {path.as_posix() for path in tracked.files(self.root) if path.suffix in SOURCES and not str(path).startswith(FREE)}
-        public = {path[path.index("/include/tributary/") + len("/include/"):]: path for path in paths if "/include/tributary/" in path}
-        edges: dict[str, dict[str, str]] = {}
-        for path in sorted(paths):
-            folder = path.rpartition("/")[0]
-            for quote, include in INCLUDE.findall((self.root / path).read_text(errors="replace")):
-                target = include if include in paths else public.get(include, f"{folder}/{include}")
-                if target in paths and target.rpartition("/")[0] != folder:
-                    edges.setdefault(folder, {}).setdefault(target.rpartition("/")[0], f"{path} includes {include}")
+        """If one folder knows another, directly or through others, the other does not know it."""
+        files = {path.as_posix(): (self.root / path).read_text(errors="replace")
+                 for path in tracked.files(self.root) if path.suffix in SOURCES and not str(path).startswith(FREE)}
+        edges = edges_of(files)
+        self.assertGreater(len(edges), 20, "no includes found")
         found = circles({folder: set(to) for folder, to in edges.items()})
         told = ["\n".join(edges[a][b] for a in circle for b in edges.get(a, {}) if b in circle) for circle in found]
         self.assertEqual(found, [], "folders that include each other:\n" + "\n\n".join(told))

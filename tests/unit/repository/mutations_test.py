@@ -3,7 +3,7 @@
 
     mutations_test.py REPOSITORY
 
-Whether the tests notice, `scripts/mutation-check` finds out; that takes minutes.
+`scripts/mutation-check` finds out whether the tests notice; that takes minutes.
 """
 
 import re

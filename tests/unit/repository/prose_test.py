@@ -9,7 +9,7 @@ The rules:
 - A table's cell has at most 25 words.
 - No sentence begins with Who, What, Whose or Of.
 
-bench/results/archive keeps records of runs: they obey the first rule alone. AT_MOST lists the pages that break the
+bench/results/archive keeps records of runs, which obey the first rule alone. AT_MOST lists the pages that break the
 second or the third rule still, and how often: a number may fall, and never grows.
 """
 
@@ -56,7 +56,7 @@ def is_row(line: str) -> bool:
 
 def long_lines(text: str) -> list[int]:
     return [number for number, line in lines_of_prose(text)
-            if len(line) > LINE_MAX and not is_row(line) and not line.startswith("    ")
+            if len(line) > LINE_MAX and not is_row(line)
             and len(ATOM.findall(MARKER.sub("", line))) > 1]
 
 
@@ -66,7 +66,7 @@ def long_cells(text: str) -> list[tuple[int, str]]:
 
 
 def bad_beginnings(text: str) -> list[tuple[int, str]]:
-    """Each paragraph, item, heading and cell is looked at as a whole, whatever its lines."""
+    """Reads each paragraph, item, heading and cell as a whole, so that line breaks do not matter."""
     blocks: list[tuple[int, str]] = []
     open_block = False
     for number, line in lines_of_prose(text):
@@ -85,7 +85,7 @@ def bad_beginnings(text: str) -> list[tuple[int, str]]:
 
 
 class Rules(unittest.TestCase):
-    """That the checks see what they are for."""
+    """The checks see what they are for."""
 
     def test_lines(self) -> None:
         self.assertEqual(long_lines("word " * 30), [1])

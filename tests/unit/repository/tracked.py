@@ -7,7 +7,7 @@ NOT_SOURCE = {".git", "build", ".cache", ".venv", "__pycache__"}
 
 
 def files(root: Path) -> list[Path]:
-    """Relative paths, sorted. Also those that git would track once they are added."""
+    """Returns relative paths, sorted; also of files that git would track once they are added."""
     listed = subprocess.run(
         ["git", "-c", f"safe.directory={root}", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
