@@ -36,7 +36,7 @@ TEST(Devices, AreUsedAsLongAsTheyAreThere) {
 }
 
 // The device fails after each number of events of the same run: between frames and within frames.
-TEST(Devices, GoAfterEveryEventOfALifeWithoutTrees) {
+TEST(Devices, FailAfterEveryEventOfARunWithoutTrees) {
   constexpr std::uint32_t kRanks = 3;
   const auto live = [](std::uint64_t after, std::uint32_t whose, bool& ended_before) {
     Cluster cluster(settings_of(3, client::PathMode::fallback));
@@ -62,7 +62,7 @@ TEST(Devices, GoAfterEveryEventOfALifeWithoutTrees) {
   }
 }
 
-TEST(Devices, GoInLivesWithTreesAndWithout) {
+TEST(Devices, FailInRunsWithTreesAndWithout) {
   std::uint64_t failovers = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     Cluster cluster(settings_of(seed, seed % 2 == 0 ? client::PathMode::fallback : client::PathMode::automatic));
@@ -112,7 +112,7 @@ TEST(Devices, EndTheSearchForTreesWhereARankHasNone) {
 }
 
 // An aggregator is killed, and a device fails while the ranks move results to each other.
-TEST(Devices, GoWhileATreeIsBeingMended) {
+TEST(Devices, FailWhileATreeIsRepaired) {
   std::uint64_t failovers = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Cluster cluster(settings_of(seed, client::PathMode::automatic));
@@ -131,7 +131,7 @@ TEST(Devices, GoWhileATreeIsBeingMended) {
 }
 
 // A lost device is not taken for a lost rank, nor a lost rank for a lost device.
-TEST(Devices, GoAndThenARankIsKilledAndNamed) {
+TEST(Devices, FailBeforeARankIsKilledAndNamed) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Cluster cluster(settings_of(seed, client::PathMode::fallback));
     cluster.add_group(4, 1, {.calls = 300, .count_max = 3000});

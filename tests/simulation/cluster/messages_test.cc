@@ -154,7 +154,7 @@ void expect_all_right(Cluster& cluster, const Exchange& exchange, std::uint64_t 
   ASSERT_EQ(exchange.failed(), 0U) << "seed " << seed;
 }
 
-TEST(Messages, ComeOnceAndInOrderWhateverTheOrderOfTags) {
+TEST(Messages, ArriveOnceAndInOrderForAnyOrderOfTags) {
   for (std::uint64_t seed = 1; seed <= 32; ++seed) {
     Cluster cluster(settings_of(seed, false));
     cluster.add_group(kRanks, 1, {.calls = 10});
@@ -164,7 +164,7 @@ TEST(Messages, ComeOnceAndInOrderWhateverTheOrderOfTags) {
   }
 }
 
-TEST(Messages, ComeOnceThoughADeviceGoes) {
+TEST(Messages, ArriveOnceEvenIfADeviceFails) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Cluster cluster(settings_of(seed, true));
     cluster.add_group(kRanks, 1, {.calls = 10});
@@ -204,7 +204,7 @@ bool run_until_failed(Cluster& cluster) {
 }
 
 // The error names no rank, because the receive is from any, and names the tag only if there is one.
-TEST(Messages, ThatNobodySendsAreATimeOut) {
+TEST(Messages, TimeOutIfNoRankSendsThem) {
   for (const std::uint32_t tag : {0U, 5U}) {
     Cluster cluster(settings_of(1, false));
     cluster.add_group(kRanks, 1, {.calls = 1});
@@ -229,7 +229,7 @@ TEST(Messages, ThatNobodySendsAreATimeOut) {
 
 // In a group of this size a rank knows only a few addresses beforehand. The higher of two ranks connects, whichever
 // sends.
-TEST(Messages, ComeFromEveryOneOfManyRanksToAReceiverThatNamesNone) {
+TEST(Messages, ArriveFromEachOfManyRanksAtAReceiverOfAnyRank) {
   constexpr std::uint32_t kMany = 70;
   for (const std::uint32_t to : {0U, 35U, kMany - 1}) {
     Cluster cluster(settings_of(to + 1, false));

@@ -67,7 +67,7 @@ TEST(Pulse, AHungAggregatorIsFoundByNameWithinASecond) {
     for (const auto& rank : cluster.groups()[0])
       EXPECT_LT(rank->communicator().info().longest_pause_us, 1'000'000U) << cluster.describe();
   }
-  EXPECT_GT(found, 12U) << "the test did not meet what it is about";
+  EXPECT_GT(found, 12U) << "the run did not reach the situation under test";
 }
 
 // The aggregators answer for themselves while they wait for a rank, so no aggregator is given up for it.
@@ -89,7 +89,7 @@ TEST(Pulse, ARankThatStandsStillIsNoHungAggregator) {
     ASSERT_TRUE(cluster.run(120s)) << cluster.describe();
     expect_well(cluster);
     EXPECT_EQ(failovers(cluster), 0U) << cluster.describe();
-    EXPECT_GT(asked, 20U) << "the test did not meet what it is about";
+    EXPECT_GT(asked, 20U) << "the run did not reach the situation under test";
     EXPECT_THAT(cluster.manager().told_failed, Each(IsEmpty()));
   }
 }
@@ -115,7 +115,7 @@ TEST(Pulse, TheFirstNewTreesNeverHoldTheDeadOne) {
     ASSERT_GT(told.size(), before);
     EXPECT_THAT(told[before], ElementsAre(dead));
   }
-  EXPECT_GT(kills, 10U) << "the test did not meet what it is about";
+  EXPECT_GT(kills, 10U) << "the run did not reach the situation under test";
 }
 
 TEST(Pulse, AManagerThatDoesNotAnswerKeepsNobodyWaitingForLong) {

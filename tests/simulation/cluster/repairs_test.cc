@@ -42,29 +42,29 @@ std::uint64_t repairs(std::uint32_t ranks, Collective collective, std::uint64_t 
   return frames;
 }
 
-TEST(Repairs, PassOnWhatAllAreToHave) {
+TEST(Repairs, PassOnResultsThatAllRanksNeed) {
   EXPECT_GT(repairs(9, Collective::all_reduce, 40), 100U);
   EXPECT_GT(repairs(70, Collective::all_reduce, 6), 100U);
 }
 
-TEST(Repairs, PassOnWhatOneRankHasGiven) {
+TEST(Repairs, PassOnDataThatOneRankHasSent) {
   EXPECT_GT(repairs(9, Collective::broadcast, 40), 100U);
   EXPECT_GT(repairs(70, Collective::all_gather, 3), 100U);
 }
 
 /// Rank 0 tells a rank about these members only when it asks.
-TEST(ManyRanks, AskForThoseThatTheyConnectTo) {
+TEST(ManyRanks, AskRankZeroForTheAddressesThatTheyNeed) {
   Cluster cluster({.seed = 3, .aggregators = 0});
   cluster.add_group(70, 1, {.calls = 12, .count_max = 20});
   ASSERT_TRUE(cluster.run(60s)) << cluster.describe();
   EXPECT_TRUE(cluster.violations().empty()) << cluster.describe();
   for (auto& rank : cluster.groups()[0]) EXPECT_FALSE(rank->failure());
   const auto questions = cluster.network().statistics().of(FrameType::whereabouts).frames;
-  EXPECT_GT(questions, 70U) << "the test did not meet what it is about";
+  EXPECT_GT(questions, 70U) << "the run did not reach the situation under test";
   EXPECT_LT(questions, 70U * 20U);
 }
 
-TEST(ManyRanks, NameTheHostOfOneThatIsLost) {
+TEST(ManyRanks, NameTheHostOfALostRank) {
   Cluster cluster({.seed = 4, .aggregators = 0});
   cluster.add_group(70, 1, {.calls = 400, .count_max = 20, .only = Collective::all_reduce});
   auto& ranks = cluster.groups()[0];
@@ -80,7 +80,7 @@ TEST(ManyRanks, NameTheHostOfOneThatIsLost) {
   }
 }
 
-TEST(Repairs, MakeAgainWhatIsForOneRankAlone) {
+TEST(Repairs, ComputeAgainResultsForOneRankAlone) {
   EXPECT_GT(repairs(9, Collective::reduce, 40), 16U);
   EXPECT_GT(repairs(70, Collective::reduce_scatter, 8, 8), 69U) << "through other ranks: more than 63 have an input";
 }

@@ -48,7 +48,7 @@ TEST(Rules, NoOperationGoesThroughTheTreeBesideOneBetweenTheRanks) {
   ASSERT_TRUE(cluster.network().run_until(all_done, cluster.network().now() + 60s)) << cluster.describe();
   EXPECT_TRUE(cluster.violations().empty()) << cluster.describe();
   for (auto& rank : ranks) EXPECT_FALSE(rank->failure()) << cluster.describe();
-  EXPECT_GT(met, 1000U) << "the test did not meet what it is about";
+  EXPECT_GT(met, 1000U) << "the run did not reach the situation under test";
 }
 
 /// No rank tells the others: each finds out by itself, within its time-out.
@@ -101,7 +101,7 @@ TEST(Rules, ARankZeroThatStoodStillForTooLongIsTheOnlyOneBlamed) {
       said_itself += rank->failure()->message.contains("rank 0 on host g0r0 stood still for 20") ? 1U : 0U;
     }
   }
-  EXPECT_GT(said_itself, 20U) << "the test did not meet what it is about";
+  EXPECT_GT(said_itself, 20U) << "the run did not reach the situation under test";
 }
 
 /// The rank stands still for longer than a listener waits for a proof. When it goes on, it takes the connection as
@@ -147,7 +147,7 @@ TEST(Rules, ARankThatComesBackTooLateToMeetIsToldWhatTheOthersWereTold) {
 }
 
 /// A rank 0 that stood still while others came, and gave up, must not say that they did not come.
-TEST(Rules, WhoStoodStillWhileTheRanksMetSaysSo) {
+TEST(Rules, ARankThatStoodStillWhileTheRanksMetSaysSo) {
   for (const std::uint32_t still : {0U, 2U}) {
     Cluster cluster({.seed = 5});
     cluster.add_group(3, 1, {.calls = 5});
@@ -162,7 +162,7 @@ TEST(Rules, WhoStoodStillWhileTheRanksMetSaysSo) {
   }
 }
 
-TEST(Rules, WhoCannotReachARankSaysSoAndWhy) {
+TEST(Rules, ARankThatCannotReachAnotherSaysSoAndWhy) {
   Cluster cluster({.seed = 5});
   cluster.manager().reachable = false;
   cluster.add_group(3, 1, {.calls = 5, .only = Collective::all_reduce});

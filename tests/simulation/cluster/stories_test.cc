@@ -60,7 +60,7 @@ TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
     ASSERT_TRUE(cluster.violations().empty()) << "seed " << seed << "\n" << cluster.describe();
     half_written += cluster.network().statistics().half_written;
   }
-  EXPECT_GT(half_written, 10U) << "the test did not meet what it is about";
+  EXPECT_GT(half_written, 10U) << "the run did not reach the situation under test";
 }
 
 // Buffers that the processor does not reach go through the tree in place, whatever the other ranks have.
@@ -130,7 +130,7 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   }
   // Demand three fifths of the cases met today, so that the timing may change a little.
   EXPECT_EQ(met.size(), 6U);
-  EXPECT_GT(sum.materialized, 8'900U) << "the test did not meet what it is about";
+  EXPECT_GT(sum.materialized, 8'900U) << "the run did not reach the situation under test";
   EXPECT_GT(sum.went_direct, 1'900U);
   EXPECT_GT(sum.in_the_middle, 680U);
   EXPECT_GT(sum.brought_down, 950U);
@@ -181,7 +181,7 @@ TEST(Cluster, MovesToBetterTreesWhileItRuns) {
     }
     moved += first.returns;
   }
-  EXPECT_GT(moves, 60U) << "the test did not meet what it is about";
+  EXPECT_GT(moves, 60U) << "the run did not reach the situation under test";
   EXPECT_GT(moved, 60U);
   EXPECT_GT(lost_besides, 5U);
 }
@@ -309,7 +309,7 @@ TEST(Cluster, NamesAHungRankThoughOthersExchangeMessages) {
       EXPECT_NE(ranks[r]->failure()->message.find("rank 3 on host g0r3"), std::string::npos)
           << ranks[r]->failure()->message;
     }
-    EXPECT_GT(exchanged, 50U) << "the test did not meet what it is about";
+    EXPECT_GT(exchanged, 50U) << "the run did not reach the situation under test";
   }
 }
 

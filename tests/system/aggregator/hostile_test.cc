@@ -63,7 +63,7 @@ class DaemonHostile : public DaemonTest {
   std::size_t files_ = 0;
 };
 
-TEST_F(DaemonHostile, WhatIsNoFrameClosesTheConnection) {
+TEST_F(DaemonHostile, BytesThatAreNoFrameCloseTheConnection) {
   std::mt19937 random(1);
   std::vector<Bytes> garbage;
   for (int i = 0; i < 50; ++i) garbage.push_back(random_bytes(64 + random() % 4096, random));

@@ -79,7 +79,7 @@ TEST_F(DaemonAndManager, RegistersAnewWhenItIsNotKnownAnyMore) {
   manager_.forget_registrations();
   EXPECT_TRUE(eventually([&] { return manager_.registrations() == 2; }));
   EXPECT_TRUE(eventually([&] { return daemon.health().at("manager").at("incarnation") == 2; }));
-  EXPECT_FALSE(ranks[0]->closed.has_value()) << "lanes do not notice";
+  EXPECT_FALSE(ranks[0]->closed.has_value()) << "running lanes do not notice";
 }
 
 TEST_F(DaemonAndManager, TwoOfOneNameAreToldSoAndDoNotFightWithoutEnd) {
@@ -124,12 +124,13 @@ TEST_F(DaemonAndManager, DrainingGivesGroupsTheirGraceThenEndsTheirLanesAndCanBe
   const auto ranks = lane_of(daemon, 2);
   manager_.set_draining(true);
   EXPECT_TRUE(eventually([&] { return daemon.health().at("status") == "draining"; }));
-  EXPECT_FALSE(ranks[0]->failed.has_value()) << "the grace is theirs";
+  EXPECT_FALSE(ranks[0]->failed.has_value()) << "groups may use the grace period";
   EXPECT_THAT(refusal(daemon), HasSubstr("takes no new lanes: the manager drains it"));
   EXPECT_TRUE(run_until([&] { return ranks[0]->failed && ranks[1]->failed; }));
   EXPECT_THAT(ranks[0]->failed.value_or(""), HasSubstr("the manager drains it"));
   EXPECT_TRUE(daemon.process.running());
-  EXPECT_TRUE(manager_.unregistered().empty()) << "it renews on: who drains it wants to see when it is empty";
+  EXPECT_TRUE(manager_.unregistered().empty())
+      << "it goes on renewing, so that the administrator sees when it is empty";
 
   manager_.set_draining(false);
   EXPECT_TRUE(eventually([&] { return daemon.takes_joins(); }));

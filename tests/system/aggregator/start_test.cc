@@ -93,7 +93,7 @@ TEST_F(DaemonStart, CheckEndsWith0OnAGoodConfigurationAndStartsNothing) {
   EXPECT_THAT(ended.output, HasSubstr("the configuration is good"));
 }
 
-TEST_F(DaemonStart, WhatIsPrintedIsAConfigurationThatChecks) {
+TEST_F(DaemonStart, APrintedConfigurationPassesTheCheck) {
   const Ended printed = run({"--print-config", "--manager", "http://m:7470", "--workers", "3"});
   EXPECT_EQ(printed.code, 0);
   EXPECT_THAT(printed.output,

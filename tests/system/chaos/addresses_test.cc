@@ -30,7 +30,7 @@ class TwoAddresses : public WatchedCluster {
     cli::Environment environment{{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOG", "debug"}, {"TRIBUTARY_LOCAL", "off"}};
     if (is_ours()) environment["TRIBUTARY_RDMA_DEVICES"] = "rxe2,rxe3";  // the ranks' own two
     ASSERT_NO_FATAL_FAILURE(start_ranks("7", environment));
-    until([this] { return rounds() >= 1 && fleet_->all_in_network(); }, "no group gets on its tree");
+    until([this] { return rounds() >= 1 && fleet_->all_in_network(); }, "no group moves to its tree");
   }
   /// The addresses of the aggregator, as "host:port".
   std::vector<std::string> addresses_of(const std::string& name) const {

@@ -59,7 +59,7 @@ class ChaosRun {
 
   void kill_and_kill_again() {
     for (std::uint64_t number = 1; number <= kills_ || kills_noticed_ < needed(); ++number) {
-      ASSERT_LE(number, 2 * kills_ + 5) << "kills do not hit the trees that are said to be in use";
+      ASSERT_LE(number, 2 * kills_ + 5) << "the kills do not hit trees that ranks report to be in use";
       const bool manager_too = number % kKillsPerManagerKill == 0;
       wait_for_trees(number);
       pause(0, 200);
@@ -73,7 +73,7 @@ class ChaosRun {
     const std::uint64_t begin = now_us();
     fleet_->listen(kReturnLimit, [this] { return fleet_->all_in_network() || troubled(); });
     ASSERT_FALSE(troubled()) << trouble_;
-    EXPECT_TRUE(fleet_->all_in_network()) << "some group did not get back to its trees";
+    EXPECT_TRUE(fleet_->all_in_network()) << "some group did not return to its trees";
     std::printf("after the last kill all groups were on trees within %.1f s\n",
                 static_cast<double>(now_us() - begin) / 1e6);
   }
@@ -138,7 +138,7 @@ class ChaosRun {
       choices = trees_in_use(*cluster_, *fleet_);
       return !choices.empty() || troubled();
     });
-    ASSERT_FALSE(choices.empty()) << "no group gets back to its tree\n" << trouble_;
+    ASSERT_FALSE(choices.empty()) << "no group returns to its tree\n" << trouble_;
     auto choice = std::next(choices.begin(), static_cast<std::ptrdiff_t>(draw(choices.size())));
     target = {choice->first, std::move(choice->second)};
   }

@@ -13,7 +13,7 @@ class ComesBack : public WatchedCluster {
   void start(const cli::ClusterShape& shape) {
     cluster_ = workshop_.start_cluster(shape, 1, 1, "group_lease: 3s\nfailed_exclusion: 2s\n");
     ASSERT_NO_FATAL_FAILURE(start_ranks("11", {{"TRIBUTARY_TIMEOUT", "60"}, {"TRIBUTARY_LOCAL", "off"}}));
-    until([this] { return fleet_->all_in_network(); }, "no group gets on its tree");
+    until([this] { return fleet_->all_in_network(); }, "no group moves to its tree");
   }
   /// The aggregators of the trees that would be planned now.
   std::set<std::string> aggregators_used() const {

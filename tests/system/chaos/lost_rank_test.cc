@@ -84,7 +84,7 @@ class LostRank : public testing::TestWithParam<Together> {
   void expect_errors_that_name(std::size_t lost, std::chrono::milliseconds limit) {
     const std::uint64_t begin = now_us();
     fleet_->listen(limit, [&] { return others_ended(lost); });
-    ASSERT_TRUE(others_ended(lost)) << "some rank waits still:\n" << fleet_->trouble(milliseconds(0));
+    ASSERT_TRUE(others_ended(lost)) << "some rank is still waiting:\n" << fleet_->trouble(milliseconds(0));
     std::printf("every other rank had its error after %.1f s\n", static_cast<double>(now_us() - begin) / 1e6);
     for (std::size_t rank = 0; rank < kRanks; ++rank) {
       if (rank == lost) continue;
@@ -136,7 +136,7 @@ TEST_P(LostRank, HungAggregatorIsNoErrorAndAShortPause) {
     targets = trees_in_use(*cluster_, *fleet_);
     return !targets.empty();
   });
-  ASSERT_FALSE(targets.empty()) << "the ranks do not get to a tree";
+  ASSERT_FALSE(targets.empty()) << "the ranks do not move to a tree";
   const auto& [aggregator, groups] = *targets.rbegin();
   const std::uint64_t failovers = failovers_of(groups, *fleet_);
   const pid_t victim = cluster_->pid_of(aggregator);

@@ -30,9 +30,9 @@ class Strangers : public WatchedCluster {
   std::unique_ptr<SilentFlood> flood_;
 };
 
-TEST_F(Strangers, NeitherKeepRanksFromMeetingNorMakeAnAggregatorsDeathTheJobs) {
+TEST_F(Strangers, NeitherKeepRanksFromMeetingNorEndAJobWhoseAggregatorDies) {
   ASSERT_NO_FATAL_FAILURE(start());
-  until([this] { return fleet_->all_in_network(); }, "no group gets on its trees");
+  until([this] { return fleet_->all_in_network(); }, "no group moves to its trees");
   until([this] { return flood_->ports_full() >= kRanks && flood_->displaced() > kStrangers; },
         "the strangers do not fill the ranks' waiting rooms");
   for (int kill = 0; kill < 3; ++kill) {
@@ -46,7 +46,7 @@ TEST_F(Strangers, NeitherKeepRanksFromMeetingNorMakeAnAggregatorsDeathTheJobs) {
     until([&] { return rounds() >= then + 5; }, "the ranks do not go on");
     ASSERT_TRUE(cluster_->restart(victim));
     ASSERT_TRUE(cluster_->wait_until_serving());
-    until([this] { return fleet_->all_in_network(); }, "no group gets back on its trees");
+    until([this] { return fleet_->all_in_network(); }, "no group returns to its trees");
   }
   std::printf("%llu silent connections were displaced\n", static_cast<unsigned long long>(flood_->displaced()));
   end();

@@ -72,7 +72,7 @@ TEST(Lifecycle, NothingLeaks) {
   EXPECT_EQ(descriptors_now(), descriptors);
 }
 
-TEST(Lifecycle, AnIdOfAnotherMakingIsDenied) {
+TEST(Lifecycle, AnIdWithAnotherSecretIsDenied) {
   const auto timeout = patience(Milliseconds(1500));
   const tributary_unique_id id = make_id();
   tributary_unique_id other = id;

@@ -105,7 +105,7 @@ TEST(Memory, RegisteredBuffersGiveTheSameSumsWithoutCopies) {
   });
 }
 
-TEST(Memory, RangesComeAndGo) {
+TEST(Memory, RangesAreRegisteredAndDeregistered) {
   constexpr int kRanks = 3;
   run_ranks(kRanks, [](tributary_comm* comm, int rank) {
     for (int round = 0; round < 40; ++round) {
@@ -123,7 +123,7 @@ TEST(Memory, RangesComeAndGo) {
   });
 }
 
-TEST(Memory, WhatIsWrongIsSaid) {
+TEST(Memory, ErrorsSayWhatIsWrong) {
   run_ranks(2, [](tributary_comm* comm, int) {
     std::vector<float> heap(100'000);
     tributary_mem* mem = nullptr;
@@ -148,7 +148,7 @@ TEST(Memory, WhatIsWrongIsSaid) {
   EXPECT_EQ(tributary_mem_free(&memory), TRIBUTARY_ERROR_BAD_ARGUMENT);
 }
 
-TEST(Memory, WhatIsRegisteredIsNotFreedAndTheEndOfTheCommunicatorDeregisters) {
+TEST(Memory, RegisteredMemoryIsNotFreedAndTheEndOfTheCommunicatorDeregistersIt) {
   if (!shares_memory()) GTEST_SKIP() << "the ranks of this run share no memory";
   std::vector<void*> left(2);
   run_ranks(2, [&](tributary_comm* comm, int rank) {

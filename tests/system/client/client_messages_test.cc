@@ -86,7 +86,7 @@ TEST(ClientMessages, AreReceivedFromAnyRankThatIsNamedAfterwards) {
   }
 }
 
-TEST(ClientMessages, OfAnyRankCanBeTakenByThePlainCallsToo) {
+TEST(ClientMessages, PlainCallsReceiveFromAnyRankToo) {
   run_ranks(2, [](tributary_comm* comm, int rank) {
     std::int32_t value = 40 + rank, got = 0;
     if (rank == 0) {

@@ -128,7 +128,8 @@ TEST_F(HttpTest, TwoThousandIdleConnectionsKeepNobodyOut) {
     EXPECT_TRUE(group) << group.error().message;
   }
   ASSERT_TRUE(known.send(with_token));
-  EXPECT_THAT(known.answer(), StartsWith("HTTP/1.1 200")) << "strangers do not displace who has shown a token";
+  EXPECT_THAT(known.answer(), StartsWith("HTTP/1.1 200"))
+      << "strangers do not displace a client that has shown a token";
 }
 
 // Covers a connection whose last reference is the server's own: the server once waited for its own lock for ever.

@@ -136,7 +136,7 @@ TEST(Program, SaysThatAnotherManagerHasTheState) {
   EXPECT_THAT(ended.standard_error, HasSubstr("another tributary-manager uses the state directory"));
 }
 
-TEST(Program, SaysThatTheDatabaseIsNone) {
+TEST(Program, SaysThatItsFileIsNoDatabase) {
   const Folder folder;
   folder.write("manager.db", std::string(9000, 'x'));
   const Ended ended = run_manager({"--listen", "127.0.0.1:0", "--state-dir", folder.path()});

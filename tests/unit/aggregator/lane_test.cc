@@ -96,7 +96,7 @@ TEST(Lane, SumsAPrefixThatCameEarlyToTheSameBitsAsAllAtOnce) {
   EXPECT_EQ(early.out.result_of(0, 0)->payload, late.out.result_of(0, 0)->payload);
 }
 
-TEST(Lane, AnInnerPointSendsTheAverageUpScaledByItsRanksAndTheRootsAnswerDown) {
+TEST(Lane, BelowTheRootSendsTheAverageUpScaledByItsRanksAndTheRootsAnswerDown) {
   LaneDriver driver(inner_of(2));
   const Signature average{Collective::all_reduce, DType::float32, ReduceOp::avg, 0, 3};
   ASSERT_TRUE(driver.contribute(1, contribution(0, average), bytes_of(std::vector<float>{10, 20, 30})));
@@ -142,7 +142,7 @@ TEST(Lane, AllToOneGivesDataToTheOneThatAskedAndBareResultsToTheOthers) {
   }
 }
 
-TEST(Lane, AnInnerPointWhoseChildrenDoNotWantTheSumAsksForNoneAndPassesABareResultDown) {
+TEST(Lane, BelowTheRootAsksForNoSumThatNoChildWantsAndPassesABareResultDown) {
   LaneDriver driver(inner_of(2));
   const Signature signature{Collective::reduce, DType::int32, ReduceOp::sum, 77, 1};
   for (std::uint32_t child = 0; child < 2; ++child) {
@@ -176,7 +176,7 @@ TEST(Lane, OneToAllGivesTheOwnersDataToAllOthers) {
   }
 }
 
-TEST(Lane, AnInnerPointThatHasTheOwnerBelowKeepsTheDataAndAsksForNone) {
+TEST(Lane, BelowTheRootKeepsTheDataOfAnOwnerBelowItAndAsksForNone) {
   LaneDriver driver(inner_of(2));
   const Signature signature{Collective::broadcast, DType::uint8, ReduceOp::sum, 0, 5};
   const Bytes data = bytes_of(std::vector<std::uint8_t>{1, 2, 3, 4, 5});
@@ -190,7 +190,7 @@ TEST(Lane, AnInnerPointThatHasTheOwnerBelowKeepsTheDataAndAsksForNone) {
   EXPECT_EQ(driver.out.result_of(1, 0)->payload, data);
 }
 
-TEST(Lane, AnInnerPointWithoutTheOwnerSendsABareContributionAndPassesTheDataDown) {
+TEST(Lane, BelowTheRootWithoutTheOwnerSendsABareContributionAndPassesTheDataDown) {
   LaneDriver driver(inner_of(2));
   const Signature signature{Collective::all_gather, DType::uint8, ReduceOp::sum, 0, 3};
   for (std::uint32_t child = 0; child < 2; ++child) {

@@ -59,7 +59,7 @@ class ListenPlacesTest : public ::testing::Test {
   transport::TimePoint now_{1000s};
 };
 
-TEST_F(ListenPlacesTest, OneThatDiesIsToldAtOnceAndListenedAtAgainOnceItHasStayed) {
+TEST_F(ListenPlacesTest, AnAddressThatGoesIsReportedAtOnceAndUsedAgainOnceItHasStayed) {
   ListenPlaces places({{"a", 1}, {"b", 1}}, ways());
   int told = 0;
   places.on_change([&] { ++told; });
@@ -79,14 +79,14 @@ TEST_F(ListenPlacesTest, OneThatDiesIsToldAtOnceAndListenedAtAgainOnceItHasStaye
 
   away_ = {};
   let_pass(places, 1s);
-  EXPECT_THAT(live(places), ElementsAre(true, false)) << "it may be gone again at once";
+  EXPECT_THAT(live(places), ElementsAre(true, false)) << "an address may go again at once";
   let_pass(places, 2s);
   EXPECT_THAT(live(places), ElementsAre(true, true));
   EXPECT_EQ(told, 2);
   EXPECT_EQ(open_, 2);
 }
 
-TEST_F(ListenPlacesTest, OneThatFlapsIsToldLessAndLess) {
+TEST_F(ListenPlacesTest, AnAddressThatFlapsIsReportedLessAndLess) {
   ListenPlaces places({{"a", 1}, {"b", 1}}, ways());
   int told = 0;
   places.on_change([&] { ++told; });
@@ -110,7 +110,7 @@ TEST_F(ListenPlacesTest, OneThatFlapsIsToldLessAndLess) {
   EXPECT_THAT(live(places), ElementsAre(true, true));
 }
 
-TEST_F(ListenPlacesTest, StartsWithThoseThatAreThereAndTakesTheOthersLater) {
+TEST_F(ListenPlacesTest, StartsWithTheAddressesThatExistAndTakesTheOthersLater) {
   away_ = {"a"};
   taken_ = {"c"};
   ListenPlaces places({{"a", 1}, {"b", 1}, {"c", 1}}, ways());
@@ -146,7 +146,7 @@ TEST_F(ListenPlacesTest, AChosenPortStaysAndMustBeThereAtTheStart) {
 
   away_ = {"b"};
   ListenPlaces without({{"a", 0}, {"b", 0}}, ways());
-  EXPECT_FALSE(without.open()) << "nobody could be told where";
+  EXPECT_FALSE(without.open()) << "there is no port number that the ranks could be told";
 }
 
 TEST_F(ListenPlacesTest, ASocketThatOutlivesItsDeviceIsKept) {

@@ -12,7 +12,7 @@
 namespace tributary::aggregator {
 namespace {
 
-TEST(MemoryBudget, LeavesHalfForLanesWhereOneCanDoWithout) {
+TEST(MemoryBudget, LetsOptionalUsesTakeHalfAtMost) {
   MemoryBudget budget(100);
   EXPECT_FALSE(budget.reserve_spare(51));
   EXPECT_TRUE(budget.reserve_spare(20));
@@ -27,7 +27,7 @@ TEST(MemoryBudget, LeavesHalfForLanesWhereOneCanDoWithout) {
   EXPECT_TRUE(budget.reserve_spare(1));
 }
 
-TEST(MemoryBudget, WhatLanesHaveCountsForBoth) {
+TEST(MemoryBudget, MemoryOfLanesCountsAgainstBothLimits) {
   MemoryBudget budget(100);
   EXPECT_TRUE(budget.reserve(60));
   EXPECT_FALSE(budget.reserve_spare(1));

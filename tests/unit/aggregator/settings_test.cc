@@ -175,7 +175,7 @@ TEST(Settings, AMissingFileIsToldWithWhatToDo) {
   EXPECT_TRUE(load_settings("", {})) << "no file is asked for: the defaults";
 }
 
-TEST(Settings, WhatIsPrintedReadsBackAsTheSame) {
+TEST(Settings, PrintedSettingsReadBackAsTheSame) {
   auto settings = read_settings(
       "name: a\nlisten: '[::]:0'\nmemory: 3MiB\nbusy_poll: 50us\ntoken_file: '/a b/it''s #1'\nlog_level: error\n",
       "a.yaml", {});
@@ -187,7 +187,7 @@ TEST(Settings, WhatIsPrintedReadsBackAsTheSame) {
   for (const Field& field : fields()) EXPECT_EQ(field.write(*again), field.write(*settings)) << field.key;
 }
 
-TEST(Settings, WhatIsPrintedTellsEverySettingsMeaningBoundsAndDefault) {
+TEST(Settings, PrintedSettingsTellEveryMeaningBoundAndDefault) {
   const std::string printed = print_settings({});
   for (const Field& field : fields()) {
     EXPECT_FALSE(field.help.empty()) << field.key;

@@ -135,7 +135,7 @@ TEST_F(WorkerJoin, ALaneThatHasEndedDoesNotComeBackInItsEpochButDoesInTheNext) {
   EXPECT_TRUE(run_until([&] { return again.ready; }));
 }
 
-TEST_F(WorkerJoin, WhoSaysNothingIsTurnedAwayInTime) {
+TEST_F(WorkerJoin, ASilentConnectionIsClosedInTime) {
   Host& root = aggregator("root", 1U << 20, {.join_limit = std::chrono::seconds(2)});
   Child& silent = child("stranger", root.endpoint(), {});
   EXPECT_TRUE(run_until([&] { return silent.closed.has_value(); }, std::chrono::seconds(3)));

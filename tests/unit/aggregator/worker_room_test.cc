@@ -97,7 +97,7 @@ TEST_F(WorkerRoom, IsNotMadeForAChildThatIsAlone) {
   EXPECT_EQ(budget_->in_use(), lane_bytes(1));
 }
 
-TEST_F(WorkerRoom, IsDoneWithoutWhereHalfOfTheBudgetIsInUse) {
+TEST_F(WorkerRoom, IsNotMadeOnceHalfOfTheBudgetIsInUse) {
   start(2 * (lane_bytes(3) + kRoom));
   const auto ranks = join(3);
   EXPECT_EQ(budget_->in_use(), lane_bytes(3) + kRoom) << "for the first child, and then no more";

@@ -124,7 +124,7 @@ TEST_F(WorkerSharedMemory, SumsContributionsWhereTheyAreAndLetsResultsBeReadWher
   EXPECT_EQ(worker_.metrics().lanes_ended, 1U);
 }
 
-TEST_F(WorkerSharedMemory, WhatAChildHasTakenBackIsInNobodysResult) {
+TEST_F(WorkerSharedMemory, ABufferThatAChildHasTakenBackIsInNoResult) {
   join(2);
   for (std::uint64_t sequence = 0; sequence < 4; ++sequence) reduce(sequence);
   const std::uint64_t contributions = worker_.metrics().contributions;

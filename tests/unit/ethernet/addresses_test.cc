@@ -52,7 +52,7 @@ TEST(Prefix, HoldsWhatSharesItsBits) {
 }
 
 // RFC 4291, appendix A and 2.7.1; RFC 2464, 7.
-TEST(Addresses, OfIpv6FollowFromTheHardwares) {
+TEST(Addresses, AreMadeFromTheHardwareAddressForIpv6) {
   const MacAddress mac{{0x34, 0x56, 0x78, 0x9A, 0xBC, 0xDE}};
   EXPECT_EQ(to_string(link_local_of(mac)), "fe80::3656:78ff:fe9a:bcde");
   EXPECT_EQ(to_string(solicited_node_of(ip("4037::1:800:200e:8c6c"))), "ff02::1:ff0e:8c6c");

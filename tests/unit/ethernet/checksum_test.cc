@@ -41,7 +41,7 @@ TEST(Checksum, IsThatOfTheReferenceForEveryLengthAndPlace) {
   }
 }
 
-TEST(Checksum, OfTheGreatestDatagramFullOfOnesIsRight) {
+TEST(Checksum, IsRightForTheGreatestDatagramFullOfOnes) {
   const FrameBytes bytes(65535, std::byte{0xFF});
   EXPECT_EQ(__builtin_bswap16(finish(partial_sum(bytes))), reference(bytes));
 }
@@ -60,7 +60,7 @@ TEST(Checksum, IsTheSameWhileCopying) {
   }
 }
 
-TEST(Checksum, OfTwoPiecesIsThatOfTheWholeForOddLengthsToo) {
+TEST(Checksum, AddsUpOverTwoPiecesOfOddLengthsToo) {
   std::mt19937 random(9);
   const FrameBytes whole = random_bytes(101, random);
   for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
@@ -70,7 +70,7 @@ TEST(Checksum, OfTwoPiecesIsThatOfTheWholeForOddLengthsToo) {
   }
 }
 
-TEST(Checksum, OfUdpIsNeverZero) {
+TEST(Checksum, IsNeverZeroForUdp) {
   EXPECT_EQ(finish(0xFFFF), 0);
   EXPECT_EQ(finish_udp(0xFFFF), 0xFFFF);
   EXPECT_EQ(finish_udp(0x1234), finish(0x1234));

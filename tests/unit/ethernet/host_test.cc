@@ -114,7 +114,7 @@ TEST_F(HostTest, AnswersWhoAsksForItByArpAndRemembersWhoAsked) {
 
 TEST_F(HostTest, LeavesOthersArpAlone) {
   EXPECT_FALSE(ask(arp_frame(ArpOperation::request, their4, {{}, ip("10.0.0.3")})));
-  EXPECT_FALSE(knows(their4.ip)) << "who asks for others is no neighbour of ours yet";
+  EXPECT_FALSE(knows(their4.ip)) << "a host that asks for others is not remembered as a neighbour";
   EXPECT_FALSE(ask(arp_frame(ArpOperation::request, {kTheirMac, ip("192.168.1.2")}, {{}, us4.ip})));
   EXPECT_FALSE(ask(arp_frame(static_cast<ArpOperation>(3), their4, {{}, us4.ip})));
 }
@@ -159,7 +159,7 @@ TEST_F(HostTest, ResolvesByNeighbourDiscovery) {
   const std::uint32_t flags = kAdvertisementSolicited | kAdvertisementOverride;
   const auto rest = neighbour_rest(flags, their6.ip, NeighbourOption::target_address, kTheirMac);
   EXPECT_FALSE(ask(icmp_frame(their6, us6, {kNeighbourAdvertisement}, rest, 254)));
-  EXPECT_FALSE(knows(their6.ip)) << "what a router has passed on is no neighbour's";
+  EXPECT_FALSE(knows(their6.ip)) << "a packet that a router has forwarded is not from a neighbour";
   EXPECT_FALSE(ask(icmp_frame(their6, us6, {kNeighbourAdvertisement}, rest, 255)));
   EXPECT_TRUE(knows(their6.ip));
 }
@@ -246,7 +246,7 @@ TEST_F(HostTest, WritesNothingWhereThereIsNoRoom) {
   EXPECT_EQ(host.answer(parse_frame(ping), ping, now, small), 0U);
 }
 
-TEST_F(HostTest, BelievesNobodyAboutPathsOfItsOwnAccord) {
+TEST_F(HostTest, BelievesNoReportOfAPathThatNoPortHasVerified) {
   const auto quote = [](const char* from, const char* to) {
     const FrameBytes frame = udp_frame(from, to, "payload");
     return std::string(reinterpret_cast<const char*>(frame.data()) + kEthernetBytes, frame.size() - kEthernetBytes);
@@ -261,7 +261,7 @@ TEST_F(HostTest, BelievesNobodyAboutPathsOfItsOwnAccord) {
   EXPECT_EQ(host.counts().control_ignored, 2U);
 }
 
-TEST_F(HostTest, BelievesAboutPathsWhatItsPortsHaveVerified) {
+TEST_F(HostTest, BelievesReportsOfPathsThatItsPortsHaveVerified) {
   EXPECT_TRUE(host.believe_path_mtu(ip("192.168.1.1"), 1300, now));
   EXPECT_TRUE(host.believe_path_mtu(ip("fd01::1"), 1400, now));
   EXPECT_EQ(host.path_mtu(ip("192.168.1.1"), now), 1300U);

@@ -68,12 +68,12 @@ TEST_F(Neighbours, ThatNobodyAskedForAreNotLearnedFromAnswers) {
 
 TEST_F(Neighbours, ThatAskForUsAreLearnedAndAskedOnceTheyAreUsed) {
   table.heard(peer, kTheirMac, {.asks_for_us = true}, now);
-  EXPECT_EQ(due().size(), 0U) << "who is not used need not be asked";
+  EXPECT_EQ(due().size(), 0U) << "a neighbour that is not used need not be asked";
   EXPECT_TRUE(knows(peer));
   const auto probes = due();
   ASSERT_EQ(probes.size(), 1U);
   EXPECT_EQ(probes[0].at, kTheirMac) << "the station itself is asked, not all";
-  EXPECT_TRUE(knows(peer)) << "and stays known meanwhile";
+  EXPECT_TRUE(knows(peer)) << "the neighbour stays known meanwhile";
 }
 
 TEST_F(Neighbours, InUseAreConfirmedEveryHalfMinuteAndGoWhenTheyAreSilent) {

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainLater) {
+TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainAfterAWhile) {
   PathMtu paths;
   const TimePoint start{1h};
   EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start), 9000U);
@@ -20,7 +20,7 @@ TEST(PathMtu, IsTheLinksUntilARouterSaysLessAndAgainLater) {
   EXPECT_EQ(paths.get(ip("10.9.0.1"), 9000, start + 11min), 9000U);
 }
 
-TEST(PathMtu, IsNeverTooSmallForTheProtocolWhateverIsSaid) {
+TEST(PathMtu, IsNeverTooSmallForTheProtocol) {
   PathMtu paths;
   const TimePoint now{1h};
   // The packet protocol's least datagram, if it has so much to send.
@@ -37,7 +37,7 @@ TEST(PathMtu, IsNeverTooSmallForTheProtocolWhateverIsSaid) {
   EXPECT_EQ(paths.get(ip("fd09::1"), 1500, now), datagram + 48);
 }
 
-TEST(PathMtu, ForgetsTheOldestWordWhenThereAreTooMany) {
+TEST(PathMtu, ForgetsTheOldestReportWhenThereAreTooMany) {
   PathMtu paths;
   for (std::uint8_t i = 0; i < 65; ++i) paths.told(mapped({10, 9, 0, i}), 1300, TimePoint{1h + i * 1s});
   EXPECT_EQ(paths.get(mapped({10, 9, 0, 0}), 1500, TimePoint{1h + 66s}), 1500U);

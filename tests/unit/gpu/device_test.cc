@@ -85,7 +85,7 @@ TEST(GpuDevice, KnowsWhoseMemoryAPointerIs) {
   EXPECT_EQ(*device_of(host.data()), std::nullopt);
 }
 
-TEST(GpuDevice, SaysWhichWayItsDataTakes) {
+TEST(GpuDevice, SaysWhichPathItsDataTake) {
   const PathChoice choice =
       choose_path({.gpu = gpu_facts(*driver, 0), .host = host_facts(), .transport = {.name = "tcp"}});
   std::printf("%s\n", choice.sentence.c_str());
@@ -120,7 +120,7 @@ TEST(GpuDevice, StagesTheBitsDownAndUp) {
   }
 }
 
-TEST(GpuDevice, HowFast) {
+TEST(GpuDevice, TellsTheSpeedOfStaging) {
   const auto used = context();
   Stager stager({});
   for (const std::size_t bytes : {std::size_t{4096}, std::size_t{1} << 20, std::size_t{256} << 20}) {

@@ -81,7 +81,7 @@ TEST_F(DirectLanes, CopiesThatOutliveTheLaneHaveTheirMemoryAndTheirEnd) {
   EXPECT_EQ(device->wakes, 1);
 }
 
-TEST_F(DirectLanes, WhatIsRetainedIsNotWhereResultsArriveAndComesDownInItsOrder) {
+TEST_F(DirectLanes, RetainedDataLieApartFromResultsAndComeDownInTheirOrder) {
   std::vector<std::byte> host(kSegmentBytes);
   memory[0] = std::byte{1};
   lane->place(0)[0] = lane->place(kWindow - 1)[0] = std::byte{2};

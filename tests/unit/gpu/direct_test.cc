@@ -176,7 +176,7 @@ TEST_F(DirectCalls, KnowMemoryThatWasFreedFromOtherAtItsAddress) {
     EXPECT_EQ(transport.promises, static_cast<std::uint64_t>(i) + 1);
     EXPECT_EQ(transport.kept.count(memory.pointer()), 1U);
   }
-  EXPECT_GT(replaced, 0U) << "the test did not meet what it is about";
+  EXPECT_GT(replaced, 0U) << "the run did not reach the situation under test";
 }
 
 // Afterwards the caller may free the memory without telling the library.

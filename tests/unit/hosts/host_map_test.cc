@@ -27,7 +27,7 @@ TEST(HostMap, OneMachineMayPlayTwoHostsAndTwoMachinesMayHaveOneName) {
   EXPECT_THAT(find_hosts(Texts{"x", "y", "x"}, Texts{"a", "a", "a"}).by_rank(), ElementsAre(0, 1, 0));
 }
 
-TEST(HostMap, WhoCannotShareMemoryIsAlone) {
+TEST(HostMap, ARankThatCannotShareMemoryIsAlone) {
   const HostMap map = find_hosts(Texts{"", "x", "", "x"}, Texts{"a", "a", "a", "a"});
   EXPECT_THAT(map.by_rank(), ElementsAre(0, 1, 2, 1));
   EXPECT_TRUE(map.alone(0));
@@ -55,7 +55,7 @@ TEST(HostMap, IsToldInFewWordsWhereRanksWereDealtOutByARule) {
     EXPECT_FALSE(decode_hosts(wrong, 5)) << wrong;
 }
 
-TEST(HostMap, WhatRank0SaysIsChecked) {
+TEST(HostMap, TheMapThatRank0SendsIsChecked) {
   EXPECT_TRUE(checked_hosts({0, 1, 0}, 3));
   EXPECT_FALSE(checked_hosts({0, 2, 1}, 3));
   EXPECT_FALSE(checked_hosts({1, 0}, 2));

@@ -38,7 +38,7 @@ TEST(LocalCallQueue, CallsEndInTheirOrderWhileTheCallerWaitsForTheLast) {
   });
 }
 
-TEST(LocalCallQueue, WhatNobodyWaitsForGoesOnByAnotherThread) {
+TEST(LocalCallQueue, CallsThatNoThreadWaitsForAreDrivenByAnother) {
   run_ranks(settings_of(2), [](LocalGroup& group) {
     CallQueue queue(group);
     std::atomic<bool> over = false, ended = false;

@@ -186,7 +186,7 @@ TEST(LocalDirect, InPlaceAndFromTheMiddleOfARange) {
   });
 }
 
-TEST(LocalDirect, OneRankWithOtherMemoryMakesAllCopy) {
+TEST(LocalDirect, OneRankWithoutMappedMemoryMakesAllRanksCopy) {
   run_sharing_ranks(settings_of(3), [](LocalGroup& group) {
     constexpr std::uint64_t kCount = 20'000;
     SharedVector shared(group, kCount);
@@ -201,7 +201,7 @@ TEST(LocalDirect, OneRankWithOtherMemoryMakesAllCopy) {
   });
 }
 
-TEST(LocalDirect, WhatIsTakenBackIsDroppedByAllAndItsPlaceUsedAgain) {
+TEST(LocalDirect, ARangeThatIsTakenBackIsDroppedByAllAndItsPlaceUsedAgain) {
   run_sharing_ranks(settings_of(3), [](LocalGroup& group) {
     for (int round = 0; round < 50; ++round) {  // more than there are places
       SharedVector memory(group, 5000);
@@ -337,7 +337,7 @@ TEST(LocalDirect, SomeBuffersMappedAndSomeAttachedTo) {
   }
 }
 
-TEST(LocalDirect, WhoMayNotAttachCopies) {
+TEST(LocalDirect, ARankThatMayNotAttachCopies) {
   const auto body = [](LocalGroup& group) {
     std::vector<std::int32_t> buffer(300'000, static_cast<std::int32_t>(group.rank()) + 1);
     ASSERT_TRUE(group.run(call_of(Collective::all_reduce, buffer, buffer, buffer.size(), 0, true)));
@@ -402,7 +402,7 @@ TEST(LocalDirect, AFailedCallEndsOnlyWhenTheOthersAreOut) {
   EXPECT_FALSE(group.outcome());
 }
 
-TEST(SharedMemory, WhatCanBeSharedAndWhatNot) {
+TEST(SharedMemory, SomeKindsCanBeSharedAndOthersNot) {
   const auto reason = [](const void* at, std::size_t bytes) {
     const auto found = transport::find_shared({static_cast<const std::byte*>(at), bytes});
     return found ? std::string("shared") : found.error().message;

@@ -48,7 +48,7 @@ TEST(LocalFailures, RanksThatDisagreeAreToldTheSameWords) {
       EXPECT_EQ(status.error().code, Errc::mismatch);
       said[group.rank()] = status.error().message;
       EXPECT_EQ(group.run(call(Collective::barrier, send, recv, 0, 8)).error().message, said[group.rank()])
-          << "what has failed once stays failed";
+          << "a group that has failed once stays failed";
     });
     EXPECT_EQ(said[0], std::string("operation 7: rank 0 called all_reduce of 10 float32 (sum), ") + v.words);
     EXPECT_EQ(said[1], said[0]);

@@ -41,7 +41,7 @@ TEST(LocalMeetingPlace, RanksThatKnowTheSecretShareMemory) {
   for (auto& other : others) other.join();
 }
 
-TEST(LocalMeetingPlace, WhoDoesNotKnowTheSecretIsNotLetIn) {
+TEST(LocalMeetingPlace, AProcessWithoutTheSecretIsNotLetIn) {
   if (host_token().empty()) GTEST_SKIP() << "this system has no pidfd_open";
   const Secret secret = *random_secret();
   auto place = MeetingPlace::open(secret);

@@ -16,7 +16,7 @@ TEST(Patience, EndsAfterItsLimitOfWaiting) {
   EXPECT_EQ(patience.left(now += 100ms), 0s);
 }
 
-TEST(Patience, DoesNotCountWhatItsProcessWasStoppedFor) {
+TEST(Patience, DoesNotCountTheTimeInWhichItsProcessWasStopped) {
   Patience::TimePoint now{1h};
   Patience patience(2s, -1, now);
   for (const auto end = now + 1s; now < end;) EXPECT_GT(patience.left(now += Patience::kLook), 0s);

@@ -28,7 +28,7 @@ DataAddresses addresses(const std::string& states, int aggregator = 1) {
   return list;
 }
 
-TEST(Addresses, ALaneKeepsItsOwnWhateverBecomesOfTheOthers) {
+TEST(Addresses, ALaneKeepsItsOwnWhenOthersComeAndGo) {
   for (const auto& [states, wanted] : std::map<std::string, std::vector<int>>{{"l", {0, 0, 0, 0, 0}},
                                                                               {"ll", {0, 1, 0, 1, 0}},
                                                                               {"lll", {0, 1, 2, 0, 1}},
@@ -58,7 +58,7 @@ TEST(Addresses, AChildAndItsParentMeetOnARailThatBothHave) {
   EXPECT_EQ(between("ld", "ll", 1), 0) << "the child's second device is away";
   EXPECT_EQ(between("ll", "ld", 1), 0) << "the parent's is";
   EXPECT_EQ(between("dll", "lld", 0), 1);
-  EXPECT_EQ(between("ld", "dl", 0), 1) << "no pair lives: any that lives, for there may be a way";
+  EXPECT_EQ(between("ld", "dl", 0), 1) << "no pair lives: any living address will do";
   EXPECT_EQ(between("l", "ll", 1), 1) << "no pairs: the parent's own turn";
   EXPECT_EQ(between("dd", "ll", 1), 1);
   EXPECT_EQ(between("ll", "dd", 1), -1);
@@ -172,7 +172,7 @@ TEST_F(RailsTest, AGroupThatLostADeviceIsBackOnTheTreeOverTheOthers) {
   EXPECT_EQ(node_of(id, 1, "spine").data, rail(1, 3));
   // When its device goes, the ranks report the failure before the aggregator does.
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"spine"}).has_value());
-  EXPECT_FALSE(uses(id, "spine")) << "it has failed, for all that is known";
+  EXPECT_FALSE(uses(id, "spine")) << "as far as the manager knows, it has failed";
   EXPECT_FALSE(cluster_->renew_group(id)->rebuild_advised);
   tell("spine", {1});
   EXPECT_EQ(cluster_->renew_group(id)->reason, "aggregator spine is back");

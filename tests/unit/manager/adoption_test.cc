@@ -215,7 +215,7 @@ TEST_F(AdoptionTest, AdoptsAndAccountsWhereThereIsNoRoomLeftAndSaysSo) {
 
 TEST_F(AdoptionTest, AnAggregatorKeepsItsIncarnationOnlyWhereItsNameIsForgotten) {
   const auto before = cluster_->aggregator("spine")->record.incarnation;
-  EXPECT_GT(come_back("spine", "agg-spine-0", before)->incarnation, before) << "known: it is another";
+  EXPECT_GT(come_back("spine", "agg-spine-0", before)->incarnation, before) << "the number belongs to another group";
   forget_all();
   EXPECT_EQ(come_back("spine", "agg-spine-0", before)->incarnation, before);
   EXPECT_GT(come_back("leaf-a", "agg-leaf-0", 0)->incarnation, before);

@@ -196,7 +196,7 @@ TEST_F(ApiTest, TakesAnAddressForEachDeviceAndShowsWhichLive) {
                      {{"at", "10.2.0.1:7471"}, {"live", false}},
                      {{"at", "192.0.2.7:7473"}, {"live", true}}};
   EXPECT_EQ(look("/v1/aggregators/two")["addresses"], both);
-  EXPECT_EQ(look("/v1/aggregators/two")["data"], "192.0.2.7:7471") << "for those who know of one only";
+  EXPECT_EQ(look("/v1/aggregators/two")["data"], "192.0.2.7:7471") << "for older clients, which know of one address";
   const json renewal = {{"data_down", {0, 2}}};
   EXPECT_EQ(openapi_.check_request("PUT /v1/aggregators/{name}/lease", renewal), "");
   EXPECT_EQ(fleet("PUT", "/v1/aggregators/two/lease", renewal)["state"], "active");

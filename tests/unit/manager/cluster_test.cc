@@ -277,7 +277,7 @@ TEST_F(ClusterTest, ChangesNothingWhileTheStoreIsFullAndGoesOnServing) {
   EXPECT_THAT(store_.groups, SizeIs(1));
   store_.full = false;
   cluster_->tick();
-  EXPECT_THAT(store_.groups, IsEmpty()) << "what could not be written is written now";
+  EXPECT_THAT(store_.groups, IsEmpty()) << "the change that could not be written is written now";
   EXPECT_TRUE(store_.aggregators.at("spine").expired);
   EXPECT_TRUE(ask().has_value());
 }

@@ -83,10 +83,10 @@ TEST_F(SuspicionTest, AGroupCannotBlameTheNextLifeOfWhatItsTreesHeld) {
   ASSERT_TRUE(enlist("only", "h").has_value());
   ASSERT_TRUE(cluster_->rebuild_group(id, 1, {"only"}).has_value());
   EXPECT_FALSE(suspected("only"));
-  EXPECT_TRUE(uses(id, "only")) << "the one that failed is another";
+  EXPECT_TRUE(uses(id, "only")) << "another aggregator failed";
 }
 
-TEST_F(SuspicionTest, WhoLivesAndIsBlamedAgainAndAgainIsTakenFromTheOthersNowAndThenOnly) {
+TEST_F(SuspicionTest, ALivingAggregatorThatIsBlamedOftenIsRarelyTakenFromOthers) {
   open_one();
   settings_.failed_exclusion = 0s;
   open_one();

@@ -132,7 +132,7 @@ TEST_F(Packets, APathThatSwallowsLargePacketsIsUsedWithSmallOnes) {
   EXPECT_FALSE(source.closed);
 }
 
-TEST_F(Packets, AWordOfANarrowWayIsBelievedIfItQuotesAPacketOfTheConnection) {
+TEST_F(Packets, AReportOfANarrowPathIsBelievedIfItQuotesAPacketOfTheConnection) {
   start({.datagram_bytes = 8972});
   struct Seen {
     std::size_t longest = 0;
@@ -163,7 +163,7 @@ TEST_F(Packets, AWordOfANarrowWayIsBelievedIfItQuotesAPacketOfTheConnection) {
   network_.say_narrow(here, SimPackets::address(3, there.port), quoted, 1500);
   network_.say_narrow(here, there, std::vector(quoted.begin(), quoted.begin() + 8), 1500);
   network_.say_narrow(here, there, {}, 1500);
-  EXPECT_EQ(longest_soon(), 8972U) << "whoever has not seen our packets is not believed";
+  EXPECT_EQ(longest_soon(), 8972U) << "a sender that has not seen the connection's packets is not believed";
   // Some routers quote no more than this.
   quoted.resize(offsetof(PacketHeader, connection) + sizeof(PacketHeader::connection));
   network_.say_narrow(here, there, quoted, 1500);
@@ -235,7 +235,7 @@ TEST_F(Packets, AReceiverThatIsShortOfMemorySaysSoAndDropsNothing) {
   EXPECT_EQ(other_->statistics().no_room, 0U) << "more was promised than can be kept";
   EXPECT_EQ(client_->statistics().packets_sent_again, 0U);
   EXPECT_EQ(stopped.channels.size(), 4U);
-  EXPECT_GT(client_->statistics().bytes_sent, 256U << 10U) << "and what there is, is used";
+  EXPECT_GT(client_->statistics().bytes_sent, 256U << 10U) << "all the memory is used";
   for (const auto& source : sources) EXPECT_FALSE(source->closed);
 }
 

@@ -110,7 +110,7 @@ TEST(Congestion, ConvergesWhenSendersComeAndGo) {
   EXPECT_GT(alone[0], 0.85 * kGoodput);
   EXPECT_GT(fairness(two), 0.9) << two[0] << " " << two[1];
   EXPECT_GT(fairness(four), 0.85);
-  EXPECT_GT(last[3], 0.85 * kGoodput) << "what the others leave is taken";
+  EXPECT_GT(last[3], 0.85 * kGoodput) << "the rest uses the bandwidth that the others leave";
 }
 
 TEST(Congestion, SixtyFourSendersIntoOnePortNeitherCollapseNorStarve) {

@@ -152,7 +152,7 @@ TEST_F(FloodedPackets, AFloodOfConnectionsThatAreClosedAtOnceKeepsNobodyOut) {
   EXPECT_LE(server_->statistics().connections, 64U);
 }
 
-TEST(HalfOpen, GivesTheOldestsPlaceOrThatOfOnesOwnOldest) {
+TEST(HalfOpen, GivesAwayTheOldestPlaceOrTheOldestOfTheSameSource) {
   HalfOpen places(16);  // two for each host
   const auto at = [](std::uint8_t host, std::uint16_t port) { return SimPackets::address(host, port); };
   for (std::uint16_t i = 1; i <= 16; ++i) {

@@ -103,7 +103,7 @@ TEST_F(FlowTest, CountsEveryRepeatAndAnswersNone) {
   EXPECT_TRUE(answered());
 }
 
-TEST_F(FlowTest, TriesLongerDatagramsAgainWhenAWordOfANarrowWayIsOld) {
+TEST_F(FlowTest, TriesLongerDatagramsAgainWhenAReportOfANarrowPathIsOld) {
   Flow wide{settings, pool, statistics};
   wide.open(9, 100'000, 9000, 0, now);
   EXPECT_EQ(wide.datagram_bytes(), 9000U);

@@ -234,7 +234,7 @@ TEST_P(Hostile, AProcessThatIsReallyGoneIsFoundOutSoonAllTheSame) {
   EXPECT_LT(network_.now() - begin, 1s);
 }
 
-TEST_P(Hostile, WhoHasAnotherGroupsSecretIsToldSoAndServedNothing) {
+TEST_P(Hostile, APeerWithAnotherGroupsSecretIsToldSoAndGetsNothing) {
   start(GetParam(), 100);
   Source source(1000);
   connect(source);
@@ -245,7 +245,7 @@ TEST_P(Hostile, WhoHasAnotherGroupsSecretIsToldSoAndServedNothing) {
   EXPECT_GE(server_->statistics().forged, 1U);
 }
 
-TEST_P(Hostile, WhoSealsLessThanIsDemandedIsToldWhatToSet) {
+TEST_P(Hostile, APeerThatSealsLessThanIsDemandedIsToldWhatToSet) {
   const auto less = GetParam() == PacketSecurity::encrypt ? PacketSecurity::authenticate : PacketSecurity::off;
   start(less);
   Source source(1000);

@@ -70,7 +70,7 @@ class Sealing : public ::testing::TestWithParam<PacketSecurity> {
 INSTANTIATE_TEST_SUITE_P(Levels, Sealing, ::testing::Values(PacketSecurity::authenticate, PacketSecurity::encrypt),
                          [](const auto& level) { return std::string(to_string(level.param)); });
 
-TEST_P(Sealing, BringsWhatWasSealedWhateverPartOfItWasCopied) {
+TEST_P(Sealing, OpensASealedPacketWhicheverPartOfItWasCopied) {
   for (const std::size_t copied : {0U, 1U, 15U, 16U, 64U, 200U}) {
     auto bytes = sealed(client_, 10 + copied, 200, copied);
     EXPECT_EQ(has_payload(bytes), GetParam() == PacketSecurity::authenticate);
@@ -88,7 +88,7 @@ TEST_P(Sealing, NoticesEveryChangedBit) {
     ASSERT_EQ(listener_.open(3, changed), Seal::Verdict::forged) << i;
   }
   auto whole = bytes;
-  EXPECT_EQ(listener_.open(3, whole), Seal::Verdict::authentic) << "what was forged takes no number away";
+  EXPECT_EQ(listener_.open(3, whole), Seal::Verdict::authentic) << "a forged packet uses up no number";
 }
 
 TEST_P(Sealing, TakesEachNumberOnceAndNoneThatIsTooOld) {
@@ -111,7 +111,7 @@ TEST_P(Sealing, SendsNothingBackToWhereItCameFrom) {
   EXPECT_EQ(client_.open(3, own), Seal::Verdict::forged) << "each direction has a key of its own";
 }
 
-TEST_P(Sealing, OfAnotherSecretConnectionOrLevelIsNotBelieved) {
+TEST_P(Sealing, WithAnotherSecretConnectionOrLevelIsNotBelieved) {
   SealContext other_name = context_of(GetParam());
   other_name.client += 1;
   SealContext other_random = context_of(GetParam());

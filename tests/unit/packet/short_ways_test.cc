@@ -269,7 +269,7 @@ TEST_P(ShortWays, TellTheSameStory) {
     EXPECT_EQ(counts(with.children), counts(without.children));
     EXPECT_EQ(without.root.short_sent + without.root.short_received, 0U);
     if (GetParam().security != PacketSecurity::off) continue;
-    EXPECT_GT(with.root.short_sent, kFrames / 4) << "else this shows nothing";
+    EXPECT_GT(with.root.short_sent, kFrames / 4) << "otherwise the test shows nothing";
     EXPECT_GT(with.root.short_received, kFrames / 4);
   }
 }

@@ -63,7 +63,7 @@ bool in_own_network(const std::function<void()>& run) {
 #define IN_OWN_NETWORK(...) \
   if (!in_own_network(__VA_ARGS__)) GTEST_SKIP() << "needs root, for a network namespace, and ip"
 
-TEST(UdpPort, SendsTheProtocolsLeastWhateverTheSystemBelievesOfThePath) {
+TEST(UdpPort, SendsTheProtocolsLeastEvenIfTheSystemBelievesInASmallerPath) {
   IN_OWN_NETWORK([] {
     const auto to = open_at("10.77.0.1");
     const auto from = open_at("10.77.0.1");
@@ -99,7 +99,7 @@ TEST(UdpPort, JoinsDatagramsBothWaysWhereTheSystemCan) {
   EXPECT_EQ(plain->counts().joined_received, 0U);
 }
 
-TEST(UdpPort, SendsOneByOneToWhomNothingIsCutForAndToOthersAsEver) {
+TEST(UdpPort, SendsSingleDatagramsToAPeerWhosePathRefusesJoinedOnes) {
   IN_OWN_NETWORK([] {
     const auto near = open_at("127.0.0.1");
     const auto far = open_at("10.77.0.1");
@@ -114,11 +114,11 @@ TEST(UdpPort, SendsOneByOneToWhomNothingIsCutForAndToOthersAsEver) {
     expect_all(*from, *far, 10);
     EXPECT_EQ(from->counts().joined_sent, 10U) << "not for a while";
     expect_all(*from, *near, 10);
-    EXPECT_EQ(from->counts().joined_sent, 20U) << "others are not concerned";
+    EXPECT_EQ(from->counts().joined_sent, 20U) << "other destinations are not affected";
   });
 }
 
-TEST(UdpPort, GivesUpJoiningWhenNobodysAreCut) {
+TEST(UdpPort, GivesUpJoiningWhenTheSystemCutsNoMessage) {
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
   UdpPort from(socket, ::eventfd(0, EFD_NONBLOCK), true, true);
   // Without checksums the system does not cut messages, and this port still sends single datagrams.

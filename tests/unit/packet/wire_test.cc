@@ -135,7 +135,7 @@ TEST(Wire, RejectsEverySingleDamagedByteAndEveryOtherLength) {
   EXPECT_EQ(decode_packet(longer).error(), PacketReject::length);
 }
 
-TEST(Wire, OfAHeaderThatIsKeptInWordsIsTheSame) {
+TEST(Wire, WritesAHeaderThatIsKeptInWordsTheSameWay) {
   PacketHeader header;
   header.flags = packet_flags::kAcks;
   header.connection = 0x1122334455667788ULL;

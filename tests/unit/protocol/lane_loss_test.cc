@@ -25,7 +25,7 @@ TEST(LaneLoss, ALongReasonIsCut) {
   EXPECT_EQ(decode_lane_loss(bytes).aggregator, "a");
 }
 
-TEST(LaneLoss, WhatCannotBeReadNamesNobody) {
+TEST(LaneLoss, AReportThatCannotBeReadNamesNoAggregator) {
   const auto good = encode(LaneLoss{.who = Who::aggregator, .aggregator = "ab", .reason = "gone"});
   const auto expect_nobody = [](std::span<const std::byte> bytes) {
     const LaneLoss loss = decode_lane_loss(bytes);

@@ -51,7 +51,7 @@ TEST_F(LanePulseTest, AnAggregatorThatAnswersIsAskedAgainAndNeverGivenUp) {
   }
 }
 
-TEST_F(LanePulseTest, WhoStoodStillDoesNotJudge) {
+TEST_F(LanePulseTest, AWaiterThatStoodStillDoesNotJudge) {
   ASSERT_EQ(look_for(200ms).first, Verdict::ask);
   ASSERT_EQ(look_for(480ms).first, Verdict::wait);
   for (int i = 0; i < 100; ++i) {
@@ -71,7 +71,7 @@ TEST_F(LanePulseTest, SlowAnswersMakeTheLimitLonger) {
   EXPECT_LT(pulse_.limit(0), 1s);
 }
 
-TEST_F(LanePulseTest, WhatIsOnTheWayBeforeTheQuestionMayTakeItsTime) {
+TEST_F(LanePulseTest, DataSentBeforeTheQuestionMayTakeTheirTime) {
   EXPECT_EQ(pulse_.limit(125'000'000), 1500ms);
   ASSERT_EQ(look_for(200ms, true, 125'000'000).first, Verdict::ask);
   EXPECT_EQ(look_for(1400ms, true, 125'000'000).first, Verdict::wait);

@@ -72,7 +72,7 @@ TEST(WaitingRoom, AFloodFromManyAddressesDisplacesByAge) {
   EXPECT_EQ(others, 63U);  // a roomful of newcomers
 }
 
-TEST(WaitingRoom, OfTwoFloodsTheGreaterMakesRoom) {
+TEST(WaitingRoom, TheGreaterOfTwoFloodsMakesRoom) {
   WaitingRoom room(64, kSecond);
   for (WaitingRoom::Id id = 0; id < 24; ++id) come(room, id, Source{7});
   for (WaitingRoom::Id id = 100; id < 140; ++id) come(room, id, Source{8});

@@ -116,7 +116,7 @@ TEST_F(Server, AThousandSilentConnectionsKeepNobodyOut) {
   EXPECT_GE(server_->door().counts().displaced, 100U);
 }
 
-TEST_F(Server, WhoSaysNothingIsClosedSoonAndWhoHasShownATokenIsNot) {
+TEST_F(Server, ASilentStrangerIsClosedSoonAndAClientWithATokenIsNot) {
   serve({.head_limit = 200ms, .idle_limit = 1h});
   Client known(port_);
   known.send(kGetWithToken);

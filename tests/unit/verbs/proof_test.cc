@@ -23,7 +23,7 @@ Proof request(const LinkSecret& secret, const Greeting& greeting, const sockaddr
   return proof_of_request(secret, greeting, reinterpret_cast<const sockaddr&>(from));
 }
 
-TEST(RdmaProof, HangsOnEveryByteOfTheGreetingButItself) {
+TEST(RdmaProof, DependsOnEveryByteOfTheGreetingButItself) {
   const Greeting greeting{.epoch = 3, .group = 77, .child = 5, .message_eighths = 520, .lane = 2, .receive_depth = 32};
   const Proof right = request(some_secret(), greeting, four("10.0.0.1"));
   for (std::size_t i = 0; i < sizeof greeting; ++i) {
@@ -34,7 +34,7 @@ TEST(RdmaProof, HangsOnEveryByteOfTheGreetingButItself) {
   }
 }
 
-TEST(RdmaProof, HangsOnTheSecretAndTheAddressButNotOnThePort) {
+TEST(RdmaProof, DependsOnTheSecretAndTheAddressButNotOnThePort) {
   const Greeting greeting{.group = 77};
   const Proof right = request(some_secret(), greeting, four("10.0.0.1"));
   EXPECT_TRUE(same_proof(request(some_secret(), greeting, four("10.0.0.1", 4321)), right));
@@ -48,7 +48,7 @@ TEST(RdmaProof, HangsOnTheSecretAndTheAddressButNotOnThePort) {
   EXPECT_TRUE(same_proof(proof_of_request(some_secret(), greeting, reinterpret_cast<const sockaddr&>(mapped)), right));
 }
 
-TEST(RdmaProof, OfAnAnswerHangsOnTheRequest) {
+TEST(RdmaProof, InAnAnswerDependsOnTheRequest) {
   const Greeting greeting{.group = 77};
   const Proof one = request(some_secret(), greeting, four("10.0.0.1"));
   const Proof other = request(some_secret(), greeting, four("10.0.0.2"));
