@@ -1,6 +1,6 @@
 #pragma once
-// The connection behind a Channel, of whatever kind. A channel may go on with another connection as long
-// as it is not open.
+// The connection behind a Channel, of any kind. Until it is open, another connection may take its place behind the
+// channel.
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,18 +11,18 @@
 
 namespace tributary::transport {
 
-/// Passed on by a connection that is not open yet to one that takes its place.
+/// All that a connection which is not open yet hands to the one that takes its place.
 struct Beginning {
   ChannelHandler* handler = nullptr;  // nullptr: close_after_flush() came
   SendQueue queue;
-  TimePoint deadline = TimePoint::max();  // of opening, or of the flush
-  Duration limit{};                       // of opening, as it was given
+  TimePoint deadline = TimePoint::max();  // of the opening, or of the flush
+  Duration limit{};                       // of the opening, as the caller gave it
   bool detached = false;                  // close_after_flush() came: no callback any more
 };
 
 class Connection : public Pollable {
  public:
-  /// nullptr: destroyed.
+  /// nullptr: the channel is destroyed.
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
   [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
@@ -52,7 +52,7 @@ class ConnectionChannel final : public ForwardingChannel<SocketCore, Connection>
  public:
   using ForwardingChannel::ForwardingChannel;
   [[nodiscard]] Connection& connection() noexcept { return own(); }
-  /// Goes on with `other`. The one before was handed_on() and is told nothing any more.
+  /// Goes on with `other`. The connection before was handed_on(), and gets no further calls.
   void go_on_with(std::shared_ptr<Connection> other) { replace(std::move(other)); }
 };
 

@@ -10,8 +10,8 @@
 
 namespace tributary::transport {
 
-/// `Connection` has the calls of Channel, and channel_destroyed(); expect(), make_room(), sealed() and shares_memory()
-/// only where they differ from Channel's own. `Besides` is what a channel of this kind is besides.
+/// `Connection` has the calls of Channel, and channel_destroyed(). It has expect(), make_room(), sealed() and
+/// shares_memory() only where they differ from Channel's own. `Besides` are further interfaces of this kind of channel.
 template <class Core, class Connection, class... Besides>
 class ForwardingChannel : public Channel, public Besides... {
  public:
@@ -55,7 +55,7 @@ class ForwardingChannel : public Channel, public Besides... {
 
  protected:
   [[nodiscard]] Connection& own() const noexcept { return *connection_; }
-  /// Goes on with another connection. The one before is told nothing any more.
+  /// Goes on with another connection. The connection before gets no further calls.
   void replace(std::shared_ptr<Connection> other) {
     TRIBUTARY_ASSERT(other != nullptr && connection_->closed(), "the connection to {} is replaced while it lives",
                      connection_->peer());
@@ -64,7 +64,7 @@ class ForwardingChannel : public Channel, public Besides... {
   }
 
  private:
-  // Destroyed after the connection, which gives back to it what it has of it: its socket's place, memory, counts.
+  // Destroyed after the connection, which gives back to the core its socket's place, its memory and its counts.
   std::shared_ptr<Core> core_;
   std::shared_ptr<Connection> connection_;
 };

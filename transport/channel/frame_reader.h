@@ -1,6 +1,6 @@
 #pragma once
 // The incoming frames of a connection, and the dialogue with the channel's handler about each of them. It is the same
-// for every transport; where the bytes come from, and who puts them at their place, is the transport's.
+// for every transport; the transport says where the bytes come from, and puts them at their place.
 //
 //               place(): Accept            whole: deliver()
 //   +-- between frames ---------> in a frame ---------------+
@@ -29,23 +29,23 @@ namespace tributary::transport {
   return {Errc::corrupt, peer + " sent a corrupt frame: " + std::string(to_string(reject)) + "."};
 }
 
-/// The connections that it talks for have handler(), channel() and count_callback(); serving(): its frames are still
-/// wanted, which a callback may end; tell_closed(Error): ends it; make_due(): asks for a turn.
+/// The connections that it works for have handler(), channel() and count_callback(); serving(): false once a callback
+/// has ended the connection; tell_closed(Error): ends it; make_due(): asks for a turn.
 class FrameReader {
  public:
-  /// The handler has said NotYet.
+  /// True since the handler said NotYet, until the first turn after resume().
   [[nodiscard]] bool stalled() const noexcept { return stalled_; }
   /// The payload's place is known, and not all of it is there.
   [[nodiscard]] bool in_frame() const noexcept { return in_frame_; }
   [[nodiscard]] const FrameHeader& header() const noexcept { return header_; }
   [[nodiscard]] std::span<std::byte> payload() const noexcept { return payload_; }
 
-  /// As Channel::resume(). True: the connection must be made due.
+  /// As Channel::resume(). True: the caller must make the connection due.
   [[nodiscard]] bool resume() noexcept {
     resumed_ = true;
     return stalled_;
   }
-  /// Before a turn reads.
+  /// Called before a turn reads.
   void begin_turn() noexcept {
     if (resumed_) stalled_ = false;
   }
@@ -74,8 +74,8 @@ class FrameReader {
     begin(header, place);
     return true;
   }
-  /// The payload lies whole where it was written, and the handler takes it there. The contract's on_frame serves both
-  /// kinds; a handler that has taken a payload in place knows that it may not be written to.
+  /// The payload lies whole where it was written, and the handler takes it there. on_frame gives every payload as
+  /// writable bytes; a handler that has taken one in place knows that it must not write to it.
   void take(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
     begin(header, {const_cast<std::byte*>(payload.data()), payload.size()});
     landed_ = payload.size();
@@ -84,7 +84,7 @@ class FrameReader {
   // ---- within a frame
   /// The part of the payload that is missing.
   [[nodiscard]] std::span<std::byte> rest() const noexcept { return payload_.subspan(landed_); }
-  /// So many bytes more are there.
+  /// `bytes` more bytes of it are there.
   void land(std::size_t bytes) noexcept {
     TRIBUTARY_ASSERT(in_frame_ && bytes <= payload_.size() - landed_, "{} bytes land where {} of {} are missing", bytes,
                      payload_.size() - landed_, payload_.size());
@@ -103,7 +103,7 @@ class FrameReader {
 
   /// The rest of the frame will not come.
   void drop_frame() noexcept { in_frame_ = false; }
-  /// Nobody wants to hear of frames any more.
+  /// The handler is gone: nobody is told of frames any more.
   void forget() noexcept { stalled_ = in_frame_ = false; }
 
  private:

@@ -8,7 +8,7 @@
 namespace tributary::transport {
 namespace {
 
-/// A copy buffer larger than this is not kept for the next control frame.
+/// A larger copy buffer is not kept for the next control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 iovec vector_of(const std::byte* from, std::size_t bytes) {

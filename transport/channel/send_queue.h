@@ -1,6 +1,6 @@
 #pragma once
 // The frames of one channel that wait to be written, and those that were written but not reported yet. One ring with
-// three marks: told <= written <= tail. Grows to the most frames that were ever in it and then stays.
+// three marks: told <= written <= tail. It grows to the most frames that were ever in it, and then stays so large.
 #include <sys/uio.h>
 
 #include <cstdint>
@@ -18,30 +18,30 @@ class SendQueue {
   void push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void push_copy(const FrameHeader& header, std::span<const std::byte> payload);
 
-  /// Nothing is left to write.
+  /// True when every queued frame was written.
   [[nodiscard]] bool empty() const noexcept { return written_ == tail_; }
-  /// send()s whose cookie next_sent() has not given out.
+  /// The number of send()s whose cookie next_sent() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
 
   struct Gathered {
     std::size_t vectors = 0;
     std::size_t bytes = 0;
   };
-  /// Fills `out` with what is to be written next, at most `bytes_max` of it.
+  /// Fills `out` with the bytes to write next, at most `bytes_max` of them.
   [[nodiscard]] Gathered gather(std::span<iovec> out, std::size_t bytes_max) noexcept;
   struct Next {
     std::span<const std::byte> header;
     std::span<const std::byte> payload;
-    std::size_t offset;  // bytes of both that were written
-    bool borrowed;       // next_sent() will tell of it
+    std::size_t offset;  // bytes of header and payload that were written
+    bool borrowed;       // next_sent() will report it
   };
-  /// The frame that is to be written next. Not when empty().
+  /// The frame to write next. Not when empty().
   [[nodiscard]] Next next() noexcept {
     TRIBUTARY_ASSERT(!empty(), "the next of {} frames is asked for, and all are written", tail_);
     const Frame& frame = at(written_);
     return {frame.header, {frame.payload, frame.payload_bytes}, offset_, frame.borrowed};
   }
-  /// So many bytes of it were written. Returns how many frames that completed.
+  /// The first `bytes` of the unwritten bytes were written. Returns how many frames that completed.
   std::size_t consume(std::size_t bytes) noexcept;
   /// The next cookie to report.
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;

@@ -1,5 +1,4 @@
-// In the place of all others where libdpdk was not there to build with: no device can be opened, so nothing else is
-// called.
+// The whole of dpdk for a build without libdpdk: no device can be opened, so nothing else is ever called.
 #include <cstdlib>
 
 #include "transport/packet/packet_transport.h"
@@ -33,7 +32,7 @@ Result<std::unique_ptr<Listener>> DpdkTransport::listen_for(const Endpoint&, Rou
   return fail(Errc::unsupported, "this build has no DPDK.");
 }
 std::unique_ptr<Channel> DpdkTransport::connect(const Endpoint&, ChannelHandler&, Duration) {
-  std::abort();  // of no device: open() gives none
+  std::abort();  // never called: open() gives no device
 }
 std::size_t DpdkTransport::poll(Duration) {
   return 0;

@@ -1,7 +1,6 @@
 #pragma once
-// DPDK's driver over the kernel's packet sockets (net_af_packet), whose buffers have a size of their own (`framesz`)
-// that does not follow the interface's MTU: what the kernel has for it and does not fit is cut off, and the driver does
-// not say so.
+// DPDK's driver over the kernel's packet sockets (net_af_packet). Its buffers have a size of their own (`framesz`) that
+// does not follow the interface's MTU: the kernel cuts off what does not fit, and the driver does not say so.
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -19,17 +18,17 @@ class AfPacket {
     const std::string_view value = device.substr(at + kKey.size());
     std::from_chars(value.data(), value.data() + value.size(), frame_);
   }
-  /// The longest that a buffer holds whole: the kernel puts its own headers before it.
+  /// The longest packet that a buffer holds whole: the kernel puts its own headers before it.
   [[nodiscard]] std::uint32_t mtu_max() const noexcept {
     if (!is_) return UINT32_MAX;
     return frame_ > kBefore + kEthernet ? frame_ - kBefore - kEthernet : 0;
   }
-  /// The driver wants our buffers to have room for what the sender's side of its own has: said as an MTU.
+  /// The data room, as an MTU, that our buffers need: the driver wants them as large as its own buffers for sending.
   [[nodiscard]] std::uint32_t mtu_of_buffers(std::uint32_t mtu) const noexcept {
     constexpr std::uint32_t kSends = 32 + 18;
     return is_ && frame_ > mtu + kSends ? frame_ - kSends : mtu;
   }
-  /// The arguments that make room for an MTU.
+  /// The driver's arguments that make room for an MTU.
   [[nodiscard]] static std::string advice(std::uint32_t mtu) {
     constexpr std::uint32_t kPage = 4096;
     const std::string bytes = std::to_string((mtu + kBefore + kEthernet + kPage - 1) / kPage * kPage);
@@ -37,8 +36,8 @@ class AfPacket {
   }
 
  private:
-  // tpacket_rcv() in the kernel: its header with an address, and room for a link's header, are aligned together; the
-  // link's header then ends there.
+  // As tpacket_rcv() in the kernel has it: the kernel's header with an address, and room for a link's header, are
+  // aligned together, and the link's header ends there.
   static constexpr std::uint32_t kBefore = 66;
   static constexpr std::uint32_t kEthernet = 14;
   const bool is_;

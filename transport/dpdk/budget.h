@@ -1,6 +1,6 @@
 #pragma once
-// How many packet buffers (mbufs) a queue needs, so that nobody ever waits for one: the sum of all places where one can
-// be at the same time.
+// The number of packet buffers (mbufs) that a queue needs so that nobody ever waits for one: the sum of all places
+// where buffers can be at the same time.
 #include <cstddef>
 #include <cstdint>
 
@@ -11,9 +11,9 @@ inline constexpr std::uint32_t kTransmitBurst = 64;    // collected before they 
 inline constexpr std::uint32_t kHandOver = 512;        // for another port, in its ring; a power of two
 inline constexpr std::uint32_t kWaiting = 64;          // for the answer of a neighbour
 inline constexpr std::uint32_t kSharedPayloads = 256;  // that several packets refer to; remembered until flush()
-inline constexpr std::uint32_t kKept = 512;            // by who reads payloads where they lie, of each port
+inline constexpr std::uint32_t kKept = 512;            // payloads kept where they lie, of each port
 inline constexpr std::uint32_t kBlank = 32;            // taken from the pool together, for the next packets
-inline constexpr std::uint32_t kAnswers = 1;           // to a control frame, being written
+inline constexpr std::uint32_t kAnswers = 1;           // the answer to a control frame, while it is written
 inline constexpr std::uint32_t kCache = 256;           // of a pool, for each thread
 
 struct Descriptors {
@@ -21,33 +21,33 @@ struct Descriptors {
   std::uint16_t transmit = 0;
 };
 
-/// The buffers of one queue's pool, on a device with `queues` of them, each of which `sharers` ports share. The
-/// device's own rings are those of net_ring, too: what it has not taken out of there yet are the sender's transmit
+/// The buffers of one queue's pool, on a device with `queues` of them, each shared by `sharers` ports. With net_ring
+/// the device's own rings are counted, too: packets that it has not taken out yet are the sender's transmit
 /// descriptors.
 [[nodiscard]] constexpr std::uint32_t mbufs_needed(Descriptors descriptors, std::uint32_t queues,
                                                    std::uint32_t sharers = 1) noexcept {
   const std::uint32_t ports = queues * sharers;
   const std::uint32_t others = ports - 1;
   std::uint32_t sum = descriptors.receive;      // the device may fill them
-  sum += 2 * descriptors.transmit;              // the device has not sent them yet, or not said so; in two pieces
+  sum += 2 * descriptors.transmit;              // not sent yet, or not reported yet; two buffers for each packet
   sum += sharers * kReceiveBurst;               // shown to the protocol until the next receive()
-  sum += sharers * 2 * kTransmitBurst;          // taken by send(), not handed over; in two pieces
-  sum += sharers * (kSharedPayloads + 1);       // and the next one's
+  sum += sharers * 2 * kTransmitBurst;          // taken by send(), not handed over; two buffers for each packet
+  sum += sharers * (kSharedPayloads + 1);       // shared payloads, and the next one
   sum += sharers * kBlank;                      //
-  sum += ports * kKept;                         // what came in here for other ports may stay with them
+  sum += ports * kKept;                         // packets that came here for other ports may stay with them
   sum += sharers * kWaiting;                    //
   sum += sharers * kAnswers;                    //
-  sum += others * (kHandOver + kReceiveBurst);  // came in here for other ports
+  sum += others * (kHandOver + kReceiveBurst);  // packets that came here for other ports
   sum += ports * (kCache + kCache / 2);         // DPDK flushes a thread's cache at one and a half times its size
   return sum;
 }
 static_assert(mbufs_needed({1024, 1024}, 1) == 1024 + 2048 + 64 + 128 + 257 + 32 + 512 + 64 + 1 + 384);
 
-/// The longest for which the room of a buffer can be said in DPDK's 16 bits.
+/// The greatest MTU for which DPDK's 16 bits can express the room of a buffer.
 inline constexpr std::uint32_t kMtuMax = 65326;
 
-/// Room for a frame of the link in one piece: the headroom that drivers want, Ethernet with a tag, the packet; in whole
-/// cache lines, and not less than DPDK's usual size, which some drivers take for granted.
+/// The room for a frame of the link in one buffer: the headroom that drivers want, Ethernet with a tag, the packet; in
+/// whole cache lines, and at least DPDK's usual size, which some drivers expect.
 [[nodiscard]] constexpr std::uint32_t data_room(std::uint32_t mtu) noexcept {
   constexpr std::uint32_t kHeadroom = 128;
   constexpr std::uint32_t kUsual = 2048;
@@ -59,8 +59,8 @@ inline constexpr std::uint32_t kMtuMax = 65326;
 
 static_assert(data_room(kMtuMax) <= UINT16_MAX && data_room(kMtuMax + 1) > UINT16_MAX);
 
-/// The DPDK memory that a device takes: pools, with an mbuf's own 128 bytes and the pool's 64 for each, and room for
-/// the rings of descriptors and the drivers' own.
+/// The DPDK memory that a device takes: pools, with an mbuf's own 128 bytes and the pool's 64 for each, the rings of
+/// descriptors and the drivers' own memory.
 [[nodiscard]] constexpr std::size_t memory_needed(Descriptors descriptors, std::uint32_t queues, std::uint32_t mtu,
                                                   std::uint32_t sharers = 1) noexcept {
   constexpr std::size_t kPerMbuf = 128 + 64 + 64;

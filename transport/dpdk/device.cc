@@ -33,7 +33,7 @@ std::string name_of(const std::string& device) {
   return device.substr(0, device.find(','));
 }
 
-/// The MTU of the kernel's interface with this number; 0: there is none.
+/// The MTU of the kernel's interface with this index; 0: there is none.
 std::uint32_t interface_mtu(unsigned index) {
   ifreq request{};
   if (index == 0 || ::if_indextoname(index, request.ifr_name) == nullptr) return 0;
@@ -114,7 +114,7 @@ Status Device::attach() {
 }
 
 Status Device::check(const rte_eth_dev_info& info) {
-  // Seen with DPDK 22.11: it starts, sends, and receives nothing.
+  // Seen with DPDK 22.11: the device starts, sends, and receives nothing.
   if (std::string_view(info.driver_name) == "net_af_xdp" && !eal_->huge_pages()) {
     const std::size_t needed =
         memory_needed(settings_.descriptors, settings_.queues, settings_.mtu, settings_.ports_per_queue);
@@ -131,7 +131,7 @@ Status Device::check(const rte_eth_dev_info& info) {
                                      std::to_string(settings_.queues) + " are asked for: one for each worker",
                                  0));
   }
-  // With these drivers all queues that the device is told to have take packets, whether anybody looks at them or not.
+  // With these drivers packets go to all queues that the device is said to have, even to those that nobody serves.
   const std::string_view driver(info.driver_name);
   if ((driver == "net_af_packet" || driver == "net_af_xdp") && info.max_rx_queues > settings_.queues) {
     return std::unexpected(error(Errc::bad_config,
@@ -148,7 +148,7 @@ Status Device::check(const rte_eth_dev_info& info) {
 Status Device::choose_mtu(const rte_eth_dev_info& info) {
   std::uint16_t mtu = 0;
   if (::rte_eth_dev_get_mtu(id_, &mtu) != 0 || mtu == 0) mtu = RTE_ETHER_MTU;
-  // Drivers over an interface of the kernel's do not ask it.
+  // Drivers over an interface of the kernel do not ask it for its MTU.
   const std::uint32_t interface = interface_mtu(info.if_index);
   const std::uint32_t as_it_is = interface != 0 ? interface : mtu;
   mtu_ = settings_.mtu != 0 ? settings_.mtu : std::max<std::uint32_t>(as_it_is, kMtuMin);
@@ -182,7 +182,7 @@ Status Device::make_host() {
                               .gateways = settings_.gateways,
                               .mtu = mtu_,
                               .neighbours = {.hash_seed = random_seed()}};
-  // Rings have none: one that is administered locally, drawn at random, as for any virtual interface.
+  // Ring devices have no address: they get a random, locally administered one, as any virtual interface.
   if (rte_is_zero_ether_addr(&mac)) ::rte_eth_random_addr(mac.addr_bytes);
   std::ranges::copy(mac.addr_bytes, host.mac.bytes.begin());
   if (auto ok = ethernet::Host::check(host); !ok) {
@@ -197,20 +197,20 @@ Status Device::configure(const rte_eth_dev_info& info) {
   constexpr std::uint64_t kReceive = RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
   rte_eth_conf conf{};
   conf.rxmode.mtu = mtu_;
-  // Drivers of virtual devices that say nothing of an MTU take frames of any length that fits their buffers, but must
-  // not be asked for more than they name.
+  // Drivers of virtual devices that name no MTU take frames of any length that fits their buffers, but must not be
+  // asked for more than the length that they name.
   constexpr std::uint32_t kAround = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
   if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < mtu_ + kAround) conf.rxmode.mtu = info.max_rx_pktlen - kAround;
   conf.rxmode.offloads = info.rx_offload_capa & kReceive;
-  // The UDP checksum covers what IPv4's does not, so one alone would need both ways of writing headers; drivers offer
-  // both or none.
+  // The UDP checksum covers what IPv4's does not, so a device with only one of them would need another way of writing
+  // headers; drivers offer both or none.
   constexpr std::uint64_t kSums = RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
   if ((info.tx_offload_capa & kSums) == kSums) {
     conf.txmode.offloads |= kSums;
     sends_ = {.ip = true, .udp = true};
   }
-  // Results that go to several children are sent in pieces (shared_payloads.h), which rules out the other offload: it
-  // wants every buffer in one piece, held by nobody else, and of the queue's one pool, as ours are.
+  // Results that go to several children are sent in several buffers (shared_payloads.h). That rules out the other
+  // offload, which wants each packet in one buffer of the queue's one pool, with no other reference.
   sends_pieces_ = (info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
   conf.txmode.offloads |=
       info.tx_offload_capa & (sends_pieces_ ? RTE_ETH_TX_OFFLOAD_MULTI_SEGS : RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE);
@@ -233,7 +233,7 @@ PoolSettings Device::pool_settings(const std::string& name) const {
           .node = ::rte_eth_dev_socket_id(id_)};
 }
 
-/// For all queues at once, so that every port sees all that the device receives by the same difference.
+/// One allocation for all queues, so that every port sees all received packets at the same difference.
 Status Device::allocate_on_gpu(const rte_eth_dev_info& info) {
   if (settings_.gpu.empty()) return {};
   const std::size_t each = PacketPool::bytes_of(pool_settings({}));
@@ -290,7 +290,7 @@ Status Device::start() {
     return std::unexpected(error(Errc::io, "does not start", result));
   }
   started_ = true;
-  // Neighbour solicitations go to groups. A driver that cannot choose some takes all, or all frames there are.
+  // Neighbour solicitations go to groups. A driver that cannot choose groups takes all, or all frames.
   std::vector<rte_ether_addr> groups;
   for (const ethernet::MacAddress& mac : host_->multicast_groups()) {
     rte_ether_addr group{};
@@ -346,7 +346,8 @@ void Device::release(const Bound& bound) noexcept {
   const std::lock_guard lock(bind_mutex_);
   place_of_[bound.udp_port].store(kNobody, std::memory_order_release);
   rules_.erase(bound.udp_port);
-  // A thread that looked it up just before may still add something: the next port there finds that it is not its own.
+  // A thread that looked the place up just before may still add a packet: the next port there sees that it is not its
+  // own.
   for (void* left = nullptr; rings_[bound.place] && ::rte_ring_dequeue(rings_[bound.place].get(), &left) == 0;)
     ::rte_pktmbuf_free(static_cast<rte_mbuf*>(left));
   taken_[bound.place] = false;

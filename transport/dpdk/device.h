@@ -1,9 +1,9 @@
 #pragma once
 // One Ethernet device that DPDK drives: configured at the start, and shared by the ports of its queues. It holds what
-// they have in common: the host that it is in its network, the pools, and which port serves which UDP port.
+// they have in common: its host in the network, the pools, and the table of UDP ports.
 //
-// A queue belongs to one port, on one thread, without any lock; or, where threads outnumber queues, several ports share
-// it: whoever comes first takes what the device has received, for all of them, and hands over what is not its own.
+// A queue belongs to one port, on one thread, without any lock. Where threads outnumber queues, several ports share a
+// queue: the first that comes takes what the device has received, for all of them, and hands over the others' packets.
 #include <array>
 #include <atomic>
 #include <map>
@@ -28,7 +28,7 @@ struct rte_eth_dev_info;
 namespace tributary::transport::dpdk {
 
 struct DeviceSettings {
-  std::string device;  // "net_memif0,role=client,socket=/run/a.sock", "0000:3b:00.0", or the name of a port there is
+  std::string device;  // "net_memif0,role=client,socket=/run/a.sock", "0000:3b:00.0", or the name of an existing port
   std::vector<ethernet::Prefix> addresses;
   std::vector<ethernet::IpAddress> gateways;
   std::uint16_t vlan = 0;
@@ -36,15 +36,15 @@ struct DeviceSettings {
   std::uint16_t ports_per_queue = 1;  // each on one thread
   Descriptors descriptors{1024, 1024};
   std::uint32_t mtu = 0;  // 0: as the device has it
-  std::string gpu;        // receive into the memory of this GPU, which this processor can read; empty: into its own
+  std::string gpu;        // receive into this GPU's memory, which the processor can read; empty: into the host's
 };
 
 class Device {
  public:
-  /// Opens, configures and starts it. Errors: unreachable (no such device, with what DPDK says), bad_config (addresses,
+  /// Opens, configures and starts it. Errors: unreachable (no such device, with DPDK's reason), bad_config (addresses,
   /// queues, MTU), exhausted (memory).
   [[nodiscard]] static Result<std::shared_ptr<Device>> open(std::shared_ptr<Eal> eal, const DeviceSettings& settings);
-  /// Stops it; its ports must be gone.
+  /// Stops it; its ports must have gone before.
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -55,15 +55,15 @@ class Device {
   [[nodiscard]] const DeviceSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] ethernet::Host& host() noexcept { return *host_; }
   [[nodiscard]] std::uint32_t mtu() const noexcept { return mtu_; }
-  /// The same one, unless packets come into a GPU's memory.
+  /// The pool of received packets; it also serves for sending, unless packets come into a GPU's memory.
   [[nodiscard]] const PacketPool& receive_pool(std::uint16_t queue) const noexcept { return *receive_pools_[queue]; }
-  /// Where the processor sees what the device has received at an address: so many bytes further on, for all queues. 0
-  /// but for a GPU's memory.
+  /// The processor sees a received packet so many bytes behind the address that the device has for it; the same for all
+  /// queues. 0 except for a GPU's memory.
   [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return gpu_memory_ ? gpu_memory_->seen_at() : 0; }
   [[nodiscard]] const PacketPool& send_pool(std::uint16_t queue) const noexcept {
     return send_pools_.empty() ? *receive_pools_[queue] : *send_pools_[queue];
   }
-  /// Where other ports put what is for this one; nullptr for a device of one port.
+  /// The ring where other ports put this port's packets; nullptr for a device of one port.
   [[nodiscard]] rte_ring* handed_over(std::uint16_t place) const noexcept { return rings_[place].get(); }
   /// Ports that share a queue take turns at either end of it.
   struct Turns {
@@ -75,45 +75,45 @@ class Device {
     return turns_.empty() ? nullptr : turns_[queue].get();
   }
   [[nodiscard]] ethernet::ChecksumsByDevice sends_checksums() const noexcept { return sends_; }
-  /// It takes packets in several buffers, one of which other packets may refer to, too.
+  /// It takes packets in several buffers, of which others may refer to one.
   [[nodiscard]] bool sends_pieces() const noexcept { return sends_pieces_; }
 
-  /// Packets that one call may hand to it, where some of them are of several buffers.
+  /// The most packets that one call may hand to it if some of them have several buffers.
   [[nodiscard]] std::uint16_t pieces_at_once() const noexcept { return pieces_at_once_; }
 
-  /// Where a port is: among all of the device's, its queue's in a row.
+  /// The place of a port among all of the device's; those of one queue follow each other.
   struct Bound {
     std::uint16_t udp_port = 0;
     std::uint8_t place = 0;
   };
-  /// A UDP port and a place at a queue, and where the device can, a rule that brings its datagrams there. 0 chooses
-  /// one. Errc::io: it is taken, or the queue has all the ports that it may have.
+  /// Takes a UDP port and a place at a queue, and makes a rule that brings its datagrams there, if the device can. 0
+  /// chooses a port. Errc::io: the port is in use, or the queue has all the ports that it may have.
   [[nodiscard]] Result<Bound> bind(std::uint16_t udp_port, std::uint16_t queue);
   void release(const Bound& bound) noexcept;
-  /// The place that serves it, or kNobody. Any thread.
+  /// The place of the port that serves it, or kNobody. Any thread.
   [[nodiscard]] std::uint8_t place_of(std::uint16_t udp_port) const noexcept {
     return place_of_[udp_port].load(std::memory_order_acquire);
   }
   static constexpr std::uint8_t kNobody = 0xFF;
   static constexpr std::uint16_t kPortsMax = 64;
 
-  /// For one caller among all threads, and not too often: true when it is time to look after the neighbours.
+  /// True for one caller among all threads, now and then: it is time to look after the neighbours.
   [[nodiscard]] bool claim_turn(ethernet::TimePoint now) noexcept;
-  /// The same, while the host has not yet announced itself often enough since the link came up.
+  /// Likewise, while the host must still announce itself after the link came up.
   [[nodiscard]] bool claim_announcement(ethernet::TimePoint now) noexcept;
 
   /// The device's own counters. Any thread, but not on the data path: some drivers ask the hardware.
   [[nodiscard]] DeviceCounters counters() const;
   [[nodiscard]] bool link_up() const;
-  /// Rules that bring datagrams to their queue: those that were asked for, and those that the device has taken.
+  /// Rules that bring datagrams to their queue: those that are wanted, and those that the device has taken.
   struct Rules {
     std::size_t wanted = 0;
     std::size_t in_place = 0;
   };
   [[nodiscard]] Rules rules() const;
-  /// Sentences for whoever runs this: what works, and not as well as it could. Each is given once.
+  /// Sentences for the administrator about what works less well than it could. Each is given once.
   [[nodiscard]] std::vector<std::string> take_notes();
-  /// Packet buffers that are in use now, of all pools; after the ports are gone none but the device's own.
+  /// Packet buffers of all pools that are in use now; after the ports have gone only the device's own.
   [[nodiscard]] std::size_t mbufs_in_use() const;
 
  private:
@@ -138,16 +138,16 @@ class Device {
   DeviceSettings settings_;
   std::string name_;
   std::uint16_t id_ = 0;
-  bool attached_ = false;  // by us
+  bool attached_ = false;  // by this object
   bool configured_ = false;
   bool started_ = false;
   std::uint32_t mtu_ = 0;
   ethernet::ChecksumsByDevice sends_;
   bool sends_pieces_ = false;
   std::uint16_t pieces_at_once_ = kTransmitBurst;
-  std::shared_ptr<GpuMemory> gpu_memory_;  // of all queues: ports read each other's packets
+  std::shared_ptr<GpuMemory> gpu_memory_;  // one for all queues: ports read each other's packets
   std::vector<std::unique_ptr<PacketPool>> receive_pools_;
-  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: the same
+  std::vector<std::unique_ptr<PacketPool>> send_pools_;  // empty: receive_pools_ serve
   struct RingFree {
     void operator()(rte_ring* ring) const noexcept;
   };
@@ -158,8 +158,8 @@ class Device {
   mutable std::mutex bind_mutex_;
   std::vector<bool> taken_;                                   // by place
   std::map<std::uint16_t, std::unique_ptr<Steering>> rules_;  // by UDP port
-  bool refusal_noted_ = false;                                // under bind_mutex_, as are
-  std::vector<std::string> notes_;                            //
+  bool refusal_noted_ = false;                                // guarded by bind_mutex_
+  std::vector<std::string> notes_;                            // likewise
   std::atomic<ethernet::Clock::duration> next_turn_{};
   std::atomic<ethernet::Clock::duration> next_announcement_{};
   std::atomic<int> announcements_left_;

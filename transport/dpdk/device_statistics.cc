@@ -9,7 +9,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-/// Drivers have hundreds; those whose names hold one of these words say where packets are lost.
+/// Drivers have hundreds of counts; those whose names hold one of these words show where packets are lost.
 bool tells_of_loss(std::string_view name) {
   constexpr std::array<std::string_view, 6> kWords{"drop", "discard", "error", "miss", "no_mbuf", "out_of_buffer"};
   return std::ranges::any_of(kWords, [&](std::string_view word) { return name.find(word) != std::string_view::npos; });

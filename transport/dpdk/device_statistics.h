@@ -1,5 +1,5 @@
 #pragma once
-// The counts of a device's driver.
+// The counts from a device's driver.
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -10,11 +10,11 @@ namespace tributary::transport::dpdk {
 struct DeviceCounters {
   std::uint64_t received_packets = 0, received_bytes = 0;
   std::uint64_t sent_packets = 0, sent_bytes = 0;
-  std::uint64_t receive_missed = 0;     // the queue was full: we were too slow
+  std::uint64_t receive_missed = 0;     // the queue was full: this host was too slow
   std::uint64_t receive_errors = 0;     // damaged on the wire
   std::uint64_t receive_no_buffer = 0;  // the pool was empty
   std::uint64_t send_errors = 0;
-  std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own that tell of loss, if not 0
+  std::vector<std::pair<std::string, std::uint64_t>> others;  // the driver's own counts of loss that are not 0
 };
 
 [[nodiscard]] DeviceCounters read_counters(std::uint16_t device);

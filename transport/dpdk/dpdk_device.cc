@@ -45,7 +45,7 @@ Result<dpdk::DeviceSettings> device_settings(const DpdkDeviceSettings& settings)
   return device;
 }
 
-/// PCI addresses: "3b:00.0", "0000:3b:00.0"; virtual devices begin with a letter, and some drivers' names hold digits.
+/// PCI addresses are "3b:00.0", "0000:3b:00.0"; names of virtual devices have a '_'.
 bool is_pci(const std::string& device) {
   return device.find(':') != std::string::npos && device.find('_') == std::string::npos;
 }
@@ -62,7 +62,7 @@ Result<std::shared_ptr<DpdkDevice>> DpdkDevice::open(const DpdkDeviceSettings& s
     return fail(Errc::bad_config, "DPDK's device " + settings.device +
                                       " is no PCI device: it does not write to a GPU's memory by itself.");
   }
-  constexpr std::uint32_t kJumbo = 9000;  // what an unknown device may turn out to carry
+  constexpr std::uint32_t kJumbo = 9000;  // an unknown device may turn out to carry this
   const std::uint32_t mtu = std::min(settings.mtu != 0 ? settings.mtu : kJumbo, dpdk::kMtuMax);
   dpdk::EalSettings eal_settings{
       .huge_pages = huge_pages(settings.huge_pages),

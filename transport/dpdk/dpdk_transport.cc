@@ -15,7 +15,7 @@ packet::PacketSettings packet_settings(const DpdkSettings& settings, const dpdk:
   packets.frames_queued_max = settings.frames_queued_max;
   packets.connections_max = settings.connections_max;
   packets.half_open_max = settings.half_open_max;
-  // What all peers together may send ahead must fit the device's queue, full frames taken for granted.
+  // The bytes that all peers together may send ahead must fit the device's queue, if frames are full.
   const std::size_t queue = std::size_t{device.settings().descriptors.receive} * device.mtu();
   packets.window_bytes_total = std::max(queue, kWindowsMin);
   packets.window_bytes = std::min(settings.window_bytes, packets.window_bytes_total);
@@ -45,7 +45,7 @@ DpdkTransport::DpdkTransport(std::shared_ptr<DpdkDevice> device, const DpdkSetti
     there.udp_port = at.port;
     auto opened = dpdk::DpdkPort::open(device_->device_, there);
     if (!opened) return std::unexpected(opened.error());
-    if (port_ == nullptr) port_ = opened->get();  // a further listener's is none of whose figures are asked for
+    if (port_ == nullptr) port_ = opened->get();  // statistics() shows the first port's figures only
     return packet::with_faults(std::move(*opened), {});
   };
   packets_ = std::make_unique<packet::PacketTransport>(open, packet_settings(settings, *device_->device_));
@@ -60,7 +60,7 @@ Status DpdkTransport::check(const Endpoint& at) const {
   return fail(Errc::io, to_string(at) + " is no address of DPDK's device " + device_->device_->name() + ".");
 }
 
-/// Where peers can be told to connect to: all addresses serve, but a listener names one.
+/// All the device's addresses serve, but a listener names one, for peers to connect to.
 class DpdkListener final : public Listener {
  public:
   DpdkListener(std::unique_ptr<Listener> inner, std::string host) : inner_(std::move(inner)), host_(std::move(host)) {}

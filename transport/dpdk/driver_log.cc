@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLinesMax = 6;
 
-/// Written by whichever thread a driver runs on; never in steady state, where drivers are silent.
+/// Written by any thread that a driver runs on; never in steady state, where drivers are silent.
 class LastLines {
  public:
   void append(std::string_view text) {

@@ -20,9 +20,9 @@ namespace {
 std::mutex start_mutex;
 std::weak_ptr<Eal> the_one;     // under start_mutex
 bool was_started = false;       // under start_mutex
-std::atomic<bool> runs{false};  // threads that end later must not ask DPDK any more
+std::atomic<bool> runs{false};  // false: threads that end must not call DPDK any more
 
-/// Puts the calling thread back on the cores that it had.
+/// Puts the calling thread back on the cores that it had before.
 class KeptAffinity {
  public:
   KeptAffinity() { known_ = ::pthread_getaffinity_np(::pthread_self(), sizeof set_, &set_) == 0; }
@@ -44,7 +44,7 @@ class KeptAffinity {
   bool known_ = false;
 };
 
-/// `missing`: why there are none, where that is no error.
+/// `missing`: the reason why there are no huge pages, where that is no error.
 Result<bool> choose_pages(const EalSettings& settings, std::string& missing) {
   if (settings.huge_pages == HugePages::never) return false;
   const auto pools = read_huge_pages();
@@ -86,12 +86,12 @@ Status initialize(const EalSettings& settings, bool huge_pages) {
   return {};
 }
 
-/// Ends with its thread.
+/// Registers a thread with DPDK, until the thread ends.
 class AdoptedThread {
  public:
   AdoptedThread() {
-    if (::rte_lcore_id() != LCORE_ID_ANY) return;  // it has started DPDK
-    adopted_ = ::rte_thread_register() == 0;       // else it works too, without caches
+    if (::rte_lcore_id() != LCORE_ID_ANY) return;  // the thread that started DPDK
+    adopted_ = ::rte_thread_register() == 0;       // if not, it works too, without caches
   }
   ~AdoptedThread() {
     if (adopted_ && runs.load(std::memory_order_acquire)) ::rte_thread_unregister();

@@ -1,6 +1,6 @@
 #pragma once
-// DPDK's environment: memory, drivers, cores. There is one in a process, it starts once, and when it has ended it can
-// not start again: that is DPDK's rule.
+// DPDK's environment: memory, drivers, cores. A process has one, which starts once, and cannot start again after its
+// end: that is DPDK's rule.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -18,28 +18,29 @@ enum class HugePages : std::uint8_t {
 
 struct EalSettings {
   HugePages huge_pages = HugePages::prefer;
-  std::size_t memory_bytes = 64U << 20U;  // all that devices will take: Device::memory_needed(), summed up
+  std::size_t memory_bytes = 64U << 20U;  // of all devices: the sum of memory_needed()
   std::vector<std::string> pci_devices;   // the only ones that are touched; none: PCI is left alone
   bool one_file = false;                  // all memory is in one file, which another process can map
-  std::string file_prefix;                // empty: no file is made at all; else of DPDK's files, for its own tools
-  std::vector<std::string> more;          // arguments for DPDK, as they are
+  std::string file_prefix;                // of DPDK's files, for its own tools; empty: it makes no files
+  std::vector<std::string> more;          // arguments for DPDK, passed on unchanged
 };
 
 class Eal {
  public:
-  /// The one of this process: started with `settings`, or as it was started before, while somebody holds it. Errors:
-  /// exhausted (huge pages), denied, bad_config (DPDK does not understand it), unsupported (ended before).
+  /// The environment of this process: started with `settings`, or, while somebody holds it, the one that was started
+  /// before. Errors: exhausted (huge pages), denied, bad_config (DPDK's view of the arguments), unsupported (ended
+  /// before).
   [[nodiscard]] static Result<std::shared_ptr<Eal>> start(const EalSettings& settings);
   ~Eal();
   Eal(const Eal&) = delete;
   Eal& operator=(const Eal&) = delete;
 
   [[nodiscard]] bool huge_pages() const noexcept { return huge_pages_; }
-  /// Why there are none although they were preferred, and what to do; else empty.
+  /// Why there are no huge pages although they were preferred, and what to do; else empty.
   [[nodiscard]] const std::string& missing_pages() const noexcept { return missing_pages_; }
 
-  /// Gives the calling thread a number among DPDK's, by which pools keep a cache for it; until the thread ends. Cheap
-  /// when it has one already.
+  /// Gives the calling thread a number among DPDK's, by which pools keep a cache for it, until the thread ends. Cheap
+  /// from the second call on.
   static void adopt_thread();
 
  private:
@@ -48,8 +49,8 @@ class Eal {
   const std::string missing_pages_;
 };
 
-/// The arguments for rte_eal_init(), without the program's name. A pure function, for tests. `cores`: those that this
-/// process may run on.
+/// The arguments for rte_eal_init(), without the program's name. A pure function, for tests. `cores`: the cores that
+/// this process may run on.
 [[nodiscard]] std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pages,
                                                      const std::vector<unsigned>& cores);
 

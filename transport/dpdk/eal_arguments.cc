@@ -5,7 +5,8 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-/// One EAL thread, the one that starts it, free to run on every core that it had before: our own threads do the work.
+/// One EAL thread, the one that starts it, free to run on every core that it had before: this project's own threads do
+/// the work.
 std::string floating_main_core(const std::vector<unsigned>& cores) {
   std::string list;
   for (const unsigned core : cores) list += (list.empty() ? "" : ",") + std::to_string(core);
@@ -22,11 +23,11 @@ std::vector<std::string> eal_arguments(const EalSettings& settings, bool huge_pa
     arguments.insert(arguments.end(), {"--no-huge", "-m", std::to_string(mebibytes)});
   }
   if (settings.file_prefix.empty()) {
-    // DPDK does not take the first one without huge pages.
+    // DPDK takes --in-memory only with huge pages.
     arguments.emplace_back(huge_pages ? "--in-memory" : "--no-shconf");
   } else {
     arguments.insert(arguments.end(), {"--file-prefix", settings.file_prefix});
-    // DPDK cannot do both; what is left at the end, the next process of this name removes.
+    // DPDK cannot do both; the next process of this name removes the files that are left at the end.
     if (!settings.one_file) arguments.emplace_back("--huge-unlink=always");
   }
   if (settings.one_file) arguments.emplace_back("--single-file-segments");

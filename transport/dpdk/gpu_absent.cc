@@ -1,4 +1,5 @@
-// In the place of gpu_memory.cc in builds without TRIBUTARY_DPDK_GPU: none can be made, so nothing else is called.
+// Takes the place of gpu_memory.cc in builds without TRIBUTARY_DPDK_GPU: no memory can be made, so nothing else is
+// called.
 #include "transport/dpdk/gpu_memory.h"
 
 namespace tributary::transport::dpdk {

@@ -1,5 +1,5 @@
 #pragma once
-// Memory of a GPU that a network device writes to and this processor can read (rte_gpudev): it looks at every header.
+// Memory of a GPU that a network device writes to and this processor reads (rte_gpudev): it looks at every header.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,7 +13,7 @@ namespace tributary::transport::dpdk {
 
 class GpuMemory {
  public:
-  /// Memory of the GPU that DPDK calls `gpu`. Errc::unsupported: it drives none of that name, its memory cannot be
+  /// Memory of the GPU that DPDK calls `gpu`. Errc::unsupported: DPDK drives no GPU of that name, its memory cannot be
   /// mapped, or `device` cannot reach it.
   [[nodiscard]] static Result<std::shared_ptr<GpuMemory>> allocate(const std::string& gpu, std::size_t bytes,
                                                                    rte_device* device);
@@ -24,7 +24,7 @@ class GpuMemory {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* of_device() const noexcept { return memory_; }
   [[nodiscard]] std::byte* of_processor() const noexcept { return mapped_; }
-  /// Where the processor sees what the device has at an address: so many bytes further on.
+  /// The processor sees a byte so many bytes behind the address that the device has for it.
   [[nodiscard]] std::ptrdiff_t seen_at() const noexcept { return mapped_ - static_cast<std::byte*>(memory_); }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 // DPDK's driver of memif, shared memory between two processes, as a client that lends its packet buffers
-// (`zero-copy=yes`): what lies in them is not copied here, but read and written by the server. It maps as many bytes of
-// our memory as are in use when the two meet, from its beginning: such a device is opened before others are closed.
+// (`zero-copy=yes`): the server reads and writes them, and nothing is copied here. The server maps as many bytes of our
+// memory, from its beginning, as are in use when the two meet: such a device must be opened before others are closed.
 #include <cstdint>
 #include <string_view>
 
@@ -12,9 +12,9 @@ namespace tributary::transport::dpdk {
   return device.starts_with("net_memif") && device.find(",zero-copy=yes") != std::string_view::npos;
 }
 
-/// Seen with DPDK 22.11: while more than four packets are left such a client takes four without looking at how much
-/// room there is between them. Where one has several buffers the ring may be full by then, and what is under way is
-/// written over. So it gets no more than so many at once, but for packets of one buffer each.
+/// Seen with DPDK 22.11: while more than four packets are left, such a client takes four without looking at the room
+/// between them. If one has several buffers the ring may be full by then, and packets under way are written over. So it
+/// gets at most this many at once, unless all have one buffer.
 inline constexpr std::uint16_t kLentAtOnce = 4;
 
 }  // namespace tributary::transport::dpdk

@@ -1,6 +1,6 @@
 #pragma once
-// The buffers that packets are kept in (a pool of mbufs): in DPDK's memory, or in builds with TRIBUTARY_DPDK_GPU, on
-// hosts whose GPU DPDK drives, in the GPU's, which the network device then writes to directly.
+// A pool of packet buffers (mbufs), in DPDK's memory; or, in builds with TRIBUTARY_DPDK_GPU and on hosts whose GPU DPDK
+// drives, in the GPU's memory, which the network device then writes to directly.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,14 +25,14 @@ class PacketPool {
  public:
   /// Errc::exhausted says how much was asked for.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make(const PoolSettings& settings);
-  /// In a GPU's memory, from `offset` on: bytes_of(settings).
+  /// Uses bytes_of(settings) of a GPU's memory, from `offset` on.
   [[nodiscard]] static Result<std::unique_ptr<PacketPool>> make_on_gpu(const PoolSettings& settings,
                                                                        std::shared_ptr<const GpuMemory> memory,
                                                                        std::size_t offset);
   [[nodiscard]] static std::size_t bytes_of(const PoolSettings& settings) noexcept {
     return std::size_t{settings.mbufs} * settings.data_room;
   }
-  /// All packets must be back.
+  /// All packets must have come back before.
   ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;

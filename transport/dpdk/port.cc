@@ -77,7 +77,7 @@ void DpdkPort::wake() noexcept {
   bell_->ring();
 }
 
-/// Once a millisecond: what follows from time alone.
+/// Called once a millisecond: does what follows from time alone.
 void DpdkPort::look_after(TimePoint now) {
   now_ = now;
   second_ =
@@ -96,10 +96,10 @@ void DpdkPort::look_after(TimePoint now) {
   }
 }
 
-/// `write` returns how much it has written; 0: nothing is to be sent.
+/// Sends a control frame. `write` returns the bytes that it has written; 0: nothing must be sent.
 void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte> out)>& write) {
   rte_mbuf* const mbuf = has_room() ? blank() : nullptr;
-  if (mbuf == nullptr) return;  // asked again, or not so important
+  if (mbuf == nullptr) return;  // it will be asked for again, or is not that important
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   const std::size_t bytes = write({at, std::min<std::size_t>(rte_pktmbuf_tailroom(mbuf), device_->mtu() + 18U)});
   if (bytes == 0) {

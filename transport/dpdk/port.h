@@ -1,12 +1,12 @@
 #pragma once
-// One queue of a device as a port for the packet protocol: run to completion on its thread. receive() takes a burst
+// One queue of a device as a port for the packet protocol, run to completion on its thread. receive() takes a burst
 // from the device, answers what the network asks of a host, and shows the datagrams; send() writes into packet buffers;
 // flush() hands them over. In steady state nothing is allocated but packet buffers, and no lock is taken, unless ports
 // share the queue.
 //
-// Payloads are copied into a packet buffer, in the same pass that sums them where the device does not; one that goes to
-// several destinations only once (shared_payloads.h). The other way, a second segment that borrows the payload where it
-// lies, would have to keep flush() until the device has sent it: port.h lends it no longer.
+// Payloads are copied into a packet buffer, in the same pass that sums them if the device does not; a payload that goes
+// to several destinations is copied once (shared_payloads.h). A second buffer that borrows the payload where it lies
+// would save the copy, but flush() would have to wait until the device has sent it: port.h lends it no longer.
 #include <array>
 #include <functional>
 #include <memory>
@@ -26,11 +26,12 @@ namespace tributary::transport::dpdk {
 struct PortSettings {
   std::uint16_t udp_port = 0;  // 0 chooses one
   std::uint16_t queue = 0;
-  int core = -1;  // the thread that receives is put there; -1: it stays where it is
+  int core = -1;  // to which the receiving thread is bound; -1: it stays where it is
   std::uint8_t dscp = 0;
   bool ecn = true;  // datagrams are marked ECT(0)
-  // wait() returns at once for so long after something came, and then sleeps, at most so long at a time. A device has
-  // no bell: what comes meanwhile waits. 0: never sleeps; the usual choice for a core of its own.
+  // wait() returns at once for `spin` after the last packet, and then sleeps, for at most `sleep_max` at a time. A
+  // device cannot wake a thread, so packets that come meanwhile wait. 0: never sleeps, the usual choice for a core of
+  // its own.
   Duration spin = std::chrono::microseconds(200);
   Duration sleep_max{};
 };
@@ -64,13 +65,14 @@ class DpdkPort final : public packet::PacketPort {
   DpdkPort(std::shared_ptr<Device> device, const PortSettings& settings, const Device::Bound& bound,
            std::unique_ptr<WakeBell> bell);
 
-  /// All datagrams to one address begin alike. Found by a hash of the address; who shares a place displaces the other.
+  /// The headers of all datagrams to one address. Found by a hash of the address; addresses of one hash displace
+  /// another.
   struct Route {
     packet::PacketAddress to;
     bool valid = false;
     bool resolved = false;         // the neighbour's MAC address is in `headers`
-    std::uint32_t generation = 0;  // of the neighbours, and
-    std::uint32_t second = 0;      // of time, as it was then: the neighbour must see that it is in use
+    std::uint32_t generation = 0;  // of the neighbour table, when this was made
+    std::uint32_t second = 0;      // likewise: made anew each second, so that the neighbour counts as in use
     std::size_t bytes_max = 0;     // of a datagram's payload
     ethernet::IpAddress next_hop{};
     ethernet::UdpTemplate headers;
@@ -104,9 +106,9 @@ class DpdkPort final : public packet::PacketPort {
   // port_send.cc
   [[nodiscard]] Route* route_to(const packet::PacketAddress& to);
   [[nodiscard]] bool make_route(Route& route, const packet::PacketAddress& to, std::uint32_t generation);
-  /// nullptr: the pool is empty.
+  /// A buffer for a packet; nullptr: the pool is empty.
   [[nodiscard]] rte_mbuf* blank() noexcept;
-  /// A datagram's payload in two parts. `write(to, sums)` writes the first one, and returns its sum if that is asked.
+  /// Sends a payload in two parts. `write(to, sums)` writes the first one, and returns its sum if `sums`.
   template <class Write>
   [[nodiscard]] bool send_parts(const packet::PacketAddress& to, std::size_t head_bytes, const Write& write,
                                 std::span<const std::byte> payload, std::size_t payload_place);
@@ -131,26 +133,26 @@ class DpdkPort final : public packet::PacketPort {
   const std::uint16_t id_;
   const std::uint16_t udp_port_;
   const std::uint8_t place_;
-  Device::Turns* const turns_;  // at the queue, if others share it
+  Device::Turns* const turns_;  // at the queue, if other ports share it; else nullptr
   const std::unique_ptr<WakeBell> bell_;
   const std::ptrdiff_t seen_at_;  // of received packets: Device::seen_at()
   ethernet::PlainUdp plain_;
   const std::uint64_t turn_cycles_;  // between looks at the clock: a millisecond
   std::uint64_t next_turn_ = 0;
-  TimePoint now_;  // not older than that
+  TimePoint now_;  // at most a millisecond old
   std::uint32_t second_ = 0;
 
   std::array<rte_mbuf*, kReceiveBurst> shown_{};
   std::size_t shown_count_ = 0;
   std::uint32_t kept_count_ = 0;
-  std::array<rte_mbuf*, kKept + kReceiveBurst> returned_{};  // since the last receive()
+  std::array<rte_mbuf*, kKept + kReceiveBurst> returned_{};  // given back since the last receive()
   std::size_t returned_count_ = 0;
   std::array<rte_mbuf*, kTransmitBurst> staged_{};
   std::size_t staged_count_ = 0;
   std::array<rte_mbuf*, kBlank> blank_{};
   std::size_t blank_count_ = 0;
   SharedPayloads shared_;
-  TimePoint stuck_since_;  // the device has taken nothing since
+  TimePoint stuck_since_;  // the device has taken nothing since then
   std::array<Waiting, kWaiting> waiting_{};
   std::size_t waiting_count_ = 0;
   std::unique_ptr<std::array<Route, kRoutes>> routes_;

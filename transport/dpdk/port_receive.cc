@@ -1,4 +1,4 @@
-// How a port takes what comes.
+// A port receives.
 #include <pthread.h>
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
@@ -16,7 +16,7 @@
 namespace tributary::transport::dpdk {
 namespace {
 
-// Packets that are fetched while one is looked at: whole, or their headers alone.
+// Packets that are prefetched while one is looked at: whole ones, or headers only.
 constexpr std::size_t kAhead = 2;
 constexpr std::size_t kHeadersAhead = 16;
 
@@ -28,10 +28,10 @@ ethernet::CheckedByDevice checked(const rte_mbuf& mbuf) noexcept {
           .udp = (mbuf.ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == kUdpGood};
 }
 
-/// The headers; of the whole packet, where its checksum is verified here.
+/// Prefetches the headers, or the whole packet if its checksum is verified here.
 void prefetch(const rte_mbuf* mbuf, bool whole) noexcept {
   constexpr std::size_t kLine = 64;
-  constexpr std::size_t kLinesMax = 24;  // of a usual frame; the rest of a longer one is found by the processor itself
+  constexpr std::size_t kLinesMax = 24;  // of a usual frame; the processor prefetches the rest of a longer one
   const auto* const at = rte_pktmbuf_mtod(mbuf, const std::byte*);
   const std::size_t bytes = whole ? std::min<std::size_t>(mbuf->data_len, kLinesMax * kLine) : kLine;
   for (std::size_t i = 0; i < bytes; i += kLine) rte_prefetch0(at + i);
@@ -62,7 +62,7 @@ std::size_t DpdkPort::receive(std::span<packet::ReceivedPacket> into) {
   return shown;
 }
 
-/// At the first call: a port belongs to the thread that receives.
+/// Called by the first receive(): a port belongs to the thread that receives.
 void DpdkPort::adopt_thread() {
   thread_adopted_ = true;
   Eal::adopt_thread();
@@ -70,17 +70,17 @@ void DpdkPort::adopt_thread() {
   cpu_set_t cores;
   CPU_ZERO(&cores);
   CPU_SET(static_cast<unsigned>(settings_.core), &cores);
-  // Where this core may not be had it runs where it is: slower, and no reason to stop.
+  // A thread that cannot have this core runs where it is: slower, and no reason to stop.
   static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof cores, &cores));
 }
 
 void DpdkPort::give_back_shown() noexcept {
-  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // none: those that were kept
+  ::rte_pktmbuf_free_bulk(shown_.data(), static_cast<unsigned>(shown_count_));  // skips nullptr: buffers that were kept
   shown_count_ = 0;
 }
 
-/// The first time the port's own reference goes over to who keeps it: to count one more and one less are atomic
-/// operations.
+/// Keeps a buffer. The first keeper takes over the port's own reference: counting one more and one less would be two
+/// atomic operations.
 bool DpdkPort::keep(void* buffer) noexcept {
   if (kept_count_ == kKept) return false;
   ++kept_count_;
@@ -94,8 +94,8 @@ bool DpdkPort::keep(void* buffer) noexcept {
   return true;
 }
 
-/// Not before the next receive(): until then whoever was shown a packet may still read it. There is room for all: those
-/// that were kept before the last receive(), and those that it has shown.
+/// Takes a buffer back. It is freed by the next receive(): until then a reader that was shown the packet may still read
+/// it. There is room for all: those kept before the last receive(), and those that it has shown.
 void DpdkPort::give_back(void* buffer) noexcept {
   TRIBUTARY_ASSERT(kept_count_ > 0, "a buffer is given back, and none is kept, with {} returned", returned_count_);
   --kept_count_;
@@ -117,7 +117,7 @@ std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
     count = ::rte_ring_dequeue_burst(ring, reinterpret_cast<void**>(burst.data()),
                                      static_cast<unsigned>(burst.size() / 2), nullptr);
   }
-  // Another port of the queue that is at it already hands over what is ours.
+  // If another port of the queue is receiving, it hands over this port's packets.
   if (turns_ != nullptr && !turns_->receive.try_lock()) return count;
   count +=
       ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count, static_cast<std::uint16_t>(burst.size() - count));
@@ -130,7 +130,7 @@ void DpdkPort::drop(rte_mbuf* mbuf, std::uint64_t& counter) noexcept {
   ::rte_pktmbuf_free(mbuf);
 }
 
-/// Until it is given back, or the next receive(). It knows its place, for keep().
+/// Notes a packet as shown until it is given back, or the next receive(). The packet remembers its entry, for keep().
 void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   TRIBUTARY_ASSERT(shown_count_ < shown_.size(), "{} packets are shown, of at most {}", shown_count_ + 1,
                    shown_.size());
@@ -138,9 +138,9 @@ void DpdkPort::note_shown(rte_mbuf* mbuf) noexcept {
   shown_[shown_count_++] = mbuf;
 }
 
-/// True: `as` shows the datagram, and the packet is kept. Else the packet has gone where it belongs.
+/// True: `as` shows the datagram, and the packet stays. False: the packet was handed over, answered or dropped.
 bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
-  // Bytes in a GPU's memory cannot be put together by this processor's own addresses.
+  // A processor cannot join parts that lie in a GPU's memory.
   if (mbuf->nb_segs > 1 && (seen_at_ != 0 || ::rte_pktmbuf_linearize(mbuf) != 0)) {
     drop(mbuf, statistics_.dropped_scattered);
     return false;
@@ -150,7 +150,7 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   ethernet::CheckedByDevice by_device = checked(*mbuf);
   by_device.udp_later = leaves_checksums_;
   const ethernet::Frame frame = ethernet::parse_frame(bytes, by_device);
-  if (frame.from_mac == device_->host().settings().mac) {  // sockets see what the kernel sends from the same interface
+  if (frame.from_mac == device_->host().settings().mac) {  // sockets also see the kernel's packets from the interface
     drop(mbuf, statistics_.dropped_foreign);
     return false;
   }
@@ -172,11 +172,11 @@ bool DpdkPort::show(rte_mbuf* mbuf, packet::ReceivedPacket& as) noexcept {
   return false;
 }
 
-/// Whether it is as most packets are. False: look closer.
+/// Shows a datagram of the usual form. False: the packet needs a closer look.
 bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::ReceivedPacket& as) noexcept {
   ethernet::PlainDatagram plain;
   if (!plain_.match(bytes, plain)) return false;
-  // One by one: a whole one that is made elsewhere and copied here would be read while its pieces are still being
+  // Field by field: an object that is made elsewhere and copied here would be read while its parts are still being
   // stored.
   plain.store_from(as.from.ip);
   as.from.port = plain.from_port;
@@ -194,8 +194,8 @@ bool DpdkPort::show_plain(rte_mbuf* mbuf, std::span<std::byte> bytes, packet::Re
   return true;
 }
 
-/// An ICMP error that says that nobody is where we have sent to, or that the way there carries less: the protocol above
-/// is told, by the quotation, and finds out whether it has sent that.
+/// An ICMP error that says that nobody is where we have sent to, or that the path there carries less. The protocol
+/// above gets the quotation, and finds out whether it has sent that packet.
 DpdkPort::Refusal DpdkPort::take_refusal(rte_mbuf* mbuf, const ethernet::Frame& frame, std::span<std::byte> bytes,
                                          packet::ReceivedPacket& as) noexcept {
   const auto quotation = ethernet::parse_quotation(frame, bytes);
@@ -255,7 +255,7 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
   return true;
 }
 
-/// Its checksums need not be looked at again.
+/// Hands a packet to another port. Its checksums need not be verified again.
 void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t place) noexcept {
   mbuf->ol_flags |= kIpGood | kUdpGood;
   if (::rte_ring_enqueue(device_->handed_over(place), mbuf) != 0) {

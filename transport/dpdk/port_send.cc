@@ -1,4 +1,4 @@
-// How a port sends what it is given.
+// A port sends.
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -22,7 +22,7 @@ void fetch_for_headers(const rte_mbuf* mbuf) noexcept {
 }
 
 constexpr auto kStuckAfter = std::chrono::milliseconds(100);
-constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // as long as a neighbour is asked
+constexpr auto kWaitsAtMost = std::chrono::seconds(3);  // a neighbour is asked for so long
 
 std::size_t place_of(const packet::PacketAddress& to) noexcept {
   std::uint64_t low = 0;
@@ -60,7 +60,7 @@ std::size_t place_of(const packet::PacketAddress& to) noexcept {
   return true;
 }
 
-/// Makes it where it is new, or may have changed: with the neighbours, and once a second.
+/// The headers for an address, made anew if they may have changed: when the neighbours do, and once a second.
 DpdkPort::Route* DpdkPort::route_to(const packet::PacketAddress& to) {
   Route& route = (*routes_)[place_of(to) % kRoutes];
   const std::uint32_t generation = device_->host().neighbours().generation();
@@ -161,20 +161,20 @@ bool DpdkPort::has_room() noexcept {
   return staged_count_ < kTransmitBurst;
 }
 
-/// There is room.
+/// There must be room.
 void DpdkPort::stage(rte_mbuf* mbuf) noexcept {
   TRIBUTARY_ASSERT(staged_count_ < staged_.size(), "{} packets are staged, of at most {}", staged_count_ + 1,
                    staged_.size());
   staged_[staged_count_++] = mbuf;
 }
 
-/// Returns how many of the first `count` that are staged it has taken.
+/// Returns how many of the first `count` staged packets the device has taken.
 std::size_t DpdkPort::hand_to_device(std::size_t count) noexcept {
   const std::size_t at_once = device_->pieces_at_once();
   std::size_t taken = 0;
   while (taken < count) {
     std::size_t end = std::min(count, taken + at_once);
-    if (end < count) {  // more than that, if all are in one piece
+    if (end < count) {  // more at once, if all have one buffer
       std::size_t whole = taken;
       while (whole < count && staged_[whole]->nb_segs == 1) ++whole;
       end = std::max(end, whole);
@@ -204,8 +204,8 @@ void DpdkPort::flush() {
   if (staged_count_ > 0) drop_if_stuck();
 }
 
-/// A device takes nothing while its link is down. What it has not taken is kept for the next flush(), but not so long
-/// that the network gets what nobody wants any more.
+/// A device takes nothing while its link is down. The packets wait for the next flush(), but not so long that they
+/// become useless.
 void DpdkPort::drop_if_stuck() {
   const TimePoint now = Clock::now();
   if (stuck_since_ == TimePoint{}) stuck_since_ = now;
@@ -223,7 +223,7 @@ void DpdkPort::keep_waiting(rte_mbuf* mbuf, const ethernet::IpAddress& next_hop)
   waiting_[waiting_count_++] = {mbuf, next_hop, Clock::now()};
 }
 
-/// Sends what waits for neighbours that are known now; the others go on waiting, in their order, but not for ever.
+/// Sends datagrams whose neighbours are known now; the others go on waiting, in their order, but not for ever.
 void DpdkPort::retry_waiting(TimePoint now) {
   std::size_t left = 0;
   for (Waiting& one : std::span(waiting_).first(waiting_count_)) {

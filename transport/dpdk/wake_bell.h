@@ -1,5 +1,6 @@
 #pragma once
-// A thread sleeps, another one wakes it. No system call where nobody sleeps: turn/alarm.h says why that misses nothing.
+// A thread sleeps, another one wakes it, without a system call while it is awake: turn/alarm.h says why nothing is
+// missed.
 #include <chrono>
 #include <memory>
 
@@ -17,9 +18,9 @@ class WakeBell {
 
   /// Any thread.
   void ring() noexcept;
-  /// Whether it was rung since the last call. One thread, as sleep().
+  /// Whether it was rung since the last call. On the thread that calls sleep().
   [[nodiscard]] bool take() noexcept { return alarm_.take(); }
-  /// Until it is rung, or `limit` is over.
+  /// Sleeps until it is rung, or `limit` is over.
   void sleep(std::chrono::nanoseconds limit) noexcept;
 
  private:

@@ -15,7 +15,7 @@
 namespace tributary::transport {
 namespace {
 
-constexpr Duration kGreetingLimit = std::chrono::seconds(1);  // a listener that hangs: let TCP find out
+constexpr Duration kGreetingLimit = std::chrono::seconds(1);  // after it, TCP finds out whether the listener hangs
 
 bool means_all(const std::string& host) {
   return host.empty() || host == "0.0.0.0" || host == "::";
@@ -25,7 +25,7 @@ std::string name_at_any_address(std::uint16_t port) {
   return shared_name("*:" + std::to_string(port));
 }
 
-/// A listener at this very address comes before one at all addresses, as with TCP.
+/// Calls a listener at this very address before one at all addresses, as TCP does.
 OwnedDescriptor call(const Endpoint& endpoint) {
   for (const std::string& name : {shared_name(to_string(endpoint)), name_at_any_address(endpoint.port)}) {
     OwnedDescriptor socket = connect_to_name(name);
@@ -39,7 +39,7 @@ bool is_loopback(const SocketAddress& address) noexcept {
   return (ntohl(reinterpret_cast<const sockaddr_in&>(address.storage).sin_addr.s_addr) >> 24U) == 127;
 }
 
-/// Nothing came of shared memory: the channel goes on as a connection over TCP.
+/// Shared memory has failed: the channel goes on over TCP.
 void back_to_tcp(TcpCore& core, ShmConnection& from, std::deque<SocketAddress>&& addresses) {
   TRIBUTARY_ASSERT(from.channel() != nullptr, "the channel to {} is gone, and its connection goes on", from.peer());
   auto& channel = static_cast<ConnectionChannel&>(*from.channel());
@@ -55,7 +55,7 @@ std::string name_of_listener(const Endpoint& local) {
   return means_all(local.host) ? name_at_any_address(local.port) : shared_name(to_string(local));
 }
 
-/// Packets to an address of this host leave from that address, if nothing else is said. No packet is sent here.
+/// Packets to an address of this host leave from that address, unless the socket is bound. Sends no packet.
 bool is_local(const SocketAddress& address) noexcept {
   if (is_loopback(address)) return true;
   const OwnedDescriptor probe(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -1,5 +1,5 @@
 #pragma once
-// How a connection that was meant to go over TCP goes through shared memory, and back to TCP if nothing comes of it.
+// A connection over TCP first tries shared memory, and goes back to TCP if that fails.
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace tributary::transport {
 
-/// The name that a listener at this address and port answers to; at any address, for those that mean all of them.
+/// The name that a listener at this address and port answers to; one name for all addresses that mean "any".
 [[nodiscard]] std::string name_of_listener(const Endpoint& local);
 
-/// One of this host, in this network namespace.
+/// Whether this is an address of this host, in this network namespace.
 [[nodiscard]] bool is_local(const SocketAddress& address) noexcept;
 
-/// For TcpCore::detour. `core` is the one that it is given to.
+/// The function for TcpCore::detour. `core` is the core that it is given to.
 [[nodiscard]] std::function<bool(TcpConnection&, const SocketAddress&)> detour_by(TcpCore& core,
                                                                                   std::shared_ptr<ShmPart> part);
 

@@ -17,7 +17,7 @@ class Taken final : public HandedOver {
   std::variant<OwnedDescriptor, ShmHandOver> what;
 };
 
-/// Both listen until this is destroyed.
+/// Listens in both ways until it is destroyed.
 class NearListener final : public Listener {
  public:
   NearListener(std::unique_ptr<Listener> tcp, std::unique_ptr<Listener> shared)
@@ -26,7 +26,7 @@ class NearListener final : public Listener {
 
  private:
   std::unique_ptr<Listener> tcp_;
-  std::unique_ptr<Listener> shared_;  // nullptr: somebody else has the name
+  std::unique_ptr<Listener> shared_;  // nullptr: another process has the name
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Packet addresses as endpoints and as the system's socket addresses.
+// Packet addresses as endpoints, and as the system's socket addresses.
 #include <optional>
 
 #include "transport/packet/port.h"
@@ -10,7 +10,7 @@ namespace tributary::transport::packet {
 /// IPv4 is written as IPv4; a host of zeros as "::".
 [[nodiscard]] Endpoint endpoint_of(const PacketAddress& address);
 [[nodiscard]] PacketAddress packet_address(const SocketAddress& address) noexcept;
-/// For a socket of IPv6 that carries IPv4 too, or, with `four`, for one of IPv4 alone.
+/// For an IPv6 socket that carries IPv4 too, or, with `four`, for an IPv4 socket.
 [[nodiscard]] SocketAddress socket_address(const PacketAddress& address, bool four) noexcept;
 [[nodiscard]] bool is_ipv4(const PacketAddress& address) noexcept;
 

@@ -6,10 +6,10 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr std::size_t kPacketsPerTurn = 32;  // of one connection: nobody starves the others
+constexpr std::size_t kPacketsPerTurn = 32;  // of one connection, so that none starves the others
 constexpr Duration kAbandonedLimit = std::chrono::seconds(5);
 constexpr Duration kSuspicionMin = std::chrono::milliseconds(200);
-constexpr std::uint32_t kClosesMax = 6;                       // the other side is told so often, unless it answers
+constexpr std::uint32_t kClosesMax = 6;                       // closes sent to a side that does not answer
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 
 }  // namespace
@@ -52,8 +52,8 @@ void PacketConnection::close() {
   end();
 }
 
-/// Frames from before a close() arrive over TCP, too, as the system has them by then. So they do here, where they are
-/// ours.
+/// Over TCP the system still delivers frames from before a close(). Here they are delivered, too, if none of them lies
+/// in the user's memory.
 void PacketConnection::abandon() {
   abandoned_ = detached_ = true;
   reader_.forget();
@@ -80,7 +80,7 @@ void PacketConnection::close_after_flush(Duration limit) {
   look_at_deadline();
 }
 
-/// Also ends a flush, unless nothing of the user's memory is needed for it any more.
+/// Also ends a flush, unless the flush no longer needs the user's memory.
 void PacketConnection::channel_destroyed() {
   channel_ = nullptr;
   for (; !kept_.empty(); kept_.pop_front()) core_.port().give_back(kept_.front().buffer);
@@ -104,7 +104,7 @@ bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte
   } else if (rest.empty()) {
     header.write(head.first<kPacketHeaderBytes>(), head.subspan(kPacketHeaderBytes));
   } else {
-    // A whole frame's header is the same for all whom its payload goes to.
+    // A whole frame's header is the same for all receivers of its payload.
     const auto copied = head.subspan(kPacketHeaderBytes);
     const bool framed = copied.size() == kFrameHeaderBytes;
     const Ending& ending =
@@ -220,7 +220,7 @@ void PacketConnection::turn() {
 // ---- time
 
 void PacketConnection::look_at_deadline() {
-  if (dirty) return;  // and transmit_turn(), which changes it, asks then
+  if (dirty) return;  // transmit_turn() changes the deadline, and looks at it then
   TimePoint first = std::min({act_at_, give_up_at_, suspected_until_});
   if (flowing()) first = std::min(first, flow_.deadline());
   first = std::max(first, core_.now() + Duration(1));  // not again in the same turn
@@ -267,7 +267,7 @@ void PacketConnection::tell_closed(Error error) {
   handler->on_closed(*channel_, error);
 }
 
-/// Over for the user; the other side is told until it has answered.
+/// The connection is over for the user; close is sent until the other side has answered.
 void PacketConnection::depart() {
   state_ = State::departing;
   core_.departing().add(id_, address_);
@@ -297,13 +297,13 @@ void PacketConnection::end() noexcept {
   act_at_ = give_up_at_ = TimePoint::max();
   flow_.clear();
   if (peer_id_ != 0) core_.leave_peer(peer_id_);
-  core_.leave(id_);  // the last word: nobody else may use this any more
+  core_.leave(id_);  // last: nobody else may use this any more
 }
 
 void PacketConnection::take_close() {
   const ConnectionPtr kept = shared_from_this();
   const bool all_here = flow_.peer_end_known();
-  if (state_ == State::open && all_here) return;  // and is still to be read; it is answered when it was
+  if (state_ == State::open && all_here) return;  // the rest is still to be read; the close is answered after that
   ChannelHandler* const handler = state_ == State::open ? handler_ : nullptr;
   end();
   if (handler == nullptr) return;
@@ -328,8 +328,8 @@ void PacketConnection::ask_route() {
   if (flowing()) flow_.narrow_to(core_.datagram_bytes(address_), core_.now());
 }
 
-/// A word that anybody could have said is not believed of a sealed connection, but it is asked whether it is so: the
-/// other side has the time of some round trips to answer.
+/// Anybody could have sent an unsealed reset, so a sealed connection does not believe it, but asks the other side,
+/// which has the time of some round trips to answer.
 void PacketConnection::suspect() {
   if (!flowing() || suspected_until_ != TimePoint::max()) return;
   suspected_until_ = core_.now() + std::max(kSuspicionMin, 4 * flow_.round_trip().timeout(0));
@@ -338,7 +338,7 @@ void PacketConnection::suspect() {
   look_at_deadline();
 }
 
-/// The transport ends: what was said is still brought over, if there is time. True: it is not there yet.
+/// The transport ends: queued frames are still sent, if there is time. True: some are not acknowledged yet.
 bool PacketConnection::last_words() {
   if (!flowing() || flow_.frames().acknowledged() == flow_.frames().end()) return false;
   if (state_ == State::open) {
@@ -351,7 +351,7 @@ bool PacketConnection::last_words() {
   return true;
 }
 
-/// The other side is told once.
+/// Ends the connection; the other side is told once.
 void PacketConnection::shut_down() {
   if (flowing()) {
     PacketHeader header;

@@ -1,6 +1,6 @@
 #pragma once
 // One connection: opening (connection_open.cc), frames (connection_frames.cc), packets and ending (connection.cc). The
-// stream between the two is the flow's (flow.h).
+// flow (flow.h) turns frames into packets and back.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -26,10 +26,10 @@ class PacketConnection final : public StreamReader,
   PacketConnection& operator=(const PacketConnection&) = delete;
 
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
-  /// Takes a place among the core's connections.
+  /// Enters the core's table of connections.
   void enter();
   void connect(const Endpoint& to, Duration limit);
-  /// The listener's side: the cookie was right.
+  /// The listener's side, after an open with a good cookie.
   void accept(const PacketAddress& from, const Handshake& handshake, const std::optional<LinkKeys::Link>& link);
 
   // ---- the user's calls: no callback, no blocking
@@ -46,32 +46,32 @@ class PacketConnection final : public StreamReader,
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] std::optional<SealedLink> sealed() const { return seal_ ? std::optional(link_->link) : std::nullopt; }
 
-  // ---- the core's
+  // ---- for the core
   void take_challenge(const Handshake& handshake);
   void take_accept(const PacketHeader& header, const Handshake& handshake, std::span<const std::byte> datagram);
   void take_refuse(RefuseReason reason);
   void take_redirect(const Handshake& handshake, const PacketAddress& from);
-  /// False: the packet is not what it should be, was counted, and is nothing more. True: its payload may be read.
+  /// False: the packet is forged or repeated; it was counted, and must be dropped. True: its payload may be read.
   [[nodiscard]] bool unseal(const PacketHeader& header, std::span<std::byte> datagram);
-  /// The same for what has an authenticator of the handshake's kind.
+  /// Likewise for control packets, which have the handshake's kind of authenticator.
   [[nodiscard]] bool control_is_authentic(const PacketHeader& header, std::span<const std::byte> datagram);
   void take_data(const Arrival& arrival);
-  /// The short way of take_data(): a packet that is the next frame, whole, taken where it lies. False: it is not that,
-  /// and nothing was done.
+  /// The short way of take_data(): takes a packet that is the next frame, whole, where it lies. False: the packet is
+  /// not that, and nothing was done.
   [[nodiscard]] bool take_frame(const Arrival& arrival);
-  /// After anything that may have moved the flow.
+  /// Called after anything that may have moved the flow.
   void after_packets();
   void take_close();
-  /// The other side, or its host, says that the connection is not there. `nobody`: nor is anybody else.
+  /// The other side, or its host, says that the connection does not exist. `nobody`: no process listens there either.
   void take_reset(bool nobody);
-  /// The port may know of a narrower way now.
+  /// The port may know now that the path carries less.
   void ask_route();
   /// The same open came again: its answer was lost.
   void repeat_accept(const PacketAddress& from);
-  /// Half open, or departing, and its place is wanted for another: the other side is told if it does go on.
+  /// Half open, or departing, and another connection needs its place: the other side is told if it goes on.
   void make_place() noexcept { end(); }
   void turn();
-  /// Sends what may be sent now.
+  /// Sends the packets that may be sent now.
   void transmit_turn();
   void on_time();
   void excuse(Duration absence) noexcept { flow_.excuse(absence); }
@@ -87,7 +87,7 @@ class PacketConnection final : public StreamReader,
 
  private:
   enum class State : std::uint8_t {
-    looking_up,  // the name, on another thread
+    looking_up,  // the name is looked up on another thread
     opening,     // open was sent
     half_open,   // accept was sent: the other side's first packet is awaited
     open,
@@ -143,18 +143,18 @@ class PacketConnection final : public StreamReader,
   Channel* channel_ = nullptr;
   ChannelHandler* handler_ = nullptr;
   State state_ = State::opening;
-  bool abandoned_ = false;      // closed for the user, while what he had sent by copy still goes out
+  bool abandoned_ = false;      // closed for the user, while frames that were sent by copy still go out
   bool detached_ = false;       // close_after_flush() came: no callback any more
   std::optional<Error> fatal_;  // on_closed is due
   std::uint64_t id_ = 0;
   std::uint64_t peer_id_ = 0;
   PacketAddress address_;
   Flow flow_;
-  std::optional<LinkKeys::Link> link_;            // what it is sealed with; none: in clear
+  std::optional<LinkKeys::Link> link_;            // the link that it is sealed for; none: in clear
   std::unique_ptr<Seal> seal_;                    // since both sides' random numbers are known
-  SealRandom random_{};                           // ours
+  SealRandom random_{};                           // this side's
   bool seal_chosen_ = false;                      // link_ is final
-  TimePoint suspected_until_ = TimePoint::max();  // nothing authentic by then, and the other side is gone
+  TimePoint suspected_until_ = TimePoint::max();  // the other side is gone if nothing authentic comes before
 
   // reading
   FrameReader reader_;
@@ -164,13 +164,13 @@ class PacketConnection final : public StreamReader,
     const std::byte* payload;
     void* buffer;
   };
-  Ring<Kept> kept_;  // payloads that the handler has where they came; in the order in which they came
+  Ring<Kept> kept_;  // payloads that the handler keeps where they came, in the order in which they came
 
   // opening and ending
   Endpoint to_;
   Duration limit_{};
   TimePoint give_up_at_ = TimePoint::max();
-  TimePoint act_at_ = TimePoint::max();  // open, or close, is sent again
+  TimePoint act_at_ = TimePoint::max();  // when open, or close, is sent again
   std::uint32_t attempts_ = 0;
   std::uint64_t cookie_ = 0;
   std::uint32_t credit_told_ = 0;

@@ -1,5 +1,5 @@
-// The stream as frames: the handler says where each payload goes, and it is copied there, once, from the packet; or it
-// takes the payload as it lies in the packet, where that is whole in one and the port can spare the buffer.
+// The stream as frames: the handler says where each payload goes, and it is copied there, once, from the packet. Or the
+// handler takes the payload where it lies, if it is whole in one packet and the port can spare the buffer.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -10,9 +10,8 @@ namespace tributary::transport::packet {
 
 namespace {
 
-constexpr std::size_t kInPlaceBytesMin = 512;  // less is copied faster than it is kept
-
-/// The contract's on_frame serves both kinds; who has taken it in place knows that it may not be written to.
+constexpr std::size_t kInPlaceBytesMin = 512;  // a shorter payload is copied faster than it is kept
+/// on_frame gives every payload as writable bytes; a handler that has taken one in place knows that it must not write.
 std::span<std::byte> writable(std::span<const std::byte> payload) noexcept {
   return {const_cast<std::byte*>(payload.data()), payload.size()};
 }
@@ -20,7 +19,7 @@ std::span<std::byte> writable(std::span<const std::byte> payload) noexcept {
 }  // namespace
 
 std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
-  if (state_ == State::flushing) return bytes.size();  // nobody reads any more
+  if (state_ == State::flushing) return bytes.size();  // nobody reads any more, so all is skipped
   std::size_t taken = 0;
   while (serving()) {
     if (!reader_.in_frame()) {
@@ -28,7 +27,7 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
         const auto rest = bytes.subspan(taken);
         taken += kFrameHeaderBytes;
         if (!place_next(rest.first<kFrameHeaderBytes>(), rest.subspan(kFrameHeaderBytes))) {
-          std::memcpy(header_bytes_.data(), rest.data(), kFrameHeaderBytes);  // it may be asked for again
+          std::memcpy(header_bytes_.data(), rest.data(), kFrameHeaderBytes);  // on_header may be asked again
           header_landed_ = kFrameHeaderBytes;
           break;
         }
@@ -41,7 +40,7 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
           break;
       }
     }
-    if (reader_.whole()) {  // it has no payload, or one that stays in the packet
+    if (reader_.whole()) {  // the frame has no payload, or one that stays in the packet
       taken += reader_.payload().size();
       deliver();
       continue;
@@ -72,12 +71,12 @@ bool PacketConnection::take_frame(const Arrival& arrival) {
   return true;
 }
 
-/// A payload that lies whole in the packet that is read now may stay there. `behind`: what follows its header.
+/// Keeps a payload that lies whole in the packet that is read now. `behind`: the bytes behind its header.
 bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const std::byte> behind) {
   if (header.payload_bytes < kInPlaceBytesMin || behind.size() < header.payload_bytes) return false;
   const ReceivedPacket* const packet = core_.being_read();
   if (packet == nullptr) return false;
-  const std::less<const std::byte*> before;  // what is read now may be of an earlier packet, and lie elsewhere
+  const std::less<const std::byte*> before;  // the bytes may be of an earlier packet, and lie elsewhere
   const std::byte* const packet_end = packet->bytes.data() + packet->bytes.size();
   if (before(behind.data(), packet->bytes.data()) || !before(behind.data(), packet_end)) return false;
   if (!keep(header, behind.data())) return false;
@@ -85,8 +84,8 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
   return true;
 }
 
-/// If the port can spare the buffer of the packet that is read now, and the handler takes the payload, which lies
-/// there.
+/// Keeps the buffer of the packet that is read now, which has the payload, if the port can spare it and the handler
+/// takes the payload in place.
 bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload) {
   void* const buffer = core_.being_read()->buffer;
   if (buffer == nullptr || !core_.port().keep(buffer)) return false;
@@ -100,7 +99,7 @@ bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload)
 }
 
 void PacketConnection::give_back(std::span<const std::byte> payload) {
-  std::size_t at = 0;  // mostly the first
+  std::size_t at = 0;  // mostly it is the first
   while (at < kept_.size() && kept_[at].payload != payload.data()) ++at;
   if (at == kept_.size()) return;
   core_.port().give_back(kept_[at].buffer);

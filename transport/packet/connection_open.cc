@@ -1,5 +1,5 @@
-// How a connection opens. The client asks, gets a cookie and shows it; only then does the listener remember anything,
-// and only when the client's first packet comes does the listener's user hear of it.
+// A connection opens. The client asks, gets a cookie and shows it; only then does the listener keep any state. The
+// listener's user hears of the connection when the client's first packet comes.
 #include <algorithm>
 
 #include "transport/packet/address.h"
@@ -10,8 +10,8 @@ namespace {
 
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 constexpr Duration kHalfOpenLimit = std::chrono::seconds(5);
-// At most so long between two opens: where one packet in ten is lost, or overtaken, six within a limit of a second are
-// too few (tests over such ways saw a communicator fail), and 128 bytes ten times a second flood nobody.
+// The longest pause between two opens: where one packet in ten is lost, or overtaken, six opens within a limit of a
+// second are too few (tests over such paths saw a communicator fail), and 128 bytes ten times a second flood nobody.
 constexpr Duration kOpenAgainMax = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -93,7 +93,7 @@ void PacketConnection::send_open() {
   look_at_deadline();
 }
 
-/// Once for a connection. False: it must be sealed, and there is nothing to seal it with.
+/// Chooses the link, once for a connection. False: the connection must be sealed, and there is no secret for it.
 bool PacketConnection::choose_seal(const Handshake& handshake) {
   LinkKeys* const keys = core_.keys();
   if (keys == nullptr || std::exchange(seal_chosen_, true)) return true;
@@ -135,11 +135,11 @@ void PacketConnection::take_refuse(RefuseReason reason) {
 void PacketConnection::take_challenge(const Handshake& handshake) {
   if (state_ != State::opening || fatal_ || cookie_ == handshake.cookie) return;  // a repeat waits for its turn
   cookie_ = handshake.cookie;
-  attempts_ = 0;  // the way is good: a lost answer is asked for again as soon as at the beginning
+  attempts_ = 0;  // the path works: a lost answer is asked for again as soon as at the beginning
   send_open();
 }
 
-/// Once: a listener that is not the last would send us round in circles.
+/// Follows one redirect: listeners that redirect to each other must not send the client round in circles.
 void PacketConnection::take_redirect(const Handshake& handshake, const PacketAddress& from) {
   if (state_ != State::opening || fatal_ || redirected_ || handshake.port == 0 || from.port == handshake.port) return;
   redirected_ = true;
@@ -156,16 +156,16 @@ void PacketConnection::take_accept(const PacketHeader& header, const Handshake& 
     peer_id_ = handshake.connection;
     make_seal(random_, handshake.random, true);
   }
-  if (!control_is_authentic(header, datagram)) {  // somebody else's: ours may still come
+  if (!control_is_authentic(header, datagram)) {  // somebody else's answer: the right one may still come
     seal_.reset();
     peer_id_ = 0;
     return;
   }
   opened(handshake, address_);
-  flow_.ping();  // unless there is something to say: the listener waits for it
+  flow_.ping();  // unless there are frames to send: the listener waits for a first packet
   state_ = State::open;
   core_.make_dirty(*this);
-  if (detached_) {  // close_after_flush() was called meanwhile, and its time runs
+  if (detached_) {  // close_after_flush() was called meanwhile, and its limit holds
     state_ = State::flushing;
     return flow_.finish();
   }
@@ -174,7 +174,7 @@ void PacketConnection::take_accept(const PacketHeader& header, const Handshake& 
   handler_->on_open(*channel_);
 }
 
-/// Both sides know each other.
+/// Both sides know each other's names from here on.
 void PacketConnection::opened(const Handshake& handshake, const PacketAddress& from) {
   act_at_ = TimePoint::max();
   addresses_.clear();

@@ -1,6 +1,6 @@
 #pragma once
 // The connections of one core, by their ids. An id is the number of a place and 40 bits that nobody can guess, so that
-// a packet finds its connection without a search, and one that names a connection of before finds none.
+// a packet finds its connection without a search, and a packet for an earlier connection finds none.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,12 +18,12 @@ class ConnectionTable {
   [[nodiscard]] static std::uint32_t place_of(std::uint64_t id) noexcept {
     return static_cast<std::uint32_t>(id & ((std::uint64_t{1} << kPlaceBits) - 1));
   }
-  /// Tells one use of a place from another.
+  /// The part of an id that tells one use of a place from another.
   [[nodiscard]] static std::uint32_t generation_of(std::uint64_t id) noexcept {
     return static_cast<std::uint32_t>(id >> kPlaceBits);
   }
 
-  /// A place, and an id for it with the secret bits of `random()`.
+  /// Gives the connection a place, and an id with the secret bits of `random()`.
   template <class Random>
   [[nodiscard]] std::uint64_t enter(std::shared_ptr<Connection> connection, Random random) {
     const std::uint32_t place = free_place();
@@ -34,8 +34,8 @@ class ConnectionTable {
     places_[place] = {std::move(connection), id};
     return id;
   }
-  /// Nothing happens where there is no such connection. It stays until forget_departed(): whoever is at work with it
-  /// may go on. Allocates nothing.
+  /// Does nothing where there is no such connection. The connection lives until forget_departed(), so that the code
+  /// that works with it may go on. Allocates nothing.
   void leave(std::uint64_t id) noexcept {
     const std::uint32_t place = place_of(id);
     if (place >= places_.size() || places_[place].id != id || id == 0) return;
@@ -49,13 +49,13 @@ class ConnectionTable {
     const std::uint32_t place = place_of(id);
     return id != 0 && place < places_.size() && places_[place].id == id ? places_[place].connection.get() : nullptr;
   }
-  /// The connection that this use of the place is; nullptr: it is over.
+  /// The connection of this use of the place; nullptr: that use is over.
   [[nodiscard]] std::shared_ptr<Connection> at(std::uint32_t place, std::uint32_t generation) const noexcept {
     if (place >= places_.size() || generation == 0 || generation_of(places_[place].id) != generation) return nullptr;
     return places_[place].connection;
   }
 
-  /// The other side calls it so.
+  /// Notes the other side's name for the connection.
   void enter_peer(std::uint64_t peer_id, std::uint64_t id) { by_peer_[peer_id] = id; }
   void leave_peer(std::uint64_t peer_id) noexcept { by_peer_.erase(peer_id); }
   [[nodiscard]] Connection* find_peer(std::uint64_t peer_id) const noexcept {
@@ -64,7 +64,7 @@ class ConnectionTable {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return places_.size() - free_.size(); }
-  /// Calls `visit` for each, in the order of their places; connections may come and go meanwhile.
+  /// Calls `visit` for each connection, in the order of their places; connections may come and go meanwhile.
   template <class Visit>
   void each(Visit visit) const {
     for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -80,7 +80,7 @@ class ConnectionTable {
     std::uint64_t id = 0;
   };
 
-  /// Also makes room for the connection to depart.
+  /// A free place. Also makes room in departed_ for the connection's end.
   [[nodiscard]] std::uint32_t free_place() {
     if (!free_.empty()) {
       const std::uint32_t place = free_.back();
@@ -95,8 +95,8 @@ class ConnectionTable {
 
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
-  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // our ids by the other side's
-  std::vector<std::shared_ptr<Connection>> departed_;         // in this turn
+  std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // this side's ids by the other side's
+  std::vector<std::shared_ptr<Connection>> departed_;         // those that left in this turn
 };
 
 }  // namespace tributary::transport::packet

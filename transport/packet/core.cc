@@ -10,11 +10,11 @@
 namespace tributary::transport::packet {
 namespace {
 
-// A thread that was away for so long cannot tell a silent peer from its own absence.
+// A thread that was away for so long cannot tell a peer's silence from its own absence.
 constexpr Duration kAbsence = std::chrono::seconds(1);
 // A connection may promise at least this, however many there are: two datagrams of the longest kind.
 constexpr std::size_t kWindowMin = 32768;
-// A look asks the system, which takes about as long as an offer.
+// A look asks the system, which takes about as long as offering the core.
 constexpr std::uint32_t kLooksPerOffer = 1;
 
 }  // namespace
@@ -61,7 +61,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
   return nullptr;
 }
 
-/// Where can_listen().
+/// Only where can_listen().
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
   const auto refused = [&](const std::string& why) {
     return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why);
@@ -130,7 +130,7 @@ void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
   constexpr std::size_t kBesides = 64;
   push_deadline(connection.id(), at);
   if (deadlines_.size() <= kPerConnection * statistics.connections + kBesides) return;
-  deadlines_.clear();  // most of them were asked for before an earlier time was
+  deadlines_.clear();  // most of them belong to connections that asked for an earlier time later
   connections_.each([this](const PacketConnection& one) {
     if (one.asked_for != TimePoint::max()) push_deadline(one.id(), one.asked_for);
   });
@@ -147,7 +147,7 @@ TimePoint PacketCore::next_deadline() const noexcept {
 
 // ---- turns
 
-/// A poll() that waits begins with a look: what is there already costs no sleep.
+/// A poll() that waits begins with a look: packets that are there already cost no sleep.
 void PacketCore::begin_poll(bool waits) {
   more_to_receive_ = true;
   if (!waits) turn();
@@ -186,7 +186,7 @@ void PacketCore::watch_driven() {
   if (port_) port_->watch(descriptors);
 }
 
-/// Their callbacks run in this turn, as if they were ours.
+/// Polls the other ports' cores. Their callbacks count as this core's.
 void PacketCore::turn_driven() {
   for (std::size_t i = 0; i < driven_.size(); ++i) count_callbacks(driven_[i]->poll(Duration::zero()));
   const auto over = [](const auto& other) {
@@ -221,7 +221,7 @@ void PacketCore::wait_for_packets(Duration limit) {
     } else {
       calls().wait(limit);
     }
-    attended_ = std::min(time_(), until);  // sleeping is no absence, oversleeping is
+    attended_ = std::min(time_(), until);  // sleeping is no absence; oversleeping is
     for (const auto& other : driven_) other->attended_ = attended_;
   }
   calls().wake_up();
@@ -232,13 +232,13 @@ void PacketCore::run_expired() {
     const turn::DeadlineHeap::Entry entry = deadlines_.pop();
     const ConnectionPtr connection = connections_.at(entry.place, entry.generation);
     if (!connection) continue;
-    if (connection->asked_for != entry.at) continue;  // it has asked for an earlier time since, and had it
+    if (connection->asked_for != entry.at) continue;  // it asked for an earlier time later, and had its turn then
     connection->asked_for = TimePoint::max();
     connection->on_time();
   }
 }
 
-/// No callback runs between a packet's send and the flush: the payload is borrowed until then.
+/// Sends. No callback runs between a packet's send and the flush: the payload is borrowed until then.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
   endings_.next_turn();
@@ -267,7 +267,7 @@ SealRandom PacketCore::random() noexcept {
   return random;
 }
 
-/// After our end no system brings over what was sent, as with TCP: so it is brought over before.
+/// Waits for acknowledgements: unlike with TCP, no system goes on sending after this process's end.
 void PacketCore::linger() {
   const TimePoint until = time_() + settings_.linger;
   const auto some_left = [this] {

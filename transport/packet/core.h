@@ -1,5 +1,5 @@
 #pragma once
-// The turn of a PacketTransport: takes what has come, does what is due, sends what is to be sent.
+// The turns of a PacketTransport: take the packets that have come, run what is due, send.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -29,9 +29,9 @@ using ConnectionPtr = std::shared_ptr<PacketConnection>;
 
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
-  bool due = false;                        // in the core's lists
-  bool touched = false;                    //
-  bool dirty = false;                      //
+  bool due = false;                        // it is in the core's list of this name
+  bool touched = false;                    // likewise
+  bool dirty = false;                      // likewise
   TimePoint asked_for = TimePoint::max();  // the earliest time that the core was asked for
 };
 
@@ -41,17 +41,17 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
 
   void shut_down();
 
-  /// From now on this one's turns and sleeps are also another's, of the same thread, with a port of its own; until
-  /// nobody listens there and no connection is left.
+  /// From now on this core's turns and sleeps also serve `other`, which is of the same thread and has a port of its
+  /// own; until nobody listens there and no connection is left.
   void drive(std::shared_ptr<PacketCore> other);
-  /// Here, or at one that it drives.
+  /// Whether this core, or one that it drives, listens at the port.
   [[nodiscard]] bool listens_at(std::uint16_t port) const noexcept;
-  /// This one, or one that it drives, where that does not listen and its port, if it has one, would do; or nullptr.
+  /// This core, or one that it drives, if it does not listen and has no port or the right one; else nullptr.
   [[nodiscard]] std::shared_ptr<PacketCore> that_can_listen(const Endpoint& at);
-  /// Listening; one at a time.
+  /// Begins to listen; one listener at a time.
   [[nodiscard]] Result<Endpoint> listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route);
   void stop_listening() noexcept;
-  /// The port, opened now if it is not yet.
+  /// Opens the port if it is not open yet.
   [[nodiscard]] Status open_port();
 
   // ---- for connections, on the transport's thread
@@ -65,10 +65,10 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
   [[nodiscard]] TimePoint clock() const { return time_(); }
-  /// A place and an id for it.
+  /// Gives the connection a place, and an id for it.
   [[nodiscard]] std::uint64_t enter(const ConnectionPtr& connection);
   void leave(std::uint64_t id) noexcept;
-  /// Resets, and repeated opens, name a connection as the other side does.
+  /// The other side's name for a connection: resets, and repeated opens, name it so.
   void enter_peer(std::uint64_t peer_id, std::uint64_t id) { connections_.enter_peer(peer_id, id); }
   void leave_peer(std::uint64_t peer_id) noexcept { connections_.leave_peer(peer_id); }
   /// turn() will be called in this poll or the next.
@@ -79,27 +79,27 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void make_touched(PacketConnection& connection);
   /// on_time() will be called then, or a little later.
   void want_time(PacketConnection& connection, TimePoint at);
-  /// The bytes that each connection may promise to its peer, now that there are so many.
+  /// The bytes that each connection may promise to its peer, with the present number of connections.
   [[nodiscard]] std::size_t window_share() const noexcept;
-  /// A packet outside any flow.
+  /// Sends a packet outside any flow.
   void send_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake);
-  /// The same, with an authenticator: made of the header and the payload as they go.
+  /// Likewise, with an authenticator, made of the header and the payload as they are sent.
   using MakeTag = std::function<SealTag(std::span<const std::byte> header, std::span<const std::byte> payload)>;
   void send_sealed_control(const PacketAddress& to, PacketHeader header, const Handshake* handshake,
                            const MakeTag& make_tag);
-  /// Room for a payload that is to be sent encrypted; good until the port is flushed.
+  /// Room for a payload that is sent encrypted; good until the port is flushed.
   [[nodiscard]] std::span<std::byte> sealed_room(std::size_t bytes);
   [[nodiscard]] SealRandom random() noexcept;
   [[nodiscard]] LinkKeys* keys() const noexcept { return settings_.keys.get(); }
   [[nodiscard]] std::size_t datagram_bytes(const PacketAddress& to);
   [[nodiscard]] HalfOpen& half_open() noexcept { return half_open_; }
-  /// Those that are over here and whose other side is still being told: they make place for newcomers, too.
+  /// Connections that are over here and whose other side is still being told: they make place for newcomers, too.
   [[nodiscard]] HalfOpen& departing() noexcept { return departing_; }
   [[nodiscard]] Acceptor* acceptor() const noexcept { return acceptor_; }
   PacketStatistics statistics;  // without the port's
   [[nodiscard]] PortCounts port_counts() const noexcept { return port_ ? port_->counts() : PortCounts{}; }
 
-  /// When something must be done although nothing comes; max: never.
+  /// When something must be done even if nothing comes; max: never.
   [[nodiscard]] TimePoint next_deadline() const noexcept;
 
  private:
@@ -130,7 +130,7 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   void take_reset(const PacketHeader& header);
   void take_close(const ReceivedPacket& packet, const PacketHeader& header);
   void take_open(const ReceivedPacket& packet, const PacketHeader& header);
-  /// The secret that a sealed open is sealed with, in `link`; or why it is refused.
+  /// Finds the secret for a sealed open, and puts it into `link`; or says why the open is refused.
   [[nodiscard]] RefuseReason check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                         const Handshake& handshake, std::optional<LinkKeys::Link>& link);
   void displace(std::uint64_t id);
@@ -172,11 +172,11 @@ class PacketCore : public std::enable_shared_from_this<PacketCore>, public turn:
   const ReceivedPacket* being_read_ = nullptr;
   Endings endings_;
   TimePoint now_;
-  TimePoint attended_{};  // this thread was here last
+  TimePoint attended_{};  // when this thread was last here
   TimePoint resets_from_{};
   std::uint32_t resets_ = 0;  // in this second
   bool control_sent_ = false;
-  bool more_to_receive_ = false;  // as far as is known: true before the first look
+  bool more_to_receive_ = false;  // as far as known: true before the first look
   bool ending_ = false;
   Resolver resolver_;  // last: its thread posts
 };

@@ -1,4 +1,4 @@
-// Packets to their connections, and what is said outside of any: handshakes, refusals and resets. Whatever comes here
+// Packets to their connections, and packets outside of any: handshakes, refusals and resets. A packet that comes here
 // may be forged, repeated or garbage: it costs a bounded time, and no memory before its sender has shown a cookie.
 #include <algorithm>
 #include <cstring>
@@ -10,17 +10,17 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr auto kCookieEpoch = std::chrono::seconds(10);  // a cookie is good in this one and the next
+constexpr auto kCookieEpoch = std::chrono::seconds(10);  // a cookie is good in its epoch and the next
 constexpr std::uint32_t kResetsPerSecond = 2000;
 
 }  // namespace
 
 namespace {
 
-/// All of it is read: its checksums are verified.
+/// Prefetches the whole packet: verifying the checksums reads all of it.
 void fetch(const ReceivedPacket& packet) noexcept {
   constexpr std::size_t kLine = 64;
-  constexpr std::size_t kBytesMax = 24 * kLine;  // the rest of a longer one is found by the processor itself
+  constexpr std::size_t kBytesMax = 24 * kLine;  // the processor prefetches the rest of a longer packet by itself
   const std::byte* const end = packet.bytes.data() + std::min(packet.bytes.size(), kBytesMax);
 #pragma GCC unroll 8
   for (const std::byte* line = packet.bytes.data(); line < end; line += kLine) __builtin_prefetch(line);
@@ -91,10 +91,10 @@ void PacketCore::take_close(const ReceivedPacket& packet, const PacketHeader& he
     if (!connection->control_is_authentic(header, packet.bytes)) return;
     connection->take_close();
   }
-  send_reset(packet, header);  // which is the answer to a close, too
+  send_reset(packet, header);  // the answer to a close, too
 }
 
-/// Only who has seen our packets knows by which name we call the other side's end.
+/// Ends a connection. Only a host that has seen our packets knows the other side's name for it.
 void PacketCore::take_reset(const PacketHeader& header) {
   PacketConnection* const connection = connections_.find_peer(header.connection);
   if (connection == nullptr) return;
@@ -102,8 +102,8 @@ void PacketCore::take_reset(const PacketHeader& header) {
   connection->take_reset(false);
 }
 
-/// The network says that nobody is at an address, or that the way there carries less, and quotes what we had sent
-/// there. Whoever could forge the quotation has seen our packets: it names the connection (RFC 8899, 4.6.1).
+/// The network says that nobody is at an address, or that the path there carries less, and quotes a packet of ours. A
+/// host that could forge the quotation has seen our packets: the quotation names the connection (RFC 8899, 4.6.1).
 void PacketCore::take_refusal(const ReceivedPacket& packet) {
   const auto header = decode_quoted(packet.bytes);
   if (!header) return;
@@ -163,7 +163,7 @@ void PacketCore::send_sealed_control(const PacketAddress& to, PacketHeader heade
 }
 
 void PacketCore::put_control(const PacketAddress& to, std::span<const std::byte> bytes) {
-  // A port that is full drops it: whoever waits for it asks again.
+  // A port that is full drops the packet: the side that waits for it asks again.
   if (!port_->send(to, bytes, {})) {
     ++statistics.control_unsent;
     return;
@@ -240,7 +240,7 @@ void PacketCore::displace(std::uint64_t id) {
   connection->make_place();
 }
 
-/// After the cookie: whoever makes us compute a key gets what is sent to its address.
+/// Called after the cookie was shown: a host that makes us compute a key gets the packets sent to its address.
 RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHeader& header,
                                     const Handshake& handshake, std::optional<LinkKeys::Link>& link) {
   const bool sealed = (header.flags & packet_flags::kSealed) != 0;

@@ -20,7 +20,7 @@ constexpr std::uint32_t kPolynomial = 0x82F63B78;  // 0x1EDC6F41, reflected
 
 using Table = std::array<std::uint32_t, 256>;
 
-/// tables[k][b]: what byte b contributes when k more bytes follow it.
+/// tables[k][b]: the part of byte b in the CRC when k more bytes follow it.
 constexpr std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
@@ -53,7 +53,7 @@ std::uint32_t by_tables(const std::byte* at, std::size_t bytes, std::uint32_t cr
   return crc;
 }
 
-// A CRC as a polynomial modulo the other one: its highest bit is the coefficient of 1.
+// A CRC as a polynomial modulo kPolynomial: its highest bit is the coefficient of 1.
 constexpr std::uint32_t kOne = 0x80000000;
 
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) noexcept {
@@ -75,8 +75,8 @@ constexpr std::uint32_t power_of_x(std::uint64_t exponent) noexcept {
 
 #if defined(__x86_64__) || defined(__aarch64__)
 // The instruction answers after three cycles, and one can begin in each: three blocks side by side keep it busy. A
-// block's result is carried past the blocks that follow it by a table: a CRC is linear, so what it becomes behind n
-// bytes of zeros is the sum of what its four bytes become.
+// table carries a block's result past the blocks that follow it: a CRC is linear, so its value behind n bytes of zeros
+// is the sum of its four bytes' values there.
 constexpr std::size_t kBlockBytes = 256;
 
 constexpr std::array<Table, 4> make_shift(std::size_t zeros) {
@@ -139,7 +139,7 @@ TRIBUTARY_CRC_TARGET std::uint32_t by_instruction(const std::byte* at, std::size
   return crc;
 }
 
-/// Without a loop: seven words and a half one.
+/// Unrolled: seven words and a half one.
 TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) noexcept {
   std::uint32_t crc = 0xFFFFFFFFU;
 #pragma GCC unroll 8
@@ -150,9 +150,9 @@ TRIBUTARY_CRC_TARGET std::uint32_t header_by_instruction(const std::byte* at) no
 }
 
 #if defined(__x86_64__)
-// Long bytes, 256 at a time: 16 remainders of 128 bits side by side. A remainder that stands D bits further ahead is
-// brought to its place by multiplying its two halves by x^(D+32) and x^(D-32); the product, of at most 128 bits, leaves
-// the same rest. (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009.)
+// Long inputs, 256 bytes at a time: 16 remainders of 128 bits side by side. A remainder that stands D bits further
+// ahead is brought to its place by multiplying its two halves by x^(D+32) and x^(D-32); the product, of at most 128
+// bits, leaves the same rest. (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ, Intel 2009.)
 constexpr std::size_t kFoldBytesMin = 256;
 constexpr long long fold_factor(std::uint64_t bits) noexcept {
   return static_cast<long long>(std::uint64_t{power_of_x(bits)} << 1U);
@@ -166,7 +166,7 @@ TRIBUTARY_FOLD_TARGET inline __m512i fold(__m512i ahead, __m512i here) noexcept 
                                            fold_factor(kBits - 32), fold_factor(kBits + 32));
   const __m512i low = _mm512_clmulepi64_epi128(ahead, factors, 0x00);
   const __m512i high = _mm512_clmulepi64_epi128(ahead, factors, 0x11);
-  return _mm512_ternarylogic_epi64(low, high, here, 0x96);  // the three, exclusively or
+  return _mm512_ternarylogic_epi64(low, high, here, 0x96);  // exclusive or of the three
 }
 
 TRIBUTARY_FOLD_TARGET inline __m128i fold(__m128i ahead, __m128i here) noexcept {
@@ -180,7 +180,7 @@ TRIBUTARY_FOLD_TARGET inline __m512i wide(const std::byte* at) noexcept {
   return _mm512_loadu_si512(at);
 }
 
-/// Reads blocks of 64 bytes, and adds them up on the way as the checksum of UDP wants it, if that is asked for.
+/// Reads blocks of 64 bytes, and, with kSums, adds them up for UDP's checksum on the way.
 template <bool kSums>
 struct Blocks {
   using Words [[gnu::vector_size(64)]] = std::uint32_t;
@@ -228,8 +228,8 @@ TRIBUTARY_FOLD_TARGET std::uint32_t by_folding_of(const std::byte* at, std::size
   for (std::size_t i = 1; i < 4; ++i) rest = fold(rest, _mm_load_si128(lane(i)));
   const auto low = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 0));
   const auto high = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 1));
-  // Else the code that follows, which knows only the lower 128 bits of registers, would wait for the rest of them; the
-  // compiler leaves it out before a call at a function's end.
+  // Without this the code that follows, which uses only the lower 128 bits of registers, would wait for their upper
+  // parts; the compiler leaves it out before a call at a function's end.
   _mm256_zeroupper();
   if (kSums && bytes > 0) sum += ethernet::partial_sum({at, bytes});
   return by_instruction(at, bytes, TRIBUTARY_CRC_8(TRIBUTARY_CRC_8(0, low), high));
@@ -254,8 +254,8 @@ bool has_folding() noexcept {
          __builtin_cpu_supports("vpclmulqdq") != 0;
 }
 
-// Two polynomials' product has at most 63 bits, which the instruction divides as a message of 64: that multiplies it by
-// x^33 more, which the power leaves out.
+// The product of two polynomials has at most 63 bits, which the instruction divides as a message of 64: that multiplies
+// it by x^33 more, so the power leaves these out.
 constexpr std::uint64_t kDivided = 33;
 [[gnu::target("sse4.2,pclmul")]] std::uint32_t times(std::uint32_t crc, std::uint32_t power) noexcept {
   const __m128i product =
@@ -344,7 +344,7 @@ Crc32cSuffix Crc32cSuffix::of(std::span<const std::byte> first, std::span<const 
     std::size_t bytes = 0;
     std::uint32_t power = kOne;
   };
-  static thread_local std::array<Known, 16> all_known;  // payloads are of few lengths
+  static thread_local std::array<Known, 16> all_known;  // payloads have few different lengths
   const std::size_t bytes = first.size() + second.size();
   Known& known = all_known[bytes / 64 % all_known.size()];
   if (known.bytes != bytes) {

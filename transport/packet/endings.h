@@ -1,6 +1,6 @@
 #pragma once
-// The ends of packets: a result goes to many children, and what their packets end with is the same, so it is found once
-// and kept while one transmit() runs.
+// The ends of packets: a result goes to many children, and their packets end alike, so the end's checksums are computed
+// once and kept while one transmit() runs.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace tributary::transport::packet {
 
 struct Ending {
   Crc32cSuffix suffix;
-  std::uint64_t head_sum = 0;  // of the frame's header, as UDP's checksum counts it
+  std::uint64_t head_sum = 0;  // of the frame's header, for UDP's checksum
 };
 
 class Endings {
  public:
-  /// The ending of a payload that is sent in this turn, and lies at `place` (payload_place.h). `head`: a frame's header
+  /// The ending of a payload that is sent in this turn; `place` is payload_place() of it. `head`: the frame's header
   /// before it, or nothing.
   [[nodiscard]] const Ending& of(std::span<const std::byte> head, std::span<const std::byte> payload,
                                  std::size_t place) noexcept {
@@ -30,7 +30,7 @@ class Endings {
     if (!same) find(known, head, payload);
     return known.ending;
   }
-  /// Payloads may have changed.
+  /// From here on payloads may have changed.
   void next_turn() noexcept { ++turn_; }
 
  private:
@@ -43,7 +43,7 @@ class Endings {
     std::array<std::byte, kFrameHeaderBytes> head;
   };
   void find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
-  /// Compares frames' headers, which were written just now: in no larger pieces than they were written in.
+  /// Compares two frames' headers. They were written just now, so they are read in no larger parts than written.
   [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
     using Piece [[gnu::vector_size(16)]] = std::uint64_t;
     Piece differs{};
@@ -58,7 +58,7 @@ class Endings {
   }
 
   std::array<Known, kPayloadPlaces> known_{};
-  std::uint64_t turn_ = 1;  // none of the first is known
+  std::uint64_t turn_ = 1;  // no entry is of this turn yet
 };
 
 }  // namespace tributary::transport::packet

@@ -31,7 +31,7 @@ class FaultyPort final : public PacketPort {
     if (happens(faults_.repeated)) (void)port_->send(to, header, payload);
     return port_->send(to, header, payload);
   }
-  /// A packet that was held goes out behind those that were sent later, after some flushes.
+  /// Sends held packets, after some flushes, behind packets that were sent later.
   void flush() override {
     std::vector<Held> due;
     std::erase_if(held_, [&](Held& held) {

@@ -1,6 +1,6 @@
 #pragma once
-// A port around another one that loses, repeats, delays and damages what is sent, by a seed: for tests of whole
-// processes, on networks that do nothing of the kind.
+// A port around another one that loses, repeats, delays and damages packets that are sent, by a seed: for tests of
+// whole processes on networks without such faults.
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -9,16 +9,16 @@
 
 namespace tributary::transport::packet {
 
-/// Per thousand of the packets.
+/// Shares, per thousand of the packets sent.
 struct PortFaults {
   std::uint32_t lost = 0, repeated = 0, overtaken = 0, damaged = 0;
   std::uint64_t seed = 1;
 };
 
-/// "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", any of them. Errc::bad_config names what is wrong.
+/// Parses "lost=10,repeated=10,overtaken=50,damaged=5,seed=1", any of them. Errc::bad_config names the wrong part.
 [[nodiscard]] Result<PortFaults> parse_port_faults(std::string_view text);
 [[nodiscard]] std::unique_ptr<PacketPort> make_faulty(std::unique_ptr<PacketPort> port, const PortFaults& faults);
-/// With the faults that `told` names, or else TRIBUTARY_TEST_PACKET_FAULTS; the port as it is where neither names any.
+/// Adds the faults that `told` names, or else TRIBUTARY_TEST_PACKET_FAULTS; the port unchanged where neither names any.
 [[nodiscard]] Result<std::unique_ptr<PacketPort>> with_faults(std::unique_ptr<PacketPort> port, std::string_view told);
 
 }  // namespace tributary::transport::packet

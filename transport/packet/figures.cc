@@ -3,7 +3,7 @@
 namespace tributary::transport::packet {
 namespace {
 
-// A word for each FrameReject.
+// One word for each FrameReject.
 constexpr std::array<std::string_view, 9> kFrameRejects{
     "magic", "version", "type", "payload_too_long", "dtype", "op", "collective", "lane", "flags"};
 static_assert(static_cast<std::size_t>(FrameReject::flags) + 1 == kFrameRejects.size());

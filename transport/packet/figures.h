@@ -4,7 +4,7 @@
 
 namespace tributary::transport::packet {
 
-/// The figures that users of a transport are told, from the counts of its core.
+/// The figures for the users of a transport, from the counts of its core.
 [[nodiscard]] PacketFigures figures_of(const PacketStatistics& from);
 
 }  // namespace tributary::transport::packet

@@ -1,4 +1,4 @@
-// How a flow begins, what it waits for, how it ends.
+// A flow begins, waits, and ends.
 #include "transport/packet/flow.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr Duration kNarrowFor = std::chrono::minutes(10);  // then the way may have become wider (RFC 8201, 4)
+constexpr Duration kNarrowFor = std::chrono::minutes(10);  // after it the path may carry more again (RFC 8201, 4)
 
 }  // namespace
 
@@ -72,9 +72,9 @@ Flow::Verdict Flow::on_time(TimePoint now) {
   return backoff_ == 2 ? Verdict::ask_route : Verdict::alive;
 }
 
-/// The first time the oldest packet is sent again: its acknowledgement tells what else is missing. From the second time
-/// on all count as lost, as nothing says how many of them came. From the third time on a small packet goes first: if
-/// only such ones come through, the path swallows large ones without saying so (RFC 8899).
+/// The first time the oldest packet is sent again: its acknowledgement says what else is missing. From the second time
+/// on all packets count as lost, as nothing says how many of them came. From the third time on a small packet goes
+/// first: if only small ones come through, the path drops large ones silently (RFC 8899).
 void Flow::time_out(TimePoint now) {
   ++statistics_.timeouts;
   ++backoff_;
@@ -87,7 +87,7 @@ void Flow::time_out(TimePoint now) {
   probes_wanted_ = backoff_ == 1 ? 1 : 2;
 }
 
-/// Nothing under way will bring credit any more: the other side's word of it may be lost.
+/// With nothing under way no answer will bring credit: the other side's grant may be lost, so it must be asked.
 void Flow::note_credit_blocked(TimePoint now) noexcept {
   if (credit_blocked() && sent_.under_way() == 0 && ask_credit_at_ == TimePoint::max()) {
     ask_credit_at_ = now + round_trip_.timeout(credit_asked_);

@@ -1,15 +1,15 @@
 #pragma once
 // One connection's stream in both directions, as a state machine: it is given packets and times, and says what to send.
-// No socket, no clock of its own. What it promises: every byte that was queued arrives once and in order, whatever is
-// lost, repeated, overtaken or damaged on the way, or it says within `peer_timeout` that the other side is gone.
+// No socket, no clock of its own. Its promise: every byte that was queued arrives once and in order, even if packets
+// are lost, repeated, overtaken or damaged on the way; or it says within `peer_timeout` that the other side is gone.
 //
 // Sending. Each packet has a number that no other packet of the connection has, so that an acknowledgement says which
-// one came, and a round trip is never measured wrongly. What is acknowledged: one offset below which all bytes have
+// one came, and a round trip is never measured wrongly. An acknowledgement has one offset below which all bytes have
 // come, the latest packet's number, and a bitmap of the 64 before it. A packet is given up when three later ones came,
 // or one that was sent some time later (as RFC 8985 and RFC 9002 do), more of both where packets overtake each other;
 // its range of the stream is sent again under a new number. When nothing is heard for a time-out (RFC 6298, doubled
-// each time), the oldest range is sent again; when nothing is heard twice, all ranges, and from then on two packets at
-// each time-out, so that one that is lost does not cost another, doubled time-out (RFC 9002, section 6.2.4).
+// each time), the oldest range is sent again. After a second time-out all ranges are, and from then on two packets at
+// each time-out, so that one lost packet does not cost another, doubled time-out (RFC 9002, section 6.2.4).
 //
 // Receiving. Bytes in order go straight to the reader. The receiver says how far the sender may go; a reader that stops
 // (NotYet) stops the sender, and a sender without credit asks by pings whether there is some.
@@ -27,20 +27,20 @@
 
 namespace tributary::transport::packet {
 
-/// Where a flow's packets go.
+/// Takes the packets that a flow sends.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
-  /// False: no more can go now. Both parts are used before this returns, or copied.
-  /// `head` has room for the header at its beginning.
+  /// Sends one packet. `head` has room for the header at its beginning. Both parts are used before this returns, or
+  /// copied. False: the port is full.
   virtual bool send_packet(const DataHeader& header, std::span<std::byte> head, std::span<const std::byte> rest) = 0;
-  /// The same for a frame that is a packet's whole payload, where nothing is reserved behind headers.
+  /// Likewise for a frame that is a packet's whole payload, where nothing is reserved behind headers.
   virtual bool send_frame(const DataHeader& header, const WholeFrame& frame);
 };
 
 /// A packet that has come and is for this flow.
 struct Arrival {
-  const PacketHeader& header;  // where it was read: copied soon after it would wait for its own stores
+  const PacketHeader& header;  // read where it lies: a copy made so soon would wait for its own stores
   std::span<const std::byte> payload;
   bool marked = false;
   TimePoint at{};  // when it came to this host
@@ -50,8 +50,8 @@ class Flow {
  public:
   Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& statistics);
 
-  /// Takes what the handshake has told: bytes of stream that the other side takes, and of a datagram that goes there.
-  /// `reserved_bytes`: room that the sink wants behind each header.
+  /// Takes the handshake's results: the other side's first credit, in bytes of stream, and its longest datagram.
+  /// `reserved_bytes`: room that the sink needs behind each header.
   void open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes, std::size_t reserved_bytes,
             TimePoint now);
   [[nodiscard]] std::uint64_t peer_connection() const noexcept { return peer_connection_; }
@@ -61,40 +61,40 @@ class Flow {
   void finish() noexcept { finishing_ = true; }
   /// Asks the other side for a sign of life: the handshake's last step.
   void ping() noexcept { ping_wanted_ = true; }
-  /// All that was queued, and the end, are with the other side.
+  /// The other side has acknowledged all that was queued, and the end.
   [[nodiscard]] bool finished() const noexcept { return finish_acknowledged_; }
-  /// Sends what may be sent, `packets_max` at most. True: more could go at once.
+  /// Sends the packets that may be sent, `packets_max` at most. True: more could go at once.
   bool transmit(PacketSink& sink, std::size_t packets_max, TimePoint now);
 
-  /// False: it was for nothing (a repeat, beyond the credit, or nonsense).
+  /// False: the packet brought nothing (a repeat, beyond the credit, or nonsense).
   bool receive(const Arrival& arrival, StreamReader& reader, TimePoint now);
-  /// It is the next packet, brings the next bytes, and says nothing unusual: receive() would take all of it, and show
-  /// the reader its payload and nothing else.
+  /// True: the packet is the next one, brings the next bytes, and has nothing unusual. Then receive() would take all of
+  /// it, and show the reader its payload and nothing else.
   [[nodiscard]] bool expects(const Arrival& arrival) const noexcept;
-  /// Does what receive() does besides that, for a packet that it expects().
+  /// For a packet that it expects(): does all that receive() does, but for showing the payload to the reader.
   void take_expected(const Arrival& arrival, TimePoint now);
-  /// The reader wants more.
+  /// The reader wants more bytes.
   void read_on(StreamReader& reader) { stream_.read_on(reader); }
   /// The other side's stream has ended, and all of it was read.
   [[nodiscard]] bool peer_finished() const noexcept { return peer_end_ && stream_.consumed() == *peer_end_; }
-  /// It has ended, and all of it is here.
+  /// The other side's stream has ended, and all of it has come.
   [[nodiscard]] bool peer_end_known() const noexcept { return peer_end_ && stream_.received() == *peer_end_; }
-  /// The share of the memory for received bytes that this flow may promise to its peer from now on.
+  /// Sets the bytes that this flow may promise to its peer from now on, its share of the memory.
   void set_window(std::size_t bytes) noexcept { window_ = bytes; }
 
   /// transmit() should be called now.
   [[nodiscard]] bool wants_to_send(TimePoint now) const noexcept;
-  /// TimePoint::max(): none.
+  /// TimePoint::max(): no deadline.
   [[nodiscard]] TimePoint deadline() const noexcept;
   enum class Verdict : std::uint8_t { alive, ask_route, dead };
-  /// The time of deadline() may have come. ask_route: packets may be too long for the way; narrow_to().
+  /// The time of deadline() may have come. ask_route: packets may be too long for the path; see narrow_to().
   Verdict on_time(TimePoint now);
-  /// The way carries datagrams of so many bytes, if that is less than now. After a while longer ones are tried again.
+  /// The path carries datagrams of so many bytes, if that is less than now. After a while longer ones are tried again.
   void narrow_to(std::size_t bytes, TimePoint now) noexcept;
   [[nodiscard]] std::size_t datagram_bytes() const noexcept { return datagram_bytes_; }
-  /// This thread did not come to look for so long: that is not the other side's silence.
+  /// This thread did not look for so long: that time is not the other side's silence.
   void excuse(Duration absence) noexcept;
-  /// Gives all memory back; nothing is sent or received any more.
+  /// Gives all memory back; from here on nothing is sent or received.
   void clear() noexcept;
 
   [[nodiscard]] const RoundTrip& round_trip() const noexcept { return round_trip_; }
@@ -142,7 +142,7 @@ class Flow {
   const PacketSettings& settings_;
   PacketStatistics& statistics_;
   std::uint64_t peer_connection_ = 0;
-  std::size_t datagram_bytes_ = kDatagramBytesMin;  // now
+  std::size_t datagram_bytes_ = kDatagramBytesMin;  // of a packet now
   std::size_t head_bytes_ = kPacketHeaderBytes;     // of a packet, before its payload
   bool open_ = false;
 
@@ -158,21 +158,21 @@ class Flow {
   Ring<LostRange> lost_;
   RoundTrip round_trip_;
   Congestion congestion_;
-  std::uint64_t next_offset_ = 0;  // of what was never sent
-  std::uint64_t credit_ = 0;       // sending may go so far
+  std::uint64_t next_offset_ = 0;  // of the first byte that was never sent
+  std::uint64_t credit_ = 0;       // bytes below this offset may be sent
   std::uint64_t largest_acknowledged_ = 0;
-  struct Told {  // what a packet says of our stream
+  struct Told {  // a packet's words about our stream
     std::uint64_t bitmap = 0;
     std::uint32_t received = 0, credit = 0, largest = 0, marked = 0;
   };
-  std::optional<Told> told_last_;             // by the latest packet that said something
-  std::optional<std::uint64_t> latest_told_;  // of the latest acknowledgement: the number,
-  std::uint64_t bitmap_told_ = 0;             // and the bits
+  std::optional<Told> told_last_;             // by the latest packet with an acknowledgement
+  std::optional<std::uint64_t> latest_told_;  // the number of the latest acknowledgement,
+  std::uint64_t bitmap_told_ = 0;             // and its bits
   std::uint32_t peer_marked_ = 0;
   std::uint32_t reorder_packets_ = 3;
   std::uint32_t reorder_share_ = 1;  // eighths of a round trip
-  TimePoint lost_at_{};              // then a packet that came late so far counts as lost; max: none
-  TimePoint last_asked_{};           // when something was sent that must be answered
+  TimePoint lost_at_{};              // when the next late packet counts as lost; max: none
+  TimePoint last_asked_{};           // when a packet was sent that must be answered
   TimePoint next_paced_{};
   std::uint32_t backoff_ = 0;
   bool window_limited_ = false;
@@ -180,14 +180,14 @@ class Flow {
   bool finish_sent_ = false;
   bool finish_acknowledged_ = false;
   bool ping_wanted_ = false;
-  std::uint32_t probes_wanted_ = 0;  // packets that go now whatever the window says
+  std::uint32_t probes_wanted_ = 0;  // packets that go now even if the window is full
   TimePoint ask_credit_at_ = TimePoint::max();
   std::uint32_t credit_asked_ = 0;                        // times in a row
   TimePoint waiting_since_{};                             // for an answer, or a sign of life
   std::uint32_t large_silent_ = 0;                        // times in a row that only a small packet came through
-  TimePoint small_until_{};                               // as the path seems to swallow large packets, or carries less
-  std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // what the path should carry
-  double fresh_packets_ = 0;                              // acknowledged by the packet that is being taken
+  TimePoint small_until_{};                               // until then the path counts as one that carries less
+  std::size_t datagram_bytes_route_ = kDatagramBytesMin;  // that the path should carry
+  double fresh_packets_ = 0;                              // that the present packet acknowledges
   std::optional<Duration> fresh_delay_;
   double fresh_lost_ = 0;
 
@@ -196,9 +196,9 @@ class Flow {
   ReceivedNumbers numbers_;
   std::optional<std::uint64_t> peer_end_;
   std::size_t window_;
-  std::uint64_t credit_given_ = 0;  // the other side may go so far
+  std::uint64_t credit_given_ = 0;  // the other side may send bytes below this offset
   std::uint32_t marked_ = 0;
-  std::uint32_t unacknowledged_ = 0;  // packets that have come since we last said so
+  std::uint32_t unacknowledged_ = 0;  // packets that came since the last acknowledgement
   bool acknowledge_now_ = false;
   TimePoint acknowledge_at_ = TimePoint::max();
   TimePoint largest_came_{};

@@ -1,4 +1,4 @@
-// Receiving: acknowledgements first, so that the reader of the payload finds their effect.
+// Receiving: acknowledgements first, so that the payload's reader finds their effect.
 #include <algorithm>
 #include <bit>
 
@@ -17,7 +17,7 @@ constexpr Duration kSmallFor = std::chrono::seconds(60);
 
 }  // namespace
 
-/// Nothing in it says what cannot be: the other side has seen no more than we have sent.
+/// True: the header has no impossible value. The other side has seen no more than we have sent.
 bool Flow::sensible(const PacketHeader& header) const noexcept {
   const std::uint64_t sent_to = next_offset_ + (finish_sent_ ? 1 : 0);
   if (expand(header.received, frames_.acknowledged()) > sent_to) return false;
@@ -36,7 +36,7 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
   const bool asks = !arrival.payload.empty() || fin || (header.flags & packet_flags::kPing) != 0;
   const std::uint64_t offset = expand(header.offset, stream_.received());
   const std::uint64_t end = offset + arrival.payload.size();
-  // Nobody waits for an answer to a repeat, nor is it a sign of life: what is sent again has another number.
+  // Nobody waits for the answer to a repeat, and it is no sign of life: a range that is sent again has another number.
   const bool repeat = numbers_.has(header.number) || (numbers_.forgot(header.number) && (!fin || peer_end_) &&
                                                       (arrival.payload.empty() || stream_.has(offset, end)));
   if (!repeat) last_heard_ = waiting_since_ = now;
@@ -54,7 +54,7 @@ bool Flow::receive(const Arrival& arrival, StreamReader& reader, TimePoint now) 
     if (!arrival.payload.empty() && stream_.receive(offset, arrival.payload, credit_given_ - stream_.consumed(),
                                                     reader) == ReceiveStream::Outcome::no_room) {
       ++statistics_.no_room;
-      acknowledge_now_ = true;  // a part of it may have been taken
+      acknowledge_now_ = true;  // a part of the payload may have been taken
       return true;
     }
     if (fin) peer_end_ = end;
@@ -103,7 +103,7 @@ void Flow::note_arrival(const Arrival& arrival, bool in_sequence, TimePoint now)
   }
 }
 
-/// As of most packets that were sent together. What follows from time alone is left to on_time().
+/// True for most packets of a burst. Consequences of time alone are left to on_time().
 bool Flow::tells_nothing_new(const PacketHeader& header) noexcept {
   if ((header.flags & packet_flags::kAcks) == 0) return false;
   if (told_last_ && told_last_->bitmap == header.bitmap && told_last_->received == header.received &&
@@ -150,7 +150,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
   note_credit_blocked(now);
 }
 
-/// Most of what an acknowledgement tells was in the one before it, and is not looked at again.
+/// Looks only at what the acknowledgement before it did not say.
 void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
   std::uint64_t news = bitmap;
   if (latest_told_ && largest >= *latest_told_ && largest - *latest_told_ < 64) {
@@ -171,7 +171,7 @@ void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
 void Flow::acknowledge_number(std::uint64_t number) {
   SentPacket* const packet = sent_.find(number);
   if (packet == nullptr || packet->state == SentPacket::State::gone) return;
-  if (packet->state == SentPacket::State::given_up) {  // it had only been overtaken: wait longer from now on
+  if (packet->state == SentPacket::State::given_up) {  // it was only overtaken: wait longer from now on
     ++statistics_.packets_came_late;
     reorder_packets_ = std::min(reorder_packets_ * 2, kReorderPacketsMax);
     reorder_share_ = std::min(reorder_share_ + 1, kReorderShareMax);
@@ -203,7 +203,7 @@ void Flow::acknowledge_below(std::uint64_t received) {
   sent_.trim();
 }
 
-/// Finds packets that were sent long enough before something that has come.
+/// Gives up packets that were sent long enough before one that has come.
 void Flow::find_lost(TimePoint now) {
   lost_at_ = TimePoint::max();
   const std::uint64_t acknowledged = frames_.acknowledged() + (finish_acknowledged_ ? 1 : 0);

@@ -1,4 +1,4 @@
-// Sending: first what is to be sent again, then what is new, then acknowledgements that found no packet to ride on.
+// Sending: lost ranges first, then new bytes, then acknowledgements that no packet carries.
 #include <algorithm>
 
 #include "tributary/protocol/assert.h"
@@ -23,7 +23,7 @@ std::uint64_t Flow::credit_to_give() const noexcept {
   return std::max(credit_given_, stream_.consumed() + window_);
 }
 
-/// The other side may be waiting for it.
+/// The other side may be waiting for more credit.
 bool Flow::credit_news() const noexcept {
   return credit_to_give() - credit_given_ >= std::max<std::size_t>(window_ / 4, 1);
 }
@@ -56,8 +56,7 @@ Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
   const bool open = window_open(now);
   window_limited_ = some && !open;
   if (some && (open || probes_wanted_ > 0)) {
-    // After several time-outs in a row the path may have become one that swallows large packets: the first probe is
-    // small.
+    // After several time-outs in a row the path may have begun to drop large packets: the first probe is small.
     const std::size_t bytes_max =
         probes_wanted_ > 1 && backoff_ >= 3 ? kDatagramBytesMin - head_bytes_ : payload_bytes_max();
     return lost_.empty() ? send_new(sink, now) : send_again(sink, bytes_max, now);
@@ -66,7 +65,7 @@ Flow::Sent Flow::send_one(PacketSink& sink, TimePoint now) {
   return Sent::nothing_to_send;
 }
 
-/// Ranges that have come after all, or whose packet had only been overtaken.
+/// Drops ranges that have come after all, or whose packet was only overtaken.
 void Flow::drop_stale_lost() noexcept {
   while (!lost_.empty()) {
     const LostRange& range = lost_.front();
@@ -122,7 +121,7 @@ Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t 
   return Sent::yes;
 }
 
-/// Without a piece of the stream: an acknowledgement, or a ping.
+/// Sends a packet without a part of the stream: an acknowledgement, or a ping.
 Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now) {
   header_.set(flags, sent_.next(), static_cast<std::uint32_t>(next_offset_));
   if (!sink.send_packet(header_, std::span(head_).first(head_bytes_), {})) return Sent::port_full;
@@ -147,14 +146,14 @@ DataHeader Flow::told(TimePoint now) const noexcept {
   return DataHeader(head);
 }
 
-/// After the packet with the next number went out.
+/// Notes that the packet with the next number went out.
 void Flow::sent(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint now) {
   if (asks) note_asked(now);
   sent_.add(offset, bytes, fin, asks, now);
   note_told();
 }
 
-/// Before a packet that must be answered is added to those under way.
+/// Called before a packet that must be answered is added to those under way.
 void Flow::note_asked(TimePoint now) noexcept {
   if (sent_.under_way() == 0 && backoff_ == 0) waiting_since_ = now;
   last_asked_ = now;
@@ -163,7 +162,7 @@ void Flow::note_asked(TimePoint now) noexcept {
   if (congestion_.window() < 1) next_paced_ = now + congestion_.pace(round_trip_.smoothed());
 }
 
-/// The other side will know what header_ tells.
+/// The other side will know what header_ says.
 void Flow::note_told() noexcept {
   credit_given_ = credit_to_give();
   unacknowledged_ = 0;

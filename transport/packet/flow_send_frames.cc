@@ -1,6 +1,6 @@
-// The short way of what most of a burst is: frames that were never sent, each of which is one packet, while nothing is
-// lost and the window is open. It sends the packets that transmit() would, and leaves the flow as transmit() would
-// leave it, with what is the same for all of them done once; whatever else there is to send is left to that.
+// The short way for most of a burst: new frames, each of which is one packet, while nothing is lost and the window is
+// open. It sends the same packets as transmit() would, and leaves the flow in the same state, but does the work that is
+// common to all of them once. Everything else is left to transmit().
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,13 +15,13 @@ bool PacketSink::send_frame(const DataHeader& header, const WholeFrame& frame) {
   return send_packet(header, head, frame.payload);
 }
 
-/// No packet has to go before new ones, none of them is the stream's last, and all look alike.
+/// No packet must go before new ones, none of them is the stream's last, and all look alike.
 bool Flow::sends_plainly() const noexcept {
   return settings_.short_ways && lost_.empty() && probes_wanted_ == 0 && !finishing_ && congestion_.window() >= 1 &&
          head_bytes_ == kPacketHeaderBytes;
 }
 
-/// Returns how many went.
+/// Returns how many packets went.
 std::size_t Flow::send_frames(PacketSink& sink, std::size_t packets_max, TimePoint now) {
   if (!sends_plainly() || credit_ <= next_offset_) return 0;
   const std::size_t payload_max = payload_bytes_max();

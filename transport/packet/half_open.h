@@ -1,11 +1,11 @@
 #pragma once
-// Connections whose opener has shown a cookie, and whose first packet is awaited: so many at most. When all places are
-// taken a newcomer takes another's.
+// Connections whose opener has shown a cookie, and whose first packet is awaited. Their number is bounded: when all
+// places are taken, a newcomer takes another's.
 //
-// Which one: an opener that means it sends its packet within a round trip, so the oldest is the least likely to be one.
-// But whoever floods is not to make others old: who has taken his share of the places already, by his address,
-// displaces the oldest of his own. Addresses cannot be forged, as their cookies go there; those of one IPv6 network
-// (/64), which one host may have all to itself, count as one.
+// Which one: an honest opener sends its packet within a round trip, so the oldest is the least likely to be honest. But
+// a flooder must not make others old: a source that has its share of the places already displaces its own oldest
+// connection. Sources cannot be forged, as the cookies go to their addresses. The addresses of one IPv6 network (/64),
+// which one host may have all to itself, count as one source.
 #include <cstdint>
 #include <list>
 #include <unordered_map>
@@ -20,22 +20,22 @@ class HalfOpen {
 
   /// 0: there is none.
   [[nodiscard]] std::uint64_t oldest() const noexcept { return order_.empty() ? 0 : order_.front().id; }
-  /// The one that makes place for a newcomer from `from`; 0: there is place.
+  /// The connection that must make place for a newcomer from `from`; 0: there is place.
   [[nodiscard]] std::uint64_t in_the_way(const PacketAddress& from) const noexcept;
-  /// `id`, not 0, is not here yet.
+  /// `id`, not 0, is not in the list yet.
   void add(std::uint64_t id, const PacketAddress& from);
-  /// Nothing happens where it is not here.
+  /// Does nothing if it is not in the list.
   void remove(std::uint64_t id) noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
 
  private:
-  static constexpr std::size_t kShare = 8;  // of one source: an eighth of the places
+  static constexpr std::size_t kShare = 8;  // one source's share: an eighth of the places
 
   struct Entry {
     std::uint64_t id, source;
   };
   std::size_t most_;
-  std::list<Entry> order_;  // oldest first
+  std::list<Entry> order_;  // the oldest first
   std::unordered_map<std::uint64_t, std::list<Entry>::iterator> by_id_;
   std::unordered_map<std::uint64_t, std::size_t> of_source_;
 };

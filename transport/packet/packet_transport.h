@@ -1,7 +1,7 @@
 #pragma once
-// Channels over a port that loses, repeats, reorders and damages datagrams: UDP sockets or a device. One port for what
-// a transport connects and first listens at; a further listener has one of its own, and so have the connections that it
-// accepts.
+// Channels over a port that loses, repeats, reorders and damages datagrams: UDP sockets or a device. A transport's own
+// connections and its first listener share one port; each further listener, with the connections that it accepts, has a
+// port of its own.
 #include <functional>
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace tributary::transport::packet {
 
 class PacketCore;
 
-/// The purpose of a connection: taken from the first frame that was queued on it.
+/// The purpose of a connection, taken from the first frame that was queued on it.
 struct Claim {
   std::uint64_t group = 0;
   std::uint32_t lane = 0;
@@ -21,10 +21,10 @@ struct Claim {
 
 class PacketTransport final : public Transport {
  public:
-  /// Opens the port when it is first needed: where listen() was told, or, for a transport that connects before it
-  /// listens, anywhere (an empty host and port 0). Errc::io says why not; "in use" when that is why.
+  /// Opens a port when it is first needed: at the address that listen() was given, or, for a transport that connects
+  /// before it listens, anywhere (an empty host and port 0). Errc::io says why not, such as "in use".
   using OpenPort = std::function<Result<std::unique_ptr<PacketPort>>(const Endpoint& at)>;
-  /// Which port of this host serves a connection; 0 refuses it.
+  /// Gives the port of this host that serves a connection; 0 refuses it.
   using Route = std::function<std::uint16_t(const Claim& claim)>;
   using Time = std::function<TimePoint()>;
 
@@ -36,7 +36,7 @@ class PacketTransport final : public Transport {
   PacketTransport& operator=(const PacketTransport&) = delete;
 
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen(const Endpoint& at, Acceptor& acceptor) override;
-  /// Accepts nothing itself: sends whoever knocks to another port.
+  /// Accepts nothing itself: sends each opener to another port.
   [[nodiscard]] Result<std::unique_ptr<Listener>> listen_for(const Endpoint& at, Route route);
   [[nodiscard]] std::unique_ptr<Channel> connect(const Endpoint& to, ChannelHandler& handler, Duration limit) override;
   std::size_t poll(Duration wait) override;
@@ -45,7 +45,7 @@ class PacketTransport final : public Transport {
 
   /// The counts of the first port.
   [[nodiscard]] PacketStatistics statistics() const;
-  /// When poll() must be called although nothing comes; max: never. For tests on virtual time.
+  /// When poll() must be called even if nothing comes; max: never. For tests on virtual time.
   [[nodiscard]] TimePoint next_deadline() const;
 
  private:

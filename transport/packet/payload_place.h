@@ -1,7 +1,7 @@
 #pragma once
-// Where a table that knows payloads by their addresses keeps one. Results lie at equal distances, which one
-// multiplication may map to next to nothing: 144 lines, for eight children and 1 KiB, times the golden ratio is almost
-// a whole number. So the bits are mixed twice, as in murmur3's last step.
+// The entry that a payload has in tables that know payloads by their addresses. Results lie at equal distances, which
+// one multiplication may map to very few entries: 144 lines, for eight children and 1 KiB, times the golden ratio is
+// almost a whole number. So the bits are mixed twice, as in murmur3's last step.
 #include <cstddef>
 #include <cstdint>
 

@@ -65,7 +65,7 @@ void ReceiveStream::read_on(StreamReader& reader) {
   reading_ = false;
 }
 
-/// Whole chunks that were consumed since. What lies ahead in the same chunk stays.
+/// Gives back whole chunks that were consumed since `before`. A chunk that has later bytes stays.
 void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
   for (std::uint64_t index = before / kChunkBytes; index < consumed_ / kChunkBytes; ++index) {
     auto& chunk = chunks_[index % chunks_.size()];
@@ -75,9 +75,9 @@ void ReceiveStream::give_back_chunks(std::uint64_t before) noexcept {
   if (auto& chunk = chunk_of(consumed_); all && chunk) pool_.give_back(std::move(chunk));
 }
 
-/// So that the ring holds a window, which grows when the share of this connection does.
+/// Makes the ring hold a window, which grows when this connection's share of the memory does.
 void ReceiveStream::make_room(std::size_t window) {
-  // It may begin in the middle of a chunk and end in the middle of another.
+  // The window may begin in the middle of a chunk and end in the middle of another.
   const std::size_t wanted = window / kChunkBytes + 2;
   if (wanted <= chunks_.size()) return;
   std::vector<std::unique_ptr<Chunk>> larger(wanted);

@@ -1,6 +1,6 @@
 #pragma once
-// The other side's stream as it comes. What comes in order goes straight to the reader; what comes early, and what the
-// reader does not want yet, is kept in chunks of a pool that all connections share.
+// The other side's stream as it comes. Bytes in order go straight to the reader; bytes that come early, or that the
+// reader does not want yet, are kept in chunks of a pool that all connections share.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,7 @@ using Chunk = std::array<std::byte, kChunkBytes>;
 class ChunkPool {
  public:
   explicit ChunkPool(std::size_t bytes_max) : chunks_max_(bytes_max / kChunkBytes) {}
-  /// nullptr: none is left.
+  /// nullptr: no chunk is left.
   [[nodiscard]] std::unique_ptr<Chunk> take();
   void give_back(std::unique_ptr<Chunk> chunk);
   [[nodiscard]] std::size_t in_use() const noexcept { return made_ - free_.size(); }
@@ -32,11 +32,11 @@ class ChunkPool {
   std::size_t chunks_max_;
 };
 
-/// The reader that makes sense of the stream.
+/// Reads the stream.
 class StreamReader {
  public:
   virtual ~StreamReader() = default;
-  /// The next bytes. Returns how many it took; fewer than all: it wants no more until read_on() is called.
+  /// Gets the next bytes. Returns how many it took; fewer than all: it wants no more until read_on() is called.
   virtual std::size_t take(std::span<const std::byte> bytes) = 0;
 };
 
@@ -47,38 +47,38 @@ class ReceiveStream {
   ReceiveStream(const ReceiveStream&) = delete;
   ReceiveStream& operator=(const ReceiveStream&) = delete;
 
-  /// All bytes below have come.
+  /// All bytes below this offset have come.
   [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
-  /// All bytes below were taken by the reader.
+  /// The reader took all bytes below this offset.
   [[nodiscard]] std::uint64_t consumed() const noexcept { return consumed_; }
 
   enum class Outcome : std::uint8_t {
     in_order,  // `received` moved, or all was here already
     early,     // kept: something before it is missing
-    no_room,   // not, or not wholly, taken: as if it had not come
+    no_room,   // not taken, or not wholly: as if the packet had not come
   };
-  /// A piece that lies below the credit that was given, at most `window` beyond consumed().
+  /// Takes bytes below the credit that was given, at most `window` beyond consumed().
   Outcome receive(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window, StreamReader& reader);
-  /// The next bytes would go straight to the reader, and nothing that waits would follow them.
+  /// The next bytes would go straight to the reader, and no kept bytes would follow them.
   [[nodiscard]] bool straight() const noexcept { return consumed_ == received_ && ranges_.empty() && !reading_; }
-  /// The next bytes went there, straight().
+  /// The reader took the next bytes, while straight() was true.
   void pass(std::size_t bytes) noexcept {
     TRIBUTARY_ASSERT(straight(), "{} bytes pass by {} that are kept", bytes, received_ - consumed_);
     received_ += bytes;
     consumed_to(received_);
   }
-  /// Gives the reader what is kept for it.
+  /// Gives kept bytes to the reader.
   void read_on(StreamReader& reader);
   /// All bytes from `begin` to `end` are here, or were.
   [[nodiscard]] bool has(std::uint64_t begin, std::uint64_t end) const noexcept;
-  /// Gives the chunks back. Nothing is kept any more, even where the reader brings this about while it reads.
+  /// Gives the chunks back. From here on nothing is kept, even if the reader calls this while it reads.
   void clear() noexcept;
 
  private:
   struct Range {
     std::uint64_t begin, end;
   };
-  static constexpr std::size_t kRangesMax = 512;  // pieces that came early, with gaps between them
+  static constexpr std::size_t kRangesMax = 512;  // ranges that came early, with gaps between them
 
   [[nodiscard]] bool store(std::uint64_t offset, std::span<const std::byte> bytes, std::size_t window);
   void make_room(std::size_t window);

@@ -1,5 +1,5 @@
 #pragma once
-// Which packets have come: the latest one, and a bit for each of the 64 before it.
+// The numbers of the packets that have come: the latest one, and a bit for each of the 64 before it.
 #include <cstdint>
 
 namespace tributary::transport::packet {
@@ -10,16 +10,16 @@ class ReceivedNumbers {
   [[nodiscard]] bool empty() const noexcept { return empty_; }
   [[nodiscard]] std::uint64_t largest() const noexcept { return largest_; }
   [[nodiscard]] std::uint64_t bitmap() const noexcept { return bitmap_; }
-  /// So old that it is not known any more whether it has come: what it brings tells.
+  /// The number is so old that the bitmap does not say any more whether it has come; the packet's bytes say it.
   [[nodiscard]] bool forgot(std::uint64_t number) const noexcept { return !empty_ && number + 64 < largest_; }
-  /// It has come before. False, too, for one that it forgot().
+  /// The packet has come before. False, too, for a number that it forgot().
   [[nodiscard]] bool has(std::uint64_t number) const noexcept {
     if (empty_ || number > largest_) return false;
     if (number == largest_) return true;
     const std::uint64_t back = largest_ - number - 1;
     return back < 64 && (bitmap_ >> back & 1) != 0;
   }
-  /// Every packet between the latest one and `number` has come: nothing is known to be missing.
+  /// Every packet between the latest one and `number` has come: none is known to be missing.
   [[nodiscard]] bool follows(std::uint64_t number) const noexcept { return empty_ || number == largest_ + 1; }
   void note(std::uint64_t number) noexcept {
     if (empty_) {

@@ -1,7 +1,7 @@
 #pragma once
-// Which packet numbers have been taken, of the latest kNumbers: a sealed packet is taken once, and one that is older
-// than all of these never (RFC 4303, section 3.4.3, with a longer window: packets of fast links overtake each other by
-// hundreds).
+// Remembers which packet numbers were taken, of the latest kNumbers: a sealed packet is taken once, and one that is
+// older than all of these never (RFC 4303, section 3.4.3, with more numbers, as packets of fast links overtake each
+// other by hundreds).
 #include <array>
 #include <cstdint>
 
@@ -16,7 +16,7 @@ class ReplayWindow {
     if (next_ - number > kNumbers) return false;
     return (words_[word(number)] >> (number % 64) & 1) == 0;
   }
-  /// A fresh number whose packet was authentic.
+  /// Notes a fresh number whose packet was authentic.
   void note(std::uint64_t number) noexcept {
     if (number >= next_) {
       const std::uint64_t first = number - next_ >= kNumbers ? number - kNumbers + 1 : next_;
@@ -29,7 +29,7 @@ class ReplayWindow {
  private:
   static constexpr std::size_t word(std::uint64_t number) noexcept { return number / 64 % (kNumbers / 64); }
   std::array<std::uint64_t, kNumbers / 64> words_{};
-  std::uint64_t next_ = 0;  // no number from here on was taken
+  std::uint64_t next_ = 0;  // this number, and later ones, were not taken
 };
 
 }  // namespace tributary::transport::packet

@@ -1,5 +1,5 @@
 #pragma once
-// Measured round trips and what they say about how long to wait (RFC 6298).
+// Measured round trips, and the time-outs that follow from them (RFC 6298).
 #include <algorithm>
 
 #include "tributary/transport/channel.h"
@@ -11,7 +11,7 @@ class RoundTrip {
   RoundTrip(Duration initial, Duration timeout_min, Duration timeout_max) noexcept
       : initial_(initial), timeout_min_(timeout_min), timeout_max_(timeout_max) {}
 
-  /// The time of a packet that was sent once: packets that are sent again have numbers of their own, so Karn's
+  /// The time of a packet that was sent once: a range that is sent again has another packet's number, so Karn's
   /// ambiguity cannot arise.
   void sample(Duration measured) noexcept {
     measured = std::max(measured, Duration(1));
@@ -27,10 +27,10 @@ class RoundTrip {
   }
 
   [[nodiscard]] bool known() const noexcept { return smoothed_ != Duration::zero(); }
-  /// An estimate before the first sample.
+  /// The smoothed round trip; a guess before the first sample.
   [[nodiscard]] Duration smoothed() const noexcept { return known() ? smoothed_ : initial_ / 4; }
   [[nodiscard]] Duration latest() const noexcept { return latest_; }
-  /// After so many time-outs in a row.
+  /// The time-out after `backoff` time-outs in a row.
   [[nodiscard]] Duration timeout(std::uint32_t backoff) const noexcept {
     const Duration base = known() ? std::max(smoothed_ + 4 * variation_, timeout_min_) : initial_;
     return std::min(base * (1 << std::min(backoff, 10U)), timeout_max_);

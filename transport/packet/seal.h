@@ -1,13 +1,13 @@
 #pragma once
-// One connection's keys, and what is done with them for each packet: an authenticator over header and payload
-// (AES-128-GMAC), or that and an encrypted payload (AES-128-GCM; both NIST SP 800-38D).
+// One connection's keys, and their use for each packet: an authenticator over header and payload (AES-128-GMAC), or
+// that and an encrypted payload (AES-128-GCM; both NIST SP 800-38D).
 //
-// No nonce is used twice under one key. Keys are of one connection, direction and level: they follow from the link
-// secret, both sides' names for the connection and both sides' random numbers, so that a connection that is made anew
-// has others. Within a connection a packet's number is its nonce, and no two packets have the same; after 2^22 packets
-// the key changes, which stays below what RFC 9001 (appendix B) lets AES-GCM protect with one.
+// No nonce is used twice under one key. Keys belong to one connection, direction and level: they follow from the link
+// secret, both sides' names for the connection and both sides' random numbers, so a connection that is made anew has
+// other keys. Within a connection a packet's number is its nonce, and no two packets have the same. After 2^22 packets
+// the key changes, which stays below the bound for AES-GCM in RFC 9001 (appendix B).
 //
-// open, accept and close have no number of their own: they carry an HMAC-SHA256 of 16 bytes, which needs none.
+// open, accept and close have no numbers: they carry an HMAC-SHA256 of 16 bytes, which needs none.
 #include <openssl/evp.h>
 
 #include <array>
@@ -24,21 +24,20 @@ namespace tributary::transport::packet {
 using SealTag = std::array<std::byte, kSealTagBytes>;
 using SealRandom = std::array<std::byte, kHandshakeRandomBytes>;
 
-/// The authenticator of an open, which comes before there are keys of a connection. Covers the header but for its
-/// checksum.
+/// The authenticator of an open, which comes before the connection has keys. Covers the header without its checksum.
 [[nodiscard]] SealTag open_tag(const LinkSecret& secret, std::span<const std::byte> header,
                                std::span<const std::byte> payload) noexcept;
 
 /// The facts of a connection that both sides know when its keys are made.
 struct SealContext {
   PacketSecurity level = PacketSecurity::authenticate;
-  std::uint64_t client = 0, listener = 0;  // their names for it
+  std::uint64_t client = 0, listener = 0;  // their names for the connection
   SealRandom client_random{}, listener_random{};
 };
 
 class Seal {
  public:
-  static constexpr unsigned kPhaseBits = 22;  // packets of one key
+  static constexpr unsigned kPhaseBits = 22;  // log2 of the packets that one key seals
 
   Seal(const LinkSecret& secret, const SealContext& context, bool client);
   ~Seal();
@@ -46,17 +45,16 @@ class Seal {
   Seal& operator=(const Seal&) = delete;
 
   [[nodiscard]] bool encrypts() const noexcept { return context_.level == PacketSecurity::encrypt; }
-  /// `head`: the header as it goes, room for the authenticator, then the part of the payload that is ours to change;
-  /// `rest`, the other part of the payload, goes to `sealed_rest` (of the same size) where the payload is encrypted,
-  /// and is left alone where it is not. A number that was sealed once may be sealed again only if that packet did not
-  /// leave this process.
+  /// Seals a packet. `head`: the header as it goes, room for the authenticator, then the part of the payload that may
+  /// be changed in place. `rest`, the other part, is encrypted into `sealed_rest` (of the same size), or left alone if
+  /// the payload is not encrypted. A number may be sealed again only if its packet did not leave this process.
   [[nodiscard]] bool seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
                           std::span<std::byte> sealed_rest) noexcept;
   enum class Verdict : std::uint8_t { authentic, forged, repeated };
-  /// A whole datagram with this number. Authentic: its payload can be read where it is, from now on. Otherwise nothing
-  /// in it means anything.
+  /// Opens a whole datagram with this number. Authentic: its payload can be read where it is. Otherwise nothing in it
+  /// may be used.
   [[nodiscard]] Verdict open(std::uint64_t number, std::span<std::byte> datagram) noexcept;
-  /// The authenticator of an accept or a close that we send, or that the other side does.
+  /// The authenticator of an accept or a close, of this side (`ours`) or of the other.
   [[nodiscard]] SealTag control_tag(bool ours, std::span<const std::byte> header,
                                     std::span<const std::byte> payload) const noexcept;
 
@@ -82,7 +80,7 @@ class Seal {
   Digest master_{};
   Digest control_ours_{}, control_theirs_{};
   PhaseKey sending_;
-  std::array<PhaseKey, 3> receiving_;  // of the latest authentic packet's phase, the one before and the one after
+  std::array<PhaseKey, 3> receiving_;  // the phase of the latest authentic packet, the one before and the one after
   std::uint64_t receiving_phase_ = 0;
   ReplayWindow taken_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Room for payloads that go encrypted: the port reads them there until it is flushed.
+// Room for encrypted payloads: the port reads them there until it is flushed.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -13,7 +13,7 @@ class SealedRoom {
  public:
   static constexpr std::size_t kBytes = 1U << 20;  // some bursts of the longest datagrams
 
-  /// So many bytes, at least one; nothing: they do not fit any more. Allocates when it is first needed.
+  /// Room for `bytes`, at least one; empty: they do not fit any more. Allocates on the first call.
   [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
     TRIBUTARY_ASSERT(bytes > 0 && bytes <= kBytes, "{} bytes are to be sealed, in a room of {}", bytes, kBytes);
     if (bytes_.empty()) bytes_.resize(kBytes);
@@ -22,7 +22,7 @@ class SealedRoom {
     used_ = std::min(used_ + (bytes + kLineBytes - 1) / kLineBytes * kLineBytes, kBytes);
     return room;
   }
-  /// The port was flushed.
+  /// Called after the port was flushed.
   void clear() noexcept { used_ = 0; }
 
  private:

@@ -7,7 +7,7 @@
 namespace tributary::transport::packet {
 namespace {
 
-/// A copy buffer larger than this is not kept for the next control frame.
+/// A larger copy buffer is not kept for the next control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 }  // namespace
@@ -49,7 +49,7 @@ bool SendStream::holds(std::uint64_t number, std::uint64_t offset) const noexcep
   return number >= done_ && number < tail_ && at(number).begin <= offset && offset < at(number).end();
 }
 
-/// The frame in which `offset` lies; tail_ for the end of the stream. Mostly it is the one behind the last.
+/// The frame in which `offset` lies; tail_ for the end of the stream. Mostly it is the one behind the last call's.
 std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
   if (holds(last_piece_ + 1, offset)) return last_piece_ + 1;
   if (holds(last_piece_, offset)) return last_piece_;

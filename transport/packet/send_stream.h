@@ -1,7 +1,7 @@
 #pragma once
 // The frames of one channel as one stream of bytes: header, payload, header, payload, ... Any range of it that is not
-// acknowledged can be had again, so it can be sent again. One ring with three marks: told <= acknowledged <= tail.
-// Grows to the most frames that were ever in it and then stays.
+// acknowledged can be read again, and so sent again. One ring with three marks: told <= acknowledged <= tail. It grows
+// to the most frames that were ever in it, and then stays so large.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -23,11 +23,11 @@ class SendStream {
   void push_borrowed(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie);
   void push_copy(const FrameHeader& header, std::span<const std::byte> payload);
 
-  /// Offset behind all that is queued.
+  /// The offset behind all that is queued.
   [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
-  /// All bytes below are with the other side.
+  /// The other side has all bytes below this offset.
   [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
-  /// send()s whose cookie next_sent() has not given out.
+  /// The number of send()s whose cookie next_sent() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
 
   /// A range of the stream: `copied` bytes in the place that was given, and behind them `rest`, where it lies.
@@ -40,8 +40,7 @@ class SendStream {
   /// copied to `place`, so that many small frames make one piece; a large payload ends it.
   [[nodiscard]] Piece piece(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
 
-  /// The frame behind the last piece, if it begins at `offset` and makes a piece of at most `bytes_max`, of one frame:
-  /// then that piece.
+  /// The frame behind the last part, if it begins at `offset` and makes a part of its own of at most `bytes_max`.
   [[nodiscard]] std::optional<WholeFrame> whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
     const std::uint64_t number = last_piece_ + 1;
     if (number < done_ || number >= tail_) return std::nullopt;
@@ -52,19 +51,19 @@ class SendStream {
     return WholeFrame{frame.header, {frame.payload, frame.payload_bytes}};
   }
 
-  /// All bytes below `to` have come. Returns how many frames that completed.
+  /// The other side has all bytes below `to`. Returns how many frames that completed.
   std::size_t acknowledge(std::uint64_t to) noexcept;
   /// The next cookie to report.
   [[nodiscard]] std::optional<std::uint64_t> next_sent() noexcept;
   /// The header of the first frame that is not acknowledged.
   [[nodiscard]] std::optional<FrameHeader> first() const noexcept;
-  /// Memory of the user's is still needed: a frame that was borrowed is not acknowledged.
+  /// Some of the user's memory is still needed: a frame that was borrowed is not acknowledged.
   [[nodiscard]] bool needs_borrowed() const noexcept;
   /// Forgets all frames; none is reported.
   void clear() noexcept;
 
  private:
-  /// Payloads up to so long are copied into the packet with their header, and more frames may follow.
+  /// Payloads up to this length are copied into the packet with their header, and more frames may follow.
   static constexpr std::size_t kSmallBytes = 256;
   struct Frame {
     alignas(64) FrameBytes header;

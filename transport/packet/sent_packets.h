@@ -1,6 +1,6 @@
 #pragma once
-// The packets that are under way, by number, and the ranges of the stream that must be sent again. Rings that grow to
-// the most that were ever in them and then stay.
+// The packets that are under way, by number, and a ring for them and for the ranges that must be sent again. Rings grow
+// to the most items that were ever in them, and then stay so large.
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -26,8 +26,8 @@ class Ring {
     TRIBUTARY_ASSERT(!empty(), "the first is taken from an empty ring of {}", items_.size());
     ++begin_;
   }
-  /// A new last one, to be written to where it is: an item that is put together elsewhere in small pieces, and copied
-  /// in large ones at once, waits for its own stores.
+  /// Adds an item, which the caller writes where it is: one that is put together elsewhere in small parts, and copied
+  /// in large ones at once, would wait for its own stores.
   [[nodiscard]] T& push_back() {
     if (size() == items_.size()) grow();
     return items_[end_++ & (items_.size() - 1)];
@@ -51,13 +51,13 @@ class Ring {
 
 struct SentPacket {
   enum class State : std::uint8_t {
-    gone,       // asks for no acknowledgement, or is done with
+    gone,       // needs no acknowledgement, or no more
     under_way,  // counts in bytes_under_way()
-    given_up,   // taken for lost; its range is sent again, or was
+    given_up,   // counts as lost; its range is sent again, or was
   };
   std::uint64_t offset = 0;  // of the range of the stream that it carried
-  std::uint32_t bytes = 0;   //
-  bool fin = false;          // and the end of the stream
+  std::uint32_t bytes = 0;   // of that range
+  bool fin = false;          // it carried the end of the stream, too
   State state = State::gone;
   TimePoint at{};
   [[nodiscard]] std::uint64_t end() const noexcept { return offset + bytes + (fin ? 1 : 0); }
@@ -67,7 +67,7 @@ class SentPackets {
  public:
   /// The number that the next packet gets.
   [[nodiscard]] std::uint64_t next() const noexcept { return base_ + packets_.size(); }
-  /// `asks` for an acknowledgement.
+  /// `asks`: the packet must be acknowledged.
   void add(std::uint64_t offset, std::uint32_t bytes, bool fin, bool asks, TimePoint at) {
     SentPacket& packet = packets_.push_back();
     packet.offset = offset;
@@ -98,7 +98,7 @@ class SentPackets {
     }
     packet.state = state;
   }
-  /// Forgets what is done with at the beginning, and what was given up long ago.
+  /// Forgets packets at the beginning that are gone, or were given up long ago.
   void trim() noexcept {
     while (!packets_.empty()) {
       const auto state = packets_.front().state;
@@ -108,7 +108,7 @@ class SentPackets {
       ++base_;
     }
   }
-  /// Forgets what is done with at the very beginning.
+  /// Forgets packets at the very beginning that are gone.
   void trim_gone() noexcept {
     for (; !packets_.empty() && packets_.front().state == SentPacket::State::gone; ++base_) packets_.pop_front();
   }
@@ -121,7 +121,7 @@ class SentPackets {
   }
 
  private:
-  static constexpr std::size_t kRemembered = 128;  // to learn that what was given up had only come late
+  static constexpr std::size_t kRemembered = 128;  // given up, and remembered in case they only come late
   Ring<SentPacket> packets_;
   std::uint64_t base_ = 0;
   std::size_t under_way_ = 0;

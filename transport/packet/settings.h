@@ -12,7 +12,7 @@
 
 namespace tributary::transport::packet {
 
-/// The datagram that every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
+/// The longest datagram that every path carries: IPv6's 1280 bytes without the headers of IPv6 and UDP.
 inline constexpr std::size_t kDatagramBytesMin = 1232;
 inline constexpr std::size_t kDatagramBytesMax = 65000;
 /// The most bytes of frame headers and small payloads that are copied into one packet.
@@ -21,23 +21,23 @@ inline constexpr std::size_t kCopiedBytesMax = kPortHeaderBytesMax - kPacketHead
 struct PacketSettings {
   std::uint32_t frames_queued_max = 1024;      // per channel: send() without its on_sent; above, send() is false
   std::uint32_t connections_max = 16384;       // open at once; more are refused, so that the peer can fall back
-  std::uint32_t half_open_max = 1024;          // of them, those whose last step is still to come: see half_open.h
+  std::uint32_t half_open_max = 1024;          // of them, those whose first packet is awaited: see half_open.h
   std::size_t window_bytes = 1U << 20;         // per connection: what a peer may send ahead of our reading
-  std::size_t window_bytes_total = 64U << 20;  // of all: with many, each gets less
-  std::size_t kept_bytes_max = 64U << 20;      // memory for what came early or is not wanted yet
+  std::size_t window_bytes_total = 64U << 20;  // of all connections: with many, each gets less
+  std::size_t kept_bytes_max = 64U << 20;      // memory for bytes that came early or are not wanted yet
   std::size_t datagram_bytes_max = 16384;      // longer ones are not sent, even where the path would carry them
-  Duration acknowledge_within = std::chrono::microseconds(250);  // a lone packet, hoping for one to answer it with
+  Duration acknowledge_within = std::chrono::microseconds(250);  // of a lone packet, so that an answer may carry it
   Duration timeout_initial = std::chrono::milliseconds(50);      // before a round trip was measured
   Duration timeout_min = std::chrono::milliseconds(4);
   Duration timeout_max = std::chrono::milliseconds(400);
-  Duration keepalive = std::chrono::seconds(1);       // silent for so long: ask
-  Duration peer_timeout = std::chrono::seconds(5);    // asked, and no answer for so long: the peer is gone
-  Duration linger{};                                  // at the transport's end, for what is not acknowledged yet
-  Duration busy_poll{};                               // poll(wait) spins for so long before it sleeps
+  Duration keepalive = std::chrono::seconds(1);     // silent for so long: ask
+  Duration peer_timeout = std::chrono::seconds(5);  // asked, and no answer for so long: the peer is gone
+  Duration linger{};                                // at the transport's end, for frames that are not acknowledged yet
+  Duration busy_poll{};                             // poll(wait) spins for so long before it sleeps
   Duration spin_max = std::chrono::microseconds(20);  // without busy_poll: spins while most waits end within it
-  bool short_ways = true;                             // for packets that are one frame. Off: for tests that compare
+  bool short_ways = true;                             // for packets that are one frame; false: for tests that compare
   CongestionSettings congestion;
-  std::shared_ptr<LinkKeys> keys;  // what connections are sealed with; none: all go in clear
+  std::shared_ptr<LinkKeys> keys;  // seal the connections; nullptr: all go in clear
   std::uint64_t seed = 0;          // of connection ids, cookies and random numbers; 0: from the system. For tests
 };
 
@@ -47,30 +47,30 @@ struct PacketStatistics {
   std::uint64_t frames_in_place = 0;  // of those received: taken where they lay
   std::uint64_t packets_sent = 0, packets_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;  // of datagrams
-  std::uint64_t short_sent = 0, short_received = 0;  // packets, of those, that were one frame and went the short way
-  std::uint64_t packets_given_up = 0;                // taken for lost
-  std::uint64_t packets_came_late = 0;               // of them, those that were not
+  std::uint64_t short_sent = 0, short_received = 0;  // of those, packets that were one frame and went the short way
+  std::uint64_t packets_given_up = 0;                // counted as lost
+  std::uint64_t packets_came_late = 0;               // of them, those that were not lost
   std::uint64_t packets_sent_again = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t repeats = 0;             // packets that had come before
   std::uint64_t no_room = 0;             // packets dropped because no memory was left for them
   std::uint64_t marked = 0;              // packets that came with the congestion mark
-  std::uint64_t senseless = 0;           // packets with fields that cannot be
-  std::uint64_t unknown_connection = 0;  // packets for connections that are not here
+  std::uint64_t senseless = 0;           // packets with impossible fields
+  std::uint64_t unknown_connection = 0;  // packets for connections that do not exist here
   std::uint64_t cookies_wrong = 0;
   std::uint64_t forged = 0;    // sealed packets whose authenticator is wrong
-  std::uint64_t unsealed = 0;  // packets in clear where sealed ones are due
+  std::uint64_t unsealed = 0;  // packets in clear where only sealed ones are allowed
   std::uint64_t resets_sent = 0, resets_received = 0;
   std::uint64_t peers_silent = 0;  // connections that ended because the peer did not answer
   std::uint64_t accepted = 0;
   std::uint64_t refused_full = 0;    // because of connections_max
-  std::uint64_t control_unsent = 0;  // what opens and ends connections, dropped because the port was full
+  std::uint64_t control_unsent = 0;  // packets of openings and ends, dropped because the port was full
   PortCounts port;
-  std::uint64_t displaced = 0;                          // half open, or departing, that made place for others
+  std::uint64_t displaced = 0;                          // half open, or departing, and made place for others
   std::array<std::uint64_t, kPacketRejects> rejects{};  // datagrams that were no packets, by PacketReject
   std::array<std::uint64_t, 9> frame_rejects{};         // channels closed for a bad frame, by FrameReject
   std::size_t connections = 0;                          // open now
-  std::size_t deadlines_max = 0;                        // that were ever remembered at once
+  std::size_t deadlines_max = 0;                        // the most that were remembered at once
 };
 
 }  // namespace tributary::transport::packet

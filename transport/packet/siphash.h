@@ -1,5 +1,5 @@
 #pragma once
-// SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012): a short keyed hash that nobody without the key can foretell.
+// SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012): a short keyed hash that nobody can foretell without the key.
 // Cookies and connection ids are made with it.
 #include <array>
 #include <bit>

@@ -46,7 +46,7 @@ std::uint32_t DataHeader::begin(std::span<std::byte, kPacketHeaderBytes> out,
                                 std::size_t payload_bytes) const noexcept {
   for (std::size_t i = 0; i < words_.size(); ++i) {
     std::uint64_t word = i == 0 ? words_[0] | std::uint64_t{payload_bytes} << 48U : words_[i];
-    asm("" : "+r"(word));  // so that the compiler does not make larger pieces of them again
+    asm("" : "+r"(word));  // keeps the compiler from joining the words into larger stores
     std::memcpy(out.data() + i * sizeof word, &word, sizeof word);
   }
   return crc32c_of_header(out.data());
@@ -73,7 +73,7 @@ std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept {
 
 namespace {
 
-/// As nearly all packets do: data in clear, with acknowledgements.
+/// True for nearly all packets: data in clear, with acknowledgements.
 bool begins_as_usual(std::span<const std::byte> bytes) noexcept {
   constexpr std::uint64_t kUsual = kPacketMagic | std::uint64_t{kPacketVersion} << 16U |
                                    std::uint64_t{static_cast<std::uint8_t>(PacketType::data)} << 24U |
@@ -83,8 +83,8 @@ bool begins_as_usual(std::span<const std::byte> bytes) noexcept {
   return (begin & 0xFFFF'FFFF'FFFF) == kUsual;
 }
 
-/// Fills `header`; or says why it is none. A header is written once, where the caller has it: copied as part of a
-/// larger object it would be read back while its pieces are still being stored.
+/// Fills `header`, or says why the bytes are no header. It is written once, at its final place: a header that is copied
+/// as part of a larger object is read back while its stores are still under way.
 std::optional<PacketReject> read_header(std::span<const std::byte> bytes, PacketHeader& header) noexcept {
   if (bytes.size() < kPacketHeaderBytes) return PacketReject::length;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
@@ -102,7 +102,7 @@ std::optional<PacketReject> read_header(std::span<const std::byte> bytes, Packet
   return std::nullopt;
 }
 
-/// One pass over the payload for both checksums.
+/// Verifies both checksums in one pass over the payload.
 bool both_right(std::span<const std::byte> datagram, std::uint32_t checksum, ethernet::PartialSum besides) noexcept {
   const auto head = datagram.first(kPacketHeaderBytes);
   besides += ethernet::sum_of_words<kPacketHeaderBytes>(head.data());

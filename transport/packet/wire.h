@@ -1,5 +1,5 @@
 #pragma once
-// The packet: a header of 64 bytes, then a piece of the sender's stream of bytes, or what a handshake says.
+// The packet: a header of 64 bytes, then a part of the sender's stream of bytes, or a handshake's fields.
 // docs/protocol.md draws it.
 #include <array>
 #include <bit>
@@ -20,20 +20,20 @@ inline constexpr std::uint16_t kPacketMagic = 0x5054;  // "TP"
 inline constexpr std::uint8_t kPacketVersion = 1;
 
 enum class PacketType : std::uint8_t {
-  open = 1,       // client: I want a connection; a second time with the cookie
-  challenge = 2,  // listener: prove that you get what is sent to your address. It remembers nothing
-  accept = 3,     // listener: here it is
+  open = 1,       // client: I want a connection; the second time with the cookie
+  challenge = 2,  // listener: prove that you get packets at your address. The listener remembers nothing
+  accept = 3,     // listener: the connection is made
   redirect = 4,   // listener: ask the port that is named here
   refuse = 5,     // listener: no; nobody listens, or all places are taken
   data = 6,       // either: stream, acknowledgement, both or neither
-  close = 7,      // either: over, at once
-  reset = 8,      // either: what you have sent is for a connection that is not, or is no more, here
+  close = 7,      // either: the connection ends at once
+  reset = 8,      // either: your packet is for a connection that does not exist here, or no more
 };
 
 namespace packet_flags {
 inline constexpr std::uint16_t kFin = 1;     // the stream ends behind this packet's payload
-inline constexpr std::uint16_t kPing = 2;    // to be acknowledged although it brings nothing
-inline constexpr std::uint16_t kAcks = 4;    // largest and bitmap mean something: a packet has come from you
+inline constexpr std::uint16_t kPing = 2;    // must be acknowledged although it brings nothing
+inline constexpr std::uint16_t kAcks = 4;    // largest and bitmap are set: a packet has come from the other side
 inline constexpr std::uint16_t kSealed = 8;  // an authenticator follows the header; seal.h
 inline constexpr std::uint16_t kAll = kFin | kPing | kAcks | kSealed;
 }  // namespace packet_flags
@@ -45,17 +45,17 @@ struct PacketHeader {
   PacketType type = PacketType::data;
   std::uint16_t flags = 0;
   std::uint16_t payload_bytes = 0;
-  std::uint64_t connection = 0;    // the receiver's name for it; reset: the name by which it was not found
-  std::uint64_t number = 0;        // each packet of a connection has another, one higher
+  std::uint64_t connection = 0;    // the receiver's name for it; reset: the name that was not found
+  std::uint64_t number = 0;        // of this packet: one more than the last of this connection and direction
   std::uint64_t bitmap = 0;        // bit i: number `largest` - 1 - i has come
   std::uint32_t offset = 0;        // of the payload in the sender's stream
-  std::uint32_t received = 0;      // of the receiver's stream, all bytes below have come
+  std::uint32_t received = 0;      // all bytes of the receiver's stream below this offset have come
   std::uint32_t credit = 0;        // so many bytes beyond `received` may be sent
   std::uint32_t largest = 0;       // number of the latest packet that has come
-  std::uint32_t ack_delay_us = 0;  // since that came
-  std::uint32_t marked = 0;        // packets that have come with the congestion mark, ever
+  std::uint32_t ack_delay_us = 0;  // since that packet came
+  std::uint32_t marked = 0;        // packets that have come with the congestion mark, in all
   std::uint32_t reason = 0;        // refuse: RefuseReason; otherwise 0
-  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data, which has better
+  std::uint32_t checksum = 0;      // CRC32C over the bytes before and the payload; 0 in sealed data
 };
 inline constexpr std::size_t kSealTagBytes = 16;
 static_assert(sizeof(PacketHeader) == kPacketHeaderBytes);
@@ -68,37 +68,37 @@ static_assert(offsetof(PacketHeader, flags) == 4 && offsetof(PacketHeader, conne
 
 inline constexpr std::size_t kHandshakeRandomBytes = 16;
 
-/// Why a listener says no, where the client should know.
+/// A listener's reason for a refusal, where the client should know it.
 enum class RefuseReason : std::uint32_t {
   none = 0,  // nobody listens, or all places are taken
   wants_authentication = 1,
   wants_encryption = 2,
-  unknown_secret = 3,  // sealed, but not with a secret that is known here
+  unknown_secret = 3,  // sealed, but not with a secret that the listener knows
 };
 
-/// The payload of open, challenge, accept and redirect: of one length, so that no answer is longer than its question.
+/// The payload of open, challenge, accept and redirect. All have one length, so no answer is longer than its question.
 struct Handshake {
   std::uint64_t connection = 0;      // the sender's name for it; in answers before accept, the client's
-  std::uint64_t cookie = 0;          // challenge: to be shown; open: shown
-  std::uint64_t group = 0;           // open: whom the connection is for
-  std::uint32_t lane = 0;            //
+  std::uint64_t cookie = 0;          // challenge: the cookie to show; open: the cookie shown
+  std::uint64_t group = 0;           // open: the group of the connection
+  std::uint32_t lane = 0;            // open: the lane
   std::uint32_t credit = 0;          // open, accept: bytes of stream that the sender takes at first
   std::uint32_t datagram_bytes = 0;  // open, accept: the longest datagram that the sender takes
   std::uint16_t port = 0;            // redirect: of the same host
-  std::uint16_t child = 0;           // sealed open: for which of the group's places the secret is
-  std::uint32_t epoch = 0;           //
+  std::uint16_t child = 0;           // sealed open: the place in the group that the secret is for
+  std::uint32_t epoch = 0;           // sealed open: the epoch
   std::uint32_t security = 0;        // sealed open: PacketSecurity
   std::array<std::byte, kHandshakeRandomBytes> random{};  // sealed open, accept: for the connection's keys
 };
 inline constexpr std::size_t kHandshakeBytes = 64;
 static_assert(sizeof(Handshake) == kHandshakeBytes);
 
-/// Why a datagram is no packet. Counted, never trusted.
+/// The reason why a datagram is no packet. Counted, never trusted.
 enum class PacketReject : std::uint8_t { length, magic, version, type, flags, checksum };
 inline constexpr std::size_t kPacketRejects = 6;
 [[nodiscard]] std::string_view to_string(PacketReject reject) noexcept;
 
-/// The number nearest to `of` whose lower 32 bits are `low`.
+/// The number nearest to `near` whose lower 32 bits are `low`.
 [[nodiscard]] constexpr std::uint64_t expand(std::uint32_t low, std::uint64_t near) noexcept {
   return near + static_cast<std::uint64_t>(
                     static_cast<std::int64_t>(static_cast<std::int32_t>(low - static_cast<std::uint32_t>(near))));
@@ -107,16 +107,16 @@ inline constexpr std::size_t kPacketRejects = 6;
 /// Writes the header with the checksum over it and the two parts of the payload that follow it.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             std::span<const std::byte> borrowed) noexcept;
-/// The same for a part that is sent to several, whose checksum is known.
+/// Likewise for a payload part that goes to several receivers, and whose checksum is known.
 void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
             const Crc32cSuffix& borrowed, std::size_t borrowed_bytes) noexcept;
-/// The headers of data packets that go out together: they tell the same, and differ in flags, number, offset and length
-/// alone. Kept, changed and written in words of 64 bits: what is stored in small pieces and then read in large ones
-/// waits for its own stores.
+/// The headers of data packets that go out together: they differ only in flags, number, offset and length. Kept,
+/// changed and written in words of 64 bits: bytes that are stored in small parts and then read in large ones wait for
+/// their own stores.
 class DataHeader {
  public:
   DataHeader() = default;
-  /// `told`: all but number, offset and length.
+  /// `told`: all fields but number, offset and length.
   explicit DataHeader(const PacketHeader& told) noexcept {
     const auto pair = [](std::uint32_t low, std::uint32_t high) { return low | std::uint64_t{high} << 32U; };
     first_ = told.magic | std::uint64_t{told.version} << 16U |
@@ -130,7 +130,7 @@ class DataHeader {
               pair(told.ack_delay_us, told.marked),
               told.reason};
   }
-  /// `more_flags`: besides those that all have.
+  /// `more_flags`: besides the flags that all have.
   void set(std::uint16_t more_flags, std::uint64_t number, std::uint32_t offset) noexcept {
     words_[0] = first_ | std::uint64_t{more_flags} << 32U;
     words_[2] = number;
@@ -142,10 +142,10 @@ class DataHeader {
     std::memcpy(static_cast<void*>(&header), words_.data(), sizeof header);
     return header;
   }
-  /// Writes it with the checksum over it and the payload: `copied`, and then what `behind` was made of.
+  /// Writes the header with the checksum over it and the payload: `copied`, then the bytes that `behind` was made of.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied,
              const Crc32cSuffix& behind, std::size_t payload_bytes) const noexcept;
-  /// The same for a payload that is `copied` alone.
+  /// Likewise for a payload that is only `copied`.
   void write(std::span<std::byte, kPacketHeaderBytes> out, std::span<const std::byte> copied) const noexcept;
 
  private:
@@ -154,26 +154,26 @@ class DataHeader {
   void end(std::span<std::byte, kPacketHeaderBytes> out, std::uint32_t checksum) const noexcept;
 
   std::array<std::uint64_t, kPacketHeaderBytes / sizeof(std::uint64_t)> words_{};
-  std::uint64_t first_ = 0;  // of them, with the flags that all have
+  std::uint64_t first_ = 0;  // the first word, with the flags that all have
 };
 static_assert(std::endian::native == std::endian::little);
 
-/// The checksum of a sealed packet of the handshake, or a close: those have both, so that mere damage is not mistaken
-/// for a secret that is not known.
+/// The checksum of a sealed handshake packet, or close. These have an authenticator as well: so mere damage is not
+/// mistaken for an unknown secret.
 [[nodiscard]] std::uint32_t sealed_checksum(std::span<const std::byte> datagram) noexcept;
-/// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no
-/// checksum: whether it is what was sent, its authenticator tells. `udp_besides`: UDP's checksum is to be verified,
-/// too, in the same pass; the sum of all that it covers besides the datagram.
+/// The header of a whole datagram whose length, enumerators, flags and checksum are right. Sealed data has no checksum:
+/// its authenticator says whether it is as it was sent. `udp_besides`: UDP's checksum is verified, too, in the same
+/// pass; the value is the sum of all that it covers besides the datagram.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_packet(
     std::span<const std::byte> datagram, std::optional<std::uint64_t> udp_besides = std::nullopt) noexcept;
-/// The same into `header`; or why it is none.
+/// Likewise, into `header`; or says why there is none.
 [[nodiscard]] std::optional<PacketReject> read_packet(std::span<const std::byte> datagram,
                                                       std::optional<std::uint64_t> udp_besides,
                                                       PacketHeader& header) noexcept;
-/// The first bytes of a packet that we had sent, quoted by somebody; no checksum is checked. Enough is what tells the
-/// type and the connection: what is quoted not at all is zero.
+/// The first bytes of a packet that this side had sent, quoted by somebody; no checksum is verified. Enough is what has
+/// the type and the connection; bytes that are not quoted count as zero.
 [[nodiscard]] std::expected<PacketHeader, PacketReject> decode_quoted(std::span<const std::byte> bytes) noexcept;
-/// The part of a datagram behind its header, and behind its authenticator.
+/// The part of a datagram behind its header, and behind its authenticator if it has one.
 [[nodiscard]] inline std::span<std::byte> payload_of(const PacketHeader& header,
                                                      std::span<std::byte> datagram) noexcept {
   const bool sealed = (header.flags & packet_flags::kSealed) != 0;

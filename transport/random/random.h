@@ -1,6 +1,6 @@
 #pragma once
-// Small seeded generator (xoshiro256**, Blackman and Vigna, ACM TOMS 47 (2021), article 36): same numbers on every
-// machine and library, which std::uniform_int_distribution does not promise.
+// A small seeded generator (xoshiro256**, Blackman and Vigna, ACM TOMS 47 (2021), article 36): the same numbers on
+// every machine and with every library, which std::uniform_int_distribution does not promise.
 #include <array>
 #include <bit>
 #include <cstdint>

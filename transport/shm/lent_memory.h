@@ -1,5 +1,5 @@
 #pragma once
-// Memory of this process that the other sides of a transport's connections may read where it is.
+// Memory of this process that its peers, on this host, may read where it is.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -21,12 +21,12 @@ class LentRange {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// The offset of its first byte in the file.
   [[nodiscard]] std::uint64_t file_offset() const noexcept { return offset_; }
-  /// The payload lies in it. Then it begins at `offset` of the range.
+  /// Whether the payload lies in the range; then `offset` becomes its offset there.
   [[nodiscard]] bool holds(std::span<const std::byte> payload, std::uint64_t& offset) const noexcept;
   [[nodiscard]] bool withdrawn() const noexcept { return withdrawn_.load(std::memory_order_acquire); }
-  /// Gives the file back: from here on it is passed to nobody.
+  /// Gives the file back: from here on it is passed on no more.
   void withdraw() noexcept;
-  /// Sends a byte and the file's descriptor. False: not now, or never again.
+  /// Sends a byte and the file's descriptor. False: the socket has no room, or the range was withdrawn.
   [[nodiscard]] bool pass(int socket) const noexcept;
 
  private:
@@ -35,21 +35,21 @@ class LentRange {
   const std::uint64_t offset_;
   std::atomic<bool> withdrawn_{false};
   mutable std::mutex mutex_;
-  SharedRange range_;  // under mutex_
+  SharedRange range_;  // guarded by mutex_
 };
 
-/// All of one transport. Any thread.
+/// All lent ranges of one transport. Any thread.
 class LentMemory {
  public:
   [[nodiscard]] std::shared_ptr<LentRange> lend(const std::byte* address, SharedRange range);
   void withdraw(const std::shared_ptr<LentRange>& range) noexcept;
-  /// nullptr: it lies in none.
+  /// nullptr: the payload lies in no range.
   [[nodiscard]] std::shared_ptr<LentRange> find(std::span<const std::byte> payload) const noexcept;
 
  private:
   std::atomic<std::size_t> count_{0};
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<LentRange>> ranges_;  // under mutex_
+  std::vector<std::shared_ptr<LentRange>> ranges_;  // guarded by mutex_
 };
 
 }  // namespace tributary::transport

@@ -47,7 +47,8 @@ bool is_file_of(int descriptor, const Mapping& mapping) noexcept {
          major(status.st_dev) == mapping.device_major && minor(status.st_dev) == mapping.device_minor;
 }
 
-/// Among the descriptors of this process: whoever maps a memfd has mostly kept its descriptor, and needs no privilege.
+/// Finds the file among this process's descriptors: a program that maps a memfd has mostly kept its descriptor. Needs
+/// no privilege.
 OwnedDescriptor find_open(const Mapping& mapping) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
   if (!folder) return {};
@@ -61,7 +62,7 @@ OwnedDescriptor find_open(const Mapping& mapping) {
   return {};
 }
 
-/// The system lets in who has CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+/// Works only for processes with CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
 OwnedDescriptor open_map_file(const Mapping& mapping) {
   char name[80];
   std::snprintf(name, sizeof name, "/proc/self/map_files/%" PRIxPTR "-%" PRIxPTR, mapping.begin, mapping.end);

@@ -1,13 +1,14 @@
 #pragma once
-// Words about memory that one side lends the other for reading: each is one line of the ring, between frames.
+// Lines about memory that one side lends the other for reading. Each takes one line of the ring, between frames.
 //
-//   told       a descriptor is in the socket: map so many bytes of it, from so far on, under this place and generation
-//   mapped     the other side's answer: payloads may now be named instead of written
-//   refused    its other answer: go on copying
+//   told       a descriptor is in the socket: map so many bytes of it, from this offset on, under this place and
+//              generation
+//   mapped     the answer: payloads may now be named instead of written
+//   refused    the other answer: go on copying
 //   withdrawn  no payload will be named there any more
-//   payload    the frame whose header is in the next line has its payload in that place, so far from its beginning
+//   payload    the payload of the frame whose header is in the next line lies in that place, at this offset
 //
-// A generation is used once in a connection, so nothing that is late can be taken for what has its place now.
+// A generation is used once in a connection, so a late line is never taken for one about the place's present range.
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace tributary::transport {
 
-inline constexpr std::uint32_t kRegionMagic = 0x31475254;  // "TRG1", where a frame has its own
+inline constexpr std::uint32_t kRegionMagic = 0x31475254;  // "TRG1", where a frame has its own magic
 inline constexpr std::uint32_t kRegionPlaces = 32;         // of each side, in each connection
 static_assert(kRegionMagic != kFrameMagic);
 
@@ -29,7 +30,7 @@ struct RegionLine {
   RegionWord word{};
   std::uint32_t place = 0;
   std::uint32_t generation = 0;
-  std::uint64_t offset = 0;  // told: in the file; payload: in the region
+  std::uint64_t offset = 0;  // told: in the file; payload: in the range
   std::uint64_t bytes = 0;
   std::uint64_t unused[4] = {};
 };

@@ -8,13 +8,14 @@ namespace {
 
 // A process may have some 65,000 mappings in all, and needs most of them for other things.
 constexpr std::uint32_t kMappingsMax = 8192;
-// Pages of holes become this process's when it reads them, and stay while the other side keeps the file: so what one
-// connection may ever have mapped is bounded, too. Whoever registers anew for each call comes there, and copies then.
+// Pages of holes become this process's when it reads them, and stay while the other side keeps the file: so the bytes
+// that one connection may map in all its life are bounded, too. A program that registers memory anew for each call
+// reaches this bound, and its payloads are copied from then on.
 constexpr std::uint64_t kTurnsOver = 64;
 
 std::atomic<std::uint32_t> mappings{0};
 
-/// One of kMappingsMax.
+/// A mapping that is counted as one of kMappingsMax.
 struct Counted {
   explicit Counted(ForeignMapping&& taken) noexcept : mapping(std::move(taken)) {}
   Counted(const Counted&) = delete;

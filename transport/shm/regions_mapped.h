@@ -1,7 +1,7 @@
 #pragma once
-// The other side's memory, as far as it is mapped here: for reading alone, and within bounds that the other side cannot
-// move. It is believed in nothing: the file must be sealed against shrinking, places, lengths and offsets are checked,
-// and what is read there is data, never a number that anything depends on.
+// The other side's memory, as far as it is mapped here: for reading only, and within bounds that the other side cannot
+// move. Nothing that it says is believed: the file must be sealed against shrinking; places, lengths and offsets are
+// checked; and the bytes there are data, never a number that anything depends on.
 #include <array>
 #include <memory>
 #include <span>
@@ -19,9 +19,9 @@ class RegionsMapped {
     Mapping keeps;  // nullptr: there is no such place, or it is too short
   };
 
-  /// False: it is not what it should be, or beyond what one connection (`bytes_max`), or this process, maps.
+  /// False: the file is unfit, or the bounds of one connection (`bytes_max`) or of this process are reached.
   [[nodiscard]] bool map(const RegionLine& told, const OwnedDescriptor& file, std::uint64_t bytes_max);
-  /// Memory in which something is still read stays mapped until nothing is.
+  /// Gives up a place. Memory that is still being read stays mapped until that ends.
   void drop(const RegionLine& withdrawn) noexcept;
   [[nodiscard]] Bytes find(const RegionLine& payload) const noexcept;
   /// The bytes of all places.

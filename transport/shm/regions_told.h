@@ -1,5 +1,5 @@
 #pragma once
-// A connection's account of this process's memory: the ranges it has told its other side, and the answers.
+// One connection's account of the ranges of this process's memory that it has told its other side, and of the answers.
 #include <array>
 #include <optional>
 
@@ -10,14 +10,14 @@ namespace tributary::transport {
 
 class RegionsTold {
  public:
-  /// The line that names the payload instead of bringing it; nullopt: the other side has it not mapped.
+  /// The line that names the payload instead of copying it; nullopt: the other side has not mapped it.
   [[nodiscard]] std::optional<RegionLine> name(std::span<const std::byte> payload) const noexcept;
-  /// Tells of the memory that holds the payload, if there is some to tell and nothing that was told waits for its
-  /// answer: the descriptor goes over `socket`, the line is for the ring.
+  /// Tells the other side of the range that holds the payload, unless there is none or an answer is still awaited: the
+  /// descriptor goes over `socket`; the returned line is for the ring.
   [[nodiscard]] std::optional<RegionLine> tell(const LentMemory& lent, std::span<const std::byte> payload, int socket);
-  /// False: nothing was asked that this could answer.
+  /// False: the line answers nothing that was asked.
   [[nodiscard]] bool answered(const RegionLine& line) noexcept;
-  /// A line for memory that was taken back since; nullopt: there is none.
+  /// A line for a range that was taken back since; nullopt: there is none.
   [[nodiscard]] std::optional<RegionLine> take_withdrawn() noexcept;
   [[nodiscard]] bool any_withdrawn() const noexcept;
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kControlBytes = 4096;
-constexpr std::size_t kConnectorSideAt = 128;  // two lines on: a core fetches them in pairs
+constexpr std::size_t kConnectorSideAt = 128;  // two lines on: a core fetches lines in pairs
 constexpr int kSeals = F_SEAL_GROW | F_SEAL_SHRINK;
 
 std::size_t bytes_for(std::size_t ring_bytes) noexcept {
@@ -42,7 +42,7 @@ OwnedDescriptor make_memory(unsigned flags, std::size_t bytes) noexcept {
   return descriptor;
 }
 
-/// Huge pages are given at the first touch, or a bus error is: so all of them are asked for here.
+/// The system gives huge pages at the first touch, or a bus error instead: so all of them are asked for here.
 OwnedDescriptor make_huge_memory(std::size_t bytes) noexcept {
   OwnedDescriptor descriptor = make_memory(MFD_HUGETLB, bytes);
   if (descriptor.is_open() && ::fallocate(descriptor.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return descriptor;
@@ -60,7 +60,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, b
   if (::fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
   auto memory =
       map(std::move(descriptor), is_huge ? whole_pages : bytes_for(ring_bytes), ring_bytes, Role::listener, is_huge);
-  if (!memory && is_huge) return create(ring_bytes, false);  // there are some, but not for this process
+  if (!memory && is_huge) return create(ring_bytes, false);  // there are huge pages, but not for this process
   if (!memory) return memory;
   for (const Role role : {Role::listener, Role::connector}) (*memory)->side(role).room_at.store(~std::uint64_t{0});
   return memory;
@@ -97,8 +97,8 @@ RingMemory::~RingMemory() {
   ::munmap(bytes_.data(), bytes_.size());
 }
 
-/// A hole that was punched into huge pages before it was forbidden would be a bus error for whoever looks there; one in
-/// small pages is only zeros.
+/// A hole that was punched into huge pages before the seal would be a bus error for a reader; one in small pages is
+/// only zeros.
 Status RingMemory::take_pages() noexcept {
   if (!huge_ || ::fallocate(descriptor_.get(), 0, 0, static_cast<off_t>(bytes_.size())) == 0) return {};
   return failed("fallocate");

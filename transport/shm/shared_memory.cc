@@ -40,7 +40,7 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-/// One block of allocate_shared().
+/// One block that allocate_shared() gave.
 class Allocation {
  public:
   Allocation(OwnedDescriptor file, std::span<std::byte> bytes) noexcept : file_(std::move(file)), bytes_(bytes) {}
@@ -56,7 +56,8 @@ class Allocation {
   std::span<std::byte> bytes_;
 };
 
-/// All blocks of this process, by their first byte. Never destroyed: threads may use it while the process ends.
+/// All blocks of this process, by the address of their first byte. Never destroyed: threads may use it while the
+/// process ends.
 struct Allocations {
   std::mutex mutex;
   std::map<std::uintptr_t, std::shared_ptr<Allocation>> by_address;
@@ -72,14 +73,14 @@ OwnedDescriptor make_file(unsigned flags, std::size_t bytes) noexcept {
   return file;
 }
 
-/// All of them now: a huge page that is not there at the first touch is a bus error.
+/// All huge pages are asked for now: one that is missing at the first touch is a bus error.
 OwnedDescriptor make_huge_file(std::size_t bytes) noexcept {
   OwnedDescriptor file = make_file(MFD_HUGETLB, bytes);
   if (file.is_open() && ::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) == 0) return file;
   return {};
 }
 
-/// Every page, by this thread, so that they lie where it runs. Linux before 5.14 is asked in another way.
+/// This thread touches every page, so that they lie near it. Linux before 5.14 is asked in another way.
 Status populate(const OwnedDescriptor& file, std::span<std::byte> memory) {
   if (::madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return {};
   if (errno == EINVAL && ::fallocate(file.get(), 0, 0, static_cast<off_t>(memory.size())) == 0) return {};
@@ -102,7 +103,7 @@ Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes, bool try_
   const std::span memory(static_cast<std::byte*>(at), whole);
   auto allocation = std::make_shared<Allocation>(std::move(file), memory);
   if (!huge) {
-    static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));  // where it is refused, small pages do
+    static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));  // where it is refused, small pages are good enough
     if (auto ok = populate(allocation->file(), memory); !ok) return std::unexpected(ok.error());
   }
   return allocation;
@@ -112,7 +113,7 @@ OwnedDescriptor duplicate(int number) noexcept {
   return OwnedDescriptor(::fcntl(number, F_DUPFD_CLOEXEC, 0));
 }
 
-/// The range of one allocation; nullopt: there is none.
+/// The range within one allocation; nullopt: no allocation has it.
 std::optional<Result<SharedRange>> find_allocated(std::span<const std::byte> memory) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
   Allocations& all = allocations();
@@ -157,7 +158,7 @@ Result<std::byte*> allocate_shared(std::size_t bytes) {
 
 Status free_shared(std::byte* memory) {
   Allocations& all = allocations();
-  std::shared_ptr<Allocation> last;  // its end comes after that of the lock
+  std::shared_ptr<Allocation> last;  // declared first, so that the memory is freed after the lock is released
   const std::lock_guard lock(all.mutex);
   const auto it = all.by_address.find(reinterpret_cast<std::uintptr_t>(memory));
   if (it == all.by_address.end()) return fail(Errc::bad_argument, "ptr is nothing that tributary_mem_alloc gave");
@@ -199,7 +200,7 @@ Result<ReadableMemory> ReadableMemory::make(std::size_t bytes) {
   if (at == MAP_FAILED) return failed("mmap");
   made.bytes_ = {static_cast<std::byte*>(at), whole};
   static_cast<void>(::madvise(at, whole, MADV_HUGEPAGE));
-  // A child would go on writing where this process gives out results; and it does not need them.
+  // A forked child would go on writing where this process gives out results; it does not need them.
   static_cast<void>(::madvise(at, whole, MADV_DONTFORK));
   if (auto ok = populate(made.file_, made.bytes_); !ok) return std::unexpected(ok.error());
   if (::fcntl(made.file_.get(), F_ADD_SEALS, kSeals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
@@ -224,7 +225,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   };
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return refused("it is not sealed against shrinking");
-  // Only now: what it has, it keeps.
+  // Asked only now: from here on the file keeps its size.
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return failed("fstat");
   const auto size = static_cast<std::uint64_t>(status.st_size);
@@ -232,7 +233,7 @@ Result<ForeignMapping> ForeignMapping::map(const OwnedDescriptor& file, std::uin
   const bool huge = is_huge(file.get());
   if (huge && !huge_pages_too) {
     if ((seals & F_SEAL_FUTURE_WRITE) == 0) return refused("huge pages can be taken away");
-    // Those that were taken before: a hole would be a bus error, which now is an error here.
+    // Pages that were taken before the seal come back here, or this is an error: a hole would be a bus error.
     if (::fallocate(file.get(), 0, 0, status.st_size) != 0) return failed("there are not so many huge pages");
   }
   const std::size_t unit = huge ? static_cast<std::size_t>(status.st_blksize) : page_bytes();

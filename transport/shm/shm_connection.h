@@ -1,13 +1,12 @@
 #pragma once
-// One connection through shared memory: meeting (shm_greeting.cc), reading (shm_read.cc), writing (shm_write.cc),
+// One connection through shared memory: opening (shm_greeting.cc), reading (shm_read.cc), writing (shm_write.cc),
 // payloads that are read where they are (shm_regions.cc), ending (shm_connection.cc).
 //
 //   listener -> connector   Offer, with the memory
 //   connector -> listener   mapped
 //   listener -> connector   go: nobody can change the memory's size or take its pages any more
 //
-// From then on the socket brings nothing but single bytes that wake a sleeper, some of them with a descriptor, and the
-// end.
+// After that the socket carries only single bytes that wake a sleeper, some of them with a descriptor, and the end.
 #include <array>
 #include <functional>
 #include <optional>
@@ -26,17 +25,17 @@ namespace tributary::transport {
 
 class ShmAcceptor;
 
-inline constexpr std::size_t kInPlaceBytesMin = 4096;  // less is copied faster than it is kept, or named
+inline constexpr std::size_t kInPlaceBytesMin = 4096;  // a shorter payload is copied faster than kept, or named
 
-/// The memory that the two sides of a connection have told each other of.
+/// The ranges of memory that the two sides of a connection have told each other of.
 struct ShmRegions {
   RegionsTold told;
   RegionsMapped mapped;
   OwnedDescriptor passed;            // came with a byte, for the next `told`
-  std::optional<RegionLine> answer;  // is due
+  std::optional<RegionLine> answer;  // must be written
 };
 
-/// An open connection, taken out of one transport for another.
+/// An open connection that was taken out of one transport for another.
 struct ShmHandOver {
   std::string peer;
   OwnedDescriptor socket;
@@ -49,7 +48,7 @@ struct ShmHandOver {
 
 class ShmConnection final : public Connection {
  public:
-  /// Called in place of the handler when the connection comes to nothing before it is open.
+  /// Called in place of the handler when the connection fails before it is open.
   using Otherwise = std::function<void(ShmConnection&)>;
 
   static std::shared_ptr<ShmConnection> make(SocketCore& core, std::shared_ptr<ShmPart> part, std::string peer,
@@ -57,14 +56,14 @@ class ShmConnection final : public Connection {
   ShmConnection(const ShmConnection&) = delete;
   ShmConnection& operator=(const ShmConnection&) = delete;
 
-  /// Calls whoever listens at the name.
+  /// Calls the process that listens at the name.
   void connect(std::string name, Duration limit);
-  /// Goes on in the place of another one, with a socket that somebody has answered.
+  /// Goes on in the place of another connection, with a socket that a listener has accepted.
   void go_on(OwnedDescriptor socket, Beginning&& beginning, Duration limit, Otherwise otherwise);
-  /// The listener's side. `acceptor` is told once both sides have the memory; it outlives the greeting.
+  /// Begins the listener's side. `acceptor` is told once both sides have the memory; it outlives the greeting.
   [[nodiscard]] Status greet(OwnedDescriptor socket, ShmAcceptor& acceptor, Duration limit);
   void open(ShmHandOver&& taken);
-  /// Closes silently, for another connection to go on in its place. Only before it is open.
+  /// Closes silently, so that another connection can take its place. Only before it is open.
   [[nodiscard]] Beginning hand_on();
   [[nodiscard]] Result<ShmHandOver> release();
 
@@ -79,7 +78,7 @@ class ShmConnection final : public Connection {
   [[nodiscard]] bool closed() const noexcept override { return state_ == State::closed || withdrawn_seen_; }
   [[nodiscard]] bool shares_memory() const noexcept override { return true; }
   [[nodiscard]] SocketCore& core() const noexcept { return core_; }
-  /// Some of this side's memory was taken back.
+  /// Some of this side's memory was taken back: a turn is due.
   void look_at_regions() { make_due(); }
 
   // ---- Pollable
@@ -175,42 +174,42 @@ class ShmConnection final : public Connection {
   std::optional<Error> fatal_;  // on_closed is due
 
   // reading
-  bool out_of_turn_ = false;  // there is more, for the next turn
+  bool out_of_turn_ = false;  // there is more to read in the next turn
   FrameReader reader_;
-  struct Kept {           // a payload that was taken as it lies
-    std::uint64_t begin;  // of its frame
+  struct Kept {           // a payload that the handler has taken where it lies
+    std::uint64_t begin;  // position of its frame
     const std::byte* payload;
     bool given_back;
   };
   std::vector<Kept> kept_;          // the oldest first, which is not given back: it holds back the writer
-  std::uint64_t read_ = 0;          // taken from the ring, whatever the memory says
-  std::uint64_t read_told_ = 0;     // and so much of it was published
-  std::uint64_t written_seen_ = 0;  // by the other side: as last looked at, and checked
+  std::uint64_t read_ = 0;          // position up to which this side has read; never taken from the memory
+  std::uint64_t read_told_ = 0;     // the part of it that was published
+  std::uint64_t written_seen_ = 0;  // the other side's position, as last looked at, and checked
 
   // writing
   SendQueue queue_;
-  std::uint64_t written_ = 0;       // put into the ring, whatever the memory says
-  std::uint64_t written_told_ = 0;  // and so much of it was published
-  std::uint64_t read_seen_ = 0;     // by the other side: as last looked at, and checked
+  std::uint64_t written_ = 0;       // position up to which this side has written; never taken from the memory
+  std::uint64_t written_told_ = 0;  // the part of it that was published
+  std::uint64_t read_seen_ = 0;     // the other side's position, as last looked at, and checked
   bool waits_for_room_ = false;
-  std::uint32_t naps_ = 0;      // our own `asleep`
-  std::uint32_t rung_for_ = 0;  // the other side's, when it was last woken
+  std::uint32_t naps_ = 0;      // this side's `asleep`
+  std::uint32_t rung_for_ = 0;  // the other side's `asleep` when it was last woken
 
   // payloads that are read where they are
   ShmRegions regions_;
   std::uint64_t sends_written_ = 0;       // send()s, without send_copy()s
-  std::uint64_t sends_told_ = 0;          // and so many of them by on_sent()
-  std::vector<std::uint64_t> named_;      // those of which the other side reads the payload still: their numbers
-  std::uint64_t payloads_read_seen_ = 0;  // by the other side: as last looked at, and checked
-  struct Taken {                          // a payload of the other side's, in the order of the frames
+  std::uint64_t sends_told_ = 0;          // send()s whose on_sent() was called
+  std::vector<std::uint64_t> named_;      // numbers of the send()s whose payload the other side is still to read
+  std::uint64_t payloads_read_seen_ = 0;  // the other side's count, as last looked at, and checked
+  struct Taken {                          // a payload in the other side's memory, in the order of the frames
     const std::byte* payload;
     bool given_back;
     RegionsMapped::Mapping keeps;
   };
   std::vector<Taken> taken_;              // the oldest first, which is not given back
-  std::uint64_t payloads_read_ = 0;       // before it
-  std::uint64_t payloads_read_told_ = 0;  // and so much of it was published
-  bool withdrawn_seen_ = false;           // the other side has closed while a payload of its was read: on_closed is due
+  std::uint64_t payloads_read_ = 0;       // payloads before the oldest of taken_
+  std::uint64_t payloads_read_told_ = 0;  // the part of them that was published
+  bool withdrawn_seen_ = false;           // the other side closed while its payload was read: on_closed is due
 
   // meeting and ending
   std::string name_;

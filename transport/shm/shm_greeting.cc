@@ -1,4 +1,4 @@
-// How a connection opens: the name, the memory, and the word that nobody can change it any more.
+// A connection opens: the name, the memory, and the promise that nobody can change the memory's size any more.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ void ShmConnection::connect(std::string name, Duration limit) {
   call();
 }
 
-/// A listener whose queue is full is asked again in a moment: this system tells nobody when there is room.
+/// Calls a listener. If its queue is full, asks again in a moment: the system does not report when there is room.
 void ShmConnection::call() {
   OwnedDescriptor socket = connect_to_name(name_);
   if (!socket.is_open() && errno == EAGAIN && Clock::now() < deadline_) {
@@ -94,7 +94,7 @@ void ShmConnection::turn_greeting() {
   if (opening() && hung_up_ && !fatal_) greeting_failed("the connection was closed at once");
 }
 
-/// Message after message has a length that both sides know. True: this one is whole.
+/// Reads one message; both sides know the length of each. True: it is whole.
 bool ShmConnection::hear(std::size_t bytes, OwnedDescriptor* descriptor) {
   while (heard_bytes_ < bytes) {
     const auto rest = std::span(heard_).first(bytes).subspan(heard_bytes_);

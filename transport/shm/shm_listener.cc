@@ -36,7 +36,7 @@ void ShmAcceptor::close() {
   acceptor_ = nullptr;
   while (!greeting_.empty()) {
     const auto first = greeting_.front();
-    first->close();  // which is forgotten here
+    first->close();  // which calls forget()
   }
   socket_.close();
   core_.leave(*this);
@@ -62,12 +62,12 @@ void ShmAcceptor::turn() {
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       paused_ = true;  // trying again at once would spin
       return core_.set_deadline(*this, kPause);
-    }  // else this one connection is broken already: the next
+    }  // else this one connection is broken already: go on with the next
   }
   core_.make_due(*this);
 }
 
-/// A process that is turned away finds the connection closed, and takes another way.
+/// Takes a new connection. A process that is turned away finds it closed, and goes over TCP.
 void ShmAcceptor::take(OwnedDescriptor socket) {
   if (!trusted_user(socket.get())) {
     ++part_->statistics.refused_user;

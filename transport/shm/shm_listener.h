@@ -1,6 +1,6 @@
 #pragma once
-// Accepting connections through shared memory. Those that have not come as far as having the memory cost a bounded
-// number of descriptors; above it the oldest makes room.
+// Accepting connections through shared memory. The number of those that do not have the memory yet is bounded; above
+// the bound the oldest makes room.
 #include <list>
 
 #include "transport/shm/shm_connection.h"
@@ -9,8 +9,8 @@ namespace tributary::transport {
 
 class ShmAcceptor final : public Pollable {
  public:
-  /// `host` is what accepted connections are said to come from: whoever calls is on the same host, and would be seen at
-  /// the address that he calls.
+  /// `host` is the address that accepted connections are said to come from: a caller is on the same host, and would
+  /// be seen at the address that it calls.
   ShmAcceptor(const std::shared_ptr<SocketCore>& core, std::shared_ptr<ShmPart> part, OwnedDescriptor socket,
               std::string host, Acceptor& acceptor);
   /// 0 or errno.
@@ -28,7 +28,7 @@ class ShmAcceptor final : public Pollable {
  private:
   void take(OwnedDescriptor socket);
 
-  std::weak_ptr<SocketCore> shared_core_;  // for the channels it makes; not owned, or the core would own itself
+  std::weak_ptr<SocketCore> shared_core_;  // for the channels it makes; weak, or the core would own itself
   SocketCore& core_;
   std::shared_ptr<ShmPart> part_;
   PolledSocket socket_;

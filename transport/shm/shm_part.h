@@ -15,11 +15,11 @@ class ShmPart {
   explicit ShmPart(const ShmSettings& wanted) : settings(wanted) {}
   const ShmSettings settings;
   ShmStatistics statistics;
-  std::vector<ShmConnection*> open;  // connections whose memory is there
+  std::vector<ShmConnection*> open;  // connections that have their memory
   LentMemory lent;
 };
 
-/// Lends it to the other sides of the part's connections (MemoryLender).
+/// Lends the range to the other sides of the part's connections (MemoryLender).
 [[nodiscard]] std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<SocketCore>& core,
                                                       const std::shared_ptr<ShmPart>& part, const std::byte* address,
                                                       SharedRange range);

@@ -1,4 +1,4 @@
-// Reading: what the other side has written is looked at once, checked, and copied before it is used.
+// Reading: the other side's numbers and headers are copied once, checked, and used from the copy.
 #include <algorithm>
 
 #include "tributary/protocol/assert.h"
@@ -26,7 +26,7 @@ void ShmConnection::read_turn() {
   if (serving()) publish_read();
 }
 
-/// True: there are bytes to be read, or nothing is missing of the payload whose header was read.
+/// True: there are bytes to be read.
 bool ShmConnection::look_for_more() {
   if (!serving()) return false;
   const std::uint64_t written = memory_->theirs().written.load(std::memory_order_acquire);
@@ -39,8 +39,8 @@ bool ShmConnection::look_for_more() {
   return written != read_;
 }
 
-/// `read_` is the number of a header's first byte, so there is a whole line, which the ring's end does not part. False:
-/// nothing more can be read now.
+/// `read_` is the position of a header's first byte, so a whole line is there, and the ring's end does not part it.
+/// False: nothing more can be read now.
 bool ShmConnection::serve_next(std::size_t& budget) {
   FrameBytes bytes;
   copy_out(memory_->incoming(), memory_->ring_bytes(), read_, bytes);
@@ -62,8 +62,8 @@ bool ShmConnection::serve_next(std::size_t& budget) {
   return place(*header) && land(budget);
 }
 
-/// A payload is offered where it lies when it is worth it, in one piece, and leaves the writer half of the ring: then
-/// there is room for all of it, so that what is still missing will come.
+/// Offers a payload where it lies if it is large enough, in one piece, and leaves the writer half of the ring: then
+/// there is room for all of it, so that its missing part will come.
 ShmConnection::InPlace ShmConnection::in_place(const FrameHeader& header) {
   const std::size_t ring_bytes = memory_->ring_bytes();
   const std::uint64_t begin = read_ + kFrameHeaderBytes;
@@ -113,7 +113,7 @@ bool ShmConnection::land(std::size_t& budget) {
   reader_.land(piece);
   budget -= std::min(budget, piece + kFrameHeaderBytes);
   if (reader_.whole()) {
-    read_ = whole_lines(read_);  // the writer has published whole lines, so this is not beyond what it wrote
+    read_ = whole_lines(read_);  // not beyond the writer's position: it publishes whole lines
     TRIBUTARY_ASSERT(read_ <= written_seen_, "position {} is read, and {} was written", read_, written_seen_);
     return deliver();
   }

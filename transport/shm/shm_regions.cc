@@ -1,8 +1,8 @@
 // Payloads that are not copied into the ring: the other side reads them where they are, in memory that it was told of.
-// The frame's header follows a line that names the place; the room of both is all that it takes.
+// The frame's header follows a line that names the place; these two lines are all the room that it takes.
 //
-// The memory stays its owner's. Who closes with payloads that were not read yet says `withdrawn` first, and whoever has
-// read meanwhile looks at that afterwards: so what changes under a reader's eyes is never taken for a payload.
+// The memory stays its owner's. A side that closes while its payloads may be unread says `withdrawn` first, and a
+// reader looks at that after it has read: so bytes that changed while it read are never taken for a payload.
 #include <algorithm>
 
 #include "transport/shm/shm_connection.h"
@@ -11,9 +11,9 @@
 namespace tributary::transport {
 namespace {
 
-// The cost of telling of memory, for the other side's turn: a few calls to the system.
+// The cost of a told range for the reader's turn, in bytes: mapping it takes a few system calls.
 constexpr std::size_t kTellingBytes = 64U << 10;
-// The widest element that anything adds up.
+// The widest element that is ever summed.
 constexpr std::size_t kElementBytesMax = 8;
 
 class Lent final : public KeptMemory {
@@ -64,8 +64,8 @@ bool ShmConnection::write_region_words() noexcept {
   return true;
 }
 
-/// For a frame of which nothing is written yet. The other side is told of a range with the first payload from there,
-/// which is copied still.
+/// For a frame of which nothing is written yet. The first payload from a range tells the other side of the range, and
+/// is still copied itself.
 std::optional<RegionLine> ShmConnection::name_payload(const SendQueue::Next& next) {
   if (!next.borrowed || next.payload.size() < kInPlaceBytesMin) return std::nullopt;
   if (auto line = regions_.told.name(next.payload)) return line;
@@ -91,7 +91,7 @@ bool ShmConnection::write_named(const RegionLine& line, const SendQueue::Next& n
   return true;
 }
 
-/// Payloads that the other side has read are not needed any more.
+/// Forgets the payloads that the other side has read.
 void ShmConnection::look_for_payloads_read() {
   if (named_.empty()) return;
   const std::uint64_t read = memory_->theirs().payloads_read.load(std::memory_order_acquire);
@@ -134,7 +134,7 @@ bool ShmConnection::serve_region_line(const RegionLine& line, std::size_t& budge
   return true;
 }
 
-/// The descriptor was sent before the line, so it is there.
+/// Maps a range. Its descriptor was sent before the line, so it is there.
 void ShmConnection::map_region(const RegionLine& told) {
   while (!regions_.passed.is_open()) {
     std::array<std::byte, 1024> bells;
@@ -149,7 +149,7 @@ void ShmConnection::map_region(const RegionLine& told) {
 }
 
 bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
-  if (written_seen_ - read_ < 2 * kLineBytes) return false;  // both are told at once, unless somebody plays
+  if (written_seen_ - read_ < 2 * kLineBytes) return false;  // a lawful peer publishes both lines at once
   FrameBytes bytes;
   copy_out(memory_->incoming(), memory_->ring_bytes(), read_ + kLineBytes, bytes);
   const auto header = decode(bytes);
@@ -184,7 +184,7 @@ bool ShmConnection::serve_named(const RegionLine& line, std::size_t& budget) {
   return deliver();
 }
 
-/// False: it is none of them.
+/// False: the payload is none of these.
 bool ShmConnection::give_back_taken(const std::byte* payload) {
   const auto taken =
       std::ranges::find_if(taken_, [&](const Taken& t) { return t.payload == payload && !t.given_back; });
@@ -193,7 +193,7 @@ bool ShmConnection::give_back_taken(const std::byte* payload) {
   taken->keeps = nullptr;
   forget_taken();
   if (state_ != State::open) return true;
-  core_.make_dirty(*this);  // with the answer to it, if there is one: one bell is enough
+  core_.make_dirty(*this);  // together with the answer to it, if there is one: one bell is enough
   if (!withdrawn_seen_ && memory_->theirs_withdrawn()) {
     withdrawn_seen_ = true;
     fatal_ = Error{Errc::peer_gone, peer_ + " closed the connection while a payload of its was read."};

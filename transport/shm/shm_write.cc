@@ -1,5 +1,5 @@
-// Writing: frames are copied into the ring as far as there is room, and told in pieces, so that the reader copies out
-// while the writer still copies in.
+// Writing: frames are copied into the ring as far as there is room, and published in pieces, so that the reader copies
+// out while the writer still copies in.
 #include <algorithm>
 
 #include "transport/shm/shm_connection.h"
@@ -31,7 +31,7 @@ void ShmConnection::write_turn() {
   publish_payloads_read();
   look_for_payloads_read();
   if (state_ == State::flushing && queue_.empty() && named_.empty()) {
-    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the end of the socket brings it to the other side
+    memory_->mine().finished.store(1, std::memory_order_relaxed);  // the socket's end makes the other side see it
     return close();
   }
   tell_sent();
@@ -55,7 +55,7 @@ void ShmConnection::write_frames() {
   if (queue_.empty()) room_is_enough();
 }
 
-/// False: the other side has written what cannot be.
+/// False: the other side has written a position that cannot be.
 bool ShmConnection::look_for_room() {
   const std::uint64_t read = memory_->theirs().read.load(std::memory_order_acquire);
   if (read == read_seen_) return true;
@@ -76,7 +76,7 @@ void ShmConnection::position_cannot_be() {
   make_due();
 }
 
-/// Whatever fits of the frame that is next, up to a piece. False: the ring is full.
+/// Writes what fits of the next frame, at most kPublishBytes of its payload. False: the ring is full.
 bool ShmConnection::write_some(std::size_t& budget) {
   if ((queue_.empty() || queue_.next().offset == 0) && !write_region_words()) return false;
   if (queue_.empty()) return true;
@@ -118,7 +118,8 @@ void ShmConnection::publish_written() noexcept {
   ring_bell_of(memory_->theirs());
 }
 
-/// Half a ring of room is worth waking somebody for; less of it is noticed by whoever is awake.
+/// Waits until half the ring is free: less is not worth waking the writer for, and a writer that is awake sees it
+/// anyway.
 void ShmConnection::wait_for_room() noexcept {
   publish_written();
   waits_for_room_ = true;
@@ -133,7 +134,7 @@ void ShmConnection::room_is_enough() noexcept {
   memory_->mine().room_at.store(kNoWait, std::memory_order_relaxed);
 }
 
-/// Once for each of its naps.
+/// Wakes the other side, once for each of its naps.
 void ShmConnection::ring_bell_of(const Side& sleeper) noexcept {
   const std::uint32_t asleep = sleeper.asleep.load(std::memory_order_seq_cst);
   if ((asleep & 1U) == 0 || asleep == rung_for_) return;

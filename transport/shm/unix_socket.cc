@@ -31,7 +31,7 @@ OwnedDescriptor make_socket() noexcept {
   return OwnedDescriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-/// Without changing the errno that says why.
+/// No descriptor; leaves the errno that says why.
 OwnedDescriptor none() noexcept {
   return {};
 }
@@ -96,7 +96,7 @@ ssize_t receive_message(int socket, std::span<std::byte> message, OwnedDescripto
   msghdr header{};
   header.msg_iov = &data;
   header.msg_iovlen = 1;
-  if (descriptor != nullptr) {  // without room for it, the system throws away what comes along
+  if (descriptor != nullptr) {  // without room for it, the system drops a descriptor that comes along
     header.msg_control = control;
     header.msg_controllen = sizeof control;
   }
@@ -108,7 +108,7 @@ ssize_t receive_message(int socket, std::span<std::byte> message, OwnedDescripto
   for (std::size_t i = 0; i < count; ++i) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(rights) + i * sizeof number, sizeof number);
-    descriptor->reset(number);  // which closes the one before
+    descriptor->reset(number);  // closes the one before
   }
   return got;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Addresses as the system has them, and names that lead to them.
+// Addresses in the system's form, and the names that lead to them.
 #include <sys/socket.h>
 
 #include <optional>
@@ -22,12 +22,12 @@ struct SocketAddress {
 /// "Connection refused"
 [[nodiscard]] std::string error_text(int error);
 
-/// IPv4 in IPv6 is written, and answered, as IPv4.
+/// An IPv4 address in IPv6 form is given as IPv4.
 [[nodiscard]] Endpoint endpoint_of(const SocketAddress& address);
 [[nodiscard]] Endpoint local_of(int socket);
 [[nodiscard]] Endpoint peer_of(int socket);
 
-/// Without asking anybody; nothing when `host` is a name.
+/// Asks nobody; none when `host` is a name.
 [[nodiscard]] std::optional<SocketAddress> numeric_address(const Endpoint& endpoint);
 /// May block: asks the system's resolver.
 [[nodiscard]] Result<std::vector<SocketAddress>> look_up(const Endpoint& endpoint);

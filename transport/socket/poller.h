@@ -1,9 +1,10 @@
 #pragma once
-// Which sockets are ready: an epoll set in which each of them is registered once and never touched again until it goes.
+// Finds the sockets that are ready: an epoll set in which each of them is registered once and never touched again until
+// it goes.
 //
-// It is edge-triggered: the system tells each change once, so that neither waiting nor reading costs a further call to
-// arm the next wait. The price is paid by those who are told: a readiness is remembered until a call to the system has
-// found it used up.
+// The set is edge-triggered: the system reports each change once, so that neither waiting nor reading costs a further
+// call to arm the next wait. The price: each socket's owner must remember that it is ready, until a system call has
+// found nothing more to do.
 #include <sys/epoll.h>
 
 #include <array>
@@ -23,20 +24,20 @@ class Poller {
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
 
-  /// From here until remove() the events that wait() returns have `what` as their data.ptr. 0 or errno.
+  /// From here until remove() the events that wait() returns have `what` as their data.ptr. Returns 0 or errno.
   [[nodiscard]] int add(int socket, std::uint32_t events, Pollable& what) noexcept;
-  /// To be called before the socket is closed: a forked process may hold it open, and events would go on.
+  /// Must be called before the socket is closed: a forked process may hold it open, and events would go on.
   void remove(int socket) noexcept;
-  /// Readable when wait() would not sleep: for a set of somebody else's.
+  /// Readable when wait() would not sleep, so that another epoll set can watch it.
   [[nodiscard]] int descriptor() const noexcept { return set_; }
   /// Ends one wait(), now or the next. Its event has no data. Any thread.
   void wake() noexcept;
   /// Sleeps until something has changed, at most for `limit` (rounded up to milliseconds, as the system counts); zero
-  /// only asks. What it returns lives until the next call.
+  /// only asks. The returned events live until the next call.
   [[nodiscard]] std::span<const epoll_event> wait(std::chrono::nanoseconds limit) noexcept;
 
  private:
-  static constexpr std::size_t kEventsMax = 128;  // of one call; what is beyond comes first in the next
+  static constexpr std::size_t kEventsMax = 128;  // of one call; further ones come first in the next call
   int set_ = -1;
   int wake_ = -1;  // an eventfd, never read: its count changes with each wake(), and that is the edge
   std::array<epoll_event, kEventsMax> events_{};
@@ -52,12 +53,12 @@ class PolledSocket {
 
   [[nodiscard]] int get() const noexcept { return socket_; }
   [[nodiscard]] bool is_open() const noexcept { return socket_ >= 0; }
-  /// Owns `socket`, instead of the one before, without watching it.
+  /// Closes the socket before, and owns `socket`, without watching it.
   void own(int socket) noexcept;
   /// 0 or errno.
   [[nodiscard]] int watch(std::uint32_t events, Pollable& what) noexcept;
   void close() noexcept;
-  /// Gives the socket up, open, watched no more.
+  /// Stops watching the socket and gives it up, still open.
   [[nodiscard]] int release() noexcept;
 
  private:

@@ -23,7 +23,7 @@ class Resolver {
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;
 
-  /// `found` is called, and destroyed, in a delivered call. In the order of the questions.
+  /// `found` is called, and destroyed, in a delivered call. Answers come in the order of the questions.
   void ask(Endpoint endpoint, Found found);
   /// Waits for the look-up that is under way, and forgets the others.
   void stop();

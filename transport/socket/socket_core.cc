@@ -12,7 +12,7 @@ constexpr std::size_t kTurnsUnaskedMax = 8;                      // turns with w
 constexpr int kLooksPerQuestion = 16;
 constexpr std::uint32_t kTellingsMin = 16;
 
-/// A core spends this on a turn of a loop that waits for another one.
+/// Tells the processor that this loop waits for another core.
 void relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -45,10 +45,11 @@ turn::Looked SocketCore::sleep(TimePoint now, TimePoint until) {
   return {.at = woken, .some = !idle()};
 }
 
-/// Bytes that others have written to memory are seen without asking the system; while there are some, the system is
-/// asked in every few turns only, so that sockets wait for their turn but are not forgotten.
+/// Bytes that others have written to memory are seen without asking the system. While there are some, the system is
+/// asked only in every few turns, so that sockets wait for their turn but are not forgotten.
 ///
-/// All events are marked before anything is done about them: a connection that a callback destroys is told of none.
+/// All events are marked before any is served: a callback may destroy a connection that has an event, and it is then
+/// served no more.
 void SocketCore::mark_ready(Duration wait) noexcept {
   mark_changed();
   if (!watched_.empty() && !due_.empty() && ++turns_unasked_ < kTurnsUnaskedMax) return;
@@ -77,7 +78,7 @@ void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept 
   }
 }
 
-/// A socket that is read before the system has told of it brings its bytes a system call earlier. The event still
+/// Reads a socket before the system has reported it, and so gets its bytes a system call earlier. The event still
 /// comes, and costs a read in vain in one of some turns.
 bool SocketCore::try_sole_teller() noexcept {
   if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
@@ -91,7 +92,7 @@ void SocketCore::mark_changed() noexcept {
   }
 }
 
-/// A few looks at the memory cost less than one question to the system.
+/// Looks at the memory a few times, which costs less than one question to the system.
 void SocketCore::spin_on_memory() noexcept {
   if (watched_.empty()) return;
   for (int look = 0; look < kLooksPerQuestion && idle(); ++look) {
@@ -191,7 +192,7 @@ void SocketCore::shut_down() {
   calls().forget();
 }
 
-/// As if it slept all the time: each post() wakes it, and the poller's descriptor tells that.
+/// Behaves as if it slept all the time: each post() wakes it, and the poller's descriptor shows that.
 int SocketCore::be_driven() noexcept {
   static_cast<void>(calls().fall_asleep());
   return poller_.descriptor();

@@ -1,6 +1,7 @@
 #pragma once
-// The turn of a transport on sockets and shared memory: what is ready, what is due, what is to be written. Connections
-// and listeners take part as Pollables; those of several kinds may share one core, and with it one wait.
+// The turns of a transport on sockets and shared memory: serve the sockets that are ready and the participants that are
+// due, and write what is queued. Connections and listeners take part as Pollables; several kinds may share one core,
+// and with it one wait.
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,11 +25,11 @@ class SocketCore : public turn::Engine<SocketCore> {
   virtual void shut_down();
 
   // ---- driven by another transport's turns, which poll() it without ever letting it wait
-  /// From now on. What is returned can be read when a socket has something to tell, or a call was posted.
+  /// Begins that. The returned descriptor is readable when a socket has an event, or a call was posted.
   [[nodiscard]] int be_driven() noexcept;
-  /// poll() has something to do now, whatever the descriptor says.
+  /// poll() has something to do now, even if the descriptor is not readable.
   [[nodiscard]] bool has_work() const noexcept { return !idle() || !watched_.empty(); }
-  /// When poll() has something to do at the latest.
+  /// The latest time at which poll() has something to do.
   [[nodiscard]] TimePoint first_deadline() const noexcept { return deadlines_.first(); }
 
   // ---- for Pollables, on the transport's thread
@@ -37,13 +38,13 @@ class SocketCore : public turn::Engine<SocketCore> {
   void make_due(Pollable& what) { due_.add(what); }
   /// write_turn() will be called soon.
   void make_dirty(Pollable& what) { dirty_.add(what); }
-  /// on_deadline() will be called once `limit` is over, instead of what was set before; leave() clears it.
+  /// on_deadline() will be called once `limit` is over, instead of at the deadline before; leave() clears it.
   void set_deadline(Pollable& what, Duration limit);
   void clear_deadline(Pollable& what) noexcept { deadlines_.clear(what); }
   void enter(Pollable& what);
   /// From here until leave() its memory is looked at in every turn.
   void watch_memory(Pollable& what);
-  /// May destroy it, unless somebody else uses it.
+  /// May destroy it, unless it has another owner.
   void leave(Pollable& what) noexcept;
 
  private:
@@ -73,11 +74,11 @@ class SocketCore : public turn::Engine<SocketCore> {
   turn::DueList<PollablePtr, &Pollable::due_> due_;
   turn::DueList<PollablePtr, &Pollable::dirty_> dirty_;
   std::vector<PollablePtr> registered_;
-  std::vector<Pollable*> watched_;  // those whose memory others change; a part of registered_
+  std::vector<Pollable*> watched_;  // those whose memory others change; all are in registered_
   std::size_t turns_unasked_ = 0;   // since the system was last asked
-  Pollable* teller_ = nullptr;      // whose socket the system told of last; a part of registered_
-  std::uint32_t tellings_ = 0;      // so often in a row, and of no other
-  bool asleep_ = false;             // and all who share memory were told
+  Pollable* teller_ = nullptr;      // whose socket had the last event; it is in registered_
+  std::uint32_t tellings_ = 0;      // events of it in a row, up to kTellingsMin
+  bool asleep_ = false;             // and all that share memory were told
 };
 
 }  // namespace tributary::transport

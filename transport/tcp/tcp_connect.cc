@@ -65,7 +65,7 @@ void TcpConnection::try_next_address() {
   make_due();
 }
 
-/// True: under way.
+/// True: the connection is under way.
 bool TcpConnection::start_connecting(const SocketAddress& address) {
   if (!straight_ && core_.detour && core_.detour(*this, address)) return true;
   readable_ = writable_ = hung_up_ = tells_no_more_ = false;  // of the socket before
@@ -95,8 +95,8 @@ void TcpConnection::finish_connecting() {
   connected();
 }
 
-/// Where nobody listens at a port that the system hands out to connecting sockets, it may hand out that very port, and
-/// TCP then opens a connection of the socket with itself.
+/// If nobody listens at a port that the system also hands out to connecting sockets, it may hand out that very port,
+/// and TCP then opens a connection of the socket with itself.
 bool TcpConnection::connected_to_itself() const {
   return local_of(socket_.get()) == peer_of(socket_.get());
 }
@@ -104,7 +104,7 @@ bool TcpConnection::connected_to_itself() const {
 void TcpConnection::connected() {
   readable_ = writable_ = true;
   addresses_.clear();
-  if (detached_) {  // close_after_flush() was called meanwhile, and its timer runs
+  if (detached_) {  // close_after_flush() was called meanwhile, and its deadline is set
     state_ = State::flushing;
     return make_due();
   }

@@ -29,7 +29,7 @@ void TcpConnection::open(int socket) {
     fatal_ = Error{Errc::exhausted, "cannot watch the connection to " + peer_ + ": " + error_text(error) + "."};
     return make_due();
   }
-  readable_ = writable_ = true;  // tried before waited for: what is there already costs no wait
+  readable_ = writable_ = true;  // tried before waited for: bytes that are there already cost no wait
   make_due();
 }
 
@@ -37,8 +37,8 @@ int TcpConnection::watch() noexcept {
   return socket_.watch(EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI, *this);
 }
 
-/// Each event tells all that holds now, not only what has changed: what was known already is no reason for a turn.
-/// While readable_ holds, a turn is due anyhow, or the handler has said NotYet.
+/// Each event reports all that holds now, not only the changes: something that was known already is no reason for a
+/// turn. While readable_ holds, a turn is due anyhow, or the handler has said NotYet.
 void TcpConnection::mark(std::uint32_t events) {
   const bool broken = (events & (EPOLLERR | EPOLLHUP)) != 0;
   const bool more_to_read = broken || (events & (EPOLLIN | EPOLLRDHUP)) != 0;
@@ -86,11 +86,11 @@ void TcpConnection::close() {
   queue_.clear();
   socket_.close();
   --core_.statistics.connections;
-  core_.leave(*this);  // the last word: nobody else may use this any more
+  core_.leave(*this);  // last: it may destroy this
 }
 
-/// Also ends a flush: the channel's owner takes the borrowed payloads with it. Last words that are out already may
-/// still arrive.
+/// Also ends a flush, because the channel's owner takes the borrowed payloads with it. Frames that were all handed to
+/// the system may still arrive.
 void TcpConnection::channel_destroyed() {
   channel_ = nullptr;
   if (state_ != State::lingering) close();
@@ -114,7 +114,7 @@ void TcpConnection::close_after_flush(Duration limit) {
 }
 
 /// All is written. A socket that is closed while bytes come in resets the connection, and the reset may overtake our
-/// last words; so the other side's close is awaited, and what it sends until then is thrown away.
+/// last frames. So this side waits for the other side's close, and throws away the bytes that come until then.
 void TcpConnection::linger() {
   state_ = State::lingering;
   queue_.clear();
@@ -126,7 +126,7 @@ void TcpConnection::linger() {
 void TcpConnection::on_deadline() {
   if (state_ == State::flushing || state_ == State::lingering) return close();
   if (state_ != State::connecting) return;
-  if (detached_) return close();  // a flush that never came to write
+  if (detached_) return close();  // a flush that never began to write
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
   fatal_ = Error{Errc::unreachable,
                  "cannot connect to " + peer_ + ": no answer within " + std::to_string(milliseconds) + " ms."};

@@ -22,11 +22,11 @@ class TcpConnection final : public Connection {
   /// Starts with a connected socket.
   void open(int socket);
   void connect(const Endpoint& to, Duration limit);
-  /// Closes silently, for another connection to go on in its place. Only while it connects.
+  /// Closes silently, so that another connection can take its place. Only while it connects.
   [[nodiscard]] Beginning hand_on();
-  /// Connects in the place of another one, by the straight way only.
+  /// Connects in the place of another connection, without a detour.
   void go_on(std::deque<SocketAddress> addresses, Beginning&& beginning);
-  /// Those that were not tried yet.
+  /// Takes the addresses that were not tried yet.
   [[nodiscard]] std::deque<SocketAddress> take_addresses() noexcept { return std::exchange(addresses_, {}); }
 
   // ---- the user's calls: no callback, no blocking
@@ -94,7 +94,7 @@ class TcpConnection final : public Connection {
   void tell_sent();
   void after_write();
 
-  static constexpr std::size_t kStagingBytes = 4096;  // many small frames in one call, little of a large payload copied
+  static constexpr std::size_t kStagingBytes = 4096;  // holds many small frames, and little of a large payload
 
   TcpCore& core_;
   PolledSocket socket_;
@@ -103,7 +103,7 @@ class TcpConnection final : public Connection {
   std::optional<Error> fatal_;  // on_closed is due
 
   // reading
-  bool readable_ = false;       // the system has told so, and no reading has shown since that nothing is left
+  bool readable_ = false;       // the system has reported so, and no read has found nothing left since
   bool tells_no_more_ = false;  // no event will say that there is more to read: see read_short()
   bool hung_up_ = false;        // the system reports an error or a reset, which a stalled channel would not see
   bool peer_finished_ = false;
@@ -113,7 +113,7 @@ class TcpConnection final : public Connection {
   std::array<std::byte, kStagingBytes> staging_;
 
   // writing
-  bool writable_ = false;  // the system has told so, and has taken all that it was given since
+  bool writable_ = false;  // the system has reported so, and has taken all bytes since
   int write_error_ = 0;
   SendQueue queue_;
 
@@ -121,7 +121,7 @@ class TcpConnection final : public Connection {
   Endpoint to_;
   Duration limit_{};
   TimePoint deadline_ = TimePoint::max();
-  bool straight_ = false;  // no detour: it was tried
+  bool straight_ = false;  // no detour: it was tried already
   std::deque<SocketAddress> addresses_;
   int connect_error_ = 0;
   bool connect_done_ = false;

@@ -19,13 +19,13 @@ class TcpCore final : public SocketCore {
   void shut_down() override {
     SocketCore::shut_down();
     resolver_.stop();
-    calls().forget();  // its last answers
+    calls().forget();  // the resolver's last answers
   }
 
   [[nodiscard]] Resolver& resolver() noexcept { return resolver_; }
   [[nodiscard]] const TcpSettings& settings() const noexcept { return settings_; }
   TcpStatistics statistics;
-  /// Asked before each address is tried. True: the connection was handed_on(), and there is a shorter way.
+  /// Asked before each address is tried. True: another connection took the place of this one, which was handed_on().
   std::function<bool(TcpConnection&, const SocketAddress&)> detour;
 
  private:

@@ -31,7 +31,7 @@ void TcpAcceptor::mark(std::uint32_t /*events*/) {
   if (!paused_) core_.make_due(*this);
 }
 
-/// Trying again at once, or with the next that comes, would spin.
+/// Waits: trying again at once, or with the next connection, would spin.
 void TcpAcceptor::pause() {
   ++core_.statistics.accept_pauses;
   paused_ = true;
@@ -53,7 +53,7 @@ void TcpAcceptor::turn() {
       return;  // the next connection makes an event
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       return pause();
-    }  // else this one connection is broken already: the next
+    }  // else this connection is broken already: go on with the next
   }
   if (acceptor_ != nullptr) core_.make_due(*this);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Accepting: a bounded number in each turn, and a pause instead of a spin when the process has no descriptor left.
+// Accepting connections: a bounded number in each turn, and a pause when the process has no descriptor left.
 #include "transport/tcp/tcp_connection.h"
 
 namespace tributary::transport {
@@ -19,7 +19,7 @@ class TcpAcceptor final : public Pollable {
   void pause();
   void take(int socket);
 
-  std::weak_ptr<TcpCore> shared_core_;  // for the channels it makes; not owned, or the core would own itself
+  std::weak_ptr<TcpCore> shared_core_;  // for the channels it makes; weak, or the core would own itself
   TcpCore& core_;
   PolledSocket socket_;
   Acceptor* acceptor_;

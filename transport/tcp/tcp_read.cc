@@ -1,4 +1,4 @@
-// Reading: bytes go to the payload's place, and what comes behind it to the staging buffer, in one call.
+// Reading: one call brings bytes to the payload's place, and the bytes behind it to the staging buffer.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -26,7 +26,7 @@ void TcpConnection::read_turn() {
   }
 }
 
-/// Consumes what is staged. False: reading must stop, because the handler wants so or the channel is closed.
+/// Consumes the staged bytes. False: reading must stop, because the handler wants so or the channel is closed.
 bool TcpConnection::serve_staged() {
   while (true) {
     if (!reader_.in_frame()) {
@@ -96,9 +96,9 @@ void TcpConnection::receive(std::size_t& budget) {
   if (reader_.whole()) static_cast<void>(deliver());
 }
 
-/// The system had less than was asked for: what comes later makes an event, and asking before that is in vain. But an
-/// end or an error that was told along with the last bytes makes none, nor does what stands behind urgent data, where
-/// reading stops short: then the system is asked until it has nothing.
+/// The system had fewer bytes than asked for: later bytes make an event, and asking before that is in vain. Two things
+/// make no event: an end or an error that was reported along with the last bytes, and bytes behind urgent data, where a
+/// read stops short. After these the system is asked until it has nothing.
 void TcpConnection::read_short() noexcept {
   if (!tells_no_more_) readable_ = false;
 }
@@ -107,11 +107,11 @@ void TcpConnection::receive_nothing(int error) {
   if (error == EINTR) return;
   if (error != EAGAIN && error != EWOULDBLOCK) return tell_closed(lost(error));
   readable_ = false;
-  // Nothing more to come on a connection that cannot be written to: what broke the writing is the end.
+  // Nothing more comes on a connection that cannot be written to: the write's error is the end.
   if (write_error_ != 0) tell_closed(lost(write_error_));
 }
 
-/// After our own close: reads to the other side's close.
+/// After our own close: reads, and throws away, all bytes up to the other side's close.
 void TcpConnection::discard_turn() {
   std::array<std::byte, 16384> scratch;
   for (std::size_t budget = core_.settings().poll_bytes_max; readable_ && !peer_finished_ && budget > 0;) {

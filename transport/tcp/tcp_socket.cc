@@ -24,7 +24,7 @@ struct InterfaceList {
 
 template <class T>
 void set_option(int socket, int level, int name, const T& value) noexcept {
-  (void)::setsockopt(socket, level, name, &value, sizeof value);  // where the system has no such option, do without
+  (void)::setsockopt(socket, level, name, &value, sizeof value);  // a system without this option does without
 }
 
 SocketAddress any_address(int family, std::uint16_t port) {
@@ -47,7 +47,7 @@ Result<std::vector<SocketAddress>> addresses_to_listen_at(const Endpoint& at) {
   return std::vector{any_address(AF_INET6, at.port), any_address(AF_INET, at.port)};
 }
 
-/// The socket, or -1 with errno.
+/// Returns the socket, or -1 with errno.
 int listen_at(const SocketAddress& address, const TcpSettings& settings) {
   const int socket = open_socket(address.family(), settings);
   if (socket < 0) return -1;
@@ -60,7 +60,7 @@ int listen_at(const SocketAddress& address, const TcpSettings& settings) {
   return -1;
 }
 
-/// "192.0.2.1"; empty for what is no address of the internet.
+/// "192.0.2.1"; empty if it is no address of the internet.
 std::string host_of(const sockaddr& address) {
   if (address.sa_family != AF_INET && address.sa_family != AF_INET6) return {};
   SocketAddress copy;
@@ -86,7 +86,7 @@ void set_options(int socket, const TcpSettings& settings) noexcept {
 int open_socket(int family, const TcpSettings& settings) noexcept {
   const int socket = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
   if (socket < 0) return -1;
-  // Before connect and listen: the window's scale is agreed upon with the first packets.
+  // Set before connect and listen: the window's scale is agreed upon with the first packets.
   if (settings.send_buffer_bytes != 0) {
     set_option(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(settings.send_buffer_bytes));
   }

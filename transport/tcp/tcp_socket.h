@@ -7,11 +7,11 @@ namespace tributary::transport {
 
 /// A non-blocking TCP socket with the settings' options; -1 with errno set.
 [[nodiscard]] int open_socket(int family, const TcpSettings& settings) noexcept;
-/// The options that an accepted or adopted socket needs as well.
+/// Sets the options that an accepted or adopted socket needs as well.
 void set_options(int socket, const TcpSettings& settings) noexcept;
 /// Binds to the settings' address, if there is one of that family. 0 or errno.
 [[nodiscard]] int bind_source(int socket, int family, const TcpSettings& settings) noexcept;
-/// A socket that listens.
+/// Opens a socket that listens.
 [[nodiscard]] Result<int> open_listener(const Endpoint& at, const TcpSettings& settings);
 
 }  // namespace tributary::transport

@@ -1,4 +1,4 @@
-// Writing: many frames in one gathering call, headers from the queue, payloads from where they are.
+// Writing: many frames in one gathering call, headers from the queue, payloads from the sender's memory.
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -12,7 +12,7 @@
 namespace tributary::transport {
 
 constexpr std::size_t kVectorsMax = 256;  // of one call; the system allows 1024
-constexpr std::size_t kSmallBytes = 256;  // so much is copied sooner than the system reads a list of its parts
+constexpr std::size_t kSmallBytes = 256;  // copied sooner than the system reads a list of parts
 
 namespace {
 
@@ -78,7 +78,7 @@ bool TcpConnection::write_some(std::size_t& budget) {
   return true;
 }
 
-/// The other side may have said why before it went: that is read first.
+/// The other side may have told the reason before it went: that is read first.
 void TcpConnection::write_failed(int error) {
   write_error_ = error;
   queue_.clear();

@@ -1,6 +1,6 @@
 #pragma once
-// Those that wait for a time, in the order of the times. At most one time for each, and few of them at once: a channel
-// has one only while it opens or ends. For many that move with every acknowledgement there is DeadlineHeap.
+// Owners that wait for a time, in the order of the times. Each has at most one time, and few wait at once: a channel
+// does so only while it opens or ends. For many deadlines that move with every acknowledgement there is DeadlineHeap.
 #include <set>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace tributary::transport::turn {
 template <class Owner, auto At>
 class Deadlines {
  public:
-  /// In place of the time before. `owner` must be cleared before it goes away.
+  /// Replaces the owner's time. `owner` must be cleared before it goes away.
   void set(Owner& owner, TimePoint at) {
     clear(owner);
     if (at == TimePoint::max()) return;
@@ -29,7 +29,7 @@ class Deadlines {
   [[nodiscard]] bool empty() const noexcept { return ordered_.empty(); }
   /// TimePoint::max() for none.
   [[nodiscard]] TimePoint first() const noexcept { return empty() ? TimePoint::max() : ordered_.begin()->first; }
-  /// The next one whose time has come, which has none from then on; nullptr: none.
+  /// Takes the next owner whose time has come, and clears its time; nullptr: none.
   [[nodiscard]] Owner* take_expired(TimePoint now) noexcept {
     if (empty() || first() > now) return nullptr;
     Owner* const owner = ordered_.begin()->second;

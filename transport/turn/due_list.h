@@ -1,5 +1,5 @@
 #pragma once
-// Those that want a turn: each once, in the order in which they asked.
+// Items that want a turn: each once, in the order in which they asked.
 #include <cstddef>
 #include <type_traits>
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace tributary::transport::turn {
 
-/// `Mark` is a bool of the item's, which says that it is in this list. `Pointer` is a raw pointer, or a shared one,
-/// which then keeps the item until its turn is over. Allocates only while the list grows to the most that ever waited.
+/// `Mark` is a bool of the item's, which says that it is in this list. `Pointer` is a raw pointer, or a shared one that
+/// keeps the item alive until its turn is over. Allocates only while the list grows to the most that ever waited.
 template <class Pointer, auto Mark>
 class DueList {
  public:
@@ -36,7 +36,7 @@ class DueList {
       turn(item);
     }
   }
-  /// The same, and an item that asks meanwhile has its turn in this run.
+  /// Likewise, but an item that asks meanwhile has its turn in this run.
   template <class Turn>
   void run_all(Turn turn) {
     for (std::size_t i = 0; i < waiting_.size(); ++i) {
@@ -46,11 +46,11 @@ class DueList {
     }
     waiting_.clear();
   }
-  /// Nobody has a turn any more.
+  /// Takes all items off the list: none has its turn any more.
   void clear() noexcept { waiting_.clear(); }
 
  private:
-  /// Those that have had no turn yet. If a turn throws, they have none, and may ask again.
+  /// The items that have had no turn yet. If a turn throws, they leave the list, and may ask again.
   struct Rest {
     std::vector<Pointer>& items;
     std::size_t next = 0;

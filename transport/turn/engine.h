@@ -16,13 +16,13 @@
 
 namespace tributary::transport::turn {
 
-/// The findings of a look.
+/// The result of a look.
 struct Looked {
   TimePoint at;       // the time when it had looked
-  bool some = false;  // there was something, or there is more to do: do not offer the core to others
+  bool some = false;  // something has come, or there is more to do: do not offer the core to others
 };
 
-/// While a call runs that must not be entered again.
+/// Marks that a call runs which must not be entered again.
 class Entered {
  public:
   explicit Entered(bool& flag) noexcept : flag_(flag) { flag_ = true; }
@@ -34,7 +34,7 @@ class Entered {
   bool& flag_;
 };
 
-/// `Core` derives from Engine<Core> and has these, which may be private with the engine as a friend:
+/// `Core` derives from Engine<Core> and has these members, which may be private with the engine as a friend:
 ///   void begin_poll(bool waits)           before the loop; does the whole work of a poll() that does not wait
 ///   void end_poll()                       after it; optional
 ///   bool idle() const                     nothing is left to do: it may sleep
@@ -48,7 +48,7 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// As Transport::poll(). Within its own callbacks it does nothing.
+  /// As Transport::poll(). Inside its own callbacks it does nothing.
   std::size_t poll(Duration wait) {
     if (polling_ || ended_) return 0;
     const Entered polling(polling_);
@@ -63,7 +63,7 @@ class Engine {
   void post(std::function<void()> call) {
     if (calls_.post(std::move(call))) core().wake();
   }
-  /// A handler is about to be called back: poll() returns after this look.
+  /// Counts a callback: poll() returns after the look that made it.
   void count_callback() noexcept { ++callbacks_; }
 
  protected:
@@ -78,7 +78,7 @@ class Engine {
       call();
     });
   }
-  /// For callbacks that somebody else has counted.
+  /// Counts callbacks that were made elsewhere.
   void count_callbacks(std::size_t more) noexcept { callbacks_ += more; }
   /// From here on poll() does nothing.
   void end() noexcept { ended_ = true; }

@@ -15,7 +15,7 @@ namespace tributary::transport::turn {
 template <class Message>
 class Mailbox {
  public:
-  /// Any thread. True: the owner may be asleep, and is for the caller to wake.
+  /// Any thread. True: the owner may be asleep, and the caller must wake it.
   [[nodiscard]] bool post(Message message) {
     {
       const std::lock_guard lock(mutex_);
@@ -27,7 +27,8 @@ class Mailbox {
   }
 
   // ---- the owner
-  /// Hands over what was posted, in its order. `handle` may post, and may take: what it posts comes with the next take.
+  /// Hands over the messages in the order in which they were posted. `handle` may post, and may take: messages that it
+  /// posts come with the next take.
   template <class Handle>
   void take(Handle handle) {
     if (!alarm_.take()) return;
@@ -40,17 +41,17 @@ class Mailbox {
     taken.clear();
     spare_ = std::move(taken);
   }
-  /// Destroys what was posted. Outside the lock, because what a message holds may post once more.
+  /// Destroys all posted messages. Outside the lock, because destroying a message may post once more.
   void forget() {
     std::vector<Message> forgotten;
     const std::lock_guard lock(mutex_);
     forgotten.swap(posted_);
   }
   [[nodiscard]] bool has_some() const noexcept { return alarm_.rung(); }
-  /// As Alarm's.
+  /// As Alarm::fall_asleep() and Alarm::wake_up().
   [[nodiscard]] bool fall_asleep() noexcept { return alarm_.fall_asleep(); }
   void wake_up() noexcept { alarm_.wake_up(); }
-  /// Sleeps here until something is posted, for an owner that has nothing else to sleep on. After fall_asleep().
+  /// Sleeps here until something is posted, for an owner that has nothing else to sleep on. Called after fall_asleep().
   void wait(std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
     posted_something_.wait_for(lock, limit, [this] { return !posted_.empty(); });
@@ -61,7 +62,7 @@ class Mailbox {
   std::mutex mutex_;
   std::condition_variable posted_something_;
   std::vector<Message> posted_;  // guarded by mutex_
-  std::vector<Message> spare_;   // the owner's: its memory is used again
+  std::vector<Message> spare_;   // only the owner's: empty, its memory is used again
 };
 
 }  // namespace tributary::transport::turn

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a wait is worth staying awake for, told by how the last ones went.
+// Tells by the last waits whether the next one is worth staying awake for.
 #include <sched.h>
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 
 namespace tributary::transport::turn {
 
-/// After so many looks in vain the core is offered to others, where a look is short.
+/// The core is offered to others after so many looks in vain, where a look is short.
 inline constexpr std::uint32_t kLooksPerOffer = 4;
 
 /// One thread's waits, one after the other. A wait spins for up to `spin_max` of its own time before it sleeps, and
-/// offers the core to others between its looks. It does so while three of four waits lately were over awake; so where
-/// nothing comes soon it costs next to nothing.
+/// offers the core to others between its looks. It does so while three of the last four waits ended awake, so a thread
+/// that waits long pays next to nothing.
 ///
-/// Where processes outnumber cores, those that have the core meanwhile are often those that are waited for: to look
-/// again when it comes back is cheaper than to sleep and be woken, for both sides. It is not where others compute, and
-/// keep the core for a time slice. Which of the two it is, only trying tells: so now and then, and the more seldom the
-/// more often it was in vain, a wait is tried awake.
+/// Where processes outnumber cores, the process that gets the core is often the one that this thread waits for: looking
+/// again when the core comes back is then cheaper, for both, than sleeping and being woken. That is not so where the
+/// others compute, and keep the core for a time slice. Only a trial tells which of the two it is: so now and then, and
+/// the more seldom the more often it was in vain, a wait is tried awake.
 class SpinEstimate {
  public:
   explicit SpinEstimate(Duration spin_max, std::uint32_t looks_per_offer = kLooksPerOffer) noexcept
@@ -32,10 +32,10 @@ class SpinEstimate {
     slept_ = false;
     until_ = now + (spins() ? spin_max_ : Duration::zero());
   }
-  /// Look again, do not sleep.
+  /// True: look again; false: sleep.
   [[nodiscard]] bool stays_awake(TimePoint now) const noexcept { return now < until_; }
-  /// Nothing yet: others may have the core, at every look if they wanted it lately, else at some, because the offer
-  /// takes longer than the look. `now` is the time after it, by `time()`.
+  /// After a look in vain: offers the core to others, at every look if they wanted it lately, else at some, because the
+  /// offer takes longer than the look. `now` becomes the time after the offer, by `time()`.
   template <class Time>
   void offer_core(TimePoint& now, Time time) {
     if (!crowded_ && ++looks_ % looks_per_offer_ != 0) return;
@@ -43,7 +43,7 @@ class SpinEstimate {
     const TimePoint before = std::exchange(now, time());
     was_away(now - before, now);
   }
-  /// An offer took so long, until `now`.
+  /// An offer took `length`, until `now`.
   void was_away(Duration length, TimePoint now) noexcept {
     if (length <= kOfferMax) return;
     crowded_ = true;
@@ -51,7 +51,7 @@ class SpinEstimate {
     until_ = length > kAwayOnceMax || away_ > kAwayMax ? now : until_ + length;
   }
   void sleeps() noexcept { slept_ = true; }
-  /// `in_vain`: the time given to wait was over before anything came.
+  /// `in_vain`: the time for the wait was over before anything came.
   void end(TimePoint now, bool in_vain) noexcept {
     if (spin_max_ <= Duration::zero()) return;
     const Duration length = in_vain ? Duration::max() : now - started_;
@@ -77,7 +77,7 @@ class SpinEstimate {
     successes_ = awake ? std::min(successes_ + 1, kSuccessesMin) : 0;
     if (successes_ == kSuccessesMin) trial_after_ = kTrialAfterMin;
   }
-  /// One success goes on, one failure ends it.
+  /// Begins a trial: one success goes on, one failure ends it.
   void begin_trial() noexcept {
     waits_ = 0;
     trying_ = true;
@@ -87,11 +87,11 @@ class SpinEstimate {
   static constexpr int kAll = 1 << 16;
   static constexpr int kWorthIt = kAll / 4 * 3;
   static constexpr int kWeight = 8;
-  static constexpr std::uint32_t kTrialAfterMin = 32, kTrialAfterMax = 8192;  // waits that were short, and slept
+  static constexpr std::uint32_t kTrialAfterMin = 32, kTrialAfterMax = 8192;  // short waits that slept
   static constexpr std::uint32_t kSuccessesMin = 32;
   // sched_yield() takes less than a microsecond while nobody else wants the core.
   static constexpr Duration kOfferMax = std::chrono::microseconds(10);
-  // Those that are waited for, too, give the core back soon; a process that computes keeps it for milliseconds.
+  // A process that this thread waits for gives the core back soon; a process that computes keeps it for milliseconds.
   static constexpr Duration kAwayOnceMax = std::chrono::microseconds(250);
   static constexpr Duration kAwayMax = std::chrono::microseconds(500);
 
@@ -99,12 +99,12 @@ class SpinEstimate {
   std::uint32_t looks_per_offer_;
   // this wait
   TimePoint started_, until_;
-  Duration away_{};  // others had the core
+  Duration away_{};  // while others had the core
   bool slept_ = false;
-  // those before
-  bool crowded_ = false;     // others wanted the core in the last one, or in this
-  bool trying_ = false;      // this one, although sleeping was better lately
-  int caught_ = 0;           // a moving share of the waits that were over awake, or would have been
+  // the waits before
+  bool crowded_ = false;     // others wanted the core in the last one, or in this one
+  bool trying_ = false;      // this wait is a trial
+  int caught_ = 0;           // moving share of the waits that ended awake, or would have
   std::uint32_t looks_ = 0;  // in vain
   std::uint32_t waits_ = 0;  // since the last trial
   std::uint32_t successes_ = 0;

@@ -45,13 +45,12 @@ std::size_t receive_buffer_of(int socket) noexcept {
   return static_cast<std::size_t>(std::max(bytes, 0));
 }
 
-/// Where the system lacks one of these, the protocol does without: no marks, no early word of a dead process, and so
-/// on.
+/// Sets the socket's options. A system without one of these does without: no marks, no early news of a dead process.
 ///
-/// Path MTUs: never in fragments, and as long as the protocol wants up to what the device carries (PROBE). What the
-/// system believes of routers is asked for instead (datagram_bytes_max()), and obeyed down to the protocol's least: the
-/// system itself (DO) would go down to 552 bytes, for ten minutes, for anybody who guesses a pair of ports, and send
-/// nothing that the protocol says (RFC 8085, 3.2; RFC 8899, 4.6.2).
+/// Path MTUs: packets are never sent in fragments, and may be as long as the device carries (PROBE).
+/// datagram_bytes_max() asks for the system's belief in what routers say, and obeys it down to the protocol's least.
+/// The system's own way (DO) would go down to 552 bytes, for ten minutes, for anybody who guesses a pair of ports, and
+/// would then send nothing of this protocol (RFC 8085, 3.2; RFC 8899, 4.6.2).
 void set_options(int socket, bool four, const UdpSettings& settings) noexcept {
   set_buffer(socket, SO_RCVBUFFORCE, SO_RCVBUF, settings.receive_buffer_bytes);
   set_buffer(socket, SO_SNDBUFFORCE, SO_SNDBUF, settings.send_buffer_bytes);
@@ -117,7 +116,7 @@ Result<std::unique_ptr<packet::PacketPort>> UdpPort::open(const Endpoint& at, co
     set_options(socket, four, settings);
     if (wake >= 0 && ::bind(socket, address.get(), address.bytes) == 0) return port;
     if (error == 0 || error == EAFNOSUPPORT) error = errno;
-    if (errno == EADDRINUSE) break;  // not to listen on the other family alone
+    if (errno == EADDRINUSE) break;  // so as not to listen on the other family only
   }
   return fail(Errc::io, error == EADDRINUSE ? "the address is in use." : error_text(error) + ".");
 }
@@ -162,7 +161,7 @@ void UdpPort::wake() noexcept {
   (void)!::write(wake_.get(), &one, sizeof one);  // 2^64 wakes fill it
 }
 
-/// Asks the system for its route: a socket that is connected there, and sends nothing, knows.
+/// Asks the system for its route by a socket that is connected to the address, and sends nothing.
 std::size_t UdpPort::datagram_bytes_max(const PacketAddress& to) {
   const bool four = packet::is_ipv4(to);
   const std::size_t headers = four ? kHeaders4 : kHeaders6;

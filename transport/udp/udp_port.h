@@ -56,7 +56,7 @@ class UdpPort final : public packet::PacketPort {
   static constexpr std::size_t kSegmentBytesMax = 65000;  // together
   static constexpr std::size_t kRefusalsPerTurn = 4;      // that receive() shows beside data
   static constexpr std::size_t kErrorsPerTurn = 16;       // that it takes from the error queue to find them
-  static constexpr int kAnswersMax = 4;                   // see send_messages()
+  static constexpr int kAnswersMax = 4;                   // calls repeated after an earlier datagram's error
   static constexpr std::size_t kUncutMax = 8;
 
   struct Queued {
@@ -65,7 +65,7 @@ class UdpPort final : public packet::PacketPort {
     std::span<const std::byte> payload;
     [[nodiscard]] std::size_t bytes() const noexcept { return head_bytes + payload.size(); }
   };
-  /// A message that has come and is being handed out.
+  /// A message that has come, and whose datagrams are being handed out.
   struct Message {
     packet::PacketAddress from;
     std::size_t bytes = 0;
@@ -90,9 +90,9 @@ class UdpPort final : public packet::PacketPort {
 
   Descriptor socket_;
   Descriptor wake_;
-  std::vector<pollfd> watched_;  // these two, and what watch() has named
-  const bool four_;              // the socket is of IPv4 alone
-  bool segmentation_;            // the system knows UDP_SEGMENT, and has cut for somebody of late, or was not asked yet
+  std::vector<pollfd> watched_;  // the two above, and the descriptors of watch()
+  const bool four_;              // the socket is of IPv4 only
+  bool segmentation_;            // UDP_SEGMENT is used: the system knows it, and has not refused it for all of late
   packet::PortCounts counts_;
 
   // receiving
@@ -103,9 +103,9 @@ class UdpPort final : public packet::PacketPort {
   std::vector<std::byte> control_;
   std::array<Message, kMessages> messages_{};
   std::size_t messages_count_ = 0;
-  std::size_t message_ = 0;  // that is being handed out
+  std::size_t message_ = 0;  // the one that is being handed out
   std::size_t offset_ = 0;   // in it
-  bool refusals_ = false;    // the system has told of an error: the error queue says of whom
+  bool refusals_ = false;    // the system has reported an error: the error queue has the details
   std::array<std::array<std::byte, 512>, kRefusalsPerTurn> refusal_bytes_{};
 
   // sending
@@ -115,14 +115,14 @@ class UdpPort final : public packet::PacketPort {
   std::vector<mmsghdr> send_messages_;
   std::vector<SocketAddress> send_addresses_;
   std::vector<std::size_t> send_first_;  // the datagram that each message begins with, and the end behind the last
-  /// Somebody for whom a message was not cut, as his route has a shorter MTU, or a device that cannot.
+  /// A destination for which a message was not cut: its route has a shorter MTU, or a device that cannot cut.
   struct Uncut {
     packet::PacketAddress to;
     TimePoint until;
   };
   std::array<Uncut, kUncutMax> uncut_{};
   std::size_t uncut_count_ = 0;
-  std::size_t refused_in_a_row_ = 0;  // messages that were not cut, since one was
+  std::size_t refused_in_a_row_ = 0;  // messages not cut since the last one that was
   std::vector<std::byte> send_control_;
 };
 

@@ -19,7 +19,7 @@ namespace {
 constexpr int kEcnMask = 0x03;
 constexpr int kCongestionExperienced = 0x03;
 
-/// The time to add to the system's wall clock, in which it notes arrivals, for ours.
+/// The difference between our clock and the system's wall clock, in which it notes arrivals.
 Duration wall_to_steady() {
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   return Clock::now().time_since_epoch() - std::chrono::duration_cast<Duration>(wall);
@@ -32,7 +32,7 @@ T value_of(const cmsghdr& control) noexcept {
   return value;
 }
 
-/// False: an error that changes nothing for the protocol.
+/// False: the error changes nothing for the protocol.
 bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
   for (const cmsghdr* at = CMSG_FIRSTHDR(&header); at != nullptr; at = CMSG_NXTHDR(&header, const_cast<cmsghdr*>(at))) {
     const bool error = (at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_RECVERR) ||
@@ -50,7 +50,7 @@ bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
 }  // namespace
 
 std::size_t UdpPort::receive(std::span<packet::ReceivedPacket> into) {
-  // Beside data, and no more of them than leave room for it: whoever makes the network refuse much stops nobody.
+  // Refusals come beside data, and leave room for it, so that a host which provokes many of them stops nobody.
   std::size_t count = refusals_ ? take_refusals(into.first(std::min(into.size() / 2, kRefusalsPerTurn))) : 0;
   if (message_ == messages_count_) receive_messages();
   while (count < into.size() && message_ < messages_count_) {
@@ -85,7 +85,7 @@ void UdpPort::receive_messages() {
   for (int answers = 0; count < 0 && answers <= kAnswersMax; ++answers) {
     count = ::recvmmsg(socket_.get(), headers_.data(), kMessages, MSG_DONTWAIT, nullptr);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count < 0) refusals_ = true;  // of something that was sent, and told once
+    if (count < 0) refusals_ = true;  // about a datagram that was sent; reported once
   }
   if (count <= 0) return;
   const Duration to_steady = wall_to_steady();
@@ -122,7 +122,7 @@ void UdpPort::read_control(msghdr& header, Message& message, Duration to_steady)
   }
 }
 
-/// ICMP answers to what was sent: the system queues them with what they quote of it.
+/// Takes ICMP answers to datagrams that were sent: the system queues them with their quotations.
 std::size_t UdpPort::take_refusals(std::span<packet::ReceivedPacket> into) {
   std::size_t count = 0;
   for (std::size_t taken = 0; count < into.size() && taken < kErrorsPerTurn; ++taken) {

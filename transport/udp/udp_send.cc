@@ -1,5 +1,5 @@
-// Sending: datagrams that follow each other to one place, of one length, go to the kernel as one message which it, or
-// the device, cuts again; all messages in one call.
+// Sending: datagrams to one destination, of one length, that follow each other go to the kernel as one message, which
+// it, or the device, cuts again; all messages in one call.
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -18,13 +18,13 @@ namespace {
 constexpr std::size_t kSegmentControlBytes = CMSG_SPACE(sizeof(std::uint16_t));
 constexpr Duration kUncutFor = std::chrono::seconds(10);
 
-/// Whether it may be ICMP's word on an earlier datagram, in place of an answer to this call.
+/// Whether the error may be ICMP's about an earlier datagram, and not about this call.
 bool may_be_answer(int error) noexcept {
   return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH || error == EMSGSIZE ||
          error == EHOSTDOWN || error == EPROTO || error == ENOPROTOOPT || error == EACCES;
 }
 
-/// EMSGSIZE, or EINVAL in older kernels: its datagrams are longer than the route's MTU. EIO: the device makes no
+/// EMSGSIZE, or EINVAL in older kernels: the datagrams are longer than the route's MTU. EIO: the device makes no
 /// checksums.
 bool may_mean_uncut(int error) noexcept {
   return error == EINVAL || error == EMSGSIZE || error == EIO || error == EOPNOTSUPP;
@@ -35,7 +35,7 @@ bool may_mean_uncut(int error) noexcept {
 bool UdpPort::send(const packet::PacketAddress& to, std::span<const std::byte> header,
                    std::span<const std::byte> payload) {
   if (queued_.size() == kQueuedMax) return false;
-  if (four_ && !packet::is_ipv4(to)) {  // cannot go: as if it were lost
+  if (four_ && !packet::is_ipv4(to)) {  // it cannot go: as if it were lost
     ++counts_.unsent_no_way;
     return true;
   }
@@ -59,7 +59,7 @@ void UdpPort::flush() {
   queued_.clear();
 }
 
-/// How many datagrams from `first` on make one message: all as long as the first, the last may be shorter.
+/// The number of datagrams from `first` on that make one message: all as long as the first, the last may be shorter.
 std::size_t UdpPort::group_from(std::size_t first) noexcept {
   const Queued& begin = queued_[first];
   if (!segmentation_ || (uncut_count_ > 0 && !cuts_for(begin.to))) return 1;
@@ -121,7 +121,7 @@ void UdpPort::send_messages(std::size_t count) {
     }
     const int error = errno;
     if (error == EINTR) continue;
-    // Mostly the answer to something that was sent before, told once: this message has not been tried yet.
+    // Mostly the error is about an earlier datagram, and is reported once: this message has not been tried yet.
     if (may_be_answer(error) && answers++ < kAnswersMax) {
       refusals_ = true;
       continue;
@@ -140,7 +140,7 @@ void UdpPort::send_messages(std::size_t count) {
   }
 }
 
-/// The datagrams of a message, whose number is `index`, that was not cut.
+/// Sends the datagrams of message `index`, which was not cut, one by one.
 void UdpPort::send_singly(std::size_t first, std::size_t count, std::size_t index) {
   int answers = 0;
   for (std::size_t i = first; i < first + count;) {
@@ -178,8 +178,8 @@ void UdpPort::note_unsent(int error, std::size_t datagrams) noexcept {
   }
 }
 
-/// One route may not take what others do: its device cannot cut, or its MTU is less. So he alone gets his datagrams one
-/// by one for a while. Only where nobody's were cut, of several in a row, is it the system that cannot.
+/// One route may not take what others do: its device cannot cut, or its MTU is smaller. Only that destination then gets
+/// single datagrams for a while. If several destinations in a row refuse, it is the system that cannot cut.
 void UdpPort::note_uncut(const packet::PacketAddress& to) {
   ++refused_in_a_row_;
   if (uncut_count_ == kUncutMax) {

@@ -1,5 +1,4 @@
-// In the place of all others where rdma-core was not there to build with: nothing can be made, so nothing else is
-// called.
+// The whole of verbs for a build without rdma-core: nothing can be made, so nothing else is ever called.
 #include <cstdlib>
 
 #include "tributary/transport/verbs_beside_tcp.h"
@@ -42,7 +41,7 @@ Result<std::unique_ptr<Listener>> VerbsTransport::listen_for(const Endpoint&, Ro
   return not_built();
 }
 std::unique_ptr<Channel> VerbsTransport::connect(const Endpoint&, ChannelHandler&, Duration) {
-  std::abort();  // of no object: create() makes none
+  std::abort();  // never called: create() makes no object
 }
 std::size_t VerbsTransport::poll(Duration) {
   return 0;

@@ -1,4 +1,4 @@
-// This host's devices, and how they are reached.
+// This host's RDMA devices, and the addresses by which they are reached.
 #include <arpa/inet.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct DeviceList {
   ibv_device** devices;
 };
 
-/// An IPv4 address is in a GID as IPv6 has it: ::ffff:a.b.c.d. Link-local ones mean nothing without their interface.
+/// The address in a GID, where IPv4 has the form ::ffff:a.b.c.d. Empty for link-local ones: they need an interface.
 std::string address_in(const ibv_gid& gid) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   in6_addr six{};
@@ -73,8 +73,8 @@ std::vector<Rail> verbs_rails() {
   return rails;
 }
 
-/// The connection manager's word on a socket that is bound there. Only its own words count against an address: no
-/// descriptor left, for one, says nothing about it.
+/// Asks the connection manager by binding an id to the address. Only its own refusals count against an address: a lack
+/// of descriptors, for one, says nothing about it.
 Status verbs_address_lives(const std::string& host) {
   const auto away = [&](const std::string& why) -> Status { return fail(Errc::unreachable, why); };
   const auto numeric = verbs::addresses_of({host, 0}, true);

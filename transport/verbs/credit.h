@@ -1,25 +1,25 @@
 #pragma once
-// How many messages may be under way, and what is owed to the other side for those that came.
+// The number of messages that may be under way, and the acknowledgements that are owed for those that came.
 //
 // Why a receive is always posted before it can be needed. Let D be the receives that the other side posted, on each
-// queue pair, before the connection was there (its Greeting). Every message takes one, and so does a payload that is
-// written to its place, which counts as a message here; every message also tells how many of the other side's were
-// consumed, which it counts only after their receives were posted anew, on the same queue pair (those that a write took
-// are, when its turn has come: their buffers were not used). So on queue pair q
+// queue pair, before the connection was open (its Greeting). Every message takes one, and so does a payload that is
+// written to its place, which counts as a message here. Every message also tells how many of the other side's were
+// consumed; a message counts as consumed only after its receive was posted anew, on the same queue pair (the receive
+// that a write took is posted anew when its turn has come, as its buffer was not used). So on queue pair q
 //     posted there = D + consumed there(q),   needed there = sent here(q).
-// The sum over all q of sent(q) - consumed(q) is sent - consumed, and none of them is negative. So no one of them is
-// more than D as long as
+// The sum over all q of sent(q) - consumed(q) is sent - consumed, and none of them is negative. So none of them is more
+// than D as long as
 //     sent - (consumed, as told) <= D
-// which is all that has to be kept: may_send() says whether it would be, and send() checks it. Told is never more than
-// consumed. As nothing is consumed before all that has a lower number has come, the numbers of what can come next are
-// fewer than D apart, too.
+// which is all that must be kept: may_send() says whether it would be, and send() checks it. The told count is never
+// more than the consumed one. A number is consumed only when all lower ones have come, so the numbers that can come
+// next are fewer than D apart, too.
 //
 // Why it never stops. Messages stop when both sides have sent D that are not acknowledged. The last of the D is only
 // used by a message that acknowledges something new (may_send()). Suppose both sides have used it, a with message A, b
 // with message B, all is consumed, and nothing is under way. If B was sent after b consumed A, B acknowledged all of
-// a's: a is free. The other way round, b is free. If neither: A acknowledged something new to b, after which b has sent
-// nothing, as B was its last: b is free. The side that is free, and owes an acknowledgement of half of D or more, sends
-// one by itself.
+// a's: a is free. The other way round, b is free. In the third case A acknowledged something new to b, after which b
+// has sent nothing, as B was its last: b is free. The side that is free, and owes an acknowledgement of half of D or
+// more, sends one by itself.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -30,10 +30,10 @@ namespace tributary::transport::verbs {
 
 class Credit {
  public:
-  /// So many receives are posted here, on each queue pair, before the connection is there.
+  /// This side posts `depth` receives on each queue pair, before the connection is open.
   void post(std::uint32_t depth) noexcept { depth_ = depth; }
   [[nodiscard]] std::uint32_t depth() const noexcept { return depth_; }
-  /// So many of the peer's may be used. Not more than ours, because the send ring has so many places.
+  /// This side may use `peer_depth` of the peer's receives. Not more than its own: the send ring has so many places.
   void open(std::uint32_t peer_depth) noexcept {
     TRIBUTARY_ASSERT(peer_depth > 0 && peer_depth <= depth_, "the peer's {} receives are used with {} of ours",
                      peer_depth, depth_);
@@ -53,18 +53,18 @@ class Credit {
                      "message {} is sent while the peer has told of {} and has receives for {}", sent_, peer_consumed_,
                      peer_depth_);
   }
-  /// A payload that the peer is to fetch is in one of them.
+  /// Notes that a message offers a payload for the peer to fetch.
   void offer() noexcept { ++offered_; }
 
   // ---- from the peer
-  /// Receives were posted anew.
+  /// Notes that the receives of so many messages were posted anew.
   void consume(std::uint32_t messages) noexcept { consumed_ += messages; }
   void fetch() noexcept { ++fetched_; }
-  /// The peer must hear of it, even if there is nothing else to say.
+  /// The peer must be told, even if there is no frame to send.
   [[nodiscard]] bool owes_word() const noexcept {
     return fetched_ != fetched_told_ || consumed_ - consumed_told_ >= std::max(1U, depth_ / 2);
   }
-  /// For a message, or a write, that is made now.
+  /// The count for a message, or a write, that is made now.
   [[nodiscard]] std::uint32_t tell_consumed() noexcept { return consumed_told_ = consumed_; }
   [[nodiscard]] std::uint32_t tell_fetched() noexcept { return fetched_told_ = fetched_; }
 
@@ -72,8 +72,8 @@ class Credit {
     std::uint32_t consumed = 0;  // more than before
     std::uint32_t fetched = 0;
   };
-  /// The peer tells how many messages it has consumed, and how many payloads it has fetched, since the beginning.
-  /// Nothing: it cannot have.
+  /// The peer says how many messages it has consumed, and how many payloads it has fetched, since the beginning. None:
+  /// the counts are impossible.
   [[nodiscard]] std::optional<Heard> hear(std::uint32_t consumed, std::uint32_t fetched) noexcept {
     const Heard heard{.consumed = consumed - peer_consumed_, .fetched = fetched - peer_fetched_};
     if (heard.consumed > sent_ - peer_consumed_ || heard.fetched > offered_ - peer_fetched_) return std::nullopt;
@@ -81,15 +81,15 @@ class Credit {
     peer_fetched_ = fetched;
     return heard;
   }
-  /// The whole count of which only the bits in `mask` were told.
+  /// The whole count, of which only the bits in `mask` were told.
   [[nodiscard]] std::uint32_t whole_consumed(std::uint32_t bits, std::uint32_t mask) const noexcept {
     return peer_consumed_ + ((bits - peer_consumed_) & mask);
   }
   [[nodiscard]] std::uint32_t peer_fetched() const noexcept { return peer_fetched_; }
 
  private:
-  std::uint32_t depth_ = 0;       // receives posted here, and places in the send ring
-  std::uint32_t peer_depth_ = 0;  // of the peer's receives
+  std::uint32_t depth_ = 0;       // receives posted on this side, and places in the send ring
+  std::uint32_t peer_depth_ = 0;  // of the peer's receives, those that this side uses
   // Counts since the beginning, modulo 2^32. All differences are small.
   std::uint32_t sent_ = 0;           // messages
   std::uint32_t peer_consumed_ = 0;  // of them

@@ -15,7 +15,7 @@ constexpr std::uint32_t kWindowsMax = 1024;
 // Linux's rdma_rxe looks at the bounds of the registration under a window, not at the window's (seen on 6.12).
 constexpr std::uint32_t kSoftwareRoceVendor = 0xFFFFFF;
 
-/// For all that a reliable connection does with memory.
+/// On demand for all uses that a reliable connection makes of memory.
 bool registers_on_demand(ibv_context& context) {
   constexpr unsigned kUses = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
   ibv_device_attr_ex attributes{};
@@ -109,7 +109,7 @@ void Device::arm() noexcept {
   armed_ = ibv_req_notify_cq(queue_.get(), 0) == 0;
 }
 
-/// Armed once, it tells once.
+/// Takes the event of a queue that was armed; each arming makes one event.
 void Device::take_events() noexcept {
   ibv_cq* queue = nullptr;
   void* context = nullptr;

@@ -1,6 +1,6 @@
 #pragma once
 // One RDMA device as one transport uses it: a completion queue that its queue pairs share, and its protection domains.
-// It lives as long as a connection uses it.
+// It lives while a connection uses it.
 #include <map>
 #include <memory>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tributary::transport::verbs {
 
-/// A protection domain, of a group or of one connection, and what is registered in it.
+/// A protection domain, of a group or of one connection, and the memory that is registered in it.
 class Domain {
  public:
   Domain(ProtectionDomainPtr domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
@@ -38,34 +38,34 @@ class Device {
   [[nodiscard]] std::string name() const { return ibv_get_device_name(context_->device); }
   [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
 
-  /// Memory windows of one queue pair; 0: the device has none.
+  /// The memory windows of one queue pair; 0: the device has none.
   [[nodiscard]] std::uint32_t windows() const noexcept { return windows_; }
 
-  /// RDMA WRITE WITH IMMEDIATE, which iWARP devices seldom have.
+  /// The device has RDMA WRITE WITH IMMEDIATE; iWARP devices seldom do.
   [[nodiscard]] bool writes_tell() const noexcept { return !is_iwarp(); }
 
   /// Linux's rdma_rxe. Before rdma-core 64 its ibv_wr_set_sge_list counts the first buffer's length for every buffer,
-  /// so what is gathered is sent too short; such lists go by ibv_post_send there.
+  /// and so sends too few bytes; lists that gather go by ibv_post_send there.
   [[nodiscard]] bool is_software_roce() const noexcept { return windows_unbounded_; }
 
-  /// A group's domain; or one that nobody else gets: for group 0, and where keys of registrations go to peers.
+  /// The group's domain; or a new one, for group 0, and where peers get the keys of registrations.
   [[nodiscard]] Result<std::shared_ptr<Domain>> domain_of(std::uint64_t group);
   void forget(std::span<const std::byte> memory, Registrations::Kept kept = Registrations::Kept::stays);
 
-  /// The completion queue must never be full: room for a connection's outstanding work is reserved before it has any. A
-  /// device bounds the length of a queue: where has_room() is false, it is used by another Device too.
+  /// The completion queue must never overflow: room for a connection's outstanding work is reserved before it has any.
+  /// A device bounds the length of a queue: where has_room() is false, another Device uses it too.
   [[nodiscard]] bool has_room(std::uint32_t completions) const noexcept {
     return reserved_ + completions <= completions_max_;
   }
   [[nodiscard]] Status reserve(std::uint32_t completions);
-  /// Completions that such a connection left in the queue may still be there; they go when the queue is empty next.
+  /// Ends a reservation. Completions of that connection may still be in the queue; they go when it is next empty.
   void give_back(std::uint32_t completions) noexcept { leftover_ += completions; }
   void seen_empty() noexcept {
     reserved_ -= leftover_;
     leftover_ = 0;
   }
 
-  /// The next completion wakes whoever waits for completion_descriptor().
+  /// Makes the next completion wake the thread that waits for completion_descriptor().
   void arm() noexcept;
   void take_events() noexcept;
 
@@ -74,7 +74,7 @@ class Device {
   Device(ibv_context* context, const VerbsSettings& settings, const KeptRanges& kept, VerbsStatistics& statistics)
       : context_(context), settings_(settings), kept_(kept), statistics_(statistics) {}
 
-  ibv_context* context_;  // the connection manager's, which has it as long as the process lives
+  ibv_context* context_;  // owned by the connection manager, as long as the process lives
   const VerbsSettings& settings_;
   const KeptRanges& kept_;
   VerbsStatistics& statistics_;

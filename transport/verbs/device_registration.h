@@ -1,5 +1,5 @@
 #pragma once
-// Registering memory that the processor does not reach.
+// Registers memory that the processor does not reach.
 #include <span>
 
 #include "transport/verbs/resources.h"
@@ -7,7 +7,7 @@
 
 namespace tributary::transport::verbs {
 
-/// By the first of its ways that this domain's device takes. Errc::unsupported: none, and why.
+/// Registers it by the first of the owner's ways that works. Errc::unsupported says why none does.
 [[nodiscard]] Result<MemoryRegionPtr> register_device_memory(ibv_pd& domain, std::span<const std::byte> memory,
                                                              unsigned rights, DeviceMemory& owner);
 

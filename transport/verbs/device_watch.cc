@@ -29,7 +29,7 @@ std::optional<Failure> failure_of(const ibv_async_event& event) {
     case IBV_EVENT_PORT_ERR:
       return Failure{0, "port " + std::to_string(event.element.port_num) + " is down"};
     default:
-      return std::nullopt;  // tells of something that has got better, or that the connection manager tells of too
+      return std::nullopt;  // good news, or news that the connection manager brings too
   }
 }
 
@@ -55,7 +55,7 @@ bool DeviceWatch::read(ibv_context* context) {
     errno = 0;
     if (ibv_get_async_event(context, &event) != 0) return errno == EAGAIN || errno == EINTR;
     const auto failure = failure_of(event);
-    ibv_ack_async_event(&event);  // before anything else: its queue pair cannot be destroyed until then
+    ibv_ack_async_event(&event);  // first of all: its queue pair cannot be destroyed before
     if (!failure) continue;
     const std::lock_guard lock(mutex_);
     for (const User& user : users_) {

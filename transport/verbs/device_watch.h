@@ -1,6 +1,6 @@
 #pragma once
-// Asynchronous events of devices. A process has one context of each device, so whichever transport reads an event may
-// have read another one's: it goes to all that use the device, each on its own thread.
+// Asynchronous events of devices. A process has one context of each device, so a transport may read an event that
+// concerns another one: each event goes to all transports that use the device, on their own threads.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -17,7 +17,8 @@ class DeviceWatch {
  public:
   [[nodiscard]] static DeviceWatch& of_process();
   void enter(ibv_context* context, std::weak_ptr<VerbsCore> core);
-  /// Reads what has come, without waiting. False: the device is gone, and tells nothing any more. Any thread.
+  /// Reads the events that have come, without waiting. False: the device is gone, and reports nothing any more. Any
+  /// thread.
   [[nodiscard]] bool read(ibv_context* context);
 
  private:

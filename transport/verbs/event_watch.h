@@ -1,6 +1,6 @@
 #pragma once
-// One thread of the process that waits for what seldom happens (connections, errors of devices), so that a transport
-// that spins need not ask the system for it.
+// One thread of the process that waits for rare events (connections, errors of devices), so that a transport that spins
+// need not ask the system for them.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -17,17 +17,17 @@ class EventWatch {
  public:
   using Flag = std::shared_ptr<std::atomic<bool>>;
 
-  /// Its thread ends when nobody holds it any more.
+  /// The thread ends when nobody holds the object any more.
   [[nodiscard]] static Result<std::shared_ptr<EventWatch>> of_process();
   ~EventWatch();
   EventWatch(const EventWatch&) = delete;
   EventWatch& operator=(const EventWatch&) = delete;
 
   // ---- any thread
-  /// Sets the flag once the descriptor can be read; again only after rearm().
+  /// Sets the flag once the descriptor is readable; again only after rearm().
   [[nodiscard]] std::uint64_t enter(int descriptor, Flag flag);
   void rearm(std::uint64_t number, int descriptor) noexcept;
-  /// Before the descriptor is closed.
+  /// Must be called before the descriptor is closed.
   void leave(std::uint64_t number, int descriptor) noexcept;
 
  private:

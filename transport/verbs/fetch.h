@@ -1,5 +1,5 @@
 #pragma once
-// One payload that is fetched from the peer's memory, by several READs that may be under way at once.
+// One payload that is fetched from the peer's memory by READs, of which several may be under way at once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace tributary::transport::verbs {
 
 class Fetch {
  public:
-  /// At most so many READs at once.
+  /// Sets how many READs may be under way at once.
   void set_reads_max(std::uint32_t reads) noexcept { reads_max_ = reads; }
   [[nodiscard]] std::uint32_t reads_max() const noexcept { return reads_max_; }
 

@@ -7,7 +7,7 @@
 namespace tributary::transport::verbs {
 namespace {
 
-/// A copy buffer larger than this is not kept for the next control frame.
+/// A larger copy buffer is not kept for the next control frame.
 constexpr std::size_t kCopyBytesKept = 65536;
 
 }  // namespace

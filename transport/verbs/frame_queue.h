@@ -1,7 +1,7 @@
 #pragma once
-// The frames of one channel, from send() to on_sent: those that wait to be sent, those whose payload the peer still has
-// to fetch or the device to write, those that are done but not told. One ring with three marks, told <= sent <= tail;
-// it grows to the most frames that were ever in it and then stays.
+// The frames of one channel, from send() to on_sent(): those that wait to be sent, those whose payload the peer must
+// still fetch or the device still write, and those that are done but not reported. One ring with three marks, told <=
+// sent <= tail; it grows to the most frames that were ever in it, and then stays so large.
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -20,14 +20,14 @@ class FrameQueue {
     bool borrowed = false;
     bool fetching = false;         // sent, but its payload is not fetched yet
     bool writing = false;          // sent, but its payload is still being written to the peer
-    std::uint32_t written_at = 0;  // if so: by the work request at this place of the send queue
-    std::uint32_t written_on = 0;  // of this queue pair
+    std::uint32_t written_at = 0;  // if so: the position of the work request in the send queue
+    std::uint32_t written_on = 0;  // and the queue pair
     RegistrationPtr registration;  // of a payload that is fetched or written
     std::vector<std::byte> copy;
   };
 
   Frame& push(const FrameHeader& header);
-  /// Frames of send() whose cookie next_told() has not given out.
+  /// The number of send()s whose cookie take_done() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
   void count_borrowed() noexcept { ++borrowed_; }
 
@@ -36,16 +36,16 @@ class FrameQueue {
   [[nodiscard]] const Frame* first() const noexcept {
     return told_ == tail_ ? nullptr : &frames_[told_ & (frames_.size() - 1)];
   }
-  /// The next one was sent; `fetching`: not done before fetched().
+  /// The next frame was sent; `fetching`: it is not done before fetched().
   void sent(bool fetching) noexcept;
-  /// The next one was sent by a write; not done before the send queue of that queue pair is up to `position`.
+  /// The next frame was sent by a write; it is done when the send queue of that queue pair has come to `position`.
   void written(std::uint32_t queue_pair, std::uint32_t position) noexcept;
   [[nodiscard]] std::uint32_t being_fetched() const noexcept { return being_fetched_; }
-  /// The oldest payload that is being fetched was; there is one.
+  /// The oldest payload that is being fetched was fetched; there is one.
   void fetched() noexcept;
 
-  /// Takes the oldest frame out if it is done, `retired` saying how far a queue pair's send queue is; its cookie, if
-  /// anybody wants to know.
+  /// Takes the oldest frame out if it is done; `retired` says how far a queue pair's send queue has come. Returns the
+  /// cookie of a send().
   struct Done {
     std::optional<std::uint64_t> cookie;
   };
@@ -58,7 +58,7 @@ class FrameQueue {
       return std::nullopt;
     return take_oldest();
   }
-  /// All were sent, and all payloads fetched.
+  /// All frames were sent, and all payloads fetched.
   [[nodiscard]] bool all_done() const noexcept { return sent_ == tail_ && being_fetched_ == 0; }
   void clear() noexcept;
 
@@ -69,7 +69,7 @@ class FrameQueue {
 
   std::vector<Frame> frames_;
   std::uint64_t told_ = 0;
-  std::uint64_t fetched_ = 0;  // all before it are fetched, or need not be
+  std::uint64_t fetched_ = 0;  // frames before it are fetched, or need not be
   std::uint64_t sent_ = 0;
   std::uint64_t tail_ = 0;
   std::uint32_t borrowed_ = 0;

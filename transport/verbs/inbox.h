@@ -1,8 +1,8 @@
 #pragma once
-// The peer's messages that nobody has read yet: put in the order of their numbers, then read record by record.
+// The peer's messages that are not read yet: put in the order of their numbers, then read record by record.
 //
-// With several queue pairs a message may come before one of a lower number. Those that come early wait at the place of
-// their number; the numbers of what may come are fewer apart than there are receives (credit.h).
+// With several queue pairs a message may come before one of a lower number. Early messages wait in the entry of their
+// number; the numbers that may come are fewer apart than there are receives (credit.h).
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tributary::transport::verbs {
 
-/// A receive that was used, as its completion tells.
+/// A receive that was used, as its completion reports.
 struct Came {
   bool here = false;
   bool written = false;  // by a write, with this immediate; else by a send
@@ -30,19 +30,19 @@ struct Arrived {
   enum class Where : std::uint8_t { ring, cell, place };
   Where where = Where::ring;
   std::uint32_t queue_pair = 0;     // by which it came
-  std::uint32_t index = 0;          // there
+  std::uint32_t index = 0;          // of the receive, the cell or the place
   std::uint32_t bytes = 0;          // of the message
   std::uint32_t payload_bytes = 0;  // in the cell, until it is served
-  std::uint32_t revoking = 0;       // Windows::revoking() behind what it acknowledges
+  std::uint32_t revoking = 0;       // MemoryWindows::revoking() when it came: to be revoked before it is served
 };
 
 class Inbox {
  public:
   // ---- in the order of the numbers
-  /// So many have come in their turn; also the number of the next.
+  /// The number of messages that came in their turn; also the number of the next.
   [[nodiscard]] std::uint32_t came() const noexcept { return came_; }
   void take_next() noexcept { ++came_; }
-  /// It is so many numbers early, at least one. False: one of that number waits already.
+  /// Keeps a message that is `early` numbers early, at least one. False: one of that number waits already.
   [[nodiscard]] bool keep_early(std::uint32_t early, const Came& what) noexcept {
     TRIBUTARY_ASSERT(early > 0 && early < early_.size(), "a message is {} numbers early, of at most {}", early,
                      early_.size() - 1);
@@ -52,14 +52,14 @@ class Inbox {
     ++early_count_;
     return true;
   }
-  /// The next, if it came early.
+  /// The next message, if it came early.
   [[nodiscard]] std::optional<Came> next_early() noexcept {
     if (early_count_ == 0 || !early_[came_ & kNumberMask].here) return std::nullopt;
     --early_count_;
     return std::exchange(early_[came_ & kNumberMask], {});
   }
 
-  // ---- to be read
+  // ---- messages to read
   void push(const Arrived& what) { arrived_.push_back(what); }
   [[nodiscard]] bool empty() const noexcept { return arrived_.empty(); }
   [[nodiscard]] Arrived& first() noexcept {
@@ -67,14 +67,14 @@ class Inbox {
     return arrived_.front();
   }
   [[nodiscard]] const Arrived& first() const noexcept { return arrived_.front(); }
-  /// The first is read whole.
+  /// Takes out the first message, which was read whole.
   Arrived pop() noexcept {
     const Arrived over = first();
     arrived_.pop_front();
     read_to_ = record_end_ = 0;
     return over;
   }
-  /// Nobody will read the rest.
+  /// Drops the rest unread.
   void clear() noexcept {
     arrived_.clear();
     read_to_ = record_end_ = 0;
@@ -83,11 +83,11 @@ class Inbox {
   /// The peer's last message is here, perhaps not read yet.
   [[nodiscard]] bool has_last() const noexcept { return has_last_; }
   void note_last() noexcept { has_last_ = true; }
-  /// The first is the peer's last.
+  /// The first message is the peer's last.
   [[nodiscard]] bool first_is_last() const noexcept { return has_last_ && arrived_.size() == 1; }
 
-  // ---- within the first: its records
-  /// Where the next record begins: behind the prefix, to begin with.
+  // ---- within the first message: its records
+  /// The position of the next record; the first one is behind the prefix.
   [[nodiscard]] std::size_t read_to() noexcept {
     if (read_to_ == 0) read_to_ = sizeof(MessagePrefix);
     return read_to_;

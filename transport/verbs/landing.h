@@ -1,10 +1,10 @@
 #pragma once
 // Room in this process that one peer may write to: cells, each for one payload with its message in front. The peer
-// writes them in turn; what it may write again it is told as a count. Nobody else has a right to the room: it is
-// registered by itself, and reached through a memory window of each of the connection's queue pairs, or, where there
-// are none, by the key of its registration in a domain of its own.
+// writes the cells in turn; a count tells it which ones it may write again. Nobody else has a right to the room: it is
+// registered by itself, and reached through a memory window of each of the connection's queue pairs; or, on devices
+// without windows, by the key of its registration in a domain of its own.
 //
-// Cells are freed in the order in which they were written, those that were given back early with those before them.
+// Cells are freed in the order in which they were written; a cell that is given back early waits for those before it.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace tributary::transport::verbs {
 
 class Landing {
  public:
-  /// Memory for so many payloads of so many bytes; throws std::bad_alloc. Once.
+  /// Makes memory for so many payloads of so many bytes; throws std::bad_alloc. Called once.
   void make(std::uint32_t cells, std::uint32_t payload_bytes);
   [[nodiscard]] bool made() const noexcept { return !memory_.bytes().empty(); }
   [[nodiscard]] bool is_open() const noexcept { return registration_ != nullptr; }
@@ -37,8 +37,8 @@ class Landing {
     std::uint32_t number = 0;  // of the cell, in this room
     std::uint32_t payload_bytes = 0;
   };
-  /// The peer says that it has written so many bytes to the next cell; nothing: it is not the next, or was not free, or
-  /// they do not fit.
+  /// The peer says that it has written so many bytes to the next cell. None: the cell is not the next, was not free, or
+  /// the bytes do not fit.
   [[nodiscard]] std::optional<Written> written(const CellImmediate& said, std::uint32_t bytes) noexcept;
   [[nodiscard]] std::span<const std::byte> message(std::uint32_t cell, std::uint32_t bytes) const noexcept {
     return {at(cell) + kCellMessageBytes - bytes, bytes};
@@ -46,13 +46,13 @@ class Landing {
   [[nodiscard]] std::span<std::byte> payload(std::uint32_t cell, std::uint32_t bytes) const noexcept {
     return {at(cell) + kCellMessageBytes, bytes};
   }
-  /// It is not read any more.
+  /// The cell is read no more.
   void free(std::uint32_t cell) noexcept;
-  /// The same for the cell with this payload; false: there is none.
+  /// Likewise for the cell with this payload; false: there is none.
   bool free(const std::byte* payload) noexcept;
-  /// So many cells were freed since the beginning: for a message, or a write, that is made now.
+  /// The number of cells freed since the beginning, for a message, or a write, that is made now.
   [[nodiscard]] std::uint32_t tell_freed() noexcept { return freed_told_ = static_cast<std::uint32_t>(freed_); }
-  /// The peer must hear of them, even if there is nothing else to say.
+  /// The peer must be told, even if there is no frame to send.
   [[nodiscard]] bool owes_word() const noexcept {
     return is_open() && static_cast<std::uint32_t>(freed_) - freed_told_ >= std::max(1U, cells() / 2);
   }
@@ -65,7 +65,7 @@ class Landing {
   std::size_t cell_bytes_ = 0;
   std::uint32_t payload_bytes_ = 0;
   std::vector<char> held_;     // by cell
-  std::uint64_t written_ = 0;  // cells, of all that ever were; the next is this modulo their number
+  std::uint64_t written_ = 0;  // cells since the beginning; the next one is this modulo their number
   std::uint64_t freed_ = 0;
   std::uint32_t freed_told_ = 0;
 };
@@ -73,21 +73,21 @@ class Landing {
 /// The other side's room, as this side may use it.
 class LandingThere {
  public:
-  /// As it was told on this queue pair, whose key it is. False: that cannot be.
+  /// Takes the room as it was told on this queue pair, whose key it is. False: such a room cannot be.
   [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept;
   [[nodiscard]] bool takes(std::size_t payload_bytes) const noexcept {
     return payload_bytes <= payload_bytes_ && written_ - freed_ < cells_;
   }
-  /// So many cells are freed, says the peer. False: more than were written.
+  /// The peer says that so many cells are freed. False: more than were written.
   [[nodiscard]] bool freed_to(std::uint32_t count) noexcept;
-  /// That count, of which only the last bits are told.
+  /// The whole count, of which only the last bits were told.
   [[nodiscard]] std::uint32_t whole_count(std::uint32_t bits, std::uint32_t mask) const noexcept {
     const auto freed = static_cast<std::uint32_t>(freed_);
     return freed + ((bits - freed) & mask);
   }
-  /// The queue pair to write the next cell through: those that may, in turn.
+  /// The queue pair to write the next cell through: those with a key take turns.
   [[nodiscard]] std::uint32_t next_queue_pair() noexcept;
-  /// Makes `work`, with message `number` and the payload behind it, write the next cell through that.
+  /// Makes `work`, with message `number` and the payload behind it, write the next cell through that queue pair.
   void write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
                   std::uint32_t number) noexcept;
 

@@ -5,7 +5,7 @@
 
 namespace tributary::transport::verbs {
 
-/// A network that an interface of this host is in, by its own address there.
+/// A network that an interface of this host belongs to, with the host's own address there.
 struct LinkNetwork {
   sockaddr_storage address{};
   sockaddr_storage mask{};
@@ -13,7 +13,7 @@ struct LinkNetwork {
 
 /// Whether `to` is a neighbour of the host that has this address: in the same network, where no router is needed.
 [[nodiscard]] bool is_neighbour(const LinkNetwork& network, const sockaddr& to) noexcept;
-/// The same for an address of this host's, `from`; false where none of its interfaces has it.
+/// Likewise for an address of this host, `from`; false if none of its interfaces has it.
 [[nodiscard]] bool is_on_link(const sockaddr& from, const sockaddr& to);
 
 }  // namespace tributary::transport::verbs

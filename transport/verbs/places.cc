@@ -90,7 +90,7 @@ std::optional<std::uint32_t> Places::withdraw(const FrameHeader& header) {
   return std::nullopt;
 }
 
-/// Without windows the right is the registration, which nobody else has: its end is at once.
+/// Without windows the right is the registration, which nobody else uses: it ends at once.
 void Places::end_right(std::uint32_t number) {
   --told_;
   if (!windows_) return revoked(number);
@@ -133,7 +133,7 @@ void Places::free(std::uint32_t number) {
 
 bool PlacesThere::add(const Place& place) {
   if (place.where.number >= kPlacesMax) return false;
-  // A number that is used anew was withdrawn: its frame has gone another way.
+  // A number that comes anew was withdrawn: its frame has come in another way.
   std::erase_if(places_, [&](const Place& one) { return one.where.number == place.where.number; });
   places_.push_back(place);
   return true;

@@ -1,8 +1,7 @@
 #pragma once
-// Places in this process that one peer may write to, one payload each: those of frames that are expected. A place is
-// known to the peer by a number; it may write the place's own bytes, from the moment it is told until it has said that
-// it has written them, or the frame has come in another way. Then the right is revoked, and only after that is the
-// memory anybody else's.
+// Places in this process that one peer may write to: one for the payload of each expected frame. The peer knows a place
+// by a number. It may write the place's own bytes, from the moment it is told until it says that it has written them,
+// or the frame has come in another way. Then the right is revoked, and only after that may others use the memory.
 //
 // A window gives its right to the other end of one queue pair. So a place belongs to the queue pair on which it was
 // told: bound there right before the message that tells it, written through it, revoked there.
@@ -23,43 +22,43 @@ namespace tributary::transport::verbs {
 
 class Places {
  public:
-  /// So many at most. `windows`: the rights are memory windows', otherwise registrations'.
+  /// At most `count` places. `windows`: rights are given by memory windows, otherwise by registrations.
   void open(ibv_pd& domain, std::uint32_t count, bool windows, VerbsStatistics& statistics);
-  /// Revokes all. The queue pair must not work any more.
+  /// Revokes all. The queue pair must have stopped.
   void close() noexcept;
 
   /// A frame with this header will go there. False: too many are expected already.
   [[nodiscard]] bool expect(const FrameHeader& header, std::span<std::byte> memory);
 
-  /// Whether there is one that the peer has not been told.
+  /// Whether there is a place that the peer has not been told.
   [[nodiscard]] bool has_untold() const noexcept { return !untold_.empty(); }
   struct Told {
     FrameHeader header;
     RemotePayload where;
   };
   [[nodiscard]] bool takes_work() const noexcept { return windows_; }
-  /// The oldest of them, on this queue pair; `work`, if takes_work(), must be done before the peer is told.
+  /// Tells the oldest of these, on this queue pair; `work`, if takes_work(), must be done before the peer is told.
   [[nodiscard]] Result<Told> tell(Registrations& registrations, std::uint32_t queue_pair, ibv_send_wr* work);
 
-  /// The peer says, through this queue pair, that it has written so many bytes there. False: it was not asked to.
+  /// The peer says, through this queue pair, that it has written so many bytes there. False: it had no right to.
   [[nodiscard]] bool written(std::uint32_t number, std::uint32_t queue_pair, std::uint32_t bytes);
-  /// A frame has come in another way than to the place that is told for it, if one is: it must wait until that is not
-  /// is_revoking() any more.
+  /// A frame has come in another way than to its place. If the frame has one, it must wait until that place
+  /// is_revoking() no more.
   [[nodiscard]] std::optional<std::uint32_t> withdraw(const FrameHeader& header);
 
   [[nodiscard]] bool has_to_revoke(std::uint32_t queue_pair) const noexcept {
     return !queues_[queue_pair].to_revoke.empty();
   }
-  /// Makes `work` revoke the oldest of them. `position`: its place on that queue pair's send queue.
+  /// Makes `work` revoke the oldest of these. `position`: of the work in that queue pair's send queue.
   void revoke(std::uint32_t queue_pair, ibv_send_wr& work, std::uint32_t position);
-  /// All work up to this place on that send queue is done. True: something was revoked by it.
+  /// All work of that send queue up to `position` is done. True: some place was revoked by it.
   bool done_to(std::uint32_t queue_pair, std::uint32_t position);
 
   /// Written, or withdrawn, and the peer's right to it has not ended yet.
   [[nodiscard]] bool is_revoking(std::uint32_t number) const noexcept { return at(number).state == State::revoking; }
   [[nodiscard]] const FrameHeader& header(std::uint32_t number) const noexcept { return at(number).header; }
   [[nodiscard]] std::span<std::byte> memory(std::uint32_t number) const noexcept { return at(number).memory; }
-  /// Frees a revoked one: its frame was served.
+  /// Frees a revoked place, after its frame was served.
   void free(std::uint32_t number);
 
  private:
@@ -101,9 +100,9 @@ class PlacesThere {
     RemotePayload where;
     std::uint32_t queue_pair = 0;  // that it was told on
   };
-  /// False: a number that is out of bounds.
+  /// False: the number is out of bounds.
   [[nodiscard]] bool add(const Place& place);
-  /// Where this frame's payload may be written, once.
+  /// The place where this frame's payload may be written, once; or nullptr.
   [[nodiscard]] const Place* find(const FrameHeader& header) const noexcept;
   void taken(const Place* place);
 

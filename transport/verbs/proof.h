@@ -1,7 +1,7 @@
 #pragma once
-// That who connects, and who answers, has the secret of the place that the connection claims; so that a stranger costs
-// no queue pair. A proof is good for the address that it is sent from and the numbers in its greeting; what it opens is
-// a connection, on which the credential itself is the first frame.
+// Proofs that the connecting and the answering side have the secret of the place that the connection claims, so that a
+// stranger costs no queue pair. A proof is good for the address that it is sent from and the numbers in its greeting;
+// it opens a connection, on which the credential itself is the first frame.
 #include <sys/socket.h>
 
 #include "transport/verbs/wire.h"
@@ -15,7 +15,7 @@ using Proof = decltype(Greeting::proof);
 [[nodiscard]] Proof proof_of_request(const LinkSecret& secret, const Greeting& request, const sockaddr& from) noexcept;
 /// The proof of the answer to a request with that proof.
 [[nodiscard]] Proof proof_of_answer(const LinkSecret& secret, const Greeting& answer, const Proof& request) noexcept;
-/// In constant time.
+/// Compares in constant time.
 [[nodiscard]] bool same_proof(const Proof& a, const Proof& b) noexcept;
 /// The place that a request claims.
 [[nodiscard]] LinkName claim_of(const Greeting& request) noexcept;

@@ -45,13 +45,13 @@ void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
       return ibv_wr_local_inv(&pair, work.invalidate_rkey);
   }
   if ((work.send_flags & IBV_SEND_INLINE) != 0) {
-    // One buffer: only messages are inline.
+    // Only messages are inline, and they have one buffer.
     return ibv_wr_set_inline_data(&pair, reinterpret_cast<void*>(work.sg_list[0].addr), work.sg_list[0].length);
   }
   ibv_wr_set_sge_list(&pair, static_cast<std::size_t>(work.num_sge), work.sg_list);
 }
 
-/// The index in the port's table. Members with full rights and those with limited ones are in the same partition.
+/// The partition's index in the port's table. Members with full rights and limited ones are in the same partition.
 Result<std::uint16_t> index_of_partition(ibv_context& context, std::uint8_t port, std::uint16_t key) {
   constexpr std::uint16_t kPartition = 0x7FFF;
   std::string others;
@@ -103,7 +103,8 @@ ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
   return attributes;
 }
 
-/// With all that is wanted, or with less: libraries without the extended calls, devices without inline data.
+/// Makes a queue pair with all that is wanted, or with less: some libraries have no extended calls, some devices no
+/// inline data.
 template <class Make>
 Status QueuePair::make_by(const Wanted& wanted, Make make) {
   for (const bool extended : {true, false}) {
@@ -140,7 +141,7 @@ Status QueuePair::make(const Wanted& wanted) {
   return make_by(wanted, [&](ibv_qp_init_attr_ex& asked) { return ibv_create_qp_ex(wanted.domain->context, &asked); });
 }
 
-/// The work of one step of its states, as the connection manager knows it.
+/// One step of its states, with the attributes that the connection manager knows.
 Status QueuePair::step_to(ibv_qp_state state, rdma_cm_id& id, const Change& change) {
   ibv_qp_attr attributes{};
   attributes.qp_state = state;
@@ -163,7 +164,7 @@ Status QueuePair::prepare(rdma_cm_id& id, const RdmaPath& path) {
 }
 
 Status QueuePair::connect(rdma_cm_id& id, const RdmaPath& path, const Peer* peer) {
-  // Once more: what the peer may do is known now.
+  // Once more: the rights of the peer are known now.
   if (auto ok = prepare(id, path); !ok) return ok;
   auto ok = step_to(IBV_QPS_RTR, id, [&](ibv_qp_attr& attributes) -> Status {
     attributes.max_dest_rd_atomic = std::min(attributes.max_dest_rd_atomic, reads_answered_);
@@ -204,7 +205,7 @@ void QueuePair::destroy() noexcept {
   extended_ = nullptr;
 }
 
-/// Both kinds of calls may be used by turns; each hands over a whole list.
+/// Both kinds of calls may be used in turn; each hands over a whole list.
 int QueuePair::post() noexcept {
   int error = 0;
   if (extended_ != nullptr && (extended_gathers_ || !list.gathers())) {
@@ -217,7 +218,7 @@ int QueuePair::post() noexcept {
   return error;
 }
 
-/// All or nothing.
+/// Posts all requests or none.
 int QueuePair::post_extended() noexcept {
   ibv_wr_start(extended_);
   for (const ibv_send_wr& work : list.works()) put(*extended_, work);

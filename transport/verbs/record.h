@@ -1,5 +1,5 @@
 #pragma once
-// One record of a message that has come: where it ends, and what belongs to it.
+// One record of a message that has come: its bytes and its end.
 #include <expected>
 #include <span>
 #include <string_view>
@@ -14,7 +14,7 @@ struct Record {
   std::size_t end = 0;              // where the next one begins, or the message ends
 };
 
-/// The record that begins at `at`, which is not behind the message's end; or what the message is, if it is none.
+/// The record that begins at `at`, which is not behind the message's end; or a text that says what is wrong.
 [[nodiscard]] std::expected<Record, std::string_view> read_record(std::span<const std::byte> message,
                                                                   std::size_t at) noexcept;
 

@@ -9,11 +9,11 @@
 namespace tributary::transport::verbs {
 namespace {
 
-/// Registrations may overlap, so the one that begins last below an address need not be the one that covers it; so many
+/// Registrations may overlap, so the one that begins last below an address need not be the one that covers it. So many
 /// are looked at before a new one is made.
 constexpr int kLookBack = 16;
-constexpr std::size_t kPartsMax = 1024;                           // of one domain, on devices that need them
-constexpr std::uintptr_t kBlockBytes = std::uintptr_t{64} << 20;  // of the address space, on demand
+constexpr std::size_t kPartsMax = 1024;                           // of one domain, where registrations are exact
+constexpr std::uintptr_t kBlockBytes = std::uintptr_t{64} << 20;  // of the address space, for one on demand
 constexpr std::size_t kBlocksMax = 1024;                          // of one domain
 
 const std::byte* end_of(std::span<const std::byte> memory) noexcept {
@@ -72,7 +72,7 @@ Registrations::Registrations(ibv_pd& domain, Exposed exposed, const VerbsSetting
       on_demand_(on_demand) {}
 
 Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory, Access access) {
-  if (access == Access::target && !exposed_.peers) access = Access::source;  // what windows are bound to is one
+  if (access == Access::target && !exposed_.peers) access = Access::source;  // memory under windows is a source
   if (auto known = find(memory, access)) {
     ++statistics_.registration_hits;
     return known;
@@ -96,7 +96,7 @@ Result<RegistrationPtr> Registrations::acquire(std::span<const std::byte> memory
   return made;
 }
 
-/// Those that ended are forgotten once they may be half of all.
+/// Ended registrations are forgotten once they may be half of all.
 void Registrations::remember(const std::byte* begin, Access access, const RegistrationPtr& registration) {
   ByBegin& known = known_[static_cast<std::size_t>(access)];
   std::size_t& sweep_at = sweep_at_[static_cast<std::size_t>(access)];
@@ -175,7 +175,7 @@ Result<RegistrationPtr> Registrations::make(std::span<const std::byte> memory, A
   return fail(error == EFAULT ? Errc::bad_argument : Errc::exhausted, why + ".");
 }
 
-// The local registration is made last: where it is there, the others have been tried.
+// The local registration is made last: if it exists, the others have been tried.
 Status Registrations::reach(std::span<const std::byte> memory) {
   if (is_exact(Access::local))
     return fail(Errc::unsupported, "this kind of RDMA device must have memory registered for each payload");

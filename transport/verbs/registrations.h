@@ -1,12 +1,12 @@
 #pragma once
-// Registered memory of one protection domain. A registration lives as long as somebody holds it; while it lives,
-// whoever wants memory within it gets the same one. Memory that was promised to stay is registered as a whole and held
-// by the cache; other memory is held after use only as far as the settings allow. Neither where the key gives a peer
-// rights (Exposed).
+// Registered memory of one protection domain. A registration lives while somebody holds it, and all who need memory
+// within it get the same one. Memory that was promised to stay is registered as a whole and held by the cache; other
+// memory is held after use only as far as the settings allow. Neither holds where the key gives a peer rights
+// (Exposed).
 //
-// On demand (ODP): the device asks the kernel for pages as it comes to them, and is told when they go away. So nothing
-// is pinned, and a registration is as good for whatever lies at its addresses later: it is made of the whole blocks of
-// the address space around what is wanted, and kept.
+// On demand (ODP): the device asks the kernel for pages when it comes to them, and is told when they go away. So
+// nothing is pinned, and a registration stays good for any memory that lies at its addresses later: it covers whole
+// blocks of the address space around the memory that is wanted, and is kept.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -23,27 +23,27 @@
 namespace tributary::transport::verbs {
 
 enum class Access : std::uint8_t {
-  messages,  // our own device receives into it
-  source,    // the peer may read it: through a memory window, or, where there are none, by the registration's key
-  target,    // the peer may write it, likewise
-  local,     // our own device reads it, or writes into it what it has read from the peer
+  messages,  // this side's device receives into it
+  source,    // the peer may read it, through a memory window or, without windows, by the registration's key
+  target,    // the peer may write to it, likewise
+  local,     // this side's device reads it, or writes to it the bytes of a READ
 };
 inline constexpr std::size_t kAccesses = 4;
 
 /// The rights that the keys of registrations give by themselves.
 struct Exposed {
-  // Registrations whose keys give rights to whoever knows them: they are of exactly the memory that was asked for, and
-  // end with their use.
-  bool peers = false;   // sources and targets: no memory windows
-  bool locals = false;  // iWARP: it writes the answer of a read as a remote write
-  // The device lets a window reach all of the registration that it is bound to, whatever its own bounds: so what
-  // windows are bound to is registered exactly; that of memory that stays is kept.
+  // True: registrations of this kind have keys that give rights by themselves. So they cover exactly the memory that
+  // was asked for, and end with their use.
+  bool peers = false;   // sources and targets, where there are no memory windows
+  bool locals = false;  // iWARP, which writes the answer of a read as a remote write
+  // The device lets a window reach all of the registration beneath it, despite the window's bounds. So memory under
+  // windows is registered exactly; registrations of kept memory are kept.
   bool windows_unbounded = false;
 };
 
 class Registration {
  public:
-  /// `owner`: of a device's memory, whose it is.
+  /// `owner`: for a device's memory.
   Registration(MemoryRegionPtr region, std::span<const std::byte> memory, std::shared_ptr<DeviceMemory> owner,
                VerbsStatistics& statistics, bool on_demand = false);
   ~Registration();
@@ -56,14 +56,14 @@ class Registration {
   [[nodiscard]] bool overlaps(std::span<const std::byte> memory) const noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return memory_.size(); }
   [[nodiscard]] std::span<const std::byte> memory() const noexcept { return memory_; }
-  /// The processor's memory alone, among which a device's may lie.
+  /// It covers only the processor's memory, though a device's may lie among it.
   [[nodiscard]] bool is_on_demand() const noexcept { return on_demand_; }
-  /// False: it is of a device's memory, in whose place there may be other memory now.
+  /// False: it is of a device's memory, and other memory may have taken its place.
   [[nodiscard]] bool is_current() const { return owner_ == nullptr || owner_->holds(memory_); }
 
  private:
   MemoryRegionPtr region_;
-  std::span<const std::byte> memory_;  // of a dma-buf the region itself knows no address
+  std::span<const std::byte> memory_;  // a dma-buf's region does not know its address
   std::shared_ptr<DeviceMemory> owner_;
   VerbsStatistics& statistics_;
   const bool on_demand_;
@@ -75,27 +75,28 @@ struct KeptRange {
   std::span<const std::byte> memory;
   std::shared_ptr<DeviceMemory> owner;  // nullptr: the processor's
 };
-/// By the number of their promise. Shared by the domains of a transport.
+/// By the numbers of the promises. Shared by the domains of a transport.
 using KeptRanges = std::map<std::uint64_t, KeptRange>;
-/// The one that has all of this memory, whether or not that is still what it was; nullptr: none.
+/// The range that has all of this memory, even if other memory may have taken its place; nullptr: none.
 [[nodiscard]] const KeptRange* kept_around(const KeptRanges& kept, std::span<const std::byte> memory) noexcept;
-/// The one whose memory this is; nullptr: none's.
+/// The range that has all of this memory now; nullptr: none.
 [[nodiscard]] const KeptRange* kept_now(const KeptRanges& kept, std::span<const std::byte> memory);
 
 class Registrations {
  public:
-  /// `on_demand`: the device can, and it is wanted.
+  /// `on_demand`: the device can, and the settings ask for it.
   Registrations(ibv_pd& domain, Exposed exposed, const VerbsSettings& settings, const KeptRanges& kept,
                 VerbsStatistics& statistics, bool on_demand = false);
 
   /// Errc::exhausted says which limit to raise.
   [[nodiscard]] Result<RegistrationPtr> acquire(std::span<const std::byte> memory, Access access);
-  /// One that nobody else gets.
+  /// Makes a registration that nobody else gets.
   [[nodiscard]] Result<RegistrationPtr> make(std::span<const std::byte> memory, Access access);
-  /// Registers kept memory for every access, as a whole, unless it is. What must be registered exactly later is tried.
+  /// Registers kept memory for every access, as a whole, unless it is already. Accesses that need exact registrations
+  /// later are tried.
   [[nodiscard]] Status reach(std::span<const std::byte> memory);
-  /// This memory may go away: nobody gets a registration of it any more, but what is kept still, unless it is other
-  /// memory at the same addresses.
+  /// This memory may go away: from here on nobody gets a registration of it, except of memory that is still kept;
+  /// is_new: not even of that, as other memory has taken its place.
   enum class Kept : bool { stays, is_new };
   void forget(std::span<const std::byte> memory, Kept kept = Kept::stays);
 
@@ -124,11 +125,11 @@ class Registrations {
   VerbsStatistics& statistics_;
   std::array<ByBegin, kAccesses> known_;  // by Access
   std::array<std::size_t, kAccesses> sweep_at_{64, 64, 64, 64};
-  std::vector<RegistrationPtr> held_;       // kept ranges, whole
-  std::deque<RegistrationPtr> held_parts_;  // of kept ranges; oldest first
+  std::vector<RegistrationPtr> held_;       // of kept ranges, whole
+  std::deque<RegistrationPtr> held_parts_;  // of parts of kept ranges; the oldest first
   bool on_demand_;
-  std::deque<RegistrationPtr> on_demand_blocks_;  // oldest first
-  std::list<RegistrationPtr> idle_;               // oldest first
+  std::deque<RegistrationPtr> on_demand_blocks_;  // the oldest first
+  std::list<RegistrationPtr> idle_;               // the oldest first
   std::size_t idle_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Owners of what libibverbs, librdmacm and the system hand out.
+// Owners of the objects that libibverbs, librdmacm and the system make.
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ struct DestroyWindow {  // the library's function has no linkage
 };
 using MemoryWindowPtr = std::unique_ptr<ibv_mw, DestroyWindow>;
 using EventChannelPtr = std::unique_ptr<rdma_event_channel, Destroy<rdma_destroy_event_channel>>;
-using ConnectionIdPtr = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_id>>;  // its queue pair first
+using ConnectionIdPtr = std::unique_ptr<rdma_cm_id, Destroy<rdma_destroy_id>>;  // after its queue pair
 
 class FileDescriptor {
  public:
@@ -50,7 +50,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-/// Pages of zeros, for what a peer may write: nothing that was once somebody else's is ever in them.
+/// Zeroed pages for a peer to write to: they never had anybody else's bytes.
 class MappedMemory {
  public:
   MappedMemory() = default;

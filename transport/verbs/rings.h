@@ -1,6 +1,6 @@
 #pragma once
-// The registered buffers of one connection's messages: those it may receive, and those on their way out. One
-// allocation, one registration, which no peer has a key of.
+// The registered buffers of one connection's messages: those that come in and those that go out. One allocation, one
+// registration, whose key no peer has.
 #include <cstdlib>
 #include <memory>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// Work requests for a send queue that the device gets at once.
+// Work requests for one send queue, which the device gets at once.
 #include <infiniband/verbs.h>
 
 #include <array>
@@ -22,9 +22,9 @@ class SendList {
     count_ = 0;
     gathers_ = false;
   }
-  /// One of them has its bytes in more than one place.
+  /// A request among them has its bytes in more than one place.
   [[nodiscard]] bool gathers() const noexcept { return gathers_; }
-  /// A request behind the others; there is room.
+  /// Adds a request behind the others; there must be room.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number) noexcept {
     TRIBUTARY_ASSERT(count_ < kRoom, "a request is added to a list that has {}", count_);
     ibv_send_wr& work = works_[count_++];
@@ -32,7 +32,7 @@ class SendList {
     work.wr_id = number;
     return work;
   }
-  /// One of these bytes.
+  /// Adds a request with these bytes.
   [[nodiscard]] ibv_send_wr& add(std::uint64_t number, std::span<const std::byte> bytes,
                                  std::uint32_t local_key) noexcept {
     ibv_sge* const places = places_[count_].data();
@@ -41,7 +41,7 @@ class SendList {
     gather(work, bytes, local_key);
     return work;
   }
-  /// These too, behind those that the last request has; at most kGathered in all.
+  /// Adds bytes to the last request; at most kGathered ranges in all.
   void gather(ibv_send_wr& work, std::span<const std::byte> bytes, std::uint32_t local_key) noexcept {
     TRIBUTARY_ASSERT(work.num_sge < static_cast<int>(kGathered), "a request gathers from {} places already",
                      work.num_sge);
@@ -54,7 +54,7 @@ class SendList {
     TRIBUTARY_ASSERT(count_ > 0, "the last of no requests is asked for");
     return works_[count_ - 1];
   }
-  /// The first of them, the others behind it by their `next`.
+  /// The first request, with the others behind it by their `next`.
   [[nodiscard]] ibv_send_wr* chained() noexcept {
     for (std::size_t i = 0; i + 1 < count_; ++i) works_[i].next = &works_[i + 1];
     return works_.data();

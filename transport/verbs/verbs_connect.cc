@@ -1,4 +1,4 @@
-// How a connection opens: addresses in turn, path, queue pair, greeting.
+// A connection opens: addresses in turn, path, queue pair, greeting.
 #include <arpa/inet.h>
 #include <netdb.h>
 
@@ -15,13 +15,13 @@
 namespace tributary::transport::verbs {
 namespace {
 
-constexpr Duration kAcceptLimit = std::chrono::seconds(10);  // from a request to its connection
+constexpr Duration kAcceptLimit = std::chrono::seconds(10);  // from a request to the open connection
 
 std::string text_of(int error) {
   return std::strerror(error);
 }
 
-/// The text of a refusal, as InfiniBand numbers them; iWARP's are errno values below zero.
+/// The text of a refusal. InfiniBand numbers the reasons; iWARP's are errno values below zero.
 std::string refusal(const Notice& notice) {
   if (notice.status == 28 && notice.data_bytes > 0) {
     const auto reason = static_cast<Refusal>(notice.data[0]);
@@ -41,7 +41,7 @@ std::string refusal(const Notice& notice) {
   }
 }
 
-/// 24 bits.
+/// A random number of 24 bits.
 std::uint32_t new_first_packet() {
   std::random_device random;
   return random() & 0xFFFFFFU;
@@ -81,7 +81,7 @@ Endpoint endpoint_of(const sockaddr& address) {
   return {text.data(), ntohs(four.sin_port)};
 }
 
-/// The search begins in the next turn: by then the first frame says which lane's it is.
+/// Begins to connect. The search for a device begins in the next turn: by then the first frame says which lane it is.
 void VerbsConnection::connect(const Endpoint& to, Duration limit) {
   opening_.to = to;
   opening_.deadline = Clock::now() + limit;
@@ -112,15 +112,15 @@ void VerbsConnection::found_addresses(Result<std::vector<NetworkAddress>> found)
         opening_.routes.push_back({.from = source, .to = address});
     }
   }
-  // Rails may be networks of their own: where the address is on another's than this lane's, because its own is away,
-  // that one's device leads there. Of several that do, or of none, the order stays.
+  // Rails may be networks of their own. If this lane's device is away, the peer's address may be in another rail's
+  // network: that rail's device comes first. Among equals the order stays.
   if (from->size() > 1)
     std::ranges::stable_partition(opening_.routes,
                                   [](const Route& r) { return is_on_link(*r.from->get(), *r.to.get()); });
   try_next_address();
 }
 
-/// In the order in which they are tried; none: the system's choice.
+/// The source addresses in the order in which they are tried; empty: the system chooses.
 Result<std::vector<NetworkAddress>> VerbsConnection::sources() const {
   const VerbsSettings& settings = core_.settings();
   std::vector<std::string> texts = settings.rails;
@@ -137,7 +137,7 @@ Result<std::vector<NetworkAddress>> VerbsConnection::sources() const {
   return sources;
 }
 
-/// The reason that stays is the last address's.
+/// Tries the next address. The last address's reason is the one that is reported.
 void VerbsConnection::connect_failed(const std::string& why) {
   opening_.error = why;
   try_next_address();
@@ -182,17 +182,17 @@ Greeting VerbsConnection::greeting() const {
   return ours;
 }
 
-/// The receives are there before anybody can send: posting works from the queue pair's first state on.
+/// Makes the queue pairs, and posts receives before anybody can send: a queue pair allows that from its first state on.
 Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t count) {
   const Greeting ours = greeting();
   credit_.post(ours.receive_depth);
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
-  // On the send queue: twice the messages that may be unacknowledged, as their ends are seen later than that; windows
-  // to be bound, and to be revoked; READs; a probe; and what one list may have more than may_send() looks at.
+  // The send queue has room for: twice the messages that may be unacknowledged, as their ends are seen later; windows
+  // to be bound, and to be revoked; READs; a probe; and the requests that one list may have beyond may_send().
   const auto sends_with = [&](std::uint32_t binds) {
     return 2 * credit_.depth() + 2 * binds + reads + 1 + static_cast<std::uint32_t>(SendList::kRoom);
   };
-  // Windows: of payloads that are fetched, of places, of the landing room.
+  // Windows are needed for payloads that are fetched, for places, and for the landing room.
   const std::uint32_t places = std::min(core_.settings().places_max, kPlacesMax);
   auto device =
       core_.device_of(id_->verbs, count * (credit_.depth() + sends_with(core_.settings().windows_max + places + 1)));
@@ -255,7 +255,7 @@ rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
   return parameters;
 }
 
-/// The smaller of both sides' numbers is what each may use of the other.
+/// Each side uses the smaller of both sides' numbers.
 void VerbsConnection::set_up_sending(const Greeting& theirs) {
   const Greeting ours = greeting();
   credit_.open(std::min(theirs.receive_depth, ours.receive_depth));
@@ -319,7 +319,7 @@ void VerbsConnection::notice(const Notice& notice) {
   const ConnectionPtr alive = self();
   switch (notice.event) {
     case RDMA_CM_EVENT_ADDR_RESOLVED: {
-      // The path that is looked for depends on it.
+      // The path that is looked for next depends on the traffic class.
       std::uint8_t traffic_class = core_.settings().path.traffic_class;
       if (traffic_class != 0)
         rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &traffic_class, sizeof traffic_class);
@@ -330,7 +330,7 @@ void VerbsConnection::notice(const Notice& notice) {
       if (auto ok = start_connecting(); !ok)
         broken({ok.error().code, "cannot connect to " + peer_ + ": " + ok.error().message});
       return;
-    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // of a queue pair that is ours; the manager's is ESTABLISHED at once
+    case RDMA_CM_EVENT_CONNECT_RESPONSE:  // for this side's own queue pair; iWARP's is ESTABLISHED at once
       if (state_ == State::connecting && join(notice)) {
         if (rdma_establish(id_.get()) != 0)
           return broken({Errc::io, "cannot connect to " + peer_ + ": " + text_of(errno) + "."});
@@ -358,7 +358,7 @@ void VerbsConnection::notice(const Notice& notice) {
       failed_ = true;
       return broken({Errc::io, "the connection to " + peer_ + " is broken: its RDMA device was removed."});
     default:
-      return;  // of addresses that changed, and of the end of what is closed already
+      return;  // addresses that changed, and ends of connections that are closed already
   }
 }
 
@@ -388,10 +388,10 @@ void VerbsConnection::opened() {
   state_ = detached_ ? State::flushing : State::open;
   core_.make_due(*this);
   core_.make_dirty(*this);
-  if (detached_) return;  // and its timer runs
+  if (detached_) return;  // its timer runs
   core_.clear_timer(*this);
   keepalive_.heard = true;
-  probe();  // from time to time, if nothing else is heard
+  probe();  // repeated from time to time, if nothing else is heard
   if (was_accepting) {
     const auto accepted = std::exchange(opening_.accepted, nullptr);
     if (accepted) accepted();

@@ -28,7 +28,7 @@ void VerbsConnection::close_after_flush(Duration limit) {
   detached_ = true;
   handler_ = nullptr;
   core_.set_timer(*this, Clock::now() + limit);
-  if (state_ != State::open) return;  // goes on when it is open
+  if (state_ != State::open) return;  // the flush begins when it is open
   state_ = State::flushing;
   core_.make_due(*this);
   core_.make_dirty(*this);
@@ -52,8 +52,8 @@ void VerbsConnection::time_out() {
   if (state_ == State::open) probe();
 }
 
-/// A peer whose host has vanished says nothing, and a queue pair without work notices nothing. A write of no bytes
-/// needs no key and wakes nobody there, but its completion shows that the other device lives.
+/// Asks whether the peer's host lives: one that has vanished says nothing, and a queue pair without work does not
+/// notice. A write of no bytes needs no key and wakes nobody there, but its completion shows that the device lives.
 void VerbsConnection::probe() {
   const Duration period = core_.settings().keepalive;
   if (period <= Duration::zero()) return;
@@ -72,7 +72,7 @@ Status VerbsConnection::reach(std::span<const std::byte> memory) {
   return domain_->registrations().reach(memory);
 }
 
-/// Between a payload's memory, which need not be the processor's, and ours. False: the connection is broken.
+/// Copies a payload, whose memory need not be the processor's. False: the connection is broken.
 bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* from) {
   core_.statistics.bytes_copied += to.size();
   const Status copied = core_.copy(to, from);
@@ -80,7 +80,7 @@ bool VerbsConnection::copy_payload(std::span<std::byte> to, const std::byte* fro
   return copied.has_value();
 }
 
-/// The first reason counts: what follows is its consequence.
+/// Marks the connection as broken. The first reason counts: later ones are its consequences.
 void VerbsConnection::broken(Error error) {
   if (state_ == State::closed) return;
   if (!broken_) broken_ = std::move(error);
@@ -93,7 +93,7 @@ void VerbsConnection::turn() {
   // A message may come before the connection manager's word that the connection is open.
   if (state_ == State::accepting && !inbox_.empty()) opened();
   if (state_ == State::said) return close();
-  // Messages from before the end are served before it: the end may be told sooner than the last completions were taken.
+  // Messages from before the end are served first: the end may be reported before the last completions were taken.
   if (broken_) core_.take_all_completions();
   if (running()) revoke_places();
   if (running()) serve();
@@ -101,7 +101,7 @@ void VerbsConnection::turn() {
   post_receives();
   tell_sent();
   if (state_ == State::closed) return;
-  // A peer that ended in order has left nothing to be fetched, so a receiver that is not ready yet may take its time.
+  // A peer that ended in order has left nothing to be fetched, so a handler that is not ready yet may take its time.
   if (broken_ && !(inbox_.has_last() && reader_.stalled()) && !awaits_revocation()) {
     const Error error = std::move(*broken_);
     return tell_closed(error);
@@ -128,15 +128,14 @@ void VerbsConnection::tell_closed(Error error) {
   handler->on_closed(*channel, error);
 }
 
-/// When it returns, no device reads or writes memory for this connection any more: the queue pair is gone.
+/// Closes. When it returns, no device reads or writes memory for this connection: the queue pair is gone.
 void VerbsConnection::tear_down() {
   state_ = State::closed;
-  const auto last_reference = std::exchange(opening_.accepted, nullptr);  // perhaps
+  const auto last_reference = std::exchange(opening_.accepted, nullptr);  // it may hold the last reference to this
   core_.clear_timer(*this);
   core_.leave(number_);
   if (!pairs_.empty()) {
-    rdma_disconnect(
-        id_.get());  // tells the peer; if it is told already, or was never there, that is an error that says so
+    rdma_disconnect(id_.get());  // tells the peer; an error only means that it knows already, or was never there
     for (QueuePair& pair : pairs_) pair.stop();
     windows_.close();  // before the queue pairs, and before the registrations that they are bound to
     for (Window& window : landing_windows_) window.close();

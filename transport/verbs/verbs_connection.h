@@ -4,17 +4,17 @@
 // (verbs_connection.cc).
 //
 // Several queue pairs. They are alike: a message goes through any of them, whole, and so does a payload, by one work
-// request. Order is the numbers': each message, and each write that tells of itself, has the number of all before it,
-// in its prefix or its immediate. What comes is taken in the order of the numbers, and what comes too early waits
-// (came()). So a payload is never seen before it is whole: its word is the completion of the very request that wrote
-// it, and a device completes that on the other side only when all of it is there. And it is never seen before what
-// was sent before it, whichever queue pair that took. Rights are windows', and a window is one queue pair's: so what
-// tells a place or room goes through the queue pair by which it is to be written, right behind the bind. Payloads that
-// are fetched, the probe and the last message stay with the first queue pair; the last message waits until nothing is
-// outstanding on the others. A queue pair that fails ends the connection, whichever it is.
+// request. Numbers give the order: each message, and each write that is reported, has the number of all before it, in
+// its prefix or its immediate. They are taken in the order of the numbers, and early ones wait (came()). So a payload
+// is never seen before it is whole: it is reported by the completion of the very request that wrote it, and a device
+// completes that on the other side only when all of it is there. And it is never seen before anything that was sent
+// before it, through whichever queue pair. A right is a window's, and a window belongs to one queue pair: so the
+// message that tells a place or room goes through the queue pair by which that is to be written, right behind the bind.
+// Fetched payloads, the probe and the last message use the first queue pair; the last message waits until nothing is
+// outstanding on the others. A queue pair that fails ends the connection.
 //
-// The accepting side has its further queue pairs ready before it accepts, the connecting side before it sends anything;
-// so the first side may use them at once, the other one once something has come.
+// The accepting side has its further queue pairs ready before it accepts; the connecting side has them ready before it
+// sends anything. So the connecting side may use them at once, the accepting side once a message has come.
 //
 // How many messages may be under way, why a receive is always posted before it can be needed, and why the two sides
 // never wait for each other for ever: credit.h.
@@ -49,7 +49,7 @@ struct NetworkAddress {
   [[nodiscard]] sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
   [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
 };
-/// The addresses of a host; may take as long as the name server does. `numeric`: only if it is none to be looked up.
+/// The addresses of a host; may wait for the name server. `numeric`: only if no look-up is needed.
 [[nodiscard]] Result<std::vector<NetworkAddress>> addresses_of(const Endpoint& endpoint, bool numeric);
 [[nodiscard]] Endpoint endpoint_of(const sockaddr& address);
 
@@ -80,7 +80,7 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   [[nodiscard]] bool closed() const noexcept { return state_ == State::closed; }
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
-  // ---- the core's
+  // ---- for the core
   void turn();
   void send_turn();
   void completed(const ibv_wc& completion);
@@ -95,34 +95,34 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
     std::optional<NetworkAddress> from;
     NetworkAddress to;
   };
-  //  connecting --+                  close_after_flush()          our last is posted       the peer's device has it
+  //  connecting --+                  close_after_flush()       the last message is posted    the peer's device has it
   //               +--> open ----------------> flushing ----------------> last_words ----------------> said
   //  accepting ---+
   //
-  // A connection that flushes before it is open goes from there to flushing at once (detached_). All end in closed.
+  // A connection that flushes before it is open goes straight from there to flushing (detached_). All end in closed.
   enum class State : std::uint8_t { connecting, accepting, open, flushing, last_words, said, closed };
   struct Proved {
     LinkSecret secret;
     Proof proof;
   };
-  /// The state that matters until the connection is open.
+  /// The state that is only needed until the connection is open.
   struct Opening {
     Endpoint to;
     TimePoint deadline{};
-    std::deque<Route> routes;  // to be tried
-    std::string error;         // of the last one
+    std::deque<Route> routes;  // still to be tried
+    std::string error;         // of the last one tried
     std::function<void()> accepted;
     std::uint64_t claimed_group = 0;
-    bool claimed_by_peer = false;     // and its first frame, which must repeat the claim, has not come
-    std::uint32_t first_packet = 0;   // on further queue pairs
-    std::optional<Proved> proved_by;  // of the request
-    bool here = false;                // it was accepted here, and not connected
+    bool claimed_by_peer = false;     // its first frame, which must repeat the claim, has not come
+    std::uint32_t first_packet = 0;   // number of this side's first packet on further queue pairs
+    std::optional<Proved> proved_by;  // the secret and the proof of the request
+    bool here = false;                // this side accepted the connection
     std::jthread look_up;
   };
-  /// Whether the peer's device lives, while nothing else tells.
+  /// Whether the peer's device lives, while nothing else shows it.
   struct Keepalive {
     bool heard = false;    // something has completed since the last probe()
-    bool probing = false;  // its write is under way
+    bool probing = false;  // the probe's write is under way
   };
 
   friend class transport::FrameReader;
@@ -168,9 +168,9 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   [[nodiscard]] bool join(const Notice& answer);
   Status join_pairs(const Greeting& theirs);
   [[nodiscard]] bool others_quiet() const noexcept;
-  /// The accepting side waits with the further ones until the peer's are ready, which it shows by saying anything.
+  /// The accepting side uses its further queue pairs only when the peer's are ready, which its first message shows.
   [[nodiscard]] bool may_use_all() const noexcept { return !opening_.here || inbox_.came() > 0; }
-  /// Bits of room_untold_.
+  /// The queue pairs on which room may be told now: bits of room_untold_.
   [[nodiscard]] std::uint32_t tellable_room() const noexcept {
     return may_use_all() ? room_untold_ : room_untold_ & 1U;
   }
@@ -251,8 +251,8 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   ChannelHandler* handler_ = nullptr;
   State state_ = State::connecting;
   bool detached_ = false;        // close_after_flush() came: no callback any more
-  bool failed_ = false;          // the queue pair, its port or its device
-  std::optional<Error> broken_;  // why it ends once what has arrived was served
+  bool failed_ = false;          // the queue pair, its port or its device has failed
+  std::optional<Error> broken_;  // the reason of its end, which comes after all that has arrived was served
   const std::uint32_t number_;
   Keepalive keepalive_;
   Opening opening_;
@@ -261,19 +261,19 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   std::shared_ptr<Domain> domain_;
   ConnectionIdPtr id_;
   std::vector<QueuePair> pairs_;  // the first is the id's
-  std::uint32_t reserved_ = 0;    // in the device's completion queue
+  std::uint32_t reserved_ = 0;    // completions, in the device's queue
   Rings rings_;
   Credit credit_;
 
   // receiving
   Inbox inbox_;
-  FrameReader reader_;  // in a frame: its payload is being fetched
+  FrameReader reader_;  // in a frame while its payload is being fetched
   Fetch fetch_;
   Landing landing_;
   std::array<Window, kQueuePairsMax> landing_windows_;
   std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer has not been told of it yet
   Places places_;
-  std::optional<std::uint32_t> withdrawing_;  // a place whose frame has come in another way, and is not served yet
+  std::optional<std::uint32_t> withdrawing_;  // the place of a frame that came in another way, and is not served yet
 
   // sending
   FrameQueue queue_;

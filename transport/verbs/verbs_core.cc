@@ -20,10 +20,10 @@ namespace {
 
 constexpr int kCompletionsAtOnce = 32;
 constexpr int kBatchesAtOnce = 8;  // of completions in one turn
-// While completions keep coming, or poll() spins, the clock is read this rarely.
+// While completions keep coming, or poll() spins, the clock is read in one of so many polls.
 constexpr std::uint32_t kPollsBetweenClocks = 16;
-// A transport beside this one that had something to do is looked after in so many turns more without being asked to:
-// what comes next does not have to go by the thread that watches descriptors.
+// A driven transport that had something to do is polled in so many turns more without a report: what comes next need
+// not go by the thread that watches descriptors.
 constexpr std::uint32_t kTurnsBeside = 256;
 
 }  // namespace
@@ -63,7 +63,7 @@ VerbsCore::~VerbsCore() {
 
 void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = static_cast<std::uint64_t>(told)}};
-  ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a descriptor that is closed leaves by itself
+  ::epoll_ctl(set.get(), EPOLL_CTL_ADD, descriptor, &event);  // a closed descriptor leaves by itself
 }
 
 void VerbsCore::drive(std::shared_ptr<SocketCore> beside) {
@@ -101,7 +101,7 @@ void VerbsCore::begin_poll(bool /*waits*/) {
 }
 
 void VerbsCore::end_poll() noexcept {
-  thread_.store({}, std::memory_order_relaxed);  // the next turn may be another thread's
+  thread_.store({}, std::memory_order_relaxed);  // another thread may take the next turn
 }
 
 turn::Looked VerbsCore::look(bool /*spins*/) {
@@ -127,7 +127,7 @@ bool VerbsCore::run_once() {
   }
   if (!some && !control && !beside && idle()) return false;
   calls().take([this](const std::function<void()>& call) {
-    take_promises();  // what the call sends may lie where other memory has gone
+    take_promises();  // memory that the call sends may lie where kept memory was before
     count_callback();
     call();
   });
@@ -135,8 +135,8 @@ bool VerbsCore::run_once() {
   return true;
 }
 
-/// Its callbacks run in this turn, as if they were ours. The system is asked when it has said that there is
-/// something, or is about to be. True: there was.
+/// Polls the driven transport; its callbacks count as this one's. The system is asked only after a report, and for some
+/// turns from then on. True: there was something to do.
 bool VerbsCore::take_beside() {
   const bool told = beside_waits_->load(std::memory_order_acquire);
   if (!told && turns_beside_left_ == 0 && !beside_->has_work()) return false;
@@ -151,14 +151,14 @@ bool VerbsCore::take_beside() {
   } else if (turns_beside_left_ > 0) {
     --turns_beside_left_;
   }
-  // While it is asked in every turn it need not tell; its descriptor ends a sleep. Then it tells of what is left there.
+  // While it is polled in every turn it need not report; its descriptor ends a sleep. Rearmed, it reports what is left.
   if (turns_beside_left_ == 0 && !std::exchange(beside_armed_, true)) {
     event_watch_->rearm(beside_number_, beside_descriptor_);
   }
   return told || ran > 0;
 }
 
-/// True: there were some.
+/// True: there were completions.
 bool VerbsCore::take_completions() {
   devices_now_.clear();
   for (const auto& weak : devices_) {
@@ -190,7 +190,7 @@ void VerbsCore::take_control() {
   take_connection_events();
   std::erase_if(contexts_, [&](ibv_context* context) {
     if (DeviceWatch::of_process().read(context)) return false;
-    ::epoll_ctl(control_.get(), EPOLL_CTL_DEL, context->async_fd, nullptr);  // it would be readable for ever
+    ::epoll_ctl(control_.get(), EPOLL_CTL_DEL, context->async_fd, nullptr);  // it would stay readable for ever
     return true;
   });
   event_watch_->rearm(control_number_, control_.get());
@@ -257,13 +257,13 @@ void VerbsCore::make_dirty(VerbsConnection& connection) {
 
 // ---- waiting
 
-/// Until something comes, and looks at it.
+/// Sleeps until something comes, and looks at it.
 void VerbsCore::sleep_until(TimePoint deadline) {
   for (const auto& weak : devices_) {
     if (const auto device = weak.lock()) device->arm();
   }
   const bool nothing_posted = calls().fall_asleep();
-  // A completion from before the queues were armed makes no event.
+  // A completion from before the queues were armed makes no event, so all is looked at once more.
   if (run_once() || !nothing_posted || ended()) return calls().wake_up();
   deadline = std::min(deadline, timers_.first());
   if (beside_ != nullptr) deadline = std::min(deadline, beside_->first_deadline());
@@ -276,7 +276,7 @@ void VerbsCore::sleep_until(TimePoint deadline) {
   const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &limit, nullptr);
   calls().wake_up();
   hear(std::span(events).first(static_cast<std::size_t>(std::max(count, 0))));
-  polls_without_clock_ = kPollsBetweenClocks;  // perhaps a timer ended it
+  polls_without_clock_ = kPollsBetweenClocks;  // so that the timers are looked at: one may have ended the sleep
   run_once();
 }
 
@@ -314,7 +314,7 @@ void VerbsCore::wake() noexcept {
 
 // ---- who is there
 
-/// The connection manager binds an id to an address by finding its device.
+/// Asks the connection manager by binding an id to the address, for which it finds the device.
 Status VerbsCore::device_at(const std::string& own_address) const {
   std::vector<std::string> texts = settings_.rails;
   if (!own_address.empty()) texts = {own_address};
@@ -362,7 +362,7 @@ void VerbsCore::device_failed(ibv_context* context, std::uint32_t queue_pair, co
   for (const auto& connection : concerned) connection->device_failed(what);
 }
 
-/// Nobody is woken for it: the next poll() begins with it.
+/// Wakes nobody: the next poll() begins with promises.
 void VerbsCore::promise(const Promise& promise) {
   static_cast<void>(promises_.post(promise));
   if (thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) take_promises();

@@ -1,6 +1,6 @@
 #pragma once
-// The turn of a VerbsTransport: completions, events of the connection manager and of the devices, posted calls,
-// time-outs, what is due, what is to be sent.
+// The turns of a VerbsTransport: completions, events of the connection manager and of the devices, posted calls,
+// time-outs, connections that are due, and those that have something to send.
 #include <sys/epoll.h>
 
 #include <atomic>
@@ -31,22 +31,22 @@ using ConnectionPtr = std::shared_ptr<VerbsConnection>;
 
 /// The marks that the core keeps in each connection.
 struct TurnMarks {
-  bool due = false;  // in the core's lists
-  bool dirty = false;
+  bool due = false;                       // it is in the core's list of this name
+  bool dirty = false;                     // likewise
   TimePoint deadline = TimePoint::max();  // max: none
 };
 
-/// An event of the connection manager, copied so that it can be acknowledged at once: no id can be destroyed before.
+/// An event of the connection manager, copied so that it is acknowledged at once: until then no id can be destroyed.
 struct Notice {
   rdma_cm_event_type event{};
   int status = 0;
-  ConnectionIdPtr* request = nullptr;  // of a connect request: the new id, for whoever takes it
+  ConnectionIdPtr* request = nullptr;  // of a connect request: the new id, for the first that takes it
   std::array<std::byte, 64> data{};
   std::size_t data_bytes = 0;
-  std::uint8_t reads = 0;  // how many of our reads the other side answers at once
+  std::uint8_t reads = 0;  // reads of ours that the other side answers at once
 };
 
-/// Something with an id of the connection manager: its context points here.
+/// The owner of an id of the connection manager: the id's context points to it.
 class Notified {
  public:
   virtual ~Notified() = default;
@@ -71,7 +71,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   // ---- for connections and listeners, on the transport's thread
   [[nodiscard]] const VerbsSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] rdma_event_channel* events() const noexcept { return events_.get(); }
-  /// With room for so many completions.
+  /// Finds or opens the device, with room for so many completions.
   [[nodiscard]] Result<std::shared_ptr<verbs::Device>> device_of(ibv_context* context, std::uint32_t completions);
   /// turn() will be called in this poll or the next.
   void make_due(verbs::VerbsConnection& connection);
@@ -85,26 +85,26 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   /// time_out() will be called at `at`, in place of the time before.
   void set_timer(verbs::VerbsConnection& connection, TimePoint at);
   void clear_timer(verbs::VerbsConnection& connection) noexcept;
-  /// Marks all that has completed; runs no callback.
+  /// Marks all that has completed; makes no callback.
   void take_all_completions() {
     while (take_completions()) {
     }
   }
   [[nodiscard]] bool shut() const noexcept { return ended(); }
-  /// Where the processor does not reach one of them, by the driver of that memory.
+  /// Copies memory; by its driver, if the processor does not reach it.
   [[nodiscard]] Status copy(std::span<std::byte> to, const std::byte* from);
-  /// The same promise as keep(), of memory that is `owner`'s.
+  /// The same promise as keep(), for memory of `owner`.
   [[nodiscard]] std::uint64_t keep_device_memory(std::span<const std::byte> memory,
                                                  std::shared_ptr<DeviceMemory> owner);
   VerbsStatistics statistics;
 
-  // ---- any thread. Known to whatever is sent or received after it: the next poll() begins with it
+  // ---- any thread. A promise counts for all that is sent or received after it: the next poll() begins with it
   [[nodiscard]] std::uint64_t keep(std::span<const std::byte> memory);
   void unkeep(std::uint64_t number);
 
   Acceptor* routed_acceptor = nullptr;
 
-  /// An event of a device that concerns one queue pair, or (0) all that is on it.
+  /// A device has failed, for one queue pair, or (0) for all that are on it.
   void device_failed(ibv_context* context, std::uint32_t queue_pair, const std::string& what);
 
  private:
@@ -135,7 +135,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   void hear(std::span<const epoll_event> told);
   enum class Told : std::uint64_t { wake, control, completions, beside };
   void watch(const verbs::FileDescriptor& set, int descriptor, Told told);
-  /// That memory stays, or may go from now on.
+  /// A promise that memory stays, or its end.
   struct Promise {
     std::uint64_t number = 0;
     std::span<const std::byte> memory;
@@ -148,24 +148,24 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   const VerbsSettings settings_;
   verbs::EventChannelPtr events_;
   verbs::FileDescriptor wake_;
-  verbs::FileDescriptor epoll_;    // what ends a sleep
-  verbs::FileDescriptor control_;  // of that, what seldom happens: the connection manager's and the devices' events
+  verbs::FileDescriptor epoll_;    // whose events end a sleep
+  verbs::FileDescriptor control_;  // within it, rare events: the connection manager's and the devices'
   std::shared_ptr<verbs::EventWatch> event_watch_;
   verbs::EventWatch::Flag control_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t control_number_ = 0;    // with event_watch_
-  std::shared_ptr<SocketCore> beside_;  // that this one drives; none: nullptr
+  std::shared_ptr<SocketCore> beside_;  // the transport that this one drives; nullptr: none
   int beside_descriptor_ = -1;
   verbs::EventWatch::Flag beside_waits_ = std::make_shared<std::atomic<bool>>(false);
   std::uint64_t beside_number_ = 0;      // with event_watch_
-  std::uint32_t turns_beside_left_ = 0;  // in which it is asked unasked
+  std::uint32_t turns_beside_left_ = 0;  // turns in which it is still polled without a report
   bool beside_armed_ = true;             // event_watch_ will set beside_waits_
   verbs::KeptRanges kept_;
   std::size_t kept_of_devices_ = 0;  // of them
   std::atomic<std::uint64_t> next_kept_{1};
-  std::atomic<std::thread::id> thread_{};  // that polls
+  std::atomic<std::thread::id> thread_{};  // the thread that polls
   std::vector<std::weak_ptr<verbs::Device>> devices_;
   std::vector<std::shared_ptr<verbs::Device>> devices_now_;  // while completions are taken
-  std::vector<ibv_context*> contexts_;  // whose events come to control_; the connection manager keeps them
+  std::vector<ibv_context*> contexts_;  // whose events come to control_; owned by the connection manager
   std::unordered_map<std::uint32_t, verbs::VerbsConnection*> connections_;
   std::uint32_t next_number_ = 1;
   std::set<verbs::Notified*> listeners_;
@@ -173,7 +173,7 @@ class VerbsCore : public std::enable_shared_from_this<VerbsCore>, public turn::E
   turn::DueList<verbs::ConnectionPtr, &verbs::TurnMarks::due> due_;
   turn::DueList<verbs::ConnectionPtr, &verbs::TurnMarks::dirty> dirty_;
   std::uint32_t polls_without_clock_ = 0;
-  // In the order in which they were made: the end of one may come before its beginning was looked at.
+  // In the order in which promises were made: one may end before its beginning was looked at.
   turn::Mailbox<Promise> promises_;
 };
 

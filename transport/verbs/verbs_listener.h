@@ -6,7 +6,7 @@ namespace tributary::transport::verbs {
 
 class VerbsListenPoint final : public Notified {
  public:
-  /// With an acceptor, or with a route.
+  /// Has an acceptor or a route.
   VerbsListenPoint(const std::shared_ptr<VerbsCore>& core, Acceptor* acceptor, VerbsTransport::Route route);
   ~VerbsListenPoint() override;
   VerbsListenPoint(const VerbsListenPoint&) = delete;
@@ -21,7 +21,7 @@ class VerbsListenPoint final : public Notified {
   std::weak_ptr<VerbsCore> core_;
   Acceptor* acceptor_;
   VerbsTransport::Route route_;
-  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // what it has begun ends with it
+  std::shared_ptr<bool> listening_ = std::make_shared<bool>(true);  // false: accepting that it has begun must end
   ConnectionIdPtr id_;
   std::string host_;
 };
@@ -38,7 +38,7 @@ class VerbsListener final : public Listener {
   Endpoint local_;
 };
 
-/// The id's events come to `core` from now on; the connection goes to `acceptor()`, if there is one by then.
+/// From here on the id's events come to `core`; the open connection goes to `acceptor()`, if it is not nullptr then.
 void take_request(const std::shared_ptr<VerbsCore>& core, ConnectionIdPtr id, const Greeting& greeting,
                   std::uint8_t reads, std::function<Acceptor*()> acceptor);
 

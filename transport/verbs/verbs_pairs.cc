@@ -1,4 +1,4 @@
-// Several queue pairs of one connection: how they meet, and how what comes through them is put in order.
+// Several queue pairs of one connection: they meet, and their messages are put in order.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace tributary::transport::verbs {
 
-/// iWARP's are made by its connection manager alone, and its devices tell nothing by writes.
+/// iWARP's connection manager makes its one queue pair, and iWARP devices have no writes with immediates.
 bool VerbsConnection::made_by_manager() const noexcept {
   return id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 }
@@ -24,8 +24,8 @@ Greeting VerbsConnection::greeting_with_pairs() const {
   return ours;
 }
 
-/// As many as both sides have: the others go. Ours begin with a packet number that nobody knows beforehand, so that
-/// what an older connection of the same numbers has left on its way is not taken for theirs.
+/// Keeps as many queue pairs as both sides have. Theirs begin with a packet number that nobody knows beforehand, so
+/// that late packets of an older connection with the same numbers are not taken for theirs.
 Status VerbsConnection::join_pairs(const Greeting& theirs) {
   std::size_t count = 1;
   while (count < pairs_.size() && value_of(theirs.further[count - 1]) != 0) ++count;
@@ -46,16 +46,16 @@ Status VerbsConnection::join_pairs(const Greeting& theirs) {
 
 void VerbsConnection::post_first_receives(QueuePair& pair) {
   for (std::uint32_t i = 0; i < credit_.depth(); ++i) pair.to_receive.push_back(i);
-  static_cast<void>(post_receives(pair));  // these were not consumed before
+  static_cast<void>(post_receives(pair));  // not counted as consumed: these are the first
 }
 
-/// Nothing is outstanding but on the first.
+/// Nothing is outstanding on the queue pairs but the first.
 bool VerbsConnection::others_quiet() const noexcept {
   return std::ranges::all_of(pairs_,
                              [](const QueuePair& pair) { return pair.index == 0 || pair.posted == pair.retired; });
 }
 
-/// Takes it if it is the next, and those after it that wait for it; otherwise it waits.
+/// Takes a message if it is the next, and then those after it that wait; otherwise it waits.
 void VerbsConnection::came(const Came& what) {
   const auto early = early_by(what);
   if (!early) return;
@@ -71,7 +71,7 @@ void VerbsConnection::came(const Came& what) {
   }
 }
 
-/// By how many numbers: all of what may come is within what we have receives for (verbs_connection.h). Nothing: the
+/// How many numbers a message is early. All that may come are within our receives (verbs_connection.h). None: the
 /// connection is broken.
 std::optional<std::uint32_t> VerbsConnection::early_by(const Came& what) {
   std::uint32_t early = 0;

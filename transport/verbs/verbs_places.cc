@@ -1,4 +1,4 @@
-// The peer's writes: payloads of expected frames go to their places, others into the room that was made for them.
+// The peer's writes: payloads of expected frames go to their places, other payloads into the room made for them.
 #include <arpa/inet.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ void VerbsConnection::make_room(std::uint32_t payloads, std::uint32_t payload_by
   try {
     landing_.make(std::min(payloads, kCellsMax), payload_bytes);
   } catch (const std::bad_alloc&) {
-    return;  // what would have come into it comes as ever
+    return;  // without room payloads come in other ways
   }
   room_untold_ = (1U << pairs_.size()) - 1;
   core_.make_dirty(*this);
@@ -44,8 +44,8 @@ constexpr std::size_t kToldBytes = sizeof(RecordHead) + sizeof(RemotePayload);
 
 }  // namespace
 
-/// A record, and what must be done before it is sent: so many bytes; 0: there is no room for it. Nothing: the
-/// connection is broken.
+/// Writes a record, and adds the work that must be done before it is sent. Returns its bytes; 0: it does not fit. None:
+/// the connection is broken.
 std::optional<std::size_t> VerbsConnection::tell_room(std::span<std::byte> rest, QueuePair& pair) {
   if (rest.size() < kToldBytes || pair.list.room() < 2) return 0;
   ibv_send_wr* const bind = binds_max_ > 0 ? &pair.list.add(next_work(WorkKind::bind, pair)) : nullptr;
@@ -75,7 +75,7 @@ std::optional<std::size_t> VerbsConnection::tell_place(std::span<std::byte> rest
   return kToldBytes;
 }
 
-/// The other side tells of a place or room of its own.
+/// The peer has told a place or room of its own.
 bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& where) {
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;
@@ -89,7 +89,7 @@ bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& w
 
 // ---- what was written
 
-/// Marks what has happened, as completed() does. The receive was needed to hear of it; its buffer is as it was.
+/// Marks what was written, as completed() does. The write used a receive, but not its buffer.
 void VerbsConnection::written(const Came& what) {
   pairs_[what.queue_pair].to_receive.push_back(what.index);
   if ((what.immediate & kCellFlag) != 0) {
@@ -127,7 +127,7 @@ void VerbsConnection::place_written(const PlaceImmediate& said, const Came& what
            .revoking = windows_.revoking()});
 }
 
-/// The rights to what was written end before it is served.
+/// Ends the rights to places that were written, before their payloads are served.
 void VerbsConnection::revoke_places() {
   for (QueuePair& pair : pairs_) revoke_places(pair);
 }
@@ -143,7 +143,7 @@ void VerbsConnection::revoke_places(QueuePair& pair) {
   }
 }
 
-/// A frame comes in another way than to the place that was told for it: nobody else may write there any more.
+/// A frame has come in another way than to its place: it waits until nobody may write there any more.
 bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
   if (!withdrawing_) withdrawing_ = places_.withdraw(header);
   if (!withdrawing_) return false;
@@ -155,13 +155,13 @@ bool VerbsConnection::awaits_withdrawal(const FrameHeader& header) {
 
 // ---- serving it
 
-/// A payload at its place. False: reading must stop.
+/// Serves a payload at its place. False: reading must stop.
 bool VerbsConnection::serve_place() {
   const std::uint32_t number = inbox_.first().index;
   if (places_.is_revoking(number) && !failed_) return false;
   const auto written = places_.memory(number);
   if (!reader_.place(*this, places_.header(number))) return false;
-  const bool moved = reader_.payload().data() != written.data();  // it has changed its mind
+  const bool moved = reader_.payload().data() != written.data();  // the handler now wants it elsewhere
   if (moved && !copy_payload(reader_.payload(), written.data())) {
     reader_.forget();
     return false;
@@ -172,7 +172,7 @@ bool VerbsConnection::serve_place() {
   return deliver();
 }
 
-/// A payload in a cell: it stays there if the handler likes. False: reading must stop.
+/// Serves a payload in a cell; it stays there if the handler takes it in place. False: reading must stop.
 bool VerbsConnection::serve_cell(const FrameHeader& header) {
   Arrived& message = inbox_.first();
   const std::uint32_t cell = message.index;

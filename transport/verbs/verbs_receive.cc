@@ -28,8 +28,8 @@ Errc code_of(ibv_wc_status status) {
     case IBV_WC_RNR_RETRY_EXC_ERR:
     case IBV_WC_WR_FLUSH_ERR:
     case IBV_WC_REM_ABORT_ERR:
-    case IBV_WC_REM_ACCESS_ERR:  // of a READ: it took back what it had offered, as one that is killed does
-    case IBV_WC_REM_OP_ERR:      // likewise, in the middle
+    case IBV_WC_REM_ACCESS_ERR:  // of a READ: the peer took its offer back, as a process that is killed does
+    case IBV_WC_REM_OP_ERR:      // likewise, in the middle of a READ
       return Errc::peer_gone;
     case IBV_WC_REM_INV_REQ_ERR:
     case IBV_WC_LOC_LEN_ERR:
@@ -41,11 +41,11 @@ Errc code_of(ibv_wc_status status) {
 
 }  // namespace
 
-/// Marks what has happened. No callback: that is turn()'s.
+/// Marks what has completed. Makes no callback: turn() does.
 void VerbsConnection::completed(const ibv_wc& completion) {
   keepalive_.heard = true;
   const WorkId work = WorkId::of(completion.wr_id);
-  if (work.queue_pair >= pairs_.size()) return;  // of one that the peer did not want, or that is gone
+  if (work.queue_pair >= pairs_.size()) return;  // of a queue pair that the peer did not want, or that is gone
   if (work.kind == WorkKind::read) fetch_.read_over();
   if (completion.status != IBV_WC_SUCCESS) return completion_failed(completion);
   if (work.kind == WorkKind::receive) {
@@ -69,12 +69,12 @@ void VerbsConnection::completed(const ibv_wc& completion) {
       keepalive_.probing = false;
       return;
     default:
-      core_.make_due(*this);  // what was written is done
+      core_.make_due(*this);  // a write is done, or a window revoked
       return core_.make_dirty(*this);
   }
 }
 
-/// All that was posted before it is done, too.
+/// A request is done, and with it all that were posted before it.
 void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   pair.retired += (index - pair.retired) & kIndexMask;
   TRIBUTARY_ASSERT(static_cast<std::int32_t>(pair.posted - pair.retired) >= 0, "request {} is done, and {} were posted",
@@ -84,14 +84,14 @@ void VerbsConnection::retire(QueuePair& pair, std::uint32_t index) {
   if (places_.done_to(pair.index, pair.retired) || revoked > 0) core_.make_due(*this);
 }
 
-/// A connection that has failed gives the peer nothing to read any more.
+/// The first message waits until windows are revoked. A failed connection gives the peer nothing to read any more.
 bool VerbsConnection::awaits_revocation() const noexcept {
   return serving() && !reader_.in_frame() && !failed_ && !inbox_.empty() &&
          !windows_.is_revoked(inbox_.first().revoking);
 }
 
 void VerbsConnection::completion_failed(const ibv_wc& completion) {
-  failed_ = true;  // whichever request it was: none that follows it has done anything
+  failed_ = true;  // for any request: none that follows it has done anything
   const std::string what =
       completion.status == IBV_WC_WR_FLUSH_ERR ? "its queue pair was closed" : ibv_wc_status_str(completion.status);
   broken({code_of(completion.status), "the connection to " + peer_ + " is broken: " + what + "."});
@@ -118,8 +118,8 @@ void VerbsConnection::received(const Came& what) {
            .revoking = windows_.revoking()});
 }
 
-/// Takes what a message of so many bytes, or a write instead of one, tells of the other direction: at once, so that a
-/// handler that says NotYet does not hold up our own sending. False: it cannot be.
+/// Takes a message's news, or a write's, of the other direction: at once, so that a handler that says NotYet does not
+/// hold up our own sending. `bytes`: of the message. False: the news is impossible.
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
   const auto heard = credit_.hear(prefix.consumed, prefix.fetched);
@@ -158,7 +158,7 @@ std::span<const std::byte> VerbsConnection::message_of(const Arrived& message) c
              : std::span<const std::byte>(receive(message.queue_pair, message.index)).first(message.bytes);
 }
 
-/// One frame, one word about places, or the end of a message. False: reading must stop.
+/// Serves one frame, one word about places, or the end of a message. False: reading must stop.
 bool VerbsConnection::serve_record() {
   const Arrived& message = inbox_.first();
   if (message.where == Arrived::Where::place) return serve_place();
@@ -178,7 +178,7 @@ bool VerbsConnection::message_over() {
   const Arrived message = inbox_.pop();
   if (message.where == Arrived::Where::ring) pairs_[message.queue_pair].to_receive.push_back(message.index);
   if (!last) return true;
-  tell_sent();  // what it has taken is told before its end
+  tell_sent();  // frames that the peer has taken are reported before its end
   if (state_ != State::closed) tell_closed({Errc::peer_gone, peer_ + " closed the connection."});
   return false;
 }
@@ -217,7 +217,7 @@ bool VerbsConnection::deliver() {
   return reader_.deliver(*this);
 }
 
-/// A payload that is here already goes to its place.
+/// Copies a payload that is here already to its place.
 bool VerbsConnection::copy_and_deliver(const std::byte* from) {
   const std::span<std::byte> place = reader_.rest();
   if (!copy_payload(place, from)) {
@@ -237,7 +237,7 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
   }
   fetch_.begin(reader_.payload(), std::move(*sink), from);
   fetch_more();
-  return false;  // the next frame after this one
+  return false;  // the next frame comes after this one
 }
 
 void VerbsConnection::fetch_more() {
@@ -261,7 +261,7 @@ bool VerbsConnection::fetched() {
   return deliver();
 }
 
-/// After our own close: what still comes is read by nobody, but its receives are posted again, because the peer's
+/// After close_after_flush(): nobody reads what still comes, but its receives are posted again, because the peer's
 /// acknowledgements come with it.
 void VerbsConnection::discard_arrived() {
   const bool last = inbox_.has_last();
@@ -270,17 +270,17 @@ void VerbsConnection::discard_arrived() {
     if (one.where == Arrived::Where::ring) pairs_[one.queue_pair].to_receive.push_back(one.index);
     if (one.where == Arrived::Where::cell) landing_.free(one.index);
   }
-  if (last) close();  // and nobody will fetch what we still had
+  if (last) close();  // the peer will fetch nothing more
 }
 
-/// Posted first, and counted as consumed after that.
+/// Posts receives, and counts them as consumed after that.
 void VerbsConnection::post_receives() {
   for (QueuePair& pair : pairs_) {
     if (!pair.to_receive.empty()) credit_.consume(post_receives(pair));
   }
 }
 
-/// So many were posted; all, unless the connection is broken.
+/// Returns how many were posted; all, unless the connection is broken.
 std::uint32_t VerbsConnection::post_receives(QueuePair& pair) {
   std::uint32_t posted = 0;
   std::array<ibv_recv_wr, kPostedAtOnce> works;

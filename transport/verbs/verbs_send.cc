@@ -32,7 +32,7 @@ void VerbsConnection::send_copy(const FrameHeader& header, std::span<const std::
   if (state_ == State::open) core_.make_dirty(*this);
 }
 
-/// Nothing follows our last message.
+/// Nothing follows this side's last message.
 bool VerbsConnection::may_send() const noexcept {
   return (state_ == State::open || state_ == State::flushing) && credit_.may_send();
 }
@@ -93,7 +93,7 @@ QueuePair& VerbsConnection::pair_for(Way way, const FrameQueue::Frame* frame) no
   return pairs_[told_on_];
 }
 
-/// Lists of messages, each behind the windows that it tells of. False: there is no room now, or the connection is
+/// Makes lists of messages, each behind the windows that it tells. False: there is no room now, or the connection is
 /// broken.
 bool VerbsConnection::post_messages() {
   const std::uint32_t sent_before = credit_.number();
@@ -103,7 +103,7 @@ bool VerbsConnection::post_messages() {
     const Way way = next != nullptr ? way_of(*next) : Way::in_message;
     QueuePair& pair = pair_for(way, next);
     if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * credit_.depth() + binds_max_) {
-      if (pair.list.empty() && credit_.number() == sent_before) return false;  // what is outstanding there wakes us
+      if (pair.list.empty() && credit_.number() == sent_before) return false;  // an outstanding completion goes on
       break;
     }
     ok = way == Way::to_place  ? add_place(*next, pair)
@@ -111,7 +111,7 @@ bool VerbsConnection::post_messages() {
                                : add_message(pair);
     if (!ok) break;
     credit_.send();
-    // On the further queue pairs the end of everything is heard: see others_quiet().
+    // Further queue pairs report the end of all their work: see others_quiet().
     if (pair.index != 0) pair.tells_end = true;
     if (state_ == State::last_words || ++pair.since_signal >= std::max(1U, credit_.depth() / 4)) {
       pair.list.last().send_flags |= IBV_SEND_SIGNALED;
@@ -120,16 +120,16 @@ bool VerbsConnection::post_messages() {
   }
   core_.statistics.messages_sent += credit_.number() - sent_before;
   if (!post_lists() || !ok) return false;
-  core_.make_due(*this);  // what has left is told
+  core_.make_due(*this);  // to report frames that are done
   return true;
 }
 
-/// One doorbell for each queue pair that has something to do.
+/// Rings one doorbell for each queue pair with a list.
 bool VerbsConnection::post_lists() {
   bool ok = true;
   for (QueuePair& pair : pairs_) {
     if (pair.list.empty()) continue;
-    if (std::exchange(pair.tells_end, false)) {  // its memory is somebody's, who wants to hear when it is free
+    if (std::exchange(pair.tells_end, false)) {  // a payload's owner waits for the end of the write
       pair.list.last().send_flags |= IBV_SEND_SIGNALED;
       pair.since_signal = 0;
     }
@@ -149,7 +149,7 @@ bool VerbsConnection::add_message(QueuePair& pair) {
   return true;
 }
 
-/// The frame's message and its payload, gathered into the peer's next cell.
+/// Writes the frame's message and its payload, gathered, into the peer's next cell.
 bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   if (!register_local(frame, pair)) return false;
   const auto message =
@@ -168,7 +168,7 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// The payload alone, to where the peer wants it: the number says which it is.
+/// Writes the payload alone, to its place at the peer; the immediate says which place.
 bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   if (!register_local(frame, pair)) return false;
   const PlacesThere::Place* const there = places_there_.find(frame.header);
@@ -184,8 +184,8 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   return true;
 }
 
-/// Memory that may only be read (a file that is mapped so, a program's constants) cannot be registered as ours is:
-/// then a copy of it is sent. Read by the kernel, so that what is not there at all is an error as before.
+/// Memory that may only be read (a file that is mapped so, a program's constants) cannot be registered as ours is: a
+/// copy of it is sent. The kernel makes the copy, so that memory which does not exist is still an error.
 Result<RegistrationPtr> VerbsConnection::register_payload(FrameQueue::Frame& frame, Access access) {
   auto made = domain_->registrations().acquire(frame.payload, access);
   if (made || made.error().code != Errc::bad_argument || frame.payload.data() == frame.copy.data()) return made;
@@ -198,7 +198,7 @@ Result<RegistrationPtr> VerbsConnection::register_payload(FrameQueue::Frame& fra
   return domain_->registrations().acquire(frame.payload, access);
 }
 
-/// Our own device reads it.
+/// Registers a payload that this side's device reads.
 bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) {
   auto local = register_payload(frame, Access::local);
   if (!local) {
@@ -212,7 +212,7 @@ bool VerbsConnection::register_local(FrameQueue::Frame& frame, QueuePair& pair) 
   return true;
 }
 
-/// The peer has fetched so many payloads. Their memory is free when it cannot read it any more.
+/// The peer has fetched so many payloads. Their memory is free when the peer cannot read it any more.
 void VerbsConnection::end_offers(std::uint32_t count) {
   if (!windows_.in_use()) {
     for (; count > 0; --count) queue_.fetched();
@@ -229,7 +229,7 @@ void VerbsConnection::end_offers(std::uint32_t count) {
   }
 }
 
-/// As many frames as it holds. Nothing: the connection is broken.
+/// Fills a message with as many frames as it holds. None: the connection is broken.
 std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> message, QueuePair& pair) {
   auto news = write_news(message, 0, pair);
   if (!news) return std::nullopt;
@@ -252,8 +252,8 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
   return used;
 }
 
-/// Behind the prefix's place, what the peer must know of room and places here; `kept` bytes stay free. So many bytes,
-/// or nothing: the connection is broken.
+/// Writes what the peer must know of room and places here, behind the place of the prefix; `kept` bytes stay free.
+/// Returns the bytes of both. None: the connection is broken.
 std::optional<std::size_t> VerbsConnection::write_news(std::span<std::byte> message, std::size_t kept,
                                                        QueuePair& pair) {
   std::size_t used = sizeof(MessagePrefix);
@@ -278,13 +278,13 @@ void VerbsConnection::write_prefix(std::span<std::byte> message, std::size_t use
   std::memcpy(message.data(), &prefix, sizeof prefix);
 }
 
-/// So many bytes; 0: it does not fit any more. Nothing: the connection is broken.
+/// Returns the record's bytes; 0: it does not fit any more. None: the connection is broken.
 std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame, std::span<std::byte> rest,
                                                         QueuePair& pair) {
   const bool here = is_eager(frame.payload.size());
   const std::size_t body = here ? frame.payload.size() : sizeof(RemotePayload);
   if (rest.size() < sizeof(RecordHead) + aligned(body)) return 0;
-  if (!here && pair.list.room() < 2) return 0;  // a window's place, and the message's
+  if (!here && pair.list.room() < 2) return 0;  // one for a window, and one for the message
   RecordHead head{.kind = here ? RecordKind::here : RecordKind::fetch, .payload_bytes = frame.header.payload_bytes};
   encode(frame.header, head.header);
   std::memcpy(rest.data(), &head, sizeof head);
@@ -305,7 +305,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
   return sizeof head + aligned(body);
 }
 
-/// The peer may read this frame's payload with the key; after end_offers() not any more.
+/// Lets the peer read this frame's payload with the returned key, until end_offers().
 Result<std::uint32_t> VerbsConnection::offer(FrameQueue::Frame& frame, QueuePair& pair) {
   auto source = register_payload(frame, Access::source);
   if (!source) return std::unexpected(source.error());

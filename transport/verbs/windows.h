@@ -1,6 +1,6 @@
 #pragma once
 // Memory windows (type 2) of one queue pair. A window lets the other end of that queue pair, and nobody else, reach
-// exactly the bytes that it is bound to, until it is revoked; its key is another one every time.
+// exactly the bytes that it is bound to, until it is revoked. Each bind gives it another key.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,13 +19,13 @@ class Window {
     domain_ = &domain;
     statistics_ = &statistics;
   }
-  /// Revokes it. The queue pair must not work any more.
+  /// Revokes it. The queue pair must have stopped.
   void close() noexcept;
   ~Window() { close(); }
   Window(Window&& other) noexcept = default;
   Window& operator=(Window&&) = delete;
 
-  /// Makes `work` bind it to this memory; its key. It is not bound now.
+  /// Makes `work` bind it to this memory; returns the key. It must not be bound already.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
                                            unsigned rights, ibv_send_wr& work);
   /// Makes `work` revoke it.
@@ -35,31 +35,33 @@ class Window {
   ibv_pd* domain_ = nullptr;
   VerbsStatistics* statistics_ = nullptr;
   MemoryWindowPtr window_;
-  std::uint32_t key_ = 0;  // that it was bound with last
+  std::uint32_t key_ = 0;  // of the last bind
 };
 
 /// Those of payloads that the peer reads. They are offered, fetched and freed in one order, so the windows are a ring
 /// with three marks: freed <= revoking <= bound, and bound - freed is at most their number.
 class Windows {
  public:
-  /// So many (a power of two, or none) are made, each when it is first needed. Their domain is the queue pair's.
+  /// Makes room for so many windows (a power of two, or none), each of which is made when it is first needed. Their
+  /// domain is the queue pair's.
   void open(ibv_pd& domain, std::uint32_t count, VerbsStatistics& statistics);
-  /// Revokes all. The queue pair must not work any more.
+  /// Revokes all. The queue pair must have stopped.
   void close() noexcept;
   ~Windows() { close(); }
 
   /// False: payloads are not offered through windows here.
   [[nodiscard]] bool in_use() const noexcept { return !ring_.empty(); }
   [[nodiscard]] bool has_free() const noexcept { return bound_ - freed_ < ring_.size(); }
-  /// Makes `work` bind the next window, of which one is free, to this memory; its key.
+  /// Makes `work` bind the next window, which is free, to this memory; returns the key.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
                                            ibv_send_wr& work);
-  /// Makes `work` revoke the oldest that is bound and not being revoked. `position`: its place on the send queue.
+  /// Makes `work` revoke the oldest window that is bound and not being revoked. `position`: of the work in the send
+  /// queue.
   void revoke(ibv_send_wr& work, std::uint32_t position) noexcept;
-  /// All work up to this place on the send queue is done; how many windows got free by it.
+  /// All work of the send queue up to `position` is done; returns how many windows that has freed.
   [[nodiscard]] std::uint32_t done_to(std::uint32_t position) noexcept;
 
-  /// For those who wait until all that is being revoked now is.
+  /// A mark for those who wait until all that is being revoked now is revoked.
   [[nodiscard]] std::uint32_t revoking() const noexcept { return revoking_; }
   [[nodiscard]] bool is_revoked(std::uint32_t revoking) const noexcept {
     return static_cast<std::int32_t>(freed_ - revoking) >= 0;

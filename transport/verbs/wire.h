@@ -1,6 +1,6 @@
 #pragma once
-// The bytes between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it goes in
-// a send, or by a write in front of one payload that lands with it. Little-endian, as all of the protocol.
+// The bytes between two VerbsTransports. A message is a prefix, then records, most of them a frame each; it travels in
+// a send, or in a write in front of one payload. Little-endian, as all of the protocol.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,13 +23,13 @@ struct MessagePrefix {
   std::uint32_t number = 0;  // of the message, among all messages and writes of the connection
 };
 static_assert(sizeof(MessagePrefix) == 24);
-inline constexpr std::uint32_t kLastMessage = 1;  // flags: nothing follows, and nothing that comes is read
+inline constexpr std::uint32_t kLastMessage = 1;  // flags: nothing follows, and the sender reads nothing any more
 
 enum class RecordKind : std::uint32_t {
   here = 1,    // the payload follows the header
-  fetch = 2,   // a RemotePayload follows the header: where it can be read
+  fetch = 2,   // a RemotePayload follows the header: where the payload can be read
   landed = 3,  // the payload lies behind the message, in the same cell; the message's last record
-  place = 4,   // no frame: a RemotePayload follows, where the payload of the one with this header may be written
+  place = 4,   // no frame: a RemotePayload follows, where the payload of the frame with this header may be written
   room = 5,    // no frame, no header: a RemotePayload follows, where payloads of up to payload_bytes may be written
 };
 
@@ -47,9 +47,9 @@ struct RemotePayload {
 };
 static_assert(sizeof(RemotePayload) == 16);
 
-// What an RDMA WRITE WITH IMMEDIATE says: its number, as a message's, and what it has written. Of a cell: where the
-// message begins before the payload, and which cell it is; the rest stands in the message. Of a place, whose payload
-// comes without a message: which, and what a prefix would have told. The counts are of no more than half of what their
+// The immediate of an RDMA WRITE WITH IMMEDIATE has a number, as a message has, and says what was written. For a cell:
+// where the message begins before the payload, and which cell it is; the rest is in the message. For a place, whose
+// payload comes without a message: which place, and the counts of a prefix. Counts reach at most half of what their
 // bits hold.
 struct CellImmediate {
   std::uint32_t message_bytes = 0;  // a multiple of 8
@@ -83,12 +83,12 @@ inline constexpr std::uint32_t kNumberMask = 0x7F;
           .consumed = (immediate >> 14U) & kConsumedMask,
           .freed = (immediate >> 21U) & kFreedMask};
 }
-/// Either's.
+/// The number in an immediate of either kind.
 [[nodiscard]] constexpr std::uint32_t number_of(std::uint32_t immediate) noexcept {
   return (immediate & kCellFlag) != 0 ? cell_of(immediate).number : place_of(immediate).number;
 }
 
-/// A cell of a landing room: room for a message, which ends where the payload begins, then the payload.
+/// A cell of a landing room: space for a message, which ends where the payload begins, then the payload.
 inline constexpr std::size_t kCellMessageBytes = 256;
 inline constexpr std::size_t kCellAlignment = 64;
 [[nodiscard]] constexpr std::size_t cell_bytes_for(std::size_t payload_bytes) noexcept {
@@ -111,7 +111,7 @@ inline constexpr std::size_t kRecordAlignment = 8;
 
 inline constexpr std::uint32_t kQueuePairsMax = 8;  // of one connection
 
-/// Private data of the connection manager's request and reply: what each side's peer must know before the first send.
+/// Private data of the connection manager's request and reply: facts that each peer needs before its first send.
 /// A request may carry 56 bytes. Numbers of packets and queue pairs have 24 bits.
 struct Greeting {
   static constexpr std::uint32_t kMagic = 0x34564254;  // "TBV4"
@@ -120,17 +120,17 @@ struct Greeting {
   std::uint32_t epoch = 0;  // with group, lane and child: the claim, in a request; zeros between ranks
   std::uint64_t group = 0;
   std::uint16_t child = 0;
-  std::uint16_t message_eighths = 0;  // of a receive: an eighth of its bytes
+  std::uint16_t message_eighths = 0;  // an eighth of the bytes of a receive
   std::uint8_t lane = 0;
-  std::uint8_t receive_depth = 0;                    // so many receives are posted, on each queue pair
-  Number first_packet{};                             // with whose number this side begins on further queue pairs
-  std::array<Number, kQueuePairsMax - 1> further{};  // their numbers; 0: no more of them
+  std::uint8_t receive_depth = 0;                    // receives that are posted, on each queue pair
+  Number first_packet{};                             // number of this side's first packet on further queue pairs
+  std::array<Number, kQueuePairsMax - 1> further{};  // numbers of the further queue pairs; 0: no more of them
   std::array<std::uint8_t, 10> proof{};              // of the claim (verbs/proof.h); zeros: none
   [[nodiscard]] std::uint32_t message_bytes() const noexcept { return std::uint32_t{message_eighths} * 8; }
 };
 static_assert(sizeof(Greeting) == 56 && message_bytes_for(65536) / 8 <= 0xFFFF);
 
-/// Why a request was refused: the first byte of the refusal's private data.
+/// The reason of a refusal: the first byte of its private data.
 enum class Refusal : std::uint8_t { unproved = 1, no_secret = 2 };
 
 [[nodiscard]] constexpr Greeting::Number number_24(std::uint32_t value) noexcept {
@@ -147,7 +147,7 @@ static_assert(kDepthMax <= (kConsumedMask + 1) / 2 && kDepthMax <= (kNumberMask 
 inline constexpr std::uint32_t kReadsMax = 16;
 inline constexpr std::uint32_t kEagerBytesMax = 65536;
 
-/// False: not ours, or out of bounds.
+/// False: not this protocol, or out of bounds.
 [[nodiscard]] inline bool read_greeting(std::span<const std::byte> from, Greeting& out) noexcept {
   if (from.size() < sizeof out) return false;
   std::memcpy(&out, from.data(), sizeof out);
@@ -156,7 +156,7 @@ inline constexpr std::uint32_t kEagerBytesMax = 65536;
          out.message_bytes() <= message_bytes_for(kEagerBytesMax);
 }
 
-/// A work request's number: which connection, on which of its queue pairs, what, which one.
+/// A work request's number: the connection, the queue pair, the kind, and the index in its queue.
 enum class WorkKind : std::uint8_t { receive, send, last_send, write, read, bind, revoke, probe };
 struct WorkId {
   std::uint32_t connection = 0;  // 32 bits

@@ -36,7 +36,7 @@ AT_MOST: dict[str, int] = {
     "tests/dpdk": 18,
     "tests/rdma": 16,
     "tests/unit/transport": 14,
-    "transport": 30,
+    "transport": 5,
     "tree-manager": 18,
 }
 

@@ -30,7 +30,6 @@ AT_MOST = {
     "docs/nccl.md": (5, 4),
     "docs/operations.md": (21, 12),
     "docs/protocol.md": (6, 17),
-    "transport/README.md": (4, 17),
 }
 FENCE = re.compile(r"^\s*(```|~~~)")
 CELLS = re.compile(r"(?<!\\)\|")
