@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/operations.md has every setting and every metric of both daemons, and none that they do not have.
+"""docs/operations/ has every setting (configure.md) and every metric (watch.md) of both daemons, and none that they do not have.
 
     settings_test.py REPOSITORY MANAGER AGGREGATOR
 """
@@ -21,19 +21,19 @@ class Settings(unittest.TestCase):
     root = manager = aggregator = Path()
 
     def setUp(self) -> None:
-        self.page = (self.root / "docs/operations.md").read_text()
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = Path(folder.name)
 
-    def section(self, heading: str) -> str:
-        found = re.search(rf"^### {re.escape(heading)}\n(.*?)(?=^##)", self.page, re.DOTALL | re.MULTILINE)
+    def section(self, page: str, heading: str) -> str:
+        text = (self.root / "docs/operations" / page).read_text()
+        found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^##|\Z)", text, re.DOTALL | re.MULTILINE)
         self.assertIsNotNone(found, heading)
         assert found is not None
         return found[1]
 
-    def first_column(self, heading: str) -> set[str]:
-        rows = re.findall(r"^\| (`[^|]*) \|", self.section(heading), re.MULTILINE)
+    def first_column(self, page: str, heading: str) -> set[str]:
+        rows = re.findall(r"^\| (`[^|]*) \|", self.section(page, heading), re.MULTILINE)
         return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
 
     def test_settings(self) -> None:
@@ -41,7 +41,8 @@ class Settings(unittest.TestCase):
             printed = subprocess.run([program, "--print-config"], capture_output=True, text=True, check=True).stdout
             keys = set(re.findall(r"^(\w+):", printed, re.MULTILINE))
             self.assertGreater(len(keys), 5)
-            self.assertEqual(self.first_column(name), keys, f"the settings of {name} and docs/operations.md differ")
+            self.assertEqual(self.first_column("configure.md", name), keys,
+                             f"the settings of {name} and docs/operations/configure.md differ")
 
     def start(self, command: list[str], ready: Path) -> dict:
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -85,8 +86,8 @@ class Settings(unittest.TestCase):
         while "tributary_aggregator_manager_registered 1" not in self.get(aggregator + "/metrics"):
             self.assertLess(time.monotonic(), end, "the aggregator does not register")
             time.sleep(0.02)
-        self.assertEqual(self.first_column("Metrics of the manager"), self.families(manager + "/metrics", "tributary_manager_"))
-        self.assertEqual(self.first_column("Metrics of an aggregator"), self.families(aggregator + "/metrics", "tributary_aggregator_"))
+        self.assertEqual(self.first_column("watch.md", "Metrics of the manager"), self.families(manager + "/metrics", "tributary_manager_"))
+        self.assertEqual(self.first_column("watch.md", "Metrics of an aggregator"), self.families(aggregator + "/metrics", "tributary_aggregator_"))
 
 
 if __name__ == "__main__":

@@ -25,10 +25,8 @@ CELL_WORDS_MAX = 25
 RECORDS = "bench/results/archive/"
 # page: (cells of more than 25 words, sentences that begin with such a word)
 AT_MOST = {
-    "docs/architecture.md": (0, 1),
     "docs/client.md": (10, 4),
     "docs/nccl.md": (5, 4),
-    "docs/operations.md": (21, 12),
     "docs/protocol.md": (6, 17),
 }
 FENCE = re.compile(r"^\s*(```|~~~)")

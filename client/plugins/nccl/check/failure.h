@@ -6,9 +6,7 @@
 
 #include "client/plugins/nccl/abi/base.h"
 
-namespace tributary::cli::nccl_check {
-
-namespace abi = nccl::abi;
+namespace tributary::nccl::check {
 
 class Failure : public std::runtime_error {
  public:
@@ -31,4 +29,4 @@ inline void require_success(abi::Result result, const std::string& call) {
   require(result == abi::Result::success, call + " returned " + name_of(result));
 }
 
-}  // namespace tributary::cli::nccl_check
+}  // namespace tributary::nccl::check

@@ -8,9 +8,7 @@
 
 #include "client/plugins/nccl/abi/base.h"
 
-namespace tributary::cli::nccl_check {
-
-namespace abi = nccl::abi;
+namespace tributary::nccl::check {
 
 inline constexpr int kRanksMax = 8;  // with more, sums of 8-bit floats would not be exact
 
@@ -24,4 +22,4 @@ void fill(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int rank, 
 void fill_result(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int ranks, unsigned seed,
                  std::size_t first = 0);
 
-}  // namespace tributary::cli::nccl_check
+}  // namespace tributary::nccl::check

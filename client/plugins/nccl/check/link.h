@@ -2,9 +2,9 @@
 // The connections of one rank: several to and from every other rank.
 #include <vector>
 
-#include "client/cli/nccl_check/session.h"
+#include "client/plugins/nccl/check/session.h"
 
-namespace tributary::cli::nccl_check {
+namespace tributary::nccl::check {
 
 struct Link {
   int peer = 0;
@@ -18,4 +18,4 @@ struct Link {
 [[nodiscard]] std::vector<Link> make_links(Session& session, int connections);
 void close_links(Session& session, std::vector<Link>& links);
 
-}  // namespace tributary::cli::nccl_check
+}  // namespace tributary::nccl::check

@@ -8,9 +8,7 @@
 #include "client/plugins/nccl/abi/collnet.h"
 #include "client/plugins/nccl/abi/net.h"
 
-namespace tributary::cli::nccl_check {
-
-namespace abi = nccl::abi;
+namespace tributary::nccl::check {
 
 using abi::Result;
 
@@ -92,4 +90,4 @@ class Library {
   void* handle_ = nullptr;
 };
 
-}  // namespace tributary::cli::nccl_check
+}  // namespace tributary::nccl::check

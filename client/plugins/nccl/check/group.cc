@@ -1,12 +1,12 @@
-#include "client/cli/nccl_check/group.h"
+#include "client/plugins/nccl/check/group.h"
 
 #include <algorithm>
 #include <cstring>
 #include <thread>
 
-#include "client/cli/nccl_check/values.h"
+#include "client/plugins/nccl/check/values.h"
 
-namespace tributary::cli::nccl_check {
+namespace tributary::nccl::check {
 namespace {
 
 void scribble(std::span<std::byte> over, unsigned seed) {
@@ -205,4 +205,4 @@ void Group::check_flush() {
   finish(request);
 }
 
-}  // namespace tributary::cli::nccl_check
+}  // namespace tributary::nccl::check
