@@ -37,7 +37,7 @@ NAMESPACES: dict[str, str] = {
     "client/tuning": "tributary::tuning",
     "client/cli": "tributary::cli",
     "client/plugins/nccl": "tributary::nccl",
-    "client/plugins/torch": "tributary_torch",
+    "client/plugins/torch": "tributary::torch",
 }
 ANYTHING = ("tests/", "bench/")
 # Programs that other build systems make: they know their own folder alone.

@@ -6,7 +6,7 @@
 
 #include "error.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 constexpr const char* kClosed = "tributary: the process group was shut down or aborted";
@@ -212,4 +212,4 @@ void Backend::close_all(bool failed) {
   }
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

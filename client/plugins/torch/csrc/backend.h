@@ -17,7 +17,7 @@
 #include "staging.h"
 #include "work.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
@@ -136,4 +136,4 @@ class Backend : public c10d::Backend {
   SerialThread starter_;
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -2,7 +2,7 @@
 
 #include <ATen/Functions.h>
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 // A boolean takes a byte in memory, of which one bit counts.
@@ -31,4 +31,4 @@ at::Tensor join_bits(const at::Tensor& bits, at::ScalarType type) {
   return bytes.view(type);
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

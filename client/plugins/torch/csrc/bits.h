@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Spreads the bits of integers or booleans to bytes of 0 and 1, so that a minimum is their "and", a maximum their
 /// "or", and the last bit of a sum their "exclusive or". The bits of an element stay together.
@@ -14,4 +14,4 @@ namespace tributary_torch {
 /// Returns the number of bytes that spread_bits() makes from one element of `type`.
 [[nodiscard]] std::int64_t bits_of(at::ScalarType type);
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

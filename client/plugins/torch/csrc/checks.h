@@ -10,7 +10,7 @@
 #include "element.h"
 
 /// Checks that torch.distributed leaves to the backend. `what` names the call in the message.
-namespace tributary_torch {
+namespace tributary::torch {
 
 inline std::size_t elements(const at::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.numel());
@@ -66,4 +66,4 @@ inline void check_pairs(const std::vector<at::Tensor>& outputs, const std::vecto
               outputs.size(), " and ", inputs.size());
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -3,7 +3,7 @@
 #include <future>
 #include <utility>
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 bool Communicator::use(const std::function<void(tributary_comm*)>& call) {
   if (!made_here_) return false;
@@ -39,4 +39,4 @@ void Communicator::abort(const std::string& reason) {
   if (tributary_comm* comm = take()) tributary_comm_abort_because(comm, reason.c_str());
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -8,7 +8,7 @@
 #include "process.h"
 #include "tributary/tributary.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Owns the tributary_comm of one process group.
 ///
@@ -39,4 +39,4 @@ class Communicator {
   tributary_comm* comm_;
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -7,7 +7,7 @@
 
 #include "bits.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 std::optional<tributary_dtype> reducible(at::ScalarType type) {
@@ -151,4 +151,4 @@ at::Tensor Reduction::combine(const at::Tensor& a, const at::Tensor& b) const {
   }
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

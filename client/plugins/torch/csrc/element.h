@@ -9,7 +9,7 @@
 #include "staging.h"
 #include "tributary/tributary.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Returns the name in Python: "torch.float32".
 std::string type_name(at::ScalarType type);
@@ -59,4 +59,4 @@ class Reduction {
   at::Tensor factor_;  // of PREMUL_SUM; otherwise undefined
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -6,7 +6,7 @@
 
 #include "error.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 struct Endings::State {
   std::mutex mutex;
@@ -71,4 +71,4 @@ void Endings::drain() {
   thread_.drain();  // the objects that the last task holds are destroyed, too
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

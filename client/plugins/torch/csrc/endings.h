@@ -8,7 +8,7 @@
 #include "serial_thread.h"
 #include "tributary/tributary.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Waits for requests that may end in any order: messages with tags, and receives from any rank. A waiting request
 /// costs no thread; one thread runs the ends, in the order in which they come.
@@ -40,4 +40,4 @@ class Endings {
   SerialThread thread_;  // last: its tasks use the others
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

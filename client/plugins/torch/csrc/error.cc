@@ -2,7 +2,7 @@
 
 #include <c10/util/Exception.h>
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 std::string sentence(const char* what, tributary_status status) {
   return sentence(what, status, tributary_last_error(nullptr));
@@ -24,4 +24,4 @@ std::exception_ptr backend_error(const std::string& text) {
   }
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

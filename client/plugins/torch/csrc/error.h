@@ -5,7 +5,7 @@
 
 #include "tributary/tributary.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Returns the library's own sentence about the call that just failed on this thread, behind the name of the operation,
 /// such as "tributary:all_reduce".
@@ -20,4 +20,4 @@ void check(tributary_status status, const char* what);
 /// Makes the exception for a sentence made earlier, for a Work that failed on another thread.
 std::exception_ptr backend_error(const std::string& text);
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -10,7 +10,7 @@
 
 #include "error.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 using namespace std::chrono_literals;
@@ -160,4 +160,4 @@ tributary_comm* Meeting::try_to_meet(const tributary_unique_id& id, tributary_st
   return comm;
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

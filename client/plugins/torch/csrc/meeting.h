@@ -10,7 +10,7 @@
 
 #include "tributary/tributary.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// How the ranks of a process group find each other: rank 0 leaves its unique id in the Store, the others fetch it.
 ///
@@ -58,4 +58,4 @@ class Meeting {
   std::exception_ptr stop_;          // why still_wanted() said no; nullptr: the Store has another id
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

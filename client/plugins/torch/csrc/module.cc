@@ -8,7 +8,7 @@
 
 namespace py = pybind11;
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 /// Ends without the interpreter's lock when Python drops the last reference: callbacks of the works under way may need
@@ -77,10 +77,10 @@ std::string library_version() {
 }
 
 }  // namespace
-}  // namespace tributary_torch
+}  // namespace tributary::torch
 
 PYBIND11_MODULE(_C, module) {
-  using namespace tributary_torch;
+  using namespace tributary::torch;
   module.doc() = "The backend of torch.distributed over libtributary; see tributary.torch.";
   module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout"));
   module.def("info", &info, py::arg("backend"));

@@ -5,7 +5,7 @@
 #include "checks.h"
 #include "element.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 constexpr const char* kAllGather = "all_gather_into_tensor";
@@ -305,4 +305,4 @@ WorkPtr Backend::barrier(const c10d::BarrierOptions& /*options*/) {
   return submit(std::move(call));
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

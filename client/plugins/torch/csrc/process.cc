@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 std::atomic<std::uint64_t> generation{1};
@@ -18,4 +18,4 @@ std::uint64_t process_generation() noexcept {
   return generation.load(std::memory_order_relaxed);
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Returns a number that differs between a process and its forked children. A forked child has its parent's objects but
 /// none of their threads, and their locks as they were at that moment: it must not use them.
@@ -17,4 +17,4 @@ class MadeHere {
   std::uint64_t generation_ = process_generation();
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -3,7 +3,7 @@
 #include "checks.h"
 #include "element.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 Operation::Step all_reduce(const at::Tensor& send, const at::Tensor& recv, const Reduction& reduction) {
@@ -146,4 +146,4 @@ WorkPtr Backend::reduce_scatter_tensor_coalesced(std::vector<at::Tensor>& output
   return submit(std::move(call));
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

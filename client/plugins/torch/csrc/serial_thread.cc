@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 struct SerialThread::State {
   void run();
@@ -73,4 +73,4 @@ void SerialThread::State::run() {
   }
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

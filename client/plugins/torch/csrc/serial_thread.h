@@ -5,7 +5,7 @@
 
 #include "process.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Runs tasks one after the other on a thread of its own, which starts with the first task. Any other thread may call
 /// post() and drain(). Tasks must not throw. A forked child has no such thread: there no task runs, and drain() does
@@ -30,4 +30,4 @@ class SerialThread {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -8,7 +8,7 @@
 #include "checks.h"
 #include "element.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 constexpr const char* kWhat = "all_reduce of a sparse tensor";
@@ -108,4 +108,4 @@ WorkPtr Backend::allreduce_sparse(std::vector<at::Tensor>& tensors, const c10d::
   return submit(std::move(call));
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -8,7 +8,7 @@
 
 #include <numeric>
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 // A conjugated or negated view is dense, but its memory holds other values than it shows.
@@ -132,4 +132,4 @@ void Staging::deliver(const std::function<void()>& then) {
   then();
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// Gives the tensors of one operation a dense form in host memory, and brings results back.
 ///
@@ -75,4 +75,4 @@ class Staging {
   std::vector<Delivery> deliveries_;
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

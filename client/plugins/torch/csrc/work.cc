@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace tributary_torch {
+namespace tributary::torch {
 namespace {
 
 std::vector<c10::Device> accelerators(const std::vector<at::Tensor>& tensors) {
@@ -70,4 +70,4 @@ void Work::fail(std::exception_ptr error) {
   future_->setError(error);
 }
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch

@@ -6,7 +6,7 @@
 
 #include "process.h"
 
-namespace tributary_torch {
+namespace tributary::torch {
 
 /// The object that a caller of torch.distributed holds while an operation runs.
 ///
@@ -44,4 +44,4 @@ class Work final : public c10d::Work {
   c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-}  // namespace tributary_torch
+}  // namespace tributary::torch
