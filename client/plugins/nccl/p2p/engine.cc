@@ -10,13 +10,13 @@ namespace {
 std::unique_ptr<transport::Transport> make_tcp(const NetDevice& device) {
   transport::TcpSettings settings;
   settings.bind_address = device.address;
-  // A receiver whose GPU is late does not read, for minutes if need be, and its window stays shut: that is no failure.
-  // A host that is gone is the system's to find out, by its retransmissions and by keep-alive.
+  // A receiver whose GPU is late may leave its socket unread for minutes, and its window stays shut: that is no
+  // failure. The system notices a lost host, by retransmissions and keep-alive.
   settings.user_timeout = {};
   return std::make_unique<transport::TcpTransport>(settings);
 }
 
-/// A link-local address's zone ("%2") is each host's own number of its interface.
+/// Removes a link-local address's zone ("%2"), which is the host's own number of its interface and differs elsewhere.
 std::string without_zone(std::string address) {
   const auto begin = address.find('%');
   if (begin != std::string::npos) address.erase(begin, address.find_first_not_of("0123456789", begin + 1) - begin);

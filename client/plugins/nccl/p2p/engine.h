@@ -1,9 +1,10 @@
 #pragma once
 // One transport, and the lock that makes it one thread's at a time.
 //
-// NCCL connects and closes on its service thread and sends, receives and tests on its progress thread, which spins. So
-// nobody waits and nothing is handed over: whoever calls takes the lock, and moves all connections on. The lock is free
-// but when two communicators of one process share an engine (before v11) or a connection is made meanwhile.
+// NCCL connects and closes on its service thread; it sends, receives and tests on its progress thread, which spins. So
+// no thread waits for another, and no call is handed over: the calling thread takes the lock and moves all connections
+// on. Two threads want the lock at once only if two communicators of one process share an engine (tables before v11),
+// or if a connection is made meanwhile.
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -16,14 +17,14 @@ namespace tributary::nccl {
 
 class Engine {
  public:
-  /// Over what wire() says; the error is a whole sentence.
+  /// Opens a transport over the wire that wire() names. The error is a whole sentence.
   [[nodiscard]] static tributary::Result<std::shared_ptr<Engine>> open(const NetDevice& device);
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
-  /// Connections leave this engine as bare sockets once both ends are proved.
+  /// True if connections leave this engine as bare sockets once both ends are proved.
   [[nodiscard]] bool has_sockets() const noexcept { return tcp_ != nullptr; }
-  /// Moves connections on that are being made, where there are some: called by those that wait for something else.
-  /// Returns at once where another thread does so already.
+  /// Moves on the connections that are being made, if there are any. Call it while waiting for anything else. Returns
+  /// at once if another thread does so already.
   void settle() {
     if (unsettled_.load(std::memory_order_relaxed) == 0) return;
     if (const std::unique_lock free(mutex_, std::try_to_lock); free) poll();
@@ -31,14 +32,14 @@ class Engine {
   // ---- with the lock
   [[nodiscard]] transport::Transport& transport() noexcept { return *transport_; }
   void poll() { transport_->poll({}); }
-  /// A channel's last words may be lost when it is closed: what is sent leaves this process only later. False for
-  /// sockets, whose system sees to it.
+  /// True if closing a channel may lose the frames sent last, because they leave this process only later. False for
+  /// sockets: the system sends them.
   [[nodiscard]] bool loses_last_words() const noexcept { return tcp_ == nullptr; }
-  /// Takes the bare socket out of a channel of this engine, which is closed then: see TcpTransport::release().
+  /// Takes the bare socket out of a channel of this engine, and closes the channel: see TcpTransport::release().
   [[nodiscard]] tributary::Result<int> release(transport::Channel& channel) { return tcp_->release(channel); }
-  /// The address of the connecting end of a channel that this process has connected; empty over verbs.
+  /// Returns the connecting end's address of a channel that this process has connected; empty over verbs.
   [[nodiscard]] std::string connecting_end(transport::Channel& channel) const;
-  /// The same of a channel that was accepted.
+  /// Does the same for a channel that was accepted.
   [[nodiscard]] std::string accepted_end(const transport::Channel& channel) const;
 
  private:
@@ -52,7 +53,7 @@ class Engine {
   std::atomic<int> unsettled_{0};       // listening ends, and connections that are being made
 };
 
-/// A share of an engine; while it lives settle() has something to do.
+/// A share of an engine. While it lives, settle() has something to do.
 class Settling {
  public:
   explicit Settling(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) { ++engine_->unsettled_; }
@@ -70,12 +71,12 @@ class Settling {
 /// The engines of one communicator, or of the process where NCCL gives no context. Any thread.
 class NetContext {
  public:
-  /// nullptr for a device that is none, or cannot be used: the reason is logged.
+  /// Returns nullptr if there is no such device, or if it cannot be used: the log has the reason then.
   [[nodiscard]] std::shared_ptr<Engine> engine(int device);
 
  private:
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Engine>> engines_;  // by device; made when first wanted
+  std::vector<std::shared_ptr<Engine>> engines_;  // by device; made at the first use
 };
 
 }  // namespace tributary::nccl

@@ -9,7 +9,7 @@ namespace tributary::nccl {
 namespace {
 
 client::ProofScope scope_of(const ConnectionEnds& ends, std::string_view part) {
-  // A line each: no address has a line's end in it.
+  // Each value has a line of its own: no address contains a line's end.
   return {.purpose = "nccl messages", .detail = ends.listening + "\n" + ends.connecting + "\n" + std::string(part)};
 }
 

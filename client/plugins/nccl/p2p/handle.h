@@ -1,5 +1,6 @@
 #pragma once
-// What listen() writes and NCCL carries to the process that connects: where, and a secret that strangers do not have.
+// The handle that listen() writes and NCCL carries to the connecting process: the address, and a secret that strangers
+// do not know.
 #include <array>
 #include <cstring>
 #include <optional>
@@ -20,8 +21,8 @@ struct NetHandle {
   std::array<char, 64> host{};
   std::uint32_t port = 0;
   Wire wire = Wire::tcp;
-  SocketCounts counts;      // of the connection, on both sides: the listening side decides
-  void* pending = nullptr;  // of the connecting side's copy: its connection, from the first call until it stands
+  SocketCounts counts;      // of both ends of the connection: the listening end decides
+  void* pending = nullptr;  // in the connecting end's copy: its connection, from the first call until it is open
 
   static constexpr std::uint64_t kMagic = 0x332d74656e627274;  // "trbnet-3"
 

@@ -18,7 +18,7 @@ class ListenComm : public transport::Acceptor {
   ListenComm(const ListenComm&) = delete;
   ListenComm& operator=(const ListenComm&) = delete;
 
-  /// nullptr: nobody yet. Never blocks.
+  /// Returns nullptr as long as no peer has proved itself. Never blocks.
   [[nodiscard]] virtual std::unique_ptr<ReceiveComm> accept() = 0;
 
  protected:
@@ -26,9 +26,9 @@ class ListenComm : public transport::Acceptor {
   [[nodiscard]] Engine& engine() const noexcept { return settling_.engine(); }
   [[nodiscard]] const std::shared_ptr<Engine>& shared_engine() const noexcept { return settling_.shared_engine(); }
   [[nodiscard]] const NetHandle& handle() const noexcept { return handle_; }
-  /// As the handle has it.
+  /// The address, as it stands in the handle.
   [[nodiscard]] std::string listening_at() const { return to_string(handle_.endpoint()); }
-  /// With the lock: nobody comes any more.
+  /// Refuses all connections from now on. The caller holds the lock.
   void stop_listening() { listener_.reset(); }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using enum abi::Result;
 
-/// Before v11 NCCL has no context: one for the process.
+/// NCCL has no context before v11: all its communicators then share that of the process.
 NetContext& context_of(void* context) {
   static NetContext* const process = new NetContext;
   return context == nullptr ? *process : *static_cast<NetContext*>(context);
@@ -42,7 +42,8 @@ NetComm& connection(void* comm) {
   return *static_cast<NetComm*>(comm);
 }
 
-/// What NCCL gets of a connection, whichever end it is: it registers memory with both.
+/// Writes the pointer that NCCL gets for either end of a connection. It points to a NetComm, because NCCL registers
+/// memory with both ends.
 void hand_out(NetComm* comm, void** to) {
   *to = comm;
 }
@@ -151,7 +152,7 @@ abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void**
   });
 }
 
-// *request may come in as 1: NCCL would not mind a receive without completion. It gets one all the same.
+// NCCL may pass 1 in *request, which says that it needs no completion of this receive. It gets one all the same.
 abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* bytes, const int* tags, void** request) {
   return guarded("irecv", [&] {
     *request = nullptr;

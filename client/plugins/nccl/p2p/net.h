@@ -1,10 +1,10 @@
 #pragma once
-// The calls of the net tables, in the newest version's words. tables/net.cc makes every version of them.
+// The calls of the net tables, as the newest version has them. tables/net.cc makes every version of them.
 #include "client/plugins/nccl/abi/net.h"
 
 namespace tributary::nccl::net {
 
-/// `version`: of the table that NCCL took, for its log.
+/// `version` is that of the table which NCCL took; it is for the log.
 abi::Result init(int version, void** context, abi::Logger logger);
 abi::Result devices(int* count);
 abi::Result listen(void* context, int device, void* handle, void** listen_comm);
@@ -16,9 +16,9 @@ abi::Result send(void* send_comm, void* data, std::size_t bytes, int tag, void**
 abi::Result receive(void* receive_comm, int n, void** data, const std::size_t* bytes, const int* tags, void** request);
 abi::Result flush(void** request);
 abi::Result test(void* request, int* done, int* sizes);
-/// Everything that test() has called sent before arrives, whoever closes first. A send that no test() has ended may be
-/// lost, but never arrives in part: the receive fails then. NCCL's own socket transport, which moves nothing on but
-/// inside test(), promises no more.
+/// A message for which test() has returned "done" arrives, whichever end closes first. A send that no test() has ended
+/// may be lost, but never arrives in part: the receive fails then. NCCL's own socket transport promises no more,
+/// because it moves bytes only inside test().
 abi::Result close_send(void* send_comm);
 abi::Result close_receive(void* receive_comm);
 abi::Result close_listen(void* listen_comm);

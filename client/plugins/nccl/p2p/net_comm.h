@@ -1,12 +1,12 @@
 #pragma once
-// The object that NCCL holds of either end of a connection, and registers memory with.
+// The object that NCCL holds for either end of a connection, and with which it registers memory.
 #include <memory>
 
 #include "client/plugins/nccl/p2p/engine.h"
 
 namespace tributary::nccl {
 
-inline constexpr std::size_t kNetRequestsMax = 64;  // of one connection; NCCL has at most 32 under way
+inline constexpr std::size_t kNetRequestsMax = 64;  // for each connection; NCCL has at most 32 under way
 
 /// The calls that NCCL makes for one connection come with a pointer to this.
 class NetComm {

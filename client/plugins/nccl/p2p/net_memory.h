@@ -1,19 +1,19 @@
 #pragma once
-// Memory that NCCL has announced for a connection: what the transport does with it beforehand.
+// Memory that NCCL has registered with a connection, which the transport prepares before its first use.
 #include <span>
 
 #include "client/plugins/nccl/p2p/engine.h"
 
 namespace tributary::nccl {
 
-/// Where messages go over verbs, the device knows the region from the first frame that uses it until this ends; over
-/// TCP nothing happens. NCCL registers a buffer with every connection that uses it: those of one engine share it.
+/// Over verbs, the device knows the region from the first frame that uses it until this object ends; over TCP nothing
+/// happens. NCCL registers a buffer with every connection that uses it: those of one engine share its registration.
 class NetMemory {
  public:
   NetMemory(std::shared_ptr<Engine> engine, std::span<const std::byte> region) : engine_(std::move(engine)) {
     const auto lock = engine_->lock();
     kept_ = engine_->transport().keep_registered(region);
-    if (kept_) engine_->poll();  // it counts from the transport's next turn on
+    if (kept_) engine_->poll();  // the transport uses it from its next turn on
   }
   /// The region may go away when this returns.
   ~NetMemory() {

@@ -1,19 +1,19 @@
 #pragma once
 // The receiving end of one connection.
 //
-// One buffer a call (maxRecvs is 1): with grouped receives one sender of the group could run ahead on the stream and
-// keep the bytes of another, for which the group waits, behind its own. A separate connection each has no such wait,
-// and the system's buffers do what grouping is for.
+// A call posts one buffer (maxRecvs is 1). With grouped receives, a message that comes early on the shared stream could
+// stand in front of the one for which the group waits. With a connection for each sender no message waits for another
+// sender's, and the system's buffers give the overlap that grouping is meant for.
 #include "client/plugins/nccl/p2p/net_comm.h"
 #include "client/plugins/nccl/request.h"
 
 namespace tributary::nccl {
 
-/// Messages are read straight into the posted buffers, the first posted with the message's tag; while there is none the
+/// A message is read straight into the buffer that was posted first with its tag. While there is no such buffer, the
 /// connection is not read, and the sender's socket fills up.
 class ReceiveComm : public NetComm {
  public:
-  /// *request stays NULL when kNetRequestsMax are under way.
+  /// Leaves *request NULL if kNetRequestsMax requests are under way: NCCL calls again.
   virtual abi::Result receive(void* data, std::size_t bytes, int tag, nccl::Request** request) = 0;
 
  protected:

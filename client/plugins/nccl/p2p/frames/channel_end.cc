@@ -6,7 +6,7 @@
 namespace tributary::nccl {
 namespace {
 
-// The other side's device answers without its process. Longer than this takes only a network that is broken.
+// The other end's device confirms frames without its process, so only a broken network takes longer than this.
 constexpr std::chrono::seconds kLastWordsLimit{2};
 
 }  // namespace

@@ -6,8 +6,8 @@
 
 namespace tributary::nccl {
 
-/// Closes the channel. `in_order`: nothing is under way here any more, but the other side may not have heard of all of
-/// it: a message that was sent, or that one was taken. That is waited for, though not for long.
+/// Closes the channel. `in_order`: this end has no request under way, but frames to the other end may still be: a
+/// message, or the news that one was received. The call then waits for these frames, at most two seconds.
 void end_channel(Engine& engine, std::unique_ptr<transport::Channel> channel, bool in_order);
 
 }  // namespace tributary::nccl

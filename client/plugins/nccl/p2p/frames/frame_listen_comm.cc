@@ -5,7 +5,7 @@
 namespace tributary::nccl {
 namespace {
 
-// Strangers who connect and say nothing must not keep the peer out for long: the eldest of them gives way.
+// Strangers that connect and send nothing must not keep a peer out for long: the oldest of them makes room.
 constexpr std::size_t kArrivedMax = 64;
 
 }  // namespace
@@ -32,7 +32,7 @@ std::unique_ptr<ReceiveComm> FrameListenComm::accept() {
   const auto lock = engine().lock();
   engine().poll();
   for (auto it = arrived_.begin(); it != arrived_.end();) {
-    // One that greeted and has closed since is accepted all the same: what it sent before is still to be received.
+    // Accept a peer that has greeted even if it has closed since: the messages that it sent are still to be received.
     if ((*it)->greeted()) {
       auto comm = std::move(*it);
       arrived_.erase(it);

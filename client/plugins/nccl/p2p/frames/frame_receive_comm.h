@@ -12,10 +12,10 @@
 
 namespace tributary::nccl {
 
-/// The calls of NCCL take the engine's lock themselves; the constructor runs inside the transport's poll().
+/// NCCL's calls take the engine's lock themselves. The constructor runs inside the transport's poll(), with the lock.
 class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHandler {
  public:
-  /// `listening_at`: the address in the handle. Greets the other end.
+  /// Greets the other end. `listening_at` is the address in the handle.
   FrameReceiveComm(std::shared_ptr<Engine> on, std::unique_ptr<transport::Channel> channel, const Secret& secret,
                    const std::string& listening_at);
   ~FrameReceiveComm() override;
@@ -25,7 +25,7 @@ class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHand
   // ---- for the listener, with the lock
   [[nodiscard]] bool greeted() const noexcept { return greeting_.proved(); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  /// Before the destructor runs with the lock held.
+  /// Call it before the destructor if the caller holds the lock: the destructor then does not take the lock.
   void close_locked() { channel_.reset(); }
 
   abi::Result receive(void* data, std::size_t bytes, int tag, nccl::Request** request) override;
@@ -53,7 +53,7 @@ class FrameReceiveComm final : public ReceiveComm, public transport::ChannelHand
   std::array<Buffer, kNetRequestsMax> buffers_;
   std::vector<Buffer*> free_;
   std::deque<Buffer*> posted_;
-  Buffer* filling_ = nullptr;  // the message that comes in
+  Buffer* filling_ = nullptr;  // the message whose frames come now; nullptr: none
   bool failed_ = false;
   std::string failure_;
   std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest

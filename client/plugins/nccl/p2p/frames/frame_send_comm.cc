@@ -10,11 +10,11 @@
 namespace tributary::nccl {
 namespace {
 
-// Enough to keep the socket's buffer full; more would only stretch the queue that every write walks.
+// Enough frames to keep the device busy; more would only lengthen the queue that every write walks.
 constexpr std::uint32_t kFramesQueuedMax = 64;
 
-// Over verbs, connections of one group register a buffer once between them. All connections of an engine send from and
-// receive to the memory of the same communicator; other engines do not hear of it.
+// Over verbs, all connections of one group share a buffer's registration. All connections of an engine use memory of
+// the same communicator, so they are one group; engines share nothing, so each may use the same number.
 constexpr std::uint64_t kMemoryGroup = 1;
 
 }  // namespace
@@ -40,7 +40,7 @@ FrameSendComm::~FrameSendComm() {
 SendComm::Opening FrameSendComm::opening() {
   const auto lock = engine().lock();
   engine().poll();
-  // One that stood and has been closed since is open all the same, as at the other end: its messages will fail.
+  // Report a connection that was open and has closed since as open, as the other end does: its messages will fail.
   if (greeting_.proved()) return Opening::open;
   if (!failed_ && transport::Clock::now() > open_until_) {
     failed_ = true;

@@ -11,7 +11,7 @@
 
 namespace tributary::nccl {
 
-/// Frames are of at most kPeerBytesMax each. All calls take the engine's lock themselves.
+/// A frame carries at most kPeerBytesMax bytes. All calls take the engine's lock themselves.
 class FrameSendComm final : public SendComm, private transport::ChannelHandler {
  public:
   FrameSendComm(std::shared_ptr<Engine> on, const NetHandle& to);
@@ -47,11 +47,11 @@ class FrameSendComm final : public SendComm, private transport::ChannelHandler {
 
   std::array<Message, kNetRequestsMax> messages_;
   std::vector<Message*> free_;
-  std::deque<Message*> to_queue_;  // messages of which frames are still to be queued
+  std::deque<Message*> to_queue_;  // messages with frames that are not queued yet
   std::uint32_t frames_queued_ = 0;
   std::uint64_t next_number_ = 0;
   const std::string listening_at_;
-  const transport::TimePoint open_until_;  // the greeting has ended then, or it is the connection's end
+  const transport::TimePoint open_until_;  // if the greeting has not ended by then, the connection fails
   ConnectingGreeting greeting_;
   bool failed_ = false;
   std::string failure_;

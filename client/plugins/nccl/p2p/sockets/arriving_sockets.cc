@@ -33,15 +33,15 @@ void ArrivingSocket::on_frame(transport::Channel& channel, const FrameHeader&, s
   channel.close();
 }
 
-/// This end's proof is on its way, so the other end has not read it yet and can have sent nothing after it: the socket
-/// is between two frames.
+/// This end's proof has just been handed to the system. The other end sends no frame before it has read that proof, so
+/// the socket stands between two frames and can be released.
 void ArrivingSocket::on_sent(transport::Channel& channel, std::uint64_t) {
   const std::string peer = channel.peer();
   const auto descriptor = engine_.release(channel);
   if (descriptor) {
     socket_.emplace(*descriptor, peer);
   } else {
-    failed_ = true;  // it talks out of turn
+    failed_ = true;  // the other end has sent a frame out of turn
     channel.close();
   }
 }

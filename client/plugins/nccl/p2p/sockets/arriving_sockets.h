@@ -1,5 +1,5 @@
 #pragma once
-// The listening end's sockets, from accept until each is proved and all of one connection are together.
+// The listening end's sockets, from their arrival until each is proved and all sockets of one connection are together.
 #include <deque>
 #include <memory>
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace tributary::nccl {
 
-/// One that has come. The engine's lock is held in every call.
+/// A socket that has arrived. The caller holds the engine's lock in every call.
 class ArrivingSocket final : public transport::ChannelHandler {
  public:
   ArrivingSocket(Engine& engine, std::unique_ptr<transport::Channel> channel, const NetHandle& handle);
   ArrivingSocket(const ArrivingSocket&) = delete;
   ArrivingSocket& operator=(const ArrivingSocket&) = delete;
 
-  /// Both ends are proved: take() and part() may be called.
+  /// True once both ends are proved: take() and part() may be called then.
   [[nodiscard]] bool ready() const noexcept { return socket_.has_value(); }
   [[nodiscard]] bool proved() const noexcept { return greeting_.proved(); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
@@ -39,13 +39,13 @@ class ArrivingSocket final : public transport::ChannelHandler {
   std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
 };
 
-/// The proved sockets of connections of which others are still missing. Bounded: those who know the secret could begin
-/// connections and never end one.
+/// The proved sockets of connections whose other sockets are still missing. Their number is bounded, because a process
+/// that knows the secret could begin connections without end and complete none.
 class GatheringSockets {
  public:
   explicit GatheringSockets(std::uint32_t parts) : parts_(parts) {}
-  /// A proved socket, as one part of its connection. All sockets of that connection, by their numbers, once this was
-  /// the last; else none. A second socket of one number ends its connection.
+  /// Adds a proved socket as one part of its connection. Returns all sockets of that connection, by their numbers, if
+  /// this was the last one; else none. A second socket with the same number ends the connection.
   [[nodiscard]] std::vector<StreamSocket> add(const ConnectionPart& part, StreamSocket socket);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// The connecting end's sockets of one connection, from the first packet until both ends of each are proved.
+// The connecting end's sockets of one connection, from the first packet until both ends of each socket are proved.
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace tributary::nccl {
 
-/// One of them. The engine's lock is held in every call.
+/// One of these sockets. The caller holds the engine's lock in every call.
 class ConnectingSocket final : public transport::ChannelHandler {
  public:
   ConnectingSocket(Engine& engine, const NetHandle& to, const ConnectionPart& part, transport::Duration limit);
   ConnectingSocket(const ConnectingSocket&) = delete;
   ConnectingSocket& operator=(const ConnectingSocket&) = delete;
 
-  /// The other end is proved: the socket is out of the transport, or will be with one of the next calls.
+  /// Returns true once the other end is proved and the socket is out of the transport, which may take a few calls.
   [[nodiscard]] bool ready();
-  /// Why nothing will come of it; empty as long as something may.
+  /// Says why the socket will never be ready; empty as long as it may be.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-  /// Once ready().
+  /// Call it once ready() is true.
   [[nodiscard]] StreamSocket take() { return std::move(*socket_); }
 
  private:
@@ -38,16 +38,16 @@ class ConnectingSocket final : public transport::ChannelHandler {
   std::unique_ptr<transport::Channel> channel_;  // last: its callbacks need the rest
 };
 
-/// The sockets of one connection together. The engine's lock is held in every call.
+/// All sockets of one connection. The caller holds the engine's lock in every call.
 class ConnectingSockets {
  public:
   enum class Stage : std::uint8_t { under_way, ready, failed };
 
   ConnectingSockets(Engine& engine, const NetHandle& to, transport::Duration limit);
   [[nodiscard]] Stage stage();
-  /// The first reason for which stage() says failed.
+  /// The reason of the first failure that stage() has seen.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
-  /// Once ready, by their numbers.
+  /// Returns the sockets by their numbers. Call it once stage() is ready.
   [[nodiscard]] std::vector<StreamSocket> take();
 
  private:

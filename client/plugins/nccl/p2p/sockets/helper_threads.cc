@@ -14,7 +14,8 @@
 namespace tributary::nccl {
 namespace {
 
-constexpr int kYieldsMax = 16;  // before a helper sleeps: a busy socket is ready again within microseconds
+// Turns without progress before a helper sleeps: a busy socket is ready again within microseconds.
+constexpr int kYieldsMax = 16;
 
 }  // namespace
 
@@ -28,12 +29,12 @@ struct HelperThreads::DataSocket {
 
   StreamSocket socket;
   std::array<Piece, kNetRequestsMax> row;
-  std::atomic<std::uint32_t> given{0};  // the connection's thread counts up
-  std::atomic<std::uint32_t> taken{0};  // the helper does
-  std::size_t moved = 0;                // bytes of the first piece; the helper's
+  std::atomic<std::uint32_t> given{0};  // counted up by the connection's thread
+  std::atomic<std::uint32_t> taken{0};  // counted up by the helper
+  std::size_t moved = 0;                // bytes of the first piece that are done; used by the helper alone
 };
 
-/// One thread, and the sockets that are its own.
+/// One thread, and the sockets that it owns.
 class HelperThreads::Helper {
  public:
   explicit Helper(HelperThreads& all) : all_(all), bell_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -52,7 +53,8 @@ class HelperThreads::Helper {
     const transport::BlockedSignals blocked;
     thread_ = std::thread([this] { run(); });
   }
-  /// After a piece was given. Pairs with sleep(): either the helper sees the piece, or this sees that it sleeps.
+  /// Call it after a piece was added. Pairs with sleep(): either the helper sees the piece, or this call sees that the
+  /// helper sleeps.
   void wake() {
     if (asleep_.load(std::memory_order_seq_cst)) ring();
   }
@@ -69,7 +71,7 @@ class HelperThreads::Helper {
  private:
   void ring() const {
     const std::uint64_t one = 1;
-    (void)!::write(bell_, &one, sizeof one);  // full only where it rings already
+    (void)!::write(bell_, &one, sizeof one);  // fails only if the bell rings already
   }
   void run() {
     int idle = 0;
@@ -84,7 +86,7 @@ class HelperThreads::Helper {
       }
     }
   }
-  /// One call for each socket that has something to do. True: something has moved.
+  /// Makes one system call for each socket that has a piece. Returns true if any byte has moved.
   bool turn() {
     bool moved = false;
     for (DataSocket* one : sockets_) {
@@ -109,10 +111,10 @@ class HelperThreads::Helper {
     one.moved = 0;
     auto* const left = piece.left;
     one.taken.store(one.taken.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    left->fetch_sub(1, std::memory_order_release);  // the last word on this piece: its message may be over
+    left->fetch_sub(1, std::memory_order_release);  // the last access to this piece: its message may be done now
     return bytes;
   }
-  /// Until a socket that has a piece can go on, or the bell rings.
+  /// Sleeps until a socket that has a piece can go on, or the bell rings.
   void sleep() {
     asleep_.store(true, std::memory_order_seq_cst);
     const short event = all_.direction_ == Direction::send ? POLLOUT : POLLIN;

@@ -1,9 +1,9 @@
 #pragma once
 // The threads that move a connection's pieces over its data sockets, where NCCL_SOCKET_NTHREADS asks for some.
 //
-// Each thread has sockets of its own, and each socket a row of pieces: the connection's thread puts them in, the helper
-// takes them out in that order. Nothing is locked: a row has one writer at each end. A helper whose sockets can do
-// nothing sleeps until one can, or until it gets a piece.
+// Each helper thread owns some sockets, and each socket has a row of pieces: the connection's thread adds pieces at one
+// end, and the helper takes them from the other, in order. The row needs no lock, because each end has one writer. If
+// none of a helper's sockets can go on, it sleeps until one can, or until it gets a piece.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -20,29 +20,29 @@ namespace tributary::nccl {
 
 /// A part of one message, on one of a connection's data sockets.
 struct Piece {
-  std::byte* data = nullptr;                   // sent from or received to; a sender never writes to it
+  std::byte* data = nullptr;                   // the memory to send from, which is only read, or to receive into
   std::size_t bytes = 0;                       // at least 1
-  std::atomic<std::uint32_t>* left = nullptr;  // of its message: counted down when the piece is through
+  std::atomic<std::uint32_t>* left = nullptr;  // its message's count of pieces, which falls when this one is done
 };
 
 class HelperThreads {
  public:
   enum class Direction : std::uint8_t { send, receive };
 
-  /// Socket i is thread (i mod threads)'s. The threads start with the first piece.
+  /// Thread (i mod threads) owns socket i. The threads start with the first piece.
   HelperThreads(Direction direction, std::vector<StreamSocket> sockets, std::uint32_t threads);
   ~HelperThreads();
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
 
   // ---- the connection's thread
-  /// At most kNetRequestsMax for each socket may be under way.
+  /// Queues a piece. Each socket may have at most kNetRequestsMax pieces under way.
   void give(std::uint32_t socket, const Piece& piece);
-  /// A socket has broken: no piece goes on.
+  /// True if a socket has broken: no piece moves any more.
   [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
   [[nodiscard]] std::string failure() const;
-  /// When this returns nobody touches a piece's memory any more, and the sockets are closed, for good. Does not wait
-  /// for the network.
+  /// Ends the threads and closes the sockets for good. When this returns, no thread touches a piece's memory any more.
+  /// Does not wait for the network.
   void stop();
 
  private:
@@ -57,7 +57,7 @@ class HelperThreads {
   bool started_ = false;
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
-  std::string failure_;  // with the mutex
+  std::string failure_;  // guarded by mutex_
 };
 
 }  // namespace tributary::nccl

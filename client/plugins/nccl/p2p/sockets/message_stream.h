@@ -1,9 +1,9 @@
 #pragma once
-// The language of two ends of a connection over sockets, once they are proved.
+// The format of a connection's bytes over sockets, once both ends are proved.
 //
-// The first socket carries, for each message in the order of the sends, a head of 16 bytes, and the message's own bytes
-// behind it. But where the connection has data sockets and the message is not small, its bytes are dealt to these in
-// pieces, without a word more, because both ends deal alike.
+// The first socket carries a head of 16 bytes for each message, in the order of the sends, and the message's own bytes
+// after its head. If the connection has data sockets and the message is not small, its bytes go over these instead, cut
+// into pieces. The pieces need no heads, because both ends compute the same cut.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,7 +17,7 @@ namespace tributary::nccl {
 
 struct MessageHead {
   std::uint32_t mark = kMark;
-  std::uint32_t number = 0;  // the connection's messages are counted from 0, and after 2^32 from 0 again
+  std::uint32_t number = 0;  // the connection's messages, counted from 0; after 2^32 from 0 again
   std::uint32_t bytes = 0;
   std::int32_t tag = 0;
 
@@ -31,7 +31,7 @@ using HeadBytes = std::array<std::byte, kHeadBytes>;
 [[nodiscard]] inline HeadBytes encode(const MessageHead& head) noexcept {
   return std::bit_cast<HeadBytes>(head);
 }
-/// Errc::corrupt: what another program says, or what stands in the middle of a message.
+/// Errc::corrupt: the bytes are no head. They come from another program, or from the middle of a message.
 [[nodiscard]] inline Result<MessageHead> decode_head(std::span<const std::byte, kHeadBytes> bytes) {
   HeadBytes copy;
   std::ranges::copy(bytes, copy.begin());
@@ -40,21 +40,21 @@ using HeadBytes = std::array<std::byte, kHeadBytes>;
   return head;
 }
 
-/// NCCL's own socket transport makes no smaller pieces, either: what is smaller goes over the first socket.
+/// Messages below this size go over the first socket. NCCL's own socket transport has the same smallest piece.
 inline constexpr std::size_t kPieceBytesMin = std::size_t{64} << 10;
 
-/// Deals the bytes of a connection's messages to its data sockets: in pieces of equal size, in turn, going on with each
-/// message where the one before has ended. A message has at most one piece on each socket.
+/// Deals the bytes of a connection's messages to its data sockets in turn, in pieces of equal size. A message begins at
+/// the socket after the last one of the message before, and has at most one piece on each socket.
 class Dealer {
  public:
   explicit Dealer(std::uint32_t sockets) : sockets_(sockets) {}
 
-  /// False: all of the message's bytes go over the first socket.
+  /// Returns false if all of the message's bytes go over the first socket.
   [[nodiscard]] bool deals(std::size_t bytes) const noexcept { return sockets_ > 0 && bytes >= kPieceBytesMin; }
   [[nodiscard]] std::uint32_t pieces_of(std::size_t bytes) const noexcept {
     return static_cast<std::uint32_t>((bytes + piece_bytes(bytes) - 1) / piece_bytes(bytes));
   }
-  /// Calls give(socket, offset, bytes) for each piece of the next message that deals() is true for.
+  /// Calls give(socket, offset, bytes) for each piece of the next message. deals() must be true for its size.
   template <class Give>
   void deal(std::size_t bytes, Give&& give) {
     const std::size_t piece = piece_bytes(bytes);
@@ -65,7 +65,7 @@ class Dealer {
   }
 
  private:
-  /// Whole pages, so that no two sockets share one.
+  /// Returns a multiple of the page size, so that no two sockets share a page.
   [[nodiscard]] std::size_t piece_bytes(std::size_t bytes) const noexcept {
     constexpr std::size_t kPage = 4096;
     const std::size_t even = (bytes + sockets_ - 1) / sockets_;

@@ -1,11 +1,11 @@
 #pragma once
 // A bound on the bytes of a socket that are under way at a time.
 //
-// The system would queue megabytes at both ends, and what waits there has left the processor's caches when it is copied
-// the second time: on links as fast as memory that costs up to half of the rate. So a sender fills a window, and goes
-// on as the other end confirms. A window holds back what needs more under way, so it grows with the way's shortest
-// round trip: it is what a flow of 32 GB/s, which no processor copies, has under way in that time. From some 200 us on
-// that is more than a system queues, and the window is none.
+// Without a bound the system queues megabytes at both ends. Those bytes have left the processor's caches when they are
+// copied the second time; on links as fast as memory this costs up to half of the rate. So a sender fills a window, and
+// goes on as the other end confirms. A fixed window would slow down long links, so it grows with the link's shortest
+// round trip: it holds what a flow of 32 GB/s, more than a processor copies, has under way in that time. From a round
+// trip of some 200 us on it is larger than a system's queue, and bounds nothing.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -18,7 +18,7 @@ class SendWindow {
   static constexpr std::size_t kBytesPerMicrosecond = 32'000;
   static constexpr std::size_t kBytesBetweenQuestions = std::size_t{8} << 20;
 
-  /// True: there is room for so much even if nothing was confirmed since the system was last asked.
+  /// Returns true if `bytes` fit even if no byte was confirmed since the system was last asked.
   [[nodiscard]] bool surely_has(std::size_t bytes) const noexcept { return under_way_most_ + bytes <= bytes_; }
   void note_under_way(std::size_t bytes) noexcept { under_way_most_ = bytes; }
   /// The number of bytes that may be written now.
@@ -27,7 +27,8 @@ class SendWindow {
     under_way_most_ += bytes;
     unasked_ += bytes;
   }
-  /// The round trip is to be asked for: at the beginning, and again and again, as the shortest may be still to come.
+  /// Returns true if the caller should ask for the round trip: at the beginning, and every few megabytes, because the
+  /// shortest one may be still to come.
   [[nodiscard]] bool wants_round_trip() const noexcept { return unasked_ >= kBytesBetweenQuestions; }
   void note_round_trip(std::chrono::microseconds shortest) noexcept {
     const auto microseconds = static_cast<std::size_t>(std::clamp<std::int64_t>(shortest.count(), 0, 1'000'000));
@@ -39,7 +40,7 @@ class SendWindow {
  private:
   std::size_t bytes_ = kBytesMin;
   std::size_t under_way_most_ = 0;
-  std::size_t unasked_ = kBytesBetweenQuestions;  // bytes that were written since the round trip was asked for
+  std::size_t unasked_ = kBytesBetweenQuestions;  // bytes written since the round trip was last asked for
 };
 
 }  // namespace tributary::nccl

@@ -7,9 +7,9 @@
 namespace tributary::nccl {
 namespace {
 
-// Strangers who connect and say nothing must not keep the peer out for long: the eldest of them gives way.
+// Strangers that connect and send nothing must not keep a peer out for long: the oldest of them makes room.
 constexpr std::size_t kStrangersMax = 64;
-constexpr std::size_t kPeersAtATime = 4;  // whose sockets may all arrive before the first of them is proved
+constexpr std::size_t kPeersAtATime = 4;  // peers whose sockets may all arrive before the first socket is proved
 
 }  // namespace
 

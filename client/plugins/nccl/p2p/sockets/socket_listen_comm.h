@@ -21,8 +21,8 @@ class SocketListenComm final : public ListenComm {
  private:
   [[nodiscard]] std::size_t arrived_max() const noexcept;
 
-  std::deque<std::unique_ptr<ArrivingSocket>> arrived_;  // the eldest first
-  std::optional<GatheringSockets> gathering_;            // from the first proved socket on
+  std::deque<std::unique_ptr<ArrivingSocket>> arrived_;  // the oldest first
+  std::optional<GatheringSockets> gathering_;            // set by the first proved socket
 };
 
 }  // namespace tributary::nccl

@@ -9,8 +9,8 @@
 namespace tributary::nccl {
 namespace {
 
-// Bytes behind a payload's end are read along with it, to save a call, and copied once more. Behind a large payload
-// only a head is.
+// One system call reads a payload and the bytes after it, which are staged and copied once more. After a payload of
+// this size or more, only the next head is read along.
 constexpr std::size_t kLargeBytes = std::size_t{16} << 10;
 
 }  // namespace
@@ -44,7 +44,7 @@ abi::Result SocketReceiveComm::receive(void* data, std::size_t bytes, int tag, n
 
 void SocketReceiveComm::read_for(const Buffer& wanted) {
   while (ended_.empty() && take_staged()) {
-    if (wanted.done()) return;  // else it may wait for pieces, and what comes behind it can begin
+    if (wanted.done()) return;  // if it waits for pieces, the messages behind it can still begin
     if (!read_once()) {
       take_staged();
       return;
@@ -58,7 +58,7 @@ bool SocketReceiveComm::take_staged() {
       if (staged() < kHeadBytes) return true;
       if (!begin_message()) return false;
     }
-    if (filling_ == nullptr) continue;  // its bytes come elsewhere, or there are none
+    if (filling_ == nullptr) continue;  // its bytes come on data sockets, or it has none
     const std::size_t piece = std::min(staged(), filling_->here - filling_->landed);
     if (piece == 0) return true;
     std::memcpy(filling_->room.data() + filling_->landed, staging_.data() + staged_begin_, piece);
@@ -67,7 +67,7 @@ bool SocketReceiveComm::take_staged() {
   }
 }
 
-/// With a whole head staged. False: no buffer is posted for it, or it is none.
+/// Reads the head that is staged. Returns false if no buffer is posted for its message, or if the bytes are no head.
 bool SocketReceiveComm::begin_message() {
   const auto bytes = std::span<const std::byte>(staging_).subspan(staged_begin_).first<kHeadBytes>();
   const auto head = decode_head(bytes);
@@ -109,7 +109,7 @@ void SocketReceiveComm::deal(Buffer& buffer) {
 }
 
 bool SocketReceiveComm::read_once() {
-  if (staged_begin_ > 0) {  // at most a part of a head is left
+  if (staged_begin_ > 0) {  // less than a head is left
     std::memmove(staging_.data(), staging_.data() + staged_begin_, staged());
     staged_end_ -= staged_begin_;
     staged_begin_ = 0;
@@ -138,7 +138,7 @@ void SocketReceiveComm::land(std::size_t bytes) {
 bool SocketReceiveComm::is_lost(const Buffer& buffer) {
   if (helpers_ && helpers_->failed()) {
     helpers_->stop();
-    if (ended_.empty()) end(helpers_->failure());  // the other end hears of it from every socket
+    if (ended_.empty()) end(helpers_->failure());  // closes the first socket, too, so that the other end notices
     return true;
   }
   return !ended_.empty() && (!buffer.begun || buffer.landed < buffer.here);
@@ -159,7 +159,7 @@ abi::Result SocketReceiveComm::Buffer::test(int* finished, int* sizes) {
   }
   std::erase(comm->posted_, this);
   if (comm->filling_ == this) comm->filling_ = nullptr;
-  pieces_left.store(0, std::memory_order_relaxed);  // the helpers have stopped, or never had a piece of it
+  pieces_left.store(0, std::memory_order_relaxed);  // safe: the helpers have stopped, or never had a piece of it
   warn("a message of up to " + std::to_string(room.size()) + " bytes did not come: " + comm->ended_);
   return abi::Result::remote_error;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// The receiving end of one connection, over sockets of its own: see message_stream.h for what is said on them.
+// The receiving end of one connection, over sockets of its own; message_stream.h has the format of their bytes.
 #include <array>
 #include <deque>
 #include <memory>
@@ -14,10 +14,10 @@
 
 namespace tributary::nccl {
 
-/// One thread at a time, as NCCL does.
+/// One thread at a time uses it, as NCCL does.
 class SocketReceiveComm final : public ReceiveComm {
  public:
-  /// `sockets`: the first one, and those of the pieces, as many as `counts` says.
+  /// `sockets` holds the first socket, then the data sockets, as many as `counts` says.
   SocketReceiveComm(std::shared_ptr<Engine> on, std::vector<StreamSocket> sockets, const SocketCounts& counts);
   ~SocketReceiveComm() override = default;
   SocketReceiveComm(const SocketReceiveComm&) = delete;
@@ -35,30 +35,32 @@ class SocketReceiveComm final : public ReceiveComm {
     }
 
     SocketReceiveComm* comm = nullptr;
-    std::span<std::byte> room;  // from its message's head on, no longer than the message
+    std::span<std::byte> room;  // the posted buffer; once the head has come, cut to the message's size
     int tag = 0;
-    bool begun = false;      // its message's head has come
+    bool begun = false;      // the message's head has come
     std::size_t here = 0;    // bytes that the first socket carries: all or none
-    std::size_t landed = 0;  // of these
+    std::size_t landed = 0;  // how many of these have come
     std::atomic<std::uint32_t> pieces_left{0};
   };
 
-  /// Reads the first socket until `wanted` has all that comes there, or nothing is there.
+  /// Reads the first socket until it has brought all of its bytes for `wanted`, or is empty.
   void read_for(const Buffer& wanted);
-  /// Does with the staged bytes what can be done. False: the next message has no buffer yet, or the stream is broken.
+  /// Consumes staged bytes as far as possible. Returns false if the next message has no buffer yet, or the stream is
+  /// broken.
   bool take_staged();
   [[nodiscard]] bool begin_message();
   void deal(Buffer& buffer);
-  /// One call to the system. False: there was no more than it brought.
+  /// Makes one system call. Returns false if it emptied the socket.
   bool read_once();
   void land(std::size_t bytes);
   [[nodiscard]] std::size_t staged() const noexcept { return staged_end_ - staged_begin_; }
-  /// Nothing more comes on the first socket, or nothing of it can be believed.
+  /// Ends the stream: the first socket is closed, or its bytes make no sense.
   void end(const std::string& why) {
     ended_ = why;
     first_.close();
   }
-  /// False for a message that has begun on other sockets when the first one ends.
+  /// Returns true if the message can never be complete. A message that is under way on the data sockets can, even if
+  /// the first socket has ended.
   [[nodiscard]] bool is_lost(const Buffer& buffer);
 
   static constexpr std::size_t kStagingBytes = 4096;  // many small messages in one call
@@ -66,9 +68,9 @@ class SocketReceiveComm final : public ReceiveComm {
   std::array<Buffer, kNetRequestsMax> buffers_;
   std::vector<Buffer*> free_;
   std::deque<Buffer*> posted_;
-  Buffer* filling_ = nullptr;  // the message of which bytes come on the first socket
+  Buffer* filling_ = nullptr;  // the message whose bytes come on the first socket now; nullptr: none
   std::uint32_t next_number_ = 0;
-  std::string ended_;  // why; empty while the first socket goes on
+  std::string ended_;  // why the first socket has ended; empty while it works
   std::size_t staged_begin_ = 0, staged_end_ = 0;
   std::array<std::byte, kStagingBytes> staging_;
   Dealer dealer_;

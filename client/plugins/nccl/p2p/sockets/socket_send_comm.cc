@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kMessagesPerCall = 32;
 
 iovec part_of(std::span<const std::byte> bytes) {
-  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // the system reads it
+  return {const_cast<std::byte*>(bytes.data()), bytes.size()};  // the system only reads it
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ abi::Result SocketSendComm::send(const void* data, std::size_t bytes, int tag, n
   message.here = dealer_.deals(bytes) ? std::span<const std::byte>() : whole;
   to_write_.push_back(&message);
   if (dealer_.deals(bytes)) deal(message, whole);
-  // The only one goes at once. Where others are under way, test() is about to be called, and takes this one along.
+  // A message goes out at once if no other is under way, or if it is large. Otherwise NCCL is about to call test() for
+  // an earlier message, and that call writes this one, too.
   if (alone || bytes >= kPieceBytesMin) write_queued();
   *request = &message;
   return abi::Result::success;
@@ -127,7 +128,7 @@ void SocketSendComm::write_queued() {
   }
 }
 
-/// A window that is full when the connection breaks stays full, and nobody writes to find out.
+/// Looks for a broken connection while the window is full: no write would find it, because the window stays full.
 void SocketSendComm::look_for_end() {
   if (const auto alive = first_->check(); !alive) fail(alive.error().message);
 }
@@ -170,7 +171,7 @@ abi::Result SocketSendComm::Message::test(int* finished, int* sizes) {
     return abi::Result::success;
   }
   std::erase(comm->to_write_, this);
-  pieces_left.store(0, std::memory_order_relaxed);  // the helpers have stopped
+  pieces_left.store(0, std::memory_order_relaxed);  // safe: the helpers have stopped
   warn("a message of " + std::to_string(bytes) + " bytes was not sent: " + comm->failure_);
   return abi::Result::remote_error;
 }

@@ -1,8 +1,8 @@
 #pragma once
-// The sending end of one connection, over sockets of its own: see message_stream.h for what is said on them.
+// The sending end of one connection, over sockets of its own; message_stream.h has the format of their bytes.
 //
-// NCCL's own socket transport is the model: no transport, no epoll and no lock stands between NCCL's thread and the
-// sockets. One call to the system writes as many messages as wait, each with its head.
+// As in NCCL's own socket transport, NCCL's thread makes the system calls itself, without an epoll set or a lock. One
+// system call writes all messages that wait, each with its head.
 #include <array>
 #include <deque>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace tributary::nccl {
 
-/// One thread at a time, as NCCL does.
+/// One thread at a time uses it, as NCCL does.
 class SocketSendComm final : public SendComm {
  public:
   SocketSendComm(std::shared_ptr<Engine> on, const NetHandle& to);
@@ -41,9 +41,9 @@ class SocketSendComm final : public SendComm {
 
     SocketSendComm* comm = nullptr;
     HeadBytes head{};
-    std::span<const std::byte> here;  // its bytes that the first socket carries: all or none
+    std::span<const std::byte> here;  // the bytes that the first socket carries: all of the message, or none
     std::size_t bytes = 0;
-    std::size_t written = 0;  // of head and here
+    std::size_t written = 0;  // how many bytes of head and here the system has taken
     std::atomic<std::uint32_t> pieces_left{0};
   };
 
@@ -69,7 +69,7 @@ class SocketSendComm final : public SendComm {
   SendWindow window_;  // of the first socket
   bool failed_ = false;
   std::string failure_;
-  std::optional<Settling> settling_;  // until it is open
+  std::optional<Settling> settling_;  // empty once the connection is open
   std::optional<ConnectingSockets> connecting_;
   std::optional<StreamSocket> first_;
   std::optional<HelperThreads> helpers_;  // last: its threads use the messages

@@ -1,5 +1,5 @@
 #pragma once
-// A connected TCP socket that no transport watches: its owner asks it when it likes, and is never kept waiting.
+// A connected TCP socket that no transport watches. Its owner calls it at any time, and no call blocks.
 #include <sys/uio.h>
 
 #include <chrono>
@@ -14,27 +14,27 @@ namespace tributary::nccl {
 
 class StreamSocket {
  public:
-  /// Owns the descriptor, which must not block. `peer`: the other end's address, for messages.
+  /// Takes over the descriptor, which must be non-blocking. `peer` is the other end's address, for error texts.
   StreamSocket(int descriptor, std::string peer) : descriptor_(descriptor), peer_(std::move(peer)) {}
   ~StreamSocket() { close(); }
   StreamSocket(StreamSocket&& from) noexcept
       : descriptor_(std::exchange(from.descriptor_, -1)), peer_(std::move(from.peer_)) {}
   StreamSocket& operator=(StreamSocket&& from) noexcept;
 
-  /// Returns how many bytes the system has taken; 0: it has no room now. An error is the connection's end.
+  /// Returns how many bytes the system has taken; 0: it has no room now. After an error the connection is lost.
   [[nodiscard]] Result<std::size_t> write(std::span<iovec> parts);
-  /// Returns how many bytes have come; 0: none now. An error is the connection's end, the other side's close among
-  /// them.
+  /// Returns how many bytes have come; 0: none now. After an error the connection is lost; the other end's close is an
+  /// error, too.
   [[nodiscard]] Result<std::size_t> read(std::span<iovec> parts);
-  /// The number of bytes that were written and not yet confirmed by the other end's system.
+  /// Returns the number of bytes that were written and that the other end's system has not confirmed yet.
   [[nodiscard]] std::size_t under_way() const noexcept;
-  /// The shortest round trip that the system has seen; a long one where it does not say.
+  /// Returns the shortest round trip that the system has seen; one second if the system does not tell.
   [[nodiscard]] std::chrono::microseconds shortest_round_trip() const noexcept;
-  /// For a connection that is not read at the moment: an error where it is broken. What has come before the other
-  /// side's close can still be read.
+  /// Returns an error if the connection is broken. Use it while the connection is not read. Bytes that came before the
+  /// other end's close can still be read.
   [[nodiscard]] Status check() const;
 
-  /// The other end hears of it at once. No other call afterwards.
+  /// Closes the socket, which the other end notices at once. Only the destructor may follow.
   void close() noexcept;
 
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
