@@ -48,7 +48,7 @@ Looked in: {places}"""
 
 
 def torch_folder() -> Path:
-    """Found without importing it; from pip's isolated builds too, whose path lacks the environment's packages."""
+    """Returns PyTorch's folder without importing it. Works in pip's isolated builds too, whose path lacks PyTorch."""
     spec = importlib.util.find_spec("torch")
     if spec and spec.origin:
         return Path(spec.origin).parent
@@ -79,7 +79,7 @@ def pybind_flags(torch: Path) -> list[str]:
 
 
 def from_root(root: Path) -> tuple[list[Path], Path] | None:
-    """(include directories, library directory) of an installation or a build directory."""
+    """Returns (include directories, library directory) of an installation or a build directory."""
     libraries = [*root.glob("libtributary.so"), *root.glob("*/libtributary.so"), *root.glob("lib/*/libtributary.so")]
     includes = [
         folder

@@ -1,4 +1,4 @@
-"""What goes wrong becomes a Python exception that says what, where and what to do."""
+"""Errors become Python exceptions whose texts say what failed, where, and what to do."""
 
 from __future__ import annotations
 

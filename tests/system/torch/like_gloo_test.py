@@ -305,7 +305,7 @@ def in_inference_mode(rank: int, size: int, group: Group, inside: bool, gloo: Gr
         rooms = iter([t.clone() for t in room] if inside else room)
 
         def change(tensor: torch.Tensor, call: Callable[..., object], *arguments: int) -> None:
-            """Of tensors that are not dense gloo changes other memory, so it gets dense ones."""
+            """Gives gloo dense copies: it would write to other memory than that of a tensor that is not dense."""
             mine = tensor.contiguous().clone() if group is gloo else tensor
             call(mine, *arguments, group=group)
             tensor.copy_(mine)

@@ -59,7 +59,7 @@ def report(name: str, problem: str) -> tuple[int, int]:
 
 
 def pids(folder: Path, attempt: int, process: subprocess.Popen[str]) -> list[int]:
-    """Of an attempt's ranks; empty where they do not come."""
+    """Returns the process numbers of an attempt's ranks; empty if they do not come in time."""
     files = [folder / f"pid-{attempt}-{rank}" for rank in range(RANKS)]
     deadline = time.monotonic() + PATIENCE
     while not all(file.exists() for file in files):

@@ -25,7 +25,7 @@ __all__ = ["info"]
 
 
 def info(group: ProcessGroup | None = None) -> Info:
-    """What the communicator of `group` (default: the whole job) does now and has done; see `tributary.torch.Info`."""
+    """Returns the counters of `group`'s communicator (default: the whole job's); see `tributary.torch.Info`."""
     from tributary.torch import info as torch_info
 
     return torch_info(group)

@@ -69,9 +69,9 @@ def create(store: Store, rank: int, size: int, timeout: timedelta) -> object:
 
 
 def info(group: ProcessGroup | None = None) -> Info:
-    """The counters of the communicator behind `group`, by default the whole job's.
+    """Returns the counters of the communicator behind `group`, by default the whole job's.
 
-    ValueError if the group does not use the backend "tributary"; DistBackendError if it was shut down.
+    Raises ValueError if the group does not use the backend "tributary"; DistBackendError if it was shut down.
     """
     group = group or dist.distributed_c10d._get_default_group()
     for device in group._device_types:
@@ -83,7 +83,7 @@ def info(group: ProcessGroup | None = None) -> Info:
 
 
 def library_version() -> str:
-    """The version of the libtributary that was loaded."""
+    """Returns the version of the libtributary that was loaded."""
     return _C.library_version()
 
 
