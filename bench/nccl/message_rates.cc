@@ -29,10 +29,10 @@
 #include <string>
 #include <vector>
 
-#include "client/plugins/nccl/check/failure.h"
-#include "client/plugins/nccl/check/library.h"
+#include "client/cli/nccl_check/failure.h"
+#include "client/cli/nccl_check/library.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 using Handle = std::array<std::byte, abi::kHandleBytes>;
@@ -335,11 +335,11 @@ int run(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check
 
 int main(int argc, char** argv) {
   try {
-    return tributary::nccl::check::run({argv, argv + argc});
+    return tributary::cli::nccl_check::run({argv, argv + argc});
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "nccl_message_rates: %s\n", problem.what());
     return 1;

@@ -63,7 +63,7 @@ TEST(Cluster, KeepsItsInputUntilTheResultIsWholeInPlace) {
   EXPECT_GT(half_written, 10U) << "the run did not reach the situation under test";
 }
 
-// Buffers that the processor does not reach go through the tree in place, whatever the other ranks have.
+// Buffers that the processor does not reach go through the tree in place, wherever the other ranks have theirs.
 TEST(Cluster, TakesDistantMemoryThroughTheTreeAsItIs) {
   for (const bool refuses : {false, true}) {
     Cluster cluster({.seed = 21});
@@ -87,7 +87,7 @@ TEST(Cluster, BringsDistantMemoryToTheHostWhenTheTreeIsLost) {
   struct Met {
     std::uint64_t materialized = 0, went_direct = 0, in_the_middle = 0, brought_down = 0;
   };
-  std::map<std::string, Met> met;  // by what the runs have in common
+  std::map<std::string, Met> met;  // by the circumstances that the runs share
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     ClusterSettings settings{.seed = seed, .aggregators = 1, .window = 8, .segment_bytes = 1024};
     // Slow links, so that many operations are under way; unequal ones, so that some ranks have results that others

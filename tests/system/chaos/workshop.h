@@ -56,7 +56,7 @@ class Workshop {
   }
 
  private:
-  /// The last lines of each file: where the test ran in a machine that is gone, nobody can look at the folder.
+  /// Prints the last lines of each file, because a test may run in a virtual machine whose folders are gone afterwards.
   void show_ends_of_logs() const {
     constexpr std::uintmax_t kShown = 6000;
     std::error_code ignored;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the client library from a build directory and builds a C and a C++17 program against what was installed: with CMake, and with
+# Installs the client library from a build directory, and builds a C and a C++17 program against it, with CMake and with
 # pkg-config.
 #   install_test.sh BUILD_DIRECTORY CONSUMER_SOURCES CMAKE
 set -eu

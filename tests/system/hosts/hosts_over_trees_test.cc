@@ -21,7 +21,7 @@ class HostsOverTrees : public testing::Test {
   static constexpr std::uint32_t kHosts = 3;
 
   HostsOverTrees() {
-    // With a short lease the aggregator often reports what it has taken.
+    // With a short lease the aggregator often reports its load.
     auto cluster = cli::LocalCluster::start({.shape = {.ranks = kHosts, .aggregators = 1, .levels = 1},
                                              .lanes = 1,
                                              .folder = workshop_.folder(),

@@ -1,4 +1,4 @@
-// manager_client against a real manager, against nothing, and against servers that are not what they should be.
+// manager_client against a real manager, against nothing, and against servers that are no managers.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

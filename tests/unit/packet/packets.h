@@ -1,5 +1,5 @@
 #pragma once
-// A server and a client on a simulated network of packets, for tests of what the protocol promises.
+// A server and a client on a simulated network of packets, for tests of the protocol's promises.
 #include "tests/unit/packet/ends.h"
 #include "transport/packet/wire.h"
 

@@ -54,10 +54,13 @@ LAYERS: dict[str, set[str]] = {
     "client/api": {*CLIENT, "client/gpu", "client/include", "service-kit", "tree-manager/api-client"},
     # topology: ranges of host names are written alike on the command line and in the topology file
     "client/cli": {"protocol", "kernels", "service-kit", "transport", "client/gpu", "client/include", "client/tuning", "client/schedule", "tree-manager/api-client", "tree-manager/topology"},
+    # the tables that NCCL calls, and nothing else: it loads the plugin as NCCL does
+    "client/cli/nccl_check": {"client/plugins/nccl/abi"},
     "client/plugins": {"client/include"},
     # transport: NCCL wants point-to-point messages of the same plugin, and they are no collectives
     # client/control: their two ends prove themselves as two ranks do (see BARRED)
-    "client/plugins/nccl": {"client/include", "client/control", "protocol", "transport"},
+    "client/plugins/nccl": {"client/include", "client/control", "client/plugins/nccl/abi", "protocol", "transport"},
+    "client/plugins/nccl/abi": set(),
     "client/plugins/dpdk": {"client/api", "protocol", "transport"},
 }
 
@@ -180,6 +183,8 @@ class Rules(unittest.TestCase):
         self.bad("client/plugins/nccl/p2p/greeting.h", '"client/control/arrivals.h"')
         self.good("client/plugins/nccl/p2p/greeting.h", '"client/control/mutual_proof.h"')
         self.good("client/plugins/nccl/p2p/engine.h", '"tributary/transport/tcp.h"')
+        self.good("client/cli/nccl_check/library.h", '"client/plugins/nccl/abi/net.h"')
+        self.bad("client/cli/nccl_check/library.h", '"client/plugins/nccl/p2p/net.h"')
 
     def test_the_engine_is_without_io(self) -> None:
         self.good("aggregator/engine/lane.cc", "<array>")

@@ -1,4 +1,4 @@
-#include "client/plugins/nccl/check/bootstrap.h"
+#include "client/cli/nccl_check/bootstrap.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,9 +11,9 @@
 #include <memory>
 #include <thread>
 
-#include "client/plugins/nccl/check/failure.h"
+#include "client/cli/nccl_check/failure.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 using std::chrono::steady_clock;
@@ -120,4 +120,4 @@ std::vector<std::byte> Bootstrap::all_gather(std::span<const std::byte> mine) {
   return all;
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

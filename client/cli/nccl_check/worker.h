@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 class Worker {
  public:
@@ -51,4 +51,4 @@ class Worker {
   std::thread thread_;  // last: it uses the rest
 };
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

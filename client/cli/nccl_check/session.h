@@ -3,12 +3,12 @@
 // progress thread moves data.
 #include <optional>
 
-#include "client/plugins/nccl/check/bootstrap.h"
-#include "client/plugins/nccl/check/failure.h"
-#include "client/plugins/nccl/check/library.h"
-#include "client/plugins/nccl/check/worker.h"
+#include "client/cli/nccl_check/bootstrap.h"
+#include "client/cli/nccl_check/failure.h"
+#include "client/cli/nccl_check/library.h"
+#include "client/cli/nccl_check/worker.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 struct Options {
   std::string plugin = "tributary";  // value of NCCL_NET_PLUGIN
@@ -65,4 +65,4 @@ class Session {
   Worker progress_;
 };
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

@@ -8,7 +8,9 @@
 
 #include "client/plugins/nccl/abi/base.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
+
+namespace abi = nccl::abi;
 
 inline constexpr int kRanksMax = 8;  // with more, sums of 8-bit floats would not be exact
 
@@ -22,4 +24,4 @@ void fill(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int rank, 
 void fill_result(std::span<std::byte> to, abi::DataType type, abi::RedOp op, int ranks, unsigned seed,
                  std::size_t first = 0);
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

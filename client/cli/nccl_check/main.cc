@@ -14,11 +14,11 @@
 #include <cstdlib>
 #include <exception>
 
-#include "client/plugins/nccl/check/collectives.h"
-#include "client/plugins/nccl/check/messages.h"
-#include "client/plugins/nccl/check/values.h"
+#include "client/cli/nccl_check/collectives.h"
+#include "client/cli/nccl_check/messages.h"
+#include "client/cli/nccl_check/values.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 constexpr int kExitFailed = 1;
@@ -140,8 +140,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check
 
 int main(int argc, char** argv) {
-  return tributary::nccl::check::run(argc, argv);
+  return tributary::cli::nccl_check::run(argc, argv);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 class Bootstrap {
  public:
@@ -39,4 +39,4 @@ class Bootstrap {
   std::vector<int> sockets_;  // on rank 0: by rank, its own is -1; on others: the one to rank 0
 };
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

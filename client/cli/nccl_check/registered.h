@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "client/plugins/nccl/check/session.h"
+#include "client/cli/nccl_check/session.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 /// Memory that stays registered with the plugin for as long as this object lives.
 class Registered {
@@ -28,4 +28,4 @@ class Registered {
   void* memory_ = nullptr;
 };
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

@@ -1,11 +1,11 @@
-#include "client/plugins/nccl/check/link.h"
+#include "client/cli/nccl_check/link.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <thread>
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 using Handle = std::array<std::byte, abi::kHandleBytes>;
@@ -80,4 +80,4 @@ void close_links(Session& session, std::vector<Link>& links) {
   });
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

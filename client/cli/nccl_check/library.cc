@@ -1,10 +1,10 @@
-#include "client/plugins/nccl/check/library.h"
+#include "client/cli/nccl_check/library.h"
 
 #include <dlfcn.h>
 
-#include "client/plugins/nccl/check/failure.h"
+#include "client/cli/nccl_check/failure.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 template <class Filled, class Table>
@@ -288,4 +288,4 @@ std::unique_ptr<CollNetTable> Library::collnet(int newest, int* version) const {
   return find(*this, kCollNet, "ncclCollNetPlugin_v", newest, version);
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

@@ -1,12 +1,12 @@
-#include "client/plugins/nccl/check/group.h"
+#include "client/cli/nccl_check/group.h"
 
 #include <algorithm>
 #include <cstring>
 #include <thread>
 
-#include "client/plugins/nccl/check/values.h"
+#include "client/cli/nccl_check/values.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 void scribble(std::span<std::byte> over, unsigned seed) {
@@ -205,4 +205,4 @@ void Group::check_flush() {
   finish(request);
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

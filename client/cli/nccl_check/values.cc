@@ -1,11 +1,11 @@
-#include "client/plugins/nccl/check/values.h"
+#include "client/cli/nccl_check/values.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 using abi::DataType;
@@ -127,4 +127,4 @@ void fill_result(std::span<std::byte> to, DataType type, RedOp op, int ranks, un
   }
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

@@ -1,4 +1,4 @@
-#include "client/plugins/nccl/check/messages.h"
+#include "client/cli/nccl_check/messages.h"
 
 #include <algorithm>
 #include <array>
@@ -8,10 +8,10 @@
 #include <span>
 #include <thread>
 
-#include "client/plugins/nccl/check/link.h"
-#include "client/plugins/nccl/check/registered.h"
+#include "client/cli/nccl_check/link.h"
+#include "client/cli/nccl_check/registered.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 constexpr std::size_t kInFlightMax = 8;  // NCCL's number of steps
@@ -174,4 +174,4 @@ void check_messages(Session& session) {
                           std::to_string(messages) + " messages each way, all exact");
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

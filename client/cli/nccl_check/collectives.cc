@@ -1,13 +1,13 @@
-#include "client/plugins/nccl/check/collectives.h"
+#include "client/cli/nccl_check/collectives.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 
-#include "client/plugins/nccl/check/group.h"
-#include "client/plugins/nccl/check/values.h"
+#include "client/cli/nccl_check/group.h"
+#include "client/cli/nccl_check/values.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -162,4 +162,4 @@ bool measure_collectives(Session& session) {
   return true;
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

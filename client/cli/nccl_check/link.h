@@ -2,9 +2,9 @@
 // The connections of one rank: several to and from every other rank.
 #include <vector>
 
-#include "client/plugins/nccl/check/session.h"
+#include "client/cli/nccl_check/session.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 struct Link {
   int peer = 0;
@@ -18,4 +18,4 @@ struct Link {
 [[nodiscard]] std::vector<Link> make_links(Session& session, int connections);
 void close_links(Session& session, std::vector<Link>& links);
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

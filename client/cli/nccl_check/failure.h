@@ -6,7 +6,9 @@
 
 #include "client/plugins/nccl/abi/base.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
+
+namespace abi = nccl::abi;
 
 class Failure : public std::runtime_error {
  public:
@@ -29,4 +31,4 @@ inline void require_success(abi::Result result, const std::string& call) {
   require(result == abi::Result::success, call + " returned " + name_of(result));
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "client/plugins/nccl/check/session.h"
+#include "client/cli/nccl_check/session.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 struct Operation {
   abi::DataType type = abi::DataType::float32;
@@ -72,4 +72,4 @@ class Group {
   std::uint64_t put_off_ = 0;
 };
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

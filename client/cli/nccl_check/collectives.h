@@ -1,8 +1,8 @@
 #pragma once
 // Uses CollNet as NCCL's proxies do, on host memory.
-#include "client/plugins/nccl/check/session.h"
+#include "client/cli/nccl_check/session.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 
 /// Checks several communicators at once: every type and operator, many requests in flight, windows, flushes, memory
 /// registered meanwhile, and the end in another order on every other rank. Throws Failure at the first wrong element.
@@ -12,4 +12,4 @@ namespace tributary::nccl::check {
 /// off.
 [[nodiscard]] bool measure_collectives(Session& session);
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

@@ -1,4 +1,4 @@
-#include "client/plugins/nccl/check/session.h"
+#include "client/cli/nccl_check/session.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 /// Reads NCCL_DEBUG as NCCL does; WARN if it is not set, so that a failed check always shows its reasons.
@@ -97,4 +97,4 @@ Session::~Session() {
   if (collnet_on_) collnet_->finalize(collnet_context_);
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

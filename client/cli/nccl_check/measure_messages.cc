@@ -10,11 +10,11 @@
 #include <functional>
 #include <thread>
 
-#include "client/plugins/nccl/check/link.h"
-#include "client/plugins/nccl/check/messages.h"
-#include "client/plugins/nccl/check/registered.h"
+#include "client/cli/nccl_check/link.h"
+#include "client/cli/nccl_check/messages.h"
+#include "client/cli/nccl_check/registered.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -192,4 +192,4 @@ void measure_messages(Session& session) {
   close_links(session, links);
 }
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check

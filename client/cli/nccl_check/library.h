@@ -8,7 +8,9 @@
 #include "client/plugins/nccl/abi/collnet.h"
 #include "client/plugins/nccl/abi/net.h"
 
-namespace tributary::nccl::check {
+namespace tributary::cli::nccl_check {
+
+namespace abi = nccl::abi;
 
 using abi::Result;
 
@@ -90,4 +92,4 @@ class Library {
   void* handle_ = nullptr;
 };
 
-}  // namespace tributary::nccl::check
+}  // namespace tributary::cli::nccl_check
