@@ -1,5 +1,5 @@
 #pragma once
-// Hardware and IP addresses, and what follows from them. An IPv4 address is kept as IPv6's ::ffff:a.b.c.d.
+// Hardware and IP addresses, and facts about them. An IPv4 address is kept as IPv6's ::ffff:a.b.c.d.
 #include <array>
 #include <bit>
 #include <compare>
@@ -27,7 +27,7 @@ using IpAddress = std::array<std::uint8_t, 16>;
   constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
   return std::memcmp(ip.data(), kMapped.data(), kMapped.size()) == 0;
 }
-/// `ipv4` as it stands in a frame. Written at once: whoever reads the address as a whole need not wait for its parts.
+/// `ipv4` in the byte order of a frame. Written in one store, so that a reader of the whole address need not wait.
 [[nodiscard]] inline IpAddress mapped(const std::array<std::uint8_t, 4>& ipv4) noexcept {
   using Halves [[gnu::vector_size(16)]] = std::uint64_t;
   const auto last = std::bit_cast<std::uint32_t>(ipv4);

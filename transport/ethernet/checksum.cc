@@ -12,7 +12,7 @@ T load(const std::byte* at) noexcept {
   return value;
 }
 
-/// Less than a block: what is left over at the end.
+/// Sums the rest at the end, which is less than a block.
 PartialSum sum_of_rest(const std::byte* at, std::size_t bytes) noexcept {
   PartialSum sum = 0;
   for (; bytes >= 4; at += 4, bytes -= 4) sum += load<std::uint32_t>(at);
@@ -24,12 +24,12 @@ PartialSum sum_of_rest(const std::byte* at, std::size_t bytes) noexcept {
   return bytes == 0 ? sum : sum + std::to_integer<PartialSum>(*at);
 }
 
-// A word of 32 bits adds its two halves to a sum of 32 bits; so many blocks later it could overflow, and is emptied
-// into one of 64.
+// A word of 32 bits adds its two halves to a sum of 32 bits. After so many blocks that sum could overflow, and is added
+// to one of 64 bits.
 constexpr std::size_t kBlocksAtOnce = 32768;
 
-/// The sum of the whole blocks of `from`, which are copied to `to`, if that is asked for. `Vector`: so many words at a
-/// time. Inlined into functions for processors that have such registers.
+/// The sum of the whole blocks of `from`, which are also copied to `to` if kCopies. `Vector`: the words that are added
+/// at a time. Inlined into functions for processors that have such registers.
 template <class Vector, bool kCopies>
 [[gnu::always_inline]] inline PartialSum sum_of_blocks(std::byte* to, const std::byte* from,
                                                        std::size_t blocks) noexcept {
@@ -126,7 +126,7 @@ PartialSum at_odd_place(PartialSum sum) noexcept {
 
 PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                              std::uint32_t bytes) noexcept {
-  const std::size_t begin = is_ipv4(from) ? 12 : 0;  // the rest of it adds up to the same for IPv4 and IPv6
+  const std::size_t begin = is_ipv4(from) ? 12 : 0;  // the bytes before it add up to the same for IPv4 and IPv6
   const auto address = [begin](const IpAddress& ip) {
     return partial_sum(std::as_bytes(std::span(ip)).subspan(begin));
   };

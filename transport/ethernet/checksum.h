@@ -1,7 +1,7 @@
 #pragma once
 // The checksum of IP, ICMP and UDP: one's complement sum of 16-bit words (RFC 1071). Partial sums are kept in the
-// processor's byte order, which RFC 1071 (2B) shows to be free, and added up in any order as long as each piece but the
-// last is of even length.
+// processor's byte order, which RFC 1071 (2B) allows, and added up in any order; each part but the last must have an
+// even length.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace tributary::transport::ethernet {
 using PartialSum = std::uint64_t;
 
 [[nodiscard]] PartialSum partial_sum(std::span<const std::byte> bytes) noexcept;
-/// The same while copying `from` to `to`: one pass over memory instead of two.
+/// Likewise, while copying `from` to `to`: one pass over memory instead of two.
 [[nodiscard]] PartialSum copy_and_sum(std::byte* to, std::span<const std::byte> from) noexcept;
-/// The same for a header that was written just now, in words of 64 bits or larger pieces: read in the same words, it
-/// comes from the stores that are still under way. In larger ones it would wait until they, and all before them, have
-/// reached the memory: some hundred cycles, where another processor has the lines.
+/// Likewise, for a header that was written just now, in words of 64 bits or larger: read in the same words, it comes
+/// from the stores that are still under way. A larger read would wait until these stores, and all before them, have
+/// reached the cache: some hundred cycles, if another processor has the lines.
 [[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte> from) noexcept {
   PartialSum low = 0;
   PartialSum high = 0;
@@ -28,14 +28,14 @@ using PartialSum = std::uint64_t;
   for (; i + sizeof(std::uint64_t) <= from.size(); i += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, from.data() + i, sizeof word);
-    asm("" : "+r"(word));  // else the compiler makes larger pieces of them
+    asm("" : "+r"(word));  // keeps the compiler from joining the words
     std::memcpy(to + i, &word, sizeof word);
     low += word & 0xFFFFFFFFU;
     high += word >> 32U;
   }
   return i == from.size() ? low + high : low + high + copy_and_sum(to + i, from.subspan(i));
 }
-/// The same for a length that the compiler knows.
+/// Likewise, for a length that the compiler knows.
 template <std::size_t kBytes>
 [[nodiscard]] inline PartialSum copy_and_sum_words(std::byte* to, std::span<const std::byte, kBytes> from) noexcept {
   static_assert(kBytes % sizeof(std::uint64_t) == 0);
@@ -50,18 +50,18 @@ template <std::size_t kBytes>
   }
   return sum;
 }
-/// `sum` as that of bytes which stand at an odd place.
+/// The sum that bytes with `sum` have at an odd position.
 [[nodiscard]] PartialSum at_odd_place(PartialSum sum) noexcept;
-/// The bytes that UDP and ICMPv6 cover besides their own.
+/// The sum of the bytes that UDP and ICMPv6 cover besides their own.
 [[nodiscard]] PartialSum pseudo_header_sum(const IpAddress& from, const IpAddress& to, std::uint8_t protocol,
                                            std::uint32_t bytes) noexcept;
-/// In the processor's order: to be stored as it is, by memcpy. 0 for bytes that hold their own right checksum.
+/// The checksum, in the processor's byte order: stored by memcpy. 0 for bytes that include their own right checksum.
 [[nodiscard]] inline std::uint16_t finish(PartialSum sum) noexcept {
-  // A number and itself with its halves exchanged: the sum's upper half is that of the halves, with its carry.
+  // Adds the sum to itself with its halves exchanged: the upper half is then the sum of the halves, with its carry.
   const auto half = static_cast<std::uint32_t>((sum + std::rotl(sum, 32)) >> 32U);
   return static_cast<std::uint16_t>(~((half + std::rotl(half, 16)) >> 16U));
 }
-/// The sum of a few whole words that stand next to each other: addresses, a header.
+/// The sum of a few whole words that follow each other: addresses, a header.
 template <std::size_t kBytes>
 [[nodiscard]] inline PartialSum sum_of_words(const std::byte* at) noexcept {
   static_assert(kBytes % sizeof(std::uint32_t) == 0);
@@ -73,11 +73,11 @@ template <std::size_t kBytes>
   }
   return sum;
 }
-/// The checksum in a datagram is right: `besides` is the sum of all that it covers but `body`.
+/// Whether a datagram's checksum is right; `besides` is the sum of all that it covers but `body`.
 [[nodiscard]] inline bool udp_right(PartialSum besides, std::span<const std::byte> body) noexcept {
   return finish(besides + partial_sum(body)) == 0;
 }
-/// Puts what finish() gave to its place in a header.
+/// Stores finish()'s result in a header.
 inline void store_checksum(std::byte* at, std::uint16_t checksum) noexcept {
   std::memcpy(at, &checksum, sizeof checksum);
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kIcmpPrefixBytes = 4;  // type, code, checksum
 
-/// A neighbour message after its checksum: flags or nothing, the target, and the option that holds our MAC address.
+/// A neighbour message after its checksum: flags or nothing, the target, and the option with our MAC address.
 struct NeighbourRest {
   std::array<std::byte, kNeighbourBytes - kIcmpPrefixBytes + kAddressOptionBytes> bytes{};
 

@@ -19,17 +19,17 @@ struct Station {
 };
 
 enum class ArpOperation : std::uint16_t { request = 1, reply = 2 };
-/// `target.mac` is what the message holds; `to` is the station that the frame goes to.
+/// `target.mac` goes into the message; `to` is the station that the frame goes to.
 [[nodiscard]] std::size_t write_arp(std::span<std::byte> out, std::uint16_t vlan, ArpOperation operation,
                                     const Station& sender, const Station& target, const MacAddress& to);
 
-/// For `target`; to the station `at`, or to all that may have it.
+/// Asks for `target`: the station `at`, or all that may have the address.
 [[nodiscard]] std::size_t write_solicitation(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
                                              const IpAddress& target, const std::optional<MacAddress>& at);
-/// `target` is ours. `solicited`: an answer to one station.
+/// Says that `sender` has its address. `solicited`: it is an answer to one station.
 [[nodiscard]] std::size_t write_advertisement(std::span<std::byte> out, std::uint16_t vlan, const Station& sender,
                                               const Station& to, bool solicited);
-/// An ICMP or ICMPv6 message, whose bytes after the checksum are `rest`.
+/// An ICMP or ICMPv6 message; `rest` are its bytes after the checksum.
 [[nodiscard]] std::size_t write_icmp(std::span<std::byte> out, std::uint16_t vlan, const Station& from,
                                      const Station& to, IcmpKind kind, std::uint8_t hop_limit,
                                      std::span<const std::byte> rest);

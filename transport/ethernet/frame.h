@@ -1,6 +1,6 @@
 #pragma once
-// Where things stand in the frames that this host speaks: Ethernet (IEEE 802.3, 802.1Q), IPv4 (RFC 791), IPv6
-// (RFC 8200), UDP (RFC 768), ARP (RFC 826), ICMP (RFC 792, 4443, 4861).
+// The layout of the frames that this host speaks: Ethernet (IEEE 802.3, 802.1Q), IPv4 (RFC 791), IPv6 (RFC 8200), UDP
+// (RFC 768), ARP (RFC 826), ICMP (RFC 792, 4443, 4861).
 #include <cstddef>
 #include <cstdint>
 
@@ -8,7 +8,7 @@ namespace tributary::transport::ethernet {
 
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kVlanBytes = 4;
-inline constexpr std::size_t kIpv4Bytes = 20;  // without options: with them a datagram is not for us
+inline constexpr std::size_t kIpv4Bytes = 20;  // without options: a datagram with options is dropped
 inline constexpr std::size_t kIpv6Bytes = 40;
 inline constexpr std::size_t kUdpBytes = 8;
 inline constexpr std::size_t kArpBytes = 28;
@@ -22,6 +22,6 @@ enum class IpProtocol : std::uint8_t { icmp = 1, udp = 17, fragment = 44, icmp6 
 enum class Ecn : std::uint8_t { not_capable = 0, capable_1 = 1, capable_0 = 2, congestion_experienced = 3 };
 
 inline constexpr std::uint8_t kHopLimit = 64;
-inline constexpr std::uint8_t kNeighbourHopLimit = 255;  // of neighbour discovery: shows that no router was in between
+inline constexpr std::uint8_t kNeighbourHopLimit = 255;  // of neighbour discovery: shows that no router came between
 
 }  // namespace tributary::transport::ethernet

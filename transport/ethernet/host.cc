@@ -159,7 +159,7 @@ std::size_t Host::answer_icmp6(const Frame& frame, std::span<const std::byte> by
 
 std::size_t Host::answer_echo(const Frame& frame, std::span<const std::byte> message, TimePoint now,
                               std::span<std::byte> out) {
-  if (!has(frame.to) || is_unspecified(frame.from)) return ignore();  // to all: not answered (RFC 1122, 3.2.2.6)
+  if (!has(frame.to) || is_unspecified(frame.from)) return ignore();  // broadcasts get no answer (RFC 1122, 3.2.2.6)
   if (!may_answer(echoes_, now)) return 0;
   const bool ipv4 = is_ipv4(frame.to);
   const std::size_t bytes = write_icmp(out, settings_.vlan, {settings_.mac, frame.to}, {frame.from_mac, frame.from},

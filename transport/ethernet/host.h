@@ -1,7 +1,7 @@
 #pragma once
 // A well-behaved host on an Ethernet, without its data: it answers ARP, neighbour solicitations and pings, finds its
-// neighbours, and leaves all else alone. What routers say about path MTUs is for those who know what was sent. No I/O:
-// frames come in by answer(), and what must be sent is written to where the caller wants it.
+// neighbours, and ignores everything else. Routers' words about path MTUs are left to the port, which knows the packets
+// that were sent. No I/O: frames come in by answer(), and frames to send are written where the caller wants them.
 //
 // next_hop(), find() and has() may be called from any thread and take no lock; the rest is rare and takes one.
 #include <atomic>
@@ -30,11 +30,11 @@ struct HostSettings {
   std::uint32_t refusals_per_second = 100;
 };
 
-/// Since the start.
+/// Counts since the start.
 struct HostCounts {
   std::uint64_t arp_answered = 0, ndp_answered = 0, echoes_answered = 0;
   std::uint64_t answers_limited = 0;    // more than the settings allow
-  std::uint64_t control_ignored = 0;    // ARP, ICMP and neighbour discovery that is malformed or asks nothing of us
+  std::uint64_t control_ignored = 0;    // ARP, ICMP and neighbour discovery that is malformed or not for this host
   std::uint64_t address_conflicts = 0;  // another station says that it has our address
   std::uint64_t path_mtu_told = 0;
   std::uint64_t refusals_sent = 0;
@@ -49,34 +49,34 @@ class Host {
   explicit Host(const HostSettings& settings);
 
   [[nodiscard]] bool has(const IpAddress& to) const noexcept;
-  /// The address from which we speak to `to`; none of that family: nullopt.
+  /// The address from which this host speaks to `to`; nullopt: none of that family.
   [[nodiscard]] std::optional<IpAddress> source_for(const IpAddress& to) const noexcept;
-  /// `to` where it is on the link, or its gateway; nullopt where there is no way.
+  /// `to` if it is on the link, else its gateway; nullopt if there is neither.
   [[nodiscard]] std::optional<IpAddress> next_hop(const IpAddress& to) const noexcept;
   [[nodiscard]] NeighbourTable& neighbours() noexcept { return neighbours_; }
-  /// Longest IP packet to `to`.
+  /// The longest IP packet to `to`.
   [[nodiscard]] std::uint32_t path_mtu(const IpAddress& to, TimePoint now) const {
     return path_mtu_.get(to, settings_.mtu, now);
   }
-  /// A router has said so, and quoted a datagram that was sent from here: whoever asks has seen to that, as this host
-  /// does not know what its ports send. False: not believed all the same.
+  /// A router has said that packets to `to` may have `bytes`. The caller has seen that it quoted a datagram that was
+  /// sent, as this host does not know what its ports send. False: not believed all the same.
   bool believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now);
   [[nodiscard]] const HostSettings& settings() const noexcept { return settings_; }
-  /// The groups whose frames the device must take: those of IPv6's solicitations.
+  /// The groups whose frames the device must take, for IPv6's solicitations.
   [[nodiscard]] std::vector<MacAddress> multicast_groups() const;
 
-  /// Takes an ARP, ICMP or ICMPv6 frame. Returns the length of the answer that was written to `out`, which overlaps
-  /// nothing; 0: there is none.
+  /// Takes an ARP, ICMP or ICMPv6 frame. Returns the length of the answer, written to `out`, which overlaps nothing; 0:
+  /// there is no answer.
   [[nodiscard]] std::size_t answer(const Frame& frame, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
-  /// For a datagram to a port where nobody is: that this is so (ICMP's port unreachable). 0: not said, for its rate.
+  /// Writes ICMP's port unreachable for a datagram to a port where nobody is. 0: nothing, as the rate is limited.
   [[nodiscard]] std::size_t refuse(const Frame& datagram, std::span<const std::byte> bytes, TimePoint now,
                                    std::span<std::byte> out);
-  /// A question that must be asked.
+  /// Writes a question that must be asked.
   [[nodiscard]] std::size_t write_probe(const NeighbourProbe& probe, std::span<std::byte> out) const;
   [[nodiscard]] std::size_t addresses_count() const noexcept { return own_.size(); }
-  /// Says whose our `number`th address is, so that who remembers another station forgets it (RFC 5227, 2.3; RFC 4861,
-  /// 7.2.6); 0: there are no more.
+  /// Announces our `number`th address, so that stations which remember another one forget it (RFC 5227, 2.3; RFC 4861,
+  /// 7.2.6); 0: there is no such address.
   [[nodiscard]] std::size_t write_announcement(std::size_t number, std::span<std::byte> out) const;
   [[nodiscard]] HostCounts counts() const;
 
@@ -97,10 +97,10 @@ class Host {
   std::size_t ignore() noexcept;
 
   const HostSettings settings_;
-  std::vector<Prefix> own_;  // with the link-local one
+  std::vector<Prefix> own_;  // with the link-local address
   NeighbourTable neighbours_;
   PathMtu path_mtu_;
-  mutable std::mutex mutex_;  // the limits and the counts
+  mutable std::mutex mutex_;  // guards the limits and the counts
   RateLimit answers_;
   RateLimit echoes_;
   RateLimit refusals_;

@@ -1,4 +1,4 @@
-// A host's words on datagrams that reach nobody, and its belief in what routers say of its own.
+// A host's refusals of datagrams that reach nobody, and its belief in routers' words about its own.
 #include <algorithm>
 #include <cstring>
 
@@ -8,7 +8,7 @@
 
 namespace tributary::transport::ethernet {
 
-/// Only routers can know: whoever is on the link gets whatever the link carries.
+/// Believes only words about hosts behind a router: on the link every packet gets through that the link carries.
 bool Host::believe_path_mtu(const IpAddress& to, std::uint32_t bytes, TimePoint now) {
   const bool believed = !on_link(to) && path_mtu_.told(to, bytes, now);
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// How a host learns who its neighbours are, and tells them who it is: ARP (RFC 826, RFC 5227) and neighbour discovery
-// (RFC 4861, with the checks of its sections 7.1.1 and 7.1.2).
+// A host learns who its neighbours are, and tells them who it is: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC
+// 4861, with the checks of its sections 7.1.1 and 7.1.2).
 #include "transport/ethernet/bytes.h"
 #include "transport/ethernet/control_writer.h"
 #include "transport/ethernet/host.h"
@@ -13,7 +13,8 @@ struct Options {
   std::optional<MacAddress> address;
 };
 
-/// The first link-layer address of that kind. Lengths are in units of 8 bytes; one of 0 makes the whole message wrong.
+/// Finds the first link-layer address of that kind. Lengths are in units of 8 bytes; a length of 0 makes the message
+/// wrong.
 Options read_options(std::span<const std::byte> options, NeighbourOption wanted) {
   Options found;
   while (options.size() >= kAddressOptionBytes) {
@@ -38,7 +39,7 @@ std::size_t Host::answer_arp(const Frame& frame, std::span<const std::byte> byte
   const std::uint16_t operation = load16(arp + 6);
   const Station sender{{load_array<6>(arp + 8)}, mapped(load_array<4>(arp + 14))};
   const IpAddress target = mapped(load_array<4>(arp + 24));
-  const bool is_probe = is_unspecified(sender.ip);  // of RFC 5227: "does anybody have this address?"
+  const bool is_probe = is_unspecified(sender.ip);  // RFC 5227's "does anybody have this address?"
   if (sender.mac.is_group() || sender.mac == settings_.mac || (!is_probe && !on_link(sender.ip))) return ignore();
   if (has(sender.ip)) {
     const std::lock_guard lock(mutex_);
@@ -66,7 +67,7 @@ std::size_t Host::answer_solicitation(const Frame& frame, std::span<const std::b
   const IpAddress target = load_array<16>(message.data() + 8);
   const Options options = read_options(message.subspan(kNeighbourBytes), NeighbourOption::source_address);
   const bool is_probe = is_unspecified(frame.from);  // duplicate address detection
-  // A mapped address in a message of IPv6 (RFC 6890 knows none) would be taken for one of ours of IPv4.
+  // An IPv6 message with a mapped address (RFC 6890 knows none) would be taken for one about our IPv4 address.
   if (!options.valid || is_multicast(target) || is_ipv4(target) || !has(target)) return ignore();
   if (is_probe && (options.address || frame.to != solicited_node_of(target))) return ignore();
   if (!is_probe && !on_link(frame.from)) return ignore();
@@ -97,12 +98,12 @@ void Host::hear_advertisement(const Frame& frame, std::span<const std::byte> mes
     return;
   }
   if (has(target)) {
-    if (options.address == settings_.mac) return;  // our own words, sent back
+    if (options.address == settings_.mac) return;  // our own announcement, sent back
     const std::lock_guard lock(mutex_);
     ++counts_.address_conflicts;
     return;
   }
-  // An answer to one station need not repeat its address (RFC 4861, 4.4): then it is the sender's.
+  // An answer to one station need not repeat the address (RFC 4861, 4.4): then the sender's counts.
   const MacAddress mac = options.address.value_or(frame.from_mac);
   const bool may_replace = (flags & kAdvertisementOverride) != 0;
   neighbours_.heard(target, mac, {.is_answer = solicited, .may_replace = may_replace}, now);

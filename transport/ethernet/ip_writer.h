@@ -1,5 +1,5 @@
 #pragma once
-// Ethernet's and IP's headers. Each function writes one and returns where the next one begins; the room was checked.
+// Writes the headers of Ethernet and IP. Each function returns the place behind its header; the caller checks the room.
 #include <cstddef>
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace tributary::transport::ethernet {
 /// `vlan` 0: untagged.
 std::byte* write_ethernet(std::byte* at, const MacAddress& to, const MacAddress& from, std::uint16_t vlan,
                           EtherType type) noexcept;
-/// Asks not to be fragmented; the identification is 0, which RFC 6864 (4.1) allows for such.
+/// Sets "don't fragment"; the identification is 0, which RFC 6864 (4.1) allows then.
 std::byte* write_ipv4(std::byte* at, const IpAddress& from, const IpAddress& to, IpProtocol protocol,
                       std::uint8_t traffic_class, std::size_t body_bytes) noexcept;
 std::byte* write_ipv6(std::byte* at, const IpAddress& from, const IpAddress& to, IpProtocol protocol,

@@ -33,7 +33,7 @@ std::uint64_t mix(std::uint64_t x) noexcept {  // the finalizer of MurmurHash3
 
 }  // namespace
 
-/// One neighbour. The first line is what readers see; the rest belongs to whoever holds the mutex.
+/// One neighbour. Readers see the first line; the rest is guarded by the mutex.
 struct alignas(64) NeighbourTable::Place {
   std::atomic<std::uint32_t> sequence{0};  // odd while the three words are written
   mutable std::atomic<bool> used{false};
@@ -42,12 +42,12 @@ struct alignas(64) NeighbourTable::Place {
   std::atomic<std::uint64_t> mac{0};  // with kUsable
 
   alignas(64) State state = State::none;
-  bool ours = false;  // we have asked for it, or sent to it
+  bool ours = false;  // this host has asked for it, or sent to it
   std::uint32_t probes = 0;
   IpAddress ip{};
   MacAddress at;
-  TimePoint next;       // reachable: until when; incomplete, probing: of the next question
-  TimePoint last_used;  // as due() has seen it
+  TimePoint next;       // reachable: the end of that; incomplete, probing: the next question
+  TimePoint last_used;  // as due() last saw it
 };
 
 NeighbourTable::NeighbourTable(const NeighbourSettings& settings)
@@ -62,8 +62,8 @@ std::span<NeighbourTable::Place> NeighbourTable::bucket_of(const IpAddress& ip) 
   return {&places_[(hash & (places_count_ / kWays - 1)) * kWays], kWays};
 }
 
-// A reader that sees a word of a later writing sees that writing's odd number too, because the words are stored with
-// release after it and loaded with acquire before the number is looked at again.
+// A reader that sees a word of a later write also sees that write's odd number: the words are stored with release after
+// the number, and loaded with acquire before the number is read again.
 bool NeighbourTable::find(const IpAddress& ip, MacAddress& mac) const noexcept {
   const auto [low, high] = words_of(ip);
   for (const Place& place : bucket_of(ip)) {
@@ -72,7 +72,7 @@ bool NeighbourTable::find(const IpAddress& ip, MacAddress& mac) const noexcept {
       continue;
     }
     const std::uint64_t word = place.mac.load(std::memory_order_acquire);
-    if (before % 2 != 0 || place.sequence.load(std::memory_order_relaxed) != before) return false;  // just changing
+    if (before % 2 != 0 || place.sequence.load(std::memory_order_relaxed) != before) return false;  // being written
     if ((word & kUsable) == 0) return false;
     std::memcpy(mac.bytes.data(), &word, mac.bytes.size());
     if (!place.used.load(std::memory_order_relaxed)) place.used.store(true, std::memory_order_relaxed);
@@ -109,7 +109,7 @@ NeighbourTable::Place* NeighbourTable::place_of(const IpAddress& ip) const noexc
   return nullptr;
 }
 
-/// A free place, else a stranger's, else that of the neighbour whose use is longest ago.
+/// A free place, else a stranger's, else that of the neighbour that was used longest ago.
 NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto free = std::ranges::find(bucket, State::none, &Place::state);
@@ -122,7 +122,7 @@ NeighbourTable::Place* NeighbourTable::place_for_ours(const IpAddress& ip) noexc
   return &*free;
 }
 
-/// A free place, else that of the stranger who came first; never that of a neighbour in use here.
+/// A free place, else that of the stranger that came first; never that of a neighbour in use.
 NeighbourTable::Place* NeighbourTable::place_for_stranger(const IpAddress& ip) noexcept {
   const std::span<Place> bucket = bucket_of(ip);
   const auto is_ours = [](const Place& place) {

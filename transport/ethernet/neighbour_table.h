@@ -1,6 +1,6 @@
 #pragma once
-// Which station has which IP address on this link: what ARP (RFC 826) and neighbour discovery (RFC 4861) find out. Of a
-// fixed size, so that no flood of addresses makes it grow.
+// The stations that have the IP addresses on this link, found by ARP (RFC 826) and neighbour discovery (RFC 4861). The
+// table has a fixed size, so that no flood of addresses makes it grow.
 //
 //   (none) -- want() --> incomplete -- answer --> reachable -- 30 s --> stale -- used --> probing -- answer -->
 //   reachable
@@ -10,7 +10,7 @@
 //   (none) -- a neighbour asks for us --> stale
 //
 // find() may be called from any thread and takes no lock: each place is guarded by a number that is odd while it is
-// written. All else is rare, comes with control frames and timers, and takes a mutex.
+// written. All other calls are rare, come with control frames and timers, and take a mutex.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -29,24 +29,24 @@ using TimePoint = Clock::time_point;
 
 struct NeighbourSettings {
   std::uint32_t buckets = 128;                           // of 8 neighbours; a power of two
-  std::uint64_t hash_seed = 0;                           // drawn at random, so that nobody knows who shares a bucket
+  std::uint64_t hash_seed = 0;                           // random, so that nobody knows which addresses share a bucket
   Clock::duration reachable = std::chrono::seconds(30);  // an answer is believed without asking again
   Clock::duration probe_interval = std::chrono::seconds(1);
   std::uint32_t probes_max = 3;
-  Clock::duration unused = std::chrono::minutes(10);  // then it is forgotten
+  Clock::duration unused = std::chrono::minutes(10);  // after it a neighbour is forgotten
 };
 
-/// A question that must be asked now: to the station that is believed to have the address, or to all.
+/// A question that must be asked now: of the station that is believed to have the address, or of all.
 struct NeighbourProbe {
   IpAddress ip{};
   std::optional<MacAddress> at;
 };
 
-/// How a neighbour said where it is.
+/// The way in which a neighbour said where it is.
 struct NeighbourWord {
-  bool is_answer = false;    // to a question of ours
-  bool asks_for_us = false;  // it wants to speak to us
-  bool may_replace = true;   // another station that was known to have the address
+  bool is_answer = false;    // to a question of this host
+  bool asks_for_us = false;  // the neighbour wants to speak to this host
+  bool may_replace = true;   // even if another station was known to have the address
 };
 
 struct NeighbourCounts {
@@ -62,18 +62,18 @@ class NeighbourTable {
   NeighbourTable(const NeighbourTable&) = delete;
   NeighbourTable& operator=(const NeighbourTable&) = delete;
 
-  /// Whether it is known where `ip` is; marks it as used.
+  /// Finds the station of `ip`, if it is known, and marks it as used.
   [[nodiscard]] bool find(const IpAddress& ip, MacAddress& mac) const noexcept;
-  /// Changes whenever an answer of find() may change.
+  /// Changes whenever a result of find() may change.
   [[nodiscard]] std::uint32_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
   /// Begins to ask for `ip`, unless that is under way.
   void want(const IpAddress& ip, TimePoint now);
-  /// `mac` says of itself that it has `ip`. An answer is believed to be so if a question was asked; other words change
-  /// what is known, but are not proof of two ways. A neighbour that is new gets a place only if it asks for us, and
-  /// only one that nobody here uses.
+  /// `mac` says that it has `ip`. An answer is believed if a question was asked; other words change the entry, but do
+  /// not prove that frames get through both ways. A new neighbour gets a place only if it asks for this host, and only
+  /// a place that no neighbour in use has.
   void heard(const IpAddress& ip, const MacAddress& mac, NeighbourWord word, TimePoint now);
-  /// The neighbours that must be asked now, as far as they fit; ends questions that have not been answered.
+  /// Takes the neighbours that must be asked now, as many as fit; ends questions that nobody has answered.
   [[nodiscard]] std::size_t due(TimePoint now, std::span<NeighbourProbe> probes);
   [[nodiscard]] NeighbourCounts counts() const;
 
@@ -94,7 +94,7 @@ class NeighbourTable {
   const std::size_t places_count_;
   const std::unique_ptr<Place[]> places_;
   std::atomic<std::uint32_t> generation_{0};
-  mutable std::mutex mutex_;  // writers
+  mutable std::mutex mutex_;  // taken by writers
   NeighbourCounts counts_;
   std::size_t cursor_ = 0;  // where due() goes on
 };

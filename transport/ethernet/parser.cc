@@ -16,12 +16,12 @@ constexpr std::size_t kIpv4Total = 2, kIpv4Fragment = 6, kIpv4Ttl = 8, kIpv4Prot
 constexpr std::size_t kIpv6Length = 4, kIpv6Next = 6, kIpv6Hops = 7, kIpv6From = 8, kIpv6To = 24;
 constexpr std::size_t kUdpLength = 4, kUdpChecksum = 6;
 
-/// Whether an IPv4 address is neither unspecified, nor loopback, nor of a group, nor all.
+/// Whether an IPv4 address is a single host's: not unspecified, loopback, a group or all.
 bool is_host(std::uint32_t ip) noexcept {
   return ip != 0 && ip >> 24U != 127 && ip >> 28U != 0xE && ip != 0xFFFFFFFFU;
 }
 
-/// `addresses`: their sum, as the pseudo header has them.
+/// `addresses`: their sum, as in the pseudo header.
 Drop parse_udp(Bytes bytes, PartialSum addresses, CheckedByDevice checked, Frame& frame) noexcept {
   if (frame.body_bytes < kUdpBytes) return Drop::udp_length;
   const Bytes datagram = bytes.subspan(frame.body_offset, frame.body_bytes);
@@ -63,7 +63,7 @@ Drop parse_icmp6(Bytes bytes, Frame& frame) noexcept {
   return Drop::none;
 }
 
-/// `at`: where the IP header begins.
+/// `at`: the offset of the IP header.
 Drop parse_ipv4(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& frame) noexcept {
   if (bytes.size() - at < kIpv4Bytes) return Drop::runt;
   const std::byte* const ip = bytes.data() + at;
@@ -93,7 +93,7 @@ Drop parse_ipv4(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   }
 }
 
-/// RFC 8200's extension headers: what may stand between IPv6's header and UDP's.
+/// RFC 8200's extension headers, which may stand between IPv6's header and UDP's.
 bool is_extension(std::uint8_t next) noexcept {
   return next == 0 || next == 43 || next == 50 || next == 51 || next == 60 || next == 135;
 }
@@ -107,7 +107,7 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   if (length > bytes.size() - at - kIpv6Bytes) return Drop::ip_length;
   frame.from = load_array<16>(ip + kIpv6From);
   frame.to = load_array<16>(ip + kIpv6To);
-  // Mapped addresses never travel (RFC 6890, 2.2.3); they would be taken for IPv4's here.
+  // Mapped addresses never travel (RFC 6890, 2.2.3); here they would be taken for IPv4's.
   if (is_ipv4(frame.from) || is_ipv4(frame.to) || is_multicast(frame.from) || is_loopback(frame.from)) {
     return Drop::ip_source;
   }
@@ -129,7 +129,7 @@ Drop parse_ipv6(Bytes bytes, std::size_t at, CheckedByDevice checked, Frame& fra
   }
 }
 
-/// Whether it is of IPv4 over Ethernet: hardware type 1, 6 and 4 bytes of addresses.
+/// ARP for IPv4 over Ethernet only: hardware type 1, addresses of 6 and 4 bytes.
 Drop parse_arp(Bytes bytes, std::size_t at, Frame& frame) noexcept {
   constexpr std::uint64_t kIpv4OverEthernet = 0x0001'0800'0604;
   if (bytes.size() - at < kArpBytes) return Drop::runt;

@@ -1,6 +1,5 @@
 #pragma once
-// Finds out what a frame is. A pure function of its bytes: no state, nothing is written, every length is checked before
-// use.
+// Recognizes a frame. A pure function of its bytes: no state, no writes, and every length is checked before use.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,7 +13,7 @@ namespace tributary::transport::ethernet {
 
 enum class FrameKind : std::uint8_t { dropped, udp, arp, icmp, icmp6 };
 
-/// Why a frame is not looked at further. All are counted.
+/// The reason why a frame is dropped. All are counted.
 enum class Drop : std::uint8_t {
   none,
   runt,           // too short for what its headers say
@@ -23,7 +22,7 @@ enum class Drop : std::uint8_t {
   ether_type,     // neither IP nor ARP
   ip_version,     // the IP header is of another version than Ethernet says
   ip_options,     // IPv4 options, IPv6 extension headers
-  ip_fragment,    // of a larger datagram: this protocol sends none
+  ip_fragment,    // a part of a larger datagram: this protocol sends none
   ip_length,      // the IP header's lengths do not fit the frame
   ip_checksum,    // IPv4's header
   ip_source,      // a source that no host can have: multicast, loopback, unspecified
@@ -49,7 +48,7 @@ struct Frame {
   Drop drop = Drop::none;
   Ecn ecn = Ecn::not_capable;
   std::uint8_t hop_limit = 0;
-  std::uint16_t vlan = 0;  // 0: untagged, or tagged for its priority alone
+  std::uint16_t vlan = 0;  // 0: untagged, or tagged only for its priority
   std::uint16_t from_port = 0;
   std::uint16_t to_port = 0;
   std::uint32_t body_offset = 0;  // in the frame: UDP's payload, the ICMP message with its header, the ARP message

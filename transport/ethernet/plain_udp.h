@@ -1,7 +1,7 @@
 #pragma once
-// The datagrams that a port waits for, told from all other frames by a few comparisons: with the port's tag or without
+// The datagrams that a port waits for, recognized among all frames by a few comparisons: with the port's tag or without
 // one, IPv4 without options and fragments or IPv6 without extension headers, UDP with a checksum, to one of the port's
-// addresses. What is not one of them is for parser.h, which says what it is; what is one, it would say the same of.
+// addresses. All other frames are for parser.h, which would say the same of these.
 #include <array>
 #include <cstddef>
 #include <cstdint>

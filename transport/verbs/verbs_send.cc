@@ -84,8 +84,8 @@ QueuePair& VerbsConnection::pair_for(Way way, const FrameQueue::Frame* frame) no
   if (pairs_.size() == 1) return pairs_.front();
   if (way == Way::to_place) return pairs_[places_there_.find(frame->header)->queue_pair];
   if (way == Way::to_cell) return pairs_[landing_there_.next_queue_pair()];
-  // A message. What it tells of the room is for its own queue pair; places are spread, as what is written to them will
-  // be. The accepting side waits with that until the other one's are ready, which it shows by saying anything.
+  // A message. It tells the room for its own queue pair; places are spread over all, as the writes to them will be. The
+  // accepting side waits with that until the peer's queue pairs are ready, which the peer's first message shows.
   if (way == Way::fetched || !may_use_all()) return pairs_.front();
   if (room_untold_ != 0) return pairs_[static_cast<std::size_t>(std::countr_zero(room_untold_))];
   if (!places_.has_untold()) return pairs_.front();

@@ -147,7 +147,7 @@ start_job() {
   jobs=$((jobs + 1))
 }
 for ((job = 0; job < ${TRIBUTARY_TEST_START_JOBS:-${TRIBUTARY_TEST_JOBS:-1}}; ++job)); do start_job; done
-# Of the first job, or of job number $1.
+# The rounds of the first job, or of job number $1.
 rounds() { grep -c '^round' "$folder/rank$((${1:-0} * per_job)).out" || true; }
 at_least() { (($(rounds) >= $1)); }
 alive() { local p; for p in "${pids[@]}"; do kill -0 "$p" || fail 'a rank has ended'; done; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Somebody on the aggregator's network floods its device, which DPDK drives, with everything that is wrong: garbage, made-up packets, spoofed
 # groups, replays, fragments, wrong checksums, ARP, pings, forged ICMP errors, and connections that are opened as they should be and come to
-# nothing. Three groups or more are on the aggregator's two workers: at least two at the worker that is flooded, one at the other. What is sent
-# is counted and dropped; all groups compute right results, stay on their trees, and lose no more speed than the flood's share of what the
+# nothing. Three groups or more are on the aggregator's two workers: at least two at the worker that is flooded, one at the other. All that is
+# sent is counted and dropped; all groups compute right results, stay on their trees, and lose no more speed than the flood's share of what the
 # device takes, as far as it can be told on a machine where the flood itself has a core.
 #   hostile_test.sh MANAGER AGGREGATOR CHAOS_RANK [RANKS [COUNT]]; STRANGER in the environment is the program that floods
 # TRIBUTARY_HOSTILE_MILLISECONDS (400: of each measurement), TRIBUTARY_HOSTILE_RATE (20000: frames a second; besides, some kinds come as fast as can be)
@@ -77,7 +77,7 @@ alone() {
 }
 within 20 alone || fail 'no rounds'
 tell alone
-# What the device takes of a flood that is as fast as can be.
+# The part of a flood, as fast as can be, that the device takes.
 speed "$STRANGER" agg-port 10.6.0.1 "$mac" "$port" garbage "$seconds" 0
 sent=$(($(<"$folder/told") * 1000 / milliseconds))
 tell 'garbage, all out'
@@ -108,7 +108,7 @@ check() {
   [[ $counted != *" $kind "* ]] || ((seen > (sent < taken ? sent : taken) / 4)) || fail "$kind: not counted"
   alive
 }
-# What is counted: the network may lose some of a flood before the device has it, and fragments wait for ever in the kernel, which puts them
+# Look at the counts: the network may lose some of a flood before the device has it, and fragments wait for ever in the kernel, which puts them
 # together for sockets of this driver's kind.
 counted=' garbage wrong_checksum guessed_name udp_checksum ip_checksum options arp echo frag_needed unreachable '
 [[ ${TRIBUTARY_PACKET_SECURITY:-off} == off ]] || counted+='unsealed changed replay '

@@ -3,8 +3,8 @@
 // Prints how many were sent. RATE 0: as fast as he can. PEER_IP: to whom the target is to have sent what ICMP quotes.
 // KIND cookie_open: not by raw frames, but by the kernel's sockets, which get what is sent to them: cookies.
 //   tributary_dpdk_stranger TARGET_IP DOOR_PORT GROUP LANE
-// Prints the port of the worker that serves a lane: what its door answers. What is replayed or changed he has overheard
-// at this host's interfaces before.
+// Prints the port of the worker that serves a lane: what its door answers. It replays and changes frames that it
+// has overheard at this host's interfaces before.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -158,7 +158,7 @@ hostile::Datagram open_packet(const packet::Handshake& handshake) {
   return bytes;
 }
 
-/// What came to the socket, if it is an answer of this kind.
+/// The answer of this kind that came to the socket, if one did.
 std::optional<packet::Handshake> answer_at(int socket, packet::PacketType type) {
   std::array<std::byte, 2048> bytes;
   const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);

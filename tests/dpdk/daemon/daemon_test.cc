@@ -88,7 +88,7 @@ class DpdkDaemon : public ::testing::Test {
     return encode(TokenChain{*manager_.key().sign(c)});
   }
 
-  /// Whose first frame names a group and a lane: by them the door chooses.
+  /// A child whose first frame names a group and a lane: by them the door chooses.
   Child& child(std::uint64_t group, std::uint8_t lane, Bytes join) {
     Child& made =
         *children_.emplace_back(std::make_unique<Child>(*transports_[0], Endpoint{"10.7.0.1", kPort}, Bytes{}, kEpoch));

@@ -1,5 +1,5 @@
-// What a DPDK transport says of congestion marks in the IP header, what it makes of those that it finds there, and what
-// the sender does then: the same as over the kernel's UDP.
+// A DPDK transport sets congestion marks in the IP header and understands those that it finds there, and the sender
+// reacts to them, as over the kernel's UDP.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ struct Case {
 class DpdkEcn : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    // What the last test's connections said when they went.
+    // Carries the last words of the last test's connections.
     rig().wire.carry(kClient, Mark::capable);
     rig().wire.carry(kServer, Mark::capable);
     rig().wire.said.clear();

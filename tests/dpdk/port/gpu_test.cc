@@ -29,7 +29,8 @@ TEST(GpuMemory, OfADeviceOfNoPciBusIsRefused) {
   EXPECT_THAT(device.error().message, HasSubstr("is no PCI device"));
 }
 
-// What came to one queue and is for the other is read by that one's port: in the memory of the queue where it came.
+// A packet that came to one queue and is for the other is read by the other's port, in the memory of the queue to which
+// it came.
 TEST(GpuMemory, IsReadRightByEveryPortWhicheverQueueAPacketCameBy) {
   const auto started = eal();
   std::string missing;

@@ -90,7 +90,7 @@ class KernelPeer : public ::testing::TestWithParam<std::string> {
   std::optional<Shown> poll_one() {
     return poll_until([] { return false; });
   }
-  /// What the socket gets while the port is polled.
+  /// The datagram that the socket gets while the port is polled.
   std::vector<std::byte> poll_for(const FarSocket& socket) {
     std::optional<std::vector<std::byte>> got;
     const auto shown = poll_until([&] { return (got = socket.receive()).has_value(); });
@@ -159,7 +159,7 @@ TEST_P(KernelPeer, IsAnsweredWhenItPings) {
     std::vector<std::byte> echo = pattern(64, 5);
     echo[0] = static_cast<std::byte>(four ? ICMP_ECHO : ICMP6_ECHO_REQUEST);
     echo[1] = echo[2] = echo[3] = std::byte{0};
-    // Of ICMPv6 the kernel makes the checksum.
+    // The kernel makes ICMPv6's checksum.
     if (four) ethernet::store_checksum(echo.data() + 2, ethernet::finish(ethernet::partial_sum(echo)));
     ASSERT_TRUE(socket.send(far.ours, 0, echo));
     const std::size_t header = four ? 20 : 0;  // a raw socket shows IPv4's, and also what is not for it

@@ -22,7 +22,7 @@ class MarkingWire {
   MarkingWire(const MarkingWire&) = delete;
   MarkingWire& operator=(const MarkingWire&) = delete;
 
-  /// What DeviceSettings::device takes; they live as long as the process.
+  /// The names of two devices, for DeviceSettings::device; they live as long as the process.
   [[nodiscard]] const std::array<std::string, 2>& devices() const noexcept { return devices_; }
   /// Takes all that the device `from` (0 or 1) has sent to the other one, UDP's datagrams with that mark. Returns how
   /// many of them there were, and notes in `said` what they bore before.

@@ -1,5 +1,5 @@
-// What a port does when a router says that a way carries less: it shows the word to who knows what was sent, and
-// believes it when it is told to.
+// A router says that a path carries less: the port shows its word to the protocol, which knows the packets that were
+// sent, and believes it when the protocol says so.
 #include <gtest/gtest.h>
 
 #include "tests/dpdk/port/marking_wire.h"

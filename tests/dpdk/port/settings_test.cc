@@ -1,4 +1,4 @@
-// What can be said of DPDK without starting it.
+// Settings, arguments and texts of DPDK that can be tested without starting it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@ export TRIBUTARY_TRANSPORT=verbs TRIBUTARY_LOCAL=off TRIBUTARY_PATH=auto TRIBUTA
 out=$(mktemp)
 pairs_of() { rdma resource show qp | grep -c "link $1/.*type RC" || true; }
 
-# What rank $1 uses is named in devices_of, the device that goes is $2, and $3 are the aggregators (0: the ranks by themselves).
+# devices_of names the devices that rank $1 uses; $2 is the device that goes, and $3 the number of aggregators (0: the ranks by themselves).
 declare -A devices_of
 as_rank='export TRIBUTARY_RDMA_DEVICES=$(printenv DEVICES_OF_$LOCAL_RANK); exec "$@"'
 lose() {

@@ -167,8 +167,7 @@ TEST_F(GpuDirect, GoesAsADmaBufWhereTheDeviceTakesOne) {
   EXPECT_THAT(log, HasSubstr("reads and writes its memory as a dma-buf"));
 }
 
-// What software RoCE itself says of a dma-buf, and a kernel without the module: a reason in the log, once, and no
-// error.
+// Software RoCE takes no dma-buf, and the kernel has no module: the log gives the reason once, and there is no error.
 TEST_F(GpuDirect, IsStagedWhereNoWayIsOpenAndSaysWhy) {
   setenv("TRIBUTARY_GPUDIRECT", "auto", 1);
   const Everything with(1 << 18);

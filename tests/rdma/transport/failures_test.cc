@@ -1,4 +1,4 @@
-// What fails around a connection, and that nothing of it stays: a peer that is killed, a port that goes down, a device
+// Failures around a connection, of which nothing stays: a peer that is killed, a port that goes down, a device
 // that is taken away. Counted by the system (`rdma resource`, /proc/self/fd), not by the transport.
 #include <spawn.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ bool may_break_things() {
   return std::getenv("RDMA_VIRTUAL") != nullptr && rdma_hosts().size() >= 3;
 }
 
-/// Of all processes: "rxe0 qp" and so on to their number. And this one's descriptors.
+/// The number of each resource of all processes, by a name like "rxe0 qp", and of this process's descriptors.
 std::map<std::string, long> resources() {
   std::map<std::string, long> counts;
   FILE* const shown = ::popen("PATH=$PATH:/usr/sbin:/sbin rdma resource", "r");

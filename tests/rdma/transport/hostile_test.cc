@@ -1,5 +1,5 @@
-// What a peer that keeps no rule can reach with the keys that it was told, or that it could guess: its own payloads, as
-// long as they are offered to it, and nothing else. Each attempt costs it its connection, and nobody else anything.
+// A peer that keeps no rule uses the keys that it was told, or could guess. It can reach its own payloads, as long as
+// they are offered to it, and nothing else. Each attempt costs it its connection, and nobody else anything.
 #include <map>
 #include <set>
 
@@ -545,7 +545,7 @@ TEST_P(Hostile, CannotGuessTheKeyOfARoomOrAPlace) {
   }
 }
 
-// Who has fewer receives than it says: the device tries again as often as it is told, then the connection ends.
+// A peer has fewer receives than it says: the device tries again as often as it is told, then the connection ends.
 TEST_P(Hostile, IsClosedWhenItHasNotTheReceivesThatItSaysItHas) {
   Pair liar = connect(0);
   ASSERT_NE(liar.server, nullptr);

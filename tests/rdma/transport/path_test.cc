@@ -1,4 +1,4 @@
-// What the settings say of the path is what queue pairs are made with, the connection manager's first and further ones.
+// Queue pairs, the connection manager's first and further ones, are made with the settings of the path.
 #include <gmock/gmock.h>
 #include <infiniband/verbs.h>
 
@@ -40,7 +40,7 @@ class Path : public VerbsPair {
   void connect(const RdmaPath& servers, const RdmaPath& clients) {
     VerbsPair::connect({.queue_pairs = 2, .path = servers}, {.queue_pairs = 2, .path = clients});
   }
-  /// Of the states that queue pairs went through, those to this one.
+  /// The steps of all queue pairs that lead to this state.
   [[nodiscard]] static std::vector<Step> steps_to(ibv_qp_state state) {
     std::vector<Step> found;
     for (const Step& step : steps()) {

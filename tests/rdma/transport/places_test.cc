@@ -85,14 +85,14 @@ class Places : public testing::TestWithParam<Mode> {
     }
     return true;
   }
-  /// What is under way arrives.
+  /// Lets everything that is under way arrive.
   void settle() {
     for (const TimePoint end = Clock::now() + std::chrono::milliseconds(50); Clock::now() < end;) {
       server_->poll(std::chrono::milliseconds(1));
       client_->poll(std::chrono::milliseconds(1));
     }
   }
-  /// What one side has told by now is known to the other.
+  /// Waits until `to` knows all that `from` has told by now.
   void arrives(Peer& from, Peer& to) {
     const std::size_t before = to.frames.size();
     send(from, header_of(1000), {});
@@ -294,7 +294,7 @@ TEST_P(Places, WhatDoesNotStayInTheRoomIsCopiedOut) {
     ASSERT_TRUE(run_until([&] { return taker().frames.size() == i + 1 && client_peer_.sent.size() == i + 1; }));
     EXPECT_EQ(taker().frames.back().payload, payload);
   }
-  // What goes before it is heard that a cell is free again is fetched instead.
+  // A payload that goes before the sender hears that a cell is free again is fetched instead.
   EXPECT_EQ(server_->statistics().bytes_copied + server_->statistics().bytes_fetched, 20 * kBytes);
   EXPECT_GE(server_->statistics().bytes_copied, 10 * kBytes);
   EXPECT_EQ(client_->statistics().bytes_copied, 0U);

@@ -1,4 +1,4 @@
-// Who does not prove the place that it claims gets no queue pair, and nobody talks to an impostor.
+// A peer that does not prove the place that it claims gets no queue pair, and nobody talks to an impostor.
 #include <gmock/gmock.h>
 
 #include "tests/rdma/transport/verbs_pair.h"

@@ -47,7 +47,7 @@ class RawPeer {
   };
   [[nodiscard]] std::optional<Told> next_told();
 
-  /// What came of it; IBV_WC_GENERAL_ERR: nothing within the limit.
+  /// The status of the completion; IBV_WC_GENERAL_ERR: none came within the limit.
   [[nodiscard]] ibv_wc_status read(std::uint64_t address, std::uint32_t key, std::size_t bytes);
   [[nodiscard]] ibv_wc_status write(std::uint64_t address, std::uint32_t key, std::size_t bytes);
   /// The same, and a word to the other side, as the protocol has it or not.
@@ -60,7 +60,7 @@ class RawPeer {
   /// At the beginning of scratch(), what is to be written to a cell: a message with this frame, then its payload. How
   /// long the message is.
   [[nodiscard]] std::uint32_t make_cell(const FrameHeader& header, std::span<const std::byte> payload);
-  /// What read() has brought, and write() takes.
+  /// The bytes that read() has brought, and that write() takes.
   [[nodiscard]] std::span<std::byte> scratch() noexcept { return scratch_; }
 
  private:

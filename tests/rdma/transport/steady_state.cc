@@ -1,7 +1,6 @@
 // Two transports that answer each other: small payloads and large ones, busy polling; beside them TCP, with an idle
-// connection. What the system is asked for
-// between the two calls of getppid() is counted by whoever traces this (steady_state_test.py). Prints what the
-// transports count.
+// connection. A tracer (steady_state_test.py) counts the system calls between the two calls of getppid(). Prints the
+// counts of the transports.
 #include <unistd.h>
 
 #include <cstdio>

@@ -3,7 +3,7 @@
 
     steady_state_test.py STEADY_STATE      the program; run under strace
 
-What a device's own library does to hand over work requests is not ours: soft-RoCE's writes to its device for each list, others write to
+The calls of a device's own library that hand over work requests are not ours: soft-RoCE's writes to its device for each list, others write to
 the device's memory. So such writes are allowed, at most one for each list. The clock is a system call only where the machine's clock
 cannot be read without one (virtual machines).
 """

@@ -1,4 +1,4 @@
-// What every transport must do: frames, borrowed memory, flow control. conformance_failures.cc: how connections end.
+// Duties of every transport: frames, borrowed memory, flow control. conformance_failures.cc: how connections end.
 #include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {

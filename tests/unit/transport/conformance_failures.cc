@@ -1,4 +1,4 @@
-// What every transport must do when connections are refused, rejected, closed and lost.
+// Duties of every transport when connections are refused, rejected, closed and lost.
 #include "tests/unit/transport/peer.h"
 
 namespace tributary::transport::test {

@@ -1,4 +1,4 @@
-// What each fault of a FaultyTransport does, over memory and over TCP.
+// The effect of each fault of a FaultyTransport, over memory and over TCP.
 #include "tests/unit/transport/memory_world.h"
 #include "tests/unit/transport/peer.h"
 #include "tests/unit/transport/tcp_world.h"

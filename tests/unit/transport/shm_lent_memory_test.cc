@@ -264,7 +264,7 @@ struct Liar : ShmStranger {
     ring();
   }
   void pass(int file) { (void)send_message(socket.get(), std::as_bytes(std::span("\1", 1)), file); }
-  /// What the listener has answered, of 64 bytes each.
+  /// The listener's answer of this number; each has 64 bytes.
   [[nodiscard]] std::optional<RegionWord> answer(std::size_t number) const {
     if (memory->theirs().written.load() < (number + 1) * kLineBytes) return std::nullopt;
     RegionLine line;

@@ -42,7 +42,7 @@ class ShmStranger {
     written_ += lines * kLineBytes;
     memory->mine().written.store(written_);
   }
-  /// A frame as it should be; at most to the ring's end. Of its lines the last `lines_short` are never told.
+  /// Writes a lawful frame, at most to the ring's end. Its last `lines_short` lines are never told.
   void write_frame(FrameHeader header, std::span<const std::byte> payload, std::size_t lines_short = 0) {
     header.payload_bytes = static_cast<std::uint32_t>(payload.size());
     std::memcpy(memory->outgoing() + written_ + kFrameHeaderBytes, payload.data(), payload.size());

@@ -1,4 +1,4 @@
-// What the shared-memory transport promises beyond the contract: nothing that the other side does to the memory or to
+// Promises of the shared-memory transport beyond the contract: nothing that the other side does to the memory or to
 // the socket harms anybody but itself, and nothing is left behind.
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -86,7 +86,7 @@ class End : public ChannelHandler {
   std::unique_ptr<Channel> channel_;  // the first to go
 };
 
-/// What a process on a host owns.
+/// All that a process on a host owns.
 class Process : public Acceptor {
  public:
   Process(SimNetwork& network, int host) : network_(network), host_(host) {

@@ -1,4 +1,4 @@
-// What SimNetwork adds to the contract: virtual time, one seed, faults.
+// SimNetwork's additions to the contract: virtual time, one seed, faults.
 #include "tributary/transport/sim_network.h"
 
 #include "tests/unit/transport/peer.h"

@@ -1,4 +1,4 @@
-// What TcpTransport adds to the contract: strangers on the socket, threads, hand-over, names, limits.
+// TcpTransport's additions to the contract: strangers on the socket, threads, hand-over, names, limits.
 #include "tributary/transport/tcp.h"
 
 #include <arpa/inet.h>
@@ -356,7 +356,7 @@ TEST_F(TcpTransportTest, WritesNoMoreInATurnThanItsShareHoweverMuchThereIs) {
   ASSERT_TRUE(run_until([&] { return writer.poll(0ns), sender.opened && acceptor_.peers.size() == 1; }));
   const auto payload = pattern(40'000, 1);
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(sender.channel->send(header_of(i), payload, i));
-  // What is cut, within a header or a payload, is whole on the other side.
+  // A frame that is cut, within its header or its payload, is whole on the other side.
   while (sender.sent.size() < 3) {
     const std::uint64_t before = writer.statistics().bytes_sent;
     writer.poll(0ns);

@@ -1,6 +1,6 @@
 #pragma once
-// What the conformance suite needs from each transport: two processes that can reach each other, and a way to let time
-// pass.
+// The things that the conformance suite needs from each transport: two processes that can reach each other, and a way
+// to let time pass.
 #include <gtest/gtest.h>
 
 #include <functional>

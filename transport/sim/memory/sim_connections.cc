@@ -270,7 +270,7 @@ void SimCore::drop_frames(Pipe& pipe) {
   pipe.early_bytes = 0;
 }
 
-/// The sender is gone and its borrowed memory with it. Of what its kernel had taken over, some part still arrives.
+/// The sender is gone, and its borrowed memory with it. A part of the bytes that its kernel had copied still arrives.
 void SimCore::keep_some_owned_frames(Pipe& pipe) {
   FrameRing& frames = pipe.frames;
   std::uint64_t owned = 0;

@@ -1,4 +1,4 @@
-// Who has a turn, and when.
+// Lists of items that have a turn, and their order.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What other threads post is taken once, in order, and never overslept.
+// Messages that other threads post are taken once, in order, and never overslept.
 #include "transport/turn/mailbox.h"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ class Waiter {
  public:
   explicit Waiter(Duration spin_max = 20us) : estimate_(spin_max) {}
 
-  /// What is waited for comes after so long; `slice`: each time that the core is offered others take it for so long.
+  /// Waits for something that comes after `length`; each time that the core is offered, others take it for `slice`.
   void wait(Duration length, Duration slice = 0us) {
     const TimePoint started = now_;
     const TimePoint comes = length == kNever ? TimePoint::max() : started + length;
