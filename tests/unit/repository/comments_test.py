@@ -25,14 +25,11 @@ AT_MOST: dict[str, int] = {
     "aggregator": 20,
     "bench": 22,
     "client": 45,
-    "client/cli": 0,
-    "client/plugins": 0,
     "config": 4,
     "kernels": 21,
     "protocol": 10,
     "scripts": 13,
     "service-kit": 2,
-    "transport": 0,
     "tree-manager": 18,
 }
 
