@@ -1,0 +1,36 @@
+#pragma once
+// Settings of a simulated cluster, and the numbers that its processes share.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "client/communicator/communicator.h"
+#include "tributary/transport/sim_network.h"
+
+namespace tributary::simulation {
+
+inline constexpr std::uint16_t kAggregatorPort = 7471;
+inline constexpr std::uint16_t kRankPort = 7000;
+/// The longest time between two turns of a process.
+inline constexpr auto kTick = std::chrono::milliseconds(20);
+
+struct ClusterSettings {
+  std::uint64_t seed = 1;
+  std::uint32_t aggregators = 4;
+  std::uint32_t window = 4;
+  std::uint32_t segment_bytes = 512;
+  transport::Duration timeout = std::chrono::seconds(20);
+  std::uint32_t lease_seconds = 15;
+  std::uint32_t advice_percent = 0;  // percent of a lease's renewals at which the manager advises better trees
+  transport::SimSettings network;
+  std::optional<tuning::Table> tuning;  // for every rank 0; nullopt: use a tree whenever there is one
+  bool devices = false;                 // each rank has a device, and a second way
+  client::PathMode path = client::PathMode::automatic;
+  /// Returns the transport that a host uses in place of its own, which it is given: for a host that breaks the
+  /// protocol. If this is empty, or returns null, the host uses its own.
+  std::function<transport::Transport*(const std::string& host, transport::Transport& network)> in_between;
+};
+
+}  // namespace tributary::simulation
