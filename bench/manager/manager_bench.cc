@@ -1,10 +1,16 @@
 // Measures the price of a group of many ranks for the manager and rank 0: bytes and time of each answer, over the
-// manager's handlers and its real store, without the network. Usage: manager_bench [RANKS...]
+// manager's handlers and its real store, without the network.
+//
+//     manager_bench [RANKS...]
+//     manager_bench --yardstick RANKS    the time of one grant beside that of JSON read and written
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <spdlog/spdlog.h>
@@ -62,33 +68,80 @@ void enlist(Cluster& cluster, const std::string& host, std::uint16_t port) {
   std::exit(1);
 }
 
-void measure(int ranks) {
-  const int leaves = (ranks + kRanksPerHost * kHostsPerLeaf - 1) / (kRanksPerHost * kHostsPerLeaf);
-  const TemporaryFolder folder;
-  const auto store = open_sqlite({.path = folder.file("manager.db")}).value();
-  const SigningKey key = SigningKey::generate().value();
-  const SystemClock clock;
-  ClusterSettings settings;
-  settings.group_lease = std::chrono::seconds(3600);
-  auto cluster = Cluster::open(settings, *store, key, clock,
-                               *parse_topology(leaf_spine_yaml(leaves, kHostsPerLeaf, kSpines), "bench"))
-                     .value();
-  for (int leaf = 0; leaf < leaves; ++leaf) {
-    enlist(*cluster, "agg-leaf-" + std::to_string(leaf), static_cast<std::uint16_t>(1000 + leaf));
+/// A manager over its real store, with an aggregator at each switch of a leaf-spine fabric for so many ranks.
+class Fabric {
+ public:
+  explicit Fabric(int ranks) {
+    const int leaves = (ranks + kRanksPerHost * kHostsPerLeaf - 1) / (kRanksPerHost * kHostsPerLeaf);
+    ClusterSettings settings;
+    settings.group_lease = std::chrono::seconds(3600);
+    cluster_ = Cluster::open(settings, *store_, key_, clock_,
+                             *parse_topology(leaf_spine_yaml(leaves, kHostsPerLeaf, kSpines), "bench"))
+                   .value();
+    for (int leaf = 0; leaf < leaves; ++leaf) {
+      enlist(*cluster_, "agg-leaf-" + std::to_string(leaf), static_cast<std::uint16_t>(1000 + leaf));
+    }
+    for (int spine = 0; spine < kSpines; ++spine) {
+      enlist(*cluster_, "agg-spine-" + std::to_string(spine), static_cast<std::uint16_t>(9000 + spine));
+    }
+    api_ = std::make_unique<Api>(*cluster_, ApiSettings{.aggregator_token = "other", .job_token = kToken});
   }
-  for (int spine = 0; spine < kSpines; ++spine) {
-    enlist(*cluster, "agg-spine-" + std::to_string(spine), static_cast<std::uint16_t>(9000 + spine));
-  }
-  Api api(*cluster, {.aggregator_token = "other", .job_token = kToken});
-  json request{{"job", "bench"}, {"lanes", kLanes}, {"request_id", "bench-0"}, {"ranks", json::array()}};
+  [[nodiscard]] Api& api() { return *api_; }
+
+ private:
+  const TemporaryFolder folder_;
+  const std::unique_ptr<Store> store_ = open_sqlite({.path = folder_.file("manager.db")}).value();
+  const SigningKey key_ = SigningKey::generate().value();
+  const SystemClock clock_;
+  std::unique_ptr<Cluster> cluster_;
+  std::unique_ptr<Api> api_;
+};
+
+json request_of(int ranks, int number) {
+  json request{
+      {"job", "bench"}, {"lanes", kLanes}, {"request_id", "bench-" + std::to_string(number)}, {"ranks", json::array()}};
   for (int rank = 0; rank < ranks; ++rank) request["ranks"].push_back("node-" + std::to_string(rank / kRanksPerHost));
+  return request;
+}
+
+/// Fails unless the manager planned all lanes.
+json grant_of(const Answer& granted, int ranks) {
+  json grant = json::parse(granted.body);
+  if (grant["lanes"].size() == kLanes) return grant;
+  std::fprintf(stderr, "%d ranks: %s\n", ranks, grant["reason"].dump().c_str());
+  std::exit(1);
+}
+
+/// Prints the median time of a grant, and of the same JSON read and written 20 times, which no code of ours takes part
+/// in. The two take turns, each time with a new group.
+void compare_with_yardstick(int ranks) {
+  constexpr int kRounds = 9;
+  constexpr int kCopies = 20;
+  Fabric fabric(ranks);
+  std::vector<double> grants, yardsticks;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string body = request_of(ranks, round).dump();
+    const Answer granted = ask(fabric.api(), "POST", "/v1/groups", "", body);
+    grant_of(granted, ranks);
+    grants.push_back(granted.milliseconds);
+    const auto start = std::chrono::steady_clock::now();
+    for (int copy = 0; copy < kCopies; ++copy) {
+      if (json::parse(body).dump() != body) std::exit(1);
+    }
+    yardsticks.push_back(milliseconds_since(start));
+  }
+  std::ranges::sort(grants);
+  std::ranges::sort(yardsticks);
+  std::printf("%d ranks: grant %.3f ms, yardstick %.3f ms\n", ranks, grants[kRounds / 2], yardsticks[kRounds / 2]);
+}
+
+void measure(int ranks) {
+  Fabric fabric(ranks);
+  Api& api = fabric.api();
+  const json request = request_of(ranks, 0);
 
   const Answer granted = ask(api, "POST", "/v1/groups", "", request.dump());
-  const json grant = json::parse(granted.body);
-  if (grant["lanes"].size() != kLanes) {
-    std::fprintf(stderr, "%d ranks: %s\n", ranks, grant["reason"].dump().c_str());
-    std::exit(1);
-  }
+  const json grant = grant_of(granted, ranks);
   const std::string path = "/v1/groups/" + grant["group"].dump();
   std::size_t page_bytes = 0, page_bytes_max = 0, chains = 0;
   double page_milliseconds = 0, page_milliseconds_max = 0, read_milliseconds = 0;
@@ -126,6 +179,10 @@ void measure(int ranks) {
 
 int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::off);
+  if (argc == 3 && std::string_view(argv[1]) == "--yardstick") {
+    compare_with_yardstick(std::atoi(argv[2]));
+    return 0;
+  }
   std::printf(
       " ranks |  answer B  record B       ms again ms | tokens: all, largest page, all, longest page, rank 0 reads "
       "| in one answer | adoption ms, renewal ms\n");

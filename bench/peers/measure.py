@@ -75,7 +75,7 @@ class Cell:
         return {}
 
 
-def _calibrate(running: Running, size: int, seconds: float, ranks: int) -> samples.Plan:
+def calibrate(running: Running, size: int, seconds: float, ranks: int) -> samples.Plan:
     """A first operation opens connections and faults memory in; a few more tell how long they take."""
     running.measure(size, 1, 1, LIMIT_SECONDS)
     batch = min(2 if size >= 1 << 20 else 8, samples.batch_max(ranks))
@@ -83,7 +83,7 @@ def _calibrate(running: Running, size: int, seconds: float, ranks: int) -> sampl
     return samples.plan(min(samples.slowest(probe.seconds)) / batch, seconds, ranks)
 
 
-def _turn(running: Running, size: int, plan: samples.Plan) -> Turn:
+def turn(running: Running, size: int, plan: samples.Plan) -> Turn:
     began, machine = time.monotonic(), processes.machine_cpu_seconds()
     own = time.process_time() + running.all_cpu_seconds()
     aggregators = running.aggregator_cpu_seconds()
@@ -117,10 +117,10 @@ def measure_size(
             runners.remove(running)
 
     for running in list(runners):
-        attempt(running, lambda cell, it=running: setattr(cell, "plan", _calibrate(it, size, seconds, ranks)))
+        attempt(running, lambda cell, it=running: setattr(cell, "plan", calibrate(it, size, seconds, ranks)))
     for _ in range(alternations):
         for running in list(runners):
-            attempt(running, lambda cell, it=running: cell.turns.append(_turn(it, size, cell.plan)))
+            attempt(running, lambda cell, it=running: cell.turns.append(turn(it, size, cell.plan)))
     for cell in cells.values():
         say(cell)
     return list(cells.values())
