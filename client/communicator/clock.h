@@ -10,7 +10,7 @@ class Clock {
   using Duration = transport::Duration;
   using TimePoint = transport::TimePoint;
 
-  /// Of the last look.
+  /// Returns the time of the last look.
   [[nodiscard]] TimePoint now() const noexcept { return now_; }
   /// Returns how long this process was away just before `now`: what was due meanwhile could not come.
   [[nodiscard]] Duration look(TimePoint now) noexcept {

@@ -90,7 +90,7 @@ class Communicator final : public transport::Acceptor,
   [[nodiscard]] std::vector<LanePosition> lane_positions() const;
   /// Why it is over, once it is.
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return shared_.life.error(); }
-  /// Of an error by mismatch: the operation that ranks called differently.
+  /// After an error by mismatch: the operation that ranks called differently.
   [[nodiscard]] std::uint64_t disputed() const noexcept { return disputed_; }
   /// Nothing is queued or running.
   [[nodiscard]] bool idle() const noexcept { return operations_.empty() && traffic_.messages().idle(); }

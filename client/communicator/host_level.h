@@ -23,7 +23,7 @@ namespace tributary::client {
 class Communicator;
 class LocalMeeting;
 
-/// What the ranks are told of the leaders' communicator, as text that rank 0 sends to all.
+/// Describes the leaders' communicator to the ranks, as text that rank 0 sends to all.
 [[nodiscard]] std::string encode_between(const CommunicatorInfo& info);
 /// The members that the text speaks of. A malformed one says nothing.
 void decode_between(const std::string& body, CommunicatorInfo& info);
@@ -54,8 +54,8 @@ class HostLevel {
   [[nodiscard]] bool late(transport::TimePoint now) const;
 
   void submit(Operation& operation);
-  /// What the driver calls in each of its turns: does what can be done now. How long it may wait for the transport
-  /// then, at most `limit`. `quiet`: nothing but this is expected of the transport.
+  /// Does what can be done now; the driver calls it in each of its turns. Returns how long the driver may wait for the
+  /// transport then, at most `limit`. `quiet`: nothing but this is expected of the transport.
   [[nodiscard]] transport::Duration attend(transport::TimePoint now, transport::Duration limit, bool quiet);
   void tick(transport::TimePoint now);
   /// So long was this process away: what it waits for could not come.

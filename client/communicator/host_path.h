@@ -47,7 +47,7 @@ class HostPath {
   /// The leaders' communicator, on a leader; else nullptr.
   [[nodiscard]] const Communicator* between() const noexcept { return level_ ? level_->between() : nullptr; }
   [[nodiscard]] bool takes(const Operation& operation) const noexcept;
-  /// What the leaders' communicator does, as rank 0 tells it.
+  /// Takes in rank 0's report of what the leaders' communicator does.
   void report(const std::string& body);
   void account(CommunicatorInfo& info) const;
 

@@ -19,7 +19,7 @@
 
 namespace tributary::client {
 
-/// What comes of meeting, and over the star.
+/// The receiver of what comes of meeting, and over the star.
 class MembershipUser {
  public:
   virtual ~MembershipUser() = default;
@@ -99,7 +99,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   PeerMesh* mesh_ = nullptr;                                                 // once all have met
 };
 
-/// What this rank calls the memory of its host; "" where the settings let it share none.
+/// This rank's name for the memory of its host; "" where the settings let it share none.
 [[nodiscard]] std::string host_token_of(const CommunicatorSettings& settings);
 
 }  // namespace tributary::client

@@ -23,14 +23,14 @@ struct Message {
   transport::TimePoint called_at{};
 };
 
-/// What both sides of a message must agree on, in the headers of its frames.
+/// The facts that both sides of a message must agree on, in the headers of its frames.
 [[nodiscard]] Signature signature_of(const Message& message);
 /// "recv of 10 float32 with tag 7 from rank 3"; without a peer "from any rank".
 [[nodiscard]] std::string describe(const Message& message, std::optional<std::uint32_t> peer);
 /// "rank 1 sent 5 float32 with tag 7 to rank 0, which called recv for 10 float32"
 [[nodiscard]] std::string disagreement(std::uint32_t from, const Signature& sent, std::uint32_t to,
                                        const Signature& expected, std::uint32_t tag);
-/// Of a message of a rank to itself: copies, and tells both.
+/// Ends a message of a rank to itself: copies it, and tells both sides.
 void finish_own(const Message& send, const Message& receive, std::uint32_t rank);
 
 }  // namespace tributary::client

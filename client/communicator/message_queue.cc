@@ -32,7 +32,7 @@ void MessageQueue::receive(std::optional<std::uint32_t> source, Message message)
   serve_waiting();
 }
 
-/// Of two ranks the higher one connects, and any of the lower ones may be the one that sends.
+/// The higher of two ranks connects, and any of the lower ones may be the one that sends.
 void MessageQueue::connect_to_all(PeerClass peer_class) {
   if (std::exchange(connected_[static_cast<std::size_t>(peer_class)], true)) return;
   for (std::uint32_t peer = 0; peer < rank_; ++peer) static_cast<void>(mesh_->link(peer_class, peer));
@@ -49,7 +49,7 @@ void MessageQueue::take(std::uint32_t peer, Message message) {
   under_way_.begin(mesh_->link(PeerClass::message, peer), peer, std::move(message), receives_[peer]++);
 }
 
-/// As long as the first that waits can have a message, or names its source. What callers do in the meantime joins the
+/// As long as the first that waits can have a message, or names its source. Calls made in the meantime join the
 /// end of the queue.
 void MessageQueue::serve_waiting() {
   if (std::exchange(serving_, true)) return;

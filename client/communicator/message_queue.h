@@ -21,7 +21,7 @@
 
 namespace tributary::client {
 
-/// What a MessageQueue tells.
+/// The events that a MessageQueue reports.
 struct MessageEvents {
   std::function<void()> arrived;              // a part of a message, or that one is wanted: a sign of life
   std::function<void()> ended;                // messages may have ended

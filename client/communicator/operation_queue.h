@@ -80,12 +80,12 @@ class OperationQueue {
   /// All below have ended.
   [[nodiscard]] std::uint64_t first_number() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t next_to_start() const noexcept { return next_to_start_; }
-  /// Of the next call.
+  /// The number of the next call.
   [[nodiscard]] std::uint64_t next_number() const noexcept { return next_; }
-  /// What was called under this number, for inquiries after operations that have ended; nullptr: too long ago, or not
-  /// yet.
+  /// The operation called under this number, for inquiries after operations that have ended; nullptr: too long ago,
+  /// or not yet.
   [[nodiscard]] const Signature* recent(std::uint64_t number) const noexcept;
-  /// What the tree does not bring back, if anything, is copied when the operation starts.
+  /// Whether a part that the tree does not bring back is copied when the operation starts.
   [[nodiscard]] bool copies_own_part(const Operation& operation) const noexcept;
 
   /// Something of an operation has arrived.

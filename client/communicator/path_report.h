@@ -1,5 +1,5 @@
 #pragma once
-// What is told of the path that collectives take, in tributary_comm_info and in the log.
+// Reports on the path that collectives take, in tributary_comm_info and in the log.
 #include <string>
 
 #include "client/communicator/tree_life.h"

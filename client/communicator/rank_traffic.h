@@ -1,5 +1,5 @@
 #pragma once
-// What goes between the ranks themselves: the fallback's rounds, messages and repairs, over one mesh of connections.
+// Traffic between the ranks themselves: the fallback's rounds, messages and repairs, over one mesh of connections.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,7 +26,7 @@ class RankTrafficUser {
   virtual void message_moved() = 0;
   virtual void repair_received(std::uint32_t peer, const PostedReceive& receive, std::span<std::byte> payload) = 0;
   virtual void repair_sent() = 0;
-  /// What arrived is not what was posted.
+  /// The frame that arrived is not the one that was posted.
   virtual void mismatch(std::uint32_t peer, const PostedReceive& expected, const FrameHeader& arrived) = 0;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a lost tree has left of an operation.
+// The part of an operation that a lost tree has left undone.
 #include <functional>
 #include <vector>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a communicator is made with, and what it tells of itself.
+// A communicator's settings, and its report on itself.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,7 +17,7 @@ namespace tributary::client {
 
 enum class PathMode : std::uint8_t { automatic, in_network, fallback };
 
-/// What decides between a tree and the ranks by themselves, where both can be had. Rank 0's counts.
+/// How to decide between a tree and the ranks by themselves, where both can be had. Rank 0's counts.
 enum class TuningMode : std::uint8_t {
   off,        // a tree whenever there is one
   automatic,  // the cost model with its built-in figures

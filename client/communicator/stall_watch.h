@@ -15,7 +15,7 @@
 
 namespace tributary::client {
 
-/// What people are told of an operation under way.
+/// The text that people read of an operation under way.
 class ProgressText {
  public:
   virtual ~ProgressText() = default;

@@ -30,7 +30,7 @@ void TaggedMessages::send(std::uint32_t peer, Message message) {
 
 void TaggedMessages::receive(std::optional<std::uint32_t> source, Message message) {
   TRIBUTARY_ASSERT(!message.sends && message.tag != 0, "a message with tag {}", message.tag);
-  // Of two ranks the higher one connects, and it may be the one that waits for an offer.
+  // The higher of two ranks connects, and it may be the one that waits for an offer.
   if (source && *source != rank_) static_cast<void>(mesh_->link(PeerClass::tagged, *source));
   if (const auto offer = matching_.called(source, message)) match(*offer, std::move(message));
 }

@@ -19,7 +19,7 @@
 
 namespace tributary::client {
 
-/// Sends with tags from one rank to another that no receive has taken yet. What is kept for each is below 256 bytes, so
+/// Sends with tags from one rank to another that no receive has taken yet. The record of each is below 256 bytes, so
 /// another rank, whatever it says, costs at most 16 MiB here; and more messages that nobody receives are a mistake of
 /// the program rather than its pipeline.
 inline constexpr std::size_t kOffersMax = 65536;

@@ -38,7 +38,7 @@ struct Trees {
 class TreeUser {
  public:
   virtual ~TreeUser() = default;
-  /// What stays of `operation` where the network does not reach its memory: from now on in host memory.
+  /// Moves `operation` to host memory, because the network does not reach its own memory.
   virtual void leave_direct(Operation& operation) = 0;
   /// Operations take another path; `reason`: why not trees, if so.
   virtual void report_path(const std::string& reason) = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// What rank 0 decides for all ranks once they have come, and how it tells them.
+// Rank 0's decisions for all ranks once they have come, and how it tells them.
 #include <optional>
 #include <string>
 
@@ -21,7 +21,7 @@ struct Welcome {
   std::optional<Hosts> hosts{};
 };
 
-/// What the frame to `rank` carries: the welcome, and where its usual peers are.
+/// The content of the frame to `rank`: the welcome, and where its usual peers are.
 [[nodiscard]] std::string encode(const Welcome& welcome, const Directory& directory, std::uint32_t rank);
 /// Takes the members into `membership`. Errc::corrupt: rank 0 sent something malformed.
 [[nodiscard]] Result<Welcome> decode_welcome(const std::string& body, Membership& membership, std::uint32_t nranks);

@@ -1,5 +1,5 @@
 #pragma once
-// What the parts of a communicator share, and what they ask of the whole.
+// The state that a communicator's parts share, and the calls they make on the whole.
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,7 +41,7 @@ struct Shared {
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return settings.rank; }
-  /// What people know a rank as.
+  /// The number that people know a rank by.
   [[nodiscard]] std::uint32_t known_as(std::uint32_t rank) const noexcept {
     return settings.known_as.empty() ? rank : settings.known_as[rank];
   }

@@ -11,7 +11,7 @@
 namespace tributary::schedule {
 namespace {
 
-/// What a place does in the step of a bit: it is the parent of place + bit, the child of place - bit, or neither.
+/// A place's part in the step of a bit: it is the parent of place + bit, the child of place - bit, or neither.
 enum class Role : std::uint8_t { none, parent, child };
 
 Role role_of(const Parameters& p, std::uint32_t place, std::uint32_t bit) noexcept {

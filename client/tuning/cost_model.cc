@@ -14,7 +14,7 @@ constexpr double kStored = 2;       // factor if a rank receives data whole befo
 constexpr double kReducing = 0.25;  // the cost of reducing or copying a byte, in costs of sending or receiving it
 constexpr std::uint32_t kFanInMax = 16;
 
-/// What an algorithm costs the busiest rank, and all ranks together.
+/// The cost of an algorithm to the busiest rank, and all ranks together.
 struct Demand {
   double rounds = 0;
   double bytes = 0;

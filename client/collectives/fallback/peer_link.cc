@@ -120,7 +120,7 @@ void PeerLink::count_taken() {
   if (taken_ - taken_told_ >= kTakenUntoldMax) say_taken();
 }
 
-/// What a frame says of ours that the other side has taken. False: it cannot have.
+/// Takes in how many of our frames the other side says it has taken. False: that number is impossible.
 bool PeerLink::hears_taken(const FrameHeader& header) {
   if (!may_go_on()) return true;
   return header.type == FrameType::taken ? sent_.taken(header.count) : sent_.taken_low_bits(header.epoch);

@@ -1,5 +1,5 @@
 #pragma once
-// One ordered way for frames to one other rank. What is received is posted beforehand, in the order in which the other
+// One ordered way for frames to one other rank. Receives are posted beforehand, in the order in which the other
 // side sends; a frame that comes earlier than its receive waits in the network, so a fast rank is held back by flow
 // control, not by memory.
 //
@@ -58,14 +58,14 @@ class PeerLinkUser {
   virtual Status peer_noted(std::uint32_t /*peer*/, const FrameHeader& /*note*/) { return {}; }
   /// The channel is broken or could not be made, and there is no other way.
   virtual void peer_failed(std::uint32_t peer, PeerClass peer_class, const std::string& reason) = 0;
-  /// What arrived is not what was posted: the two ranks called different things.
+  /// The frame that arrived is not the one that was posted: the two ranks called different things.
   virtual void peer_mismatch(std::uint32_t peer, PeerClass peer_class, const PostedReceive& expected,
                              const FrameHeader& arrived) = 0;
   /// Nothing is lost, but all that goes to and from that rank goes the second way from now on.
   virtual void peer_goes_second_way(std::uint32_t /*peer*/, const std::string& /*reason*/) {}
 };
 
-/// Whoever makes the second channels.
+/// The maker of the second channels.
 class FirstWayWatch {
  public:
   virtual ~FirstWayWatch() = default;
@@ -93,7 +93,7 @@ class PeerLink final : public transport::ChannelHandler {
   void connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit, Attempt attempt);
   /// The accepting side, once the other has proved who it is, and said how many frames it has taken.
   void adopt(std::unique_ptr<transport::Channel> channel, std::uint64_t taken_there = 0);
-  /// Closes the first channel, if there is one. What comes next, connect() or adopt(), goes on with the second, and
+  /// Closes the first channel, if there is one. The next connect() or adopt() goes on with the second, and
   /// waits until `until` for it if there was a first.
   void leave_first_way(transport::TimePoint until, const std::string& reason);
   /// Fails if the second channel is late.

@@ -1,5 +1,5 @@
 #pragma once
-// The channels between this rank and the others, made when first needed. Of two ranks the higher one connects: whoever
+// The channels between this rank and the others, made when first needed. The higher of two ranks connects: whoever
 // needs the channel, the other side's part in the same operation makes it need it too. A connection that is refused, or
 // ends before both sides have proved themselves, is tried again until the mesh closes: a rank that is gone is missed by
 // rank 0, and the time-outs of what waits for the connection go on.
@@ -28,7 +28,7 @@ struct PeerWays {
   std::uint32_t early_bytes_max = 0;  // of HasSecondWay
 };
 
-/// What a peer_hello says besides who it is.
+/// A peer_hello's content besides its sender.
 struct PeerHello {
   bool second = false;      // it has come the second way
   std::uint64_t taken = 0;  // then: so many frames were taken on the first
@@ -42,8 +42,8 @@ class PeerMesh final : private FirstWayWatch {
   PeerMesh(PeerWays ways, Directory& directory, std::uint32_t rank, const Secret& secret,
            transport::Duration connect_limit);
 
-  /// Who gets a class's callbacks; all of them before the first link(). What concerns a rank as a whole goes to that of
-  /// collectives.
+  /// Sets the receiver of a class's callbacks; all of them before the first link(). Events of a rank as a whole go to
+  /// the receiver of collectives.
   void set_user(PeerClass peer_class, PeerLinkUser& user) { users_[static_cast<std::size_t>(peer_class)] = &user; }
   [[nodiscard]] PeerLink& link(PeerClass peer_class, std::uint32_t peer);
   /// A connection to us has proved to be `peer`'s. The returned handler gets its callbacks from now on; nullptr: it is

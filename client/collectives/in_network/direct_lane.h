@@ -1,5 +1,5 @@
 #pragma once
-// What a lane needs for operations whose buffers lie in one GPU, or a similar device: places where results arrive that
+// A lane's memory for operations whose buffers lie in one GPU, or a similar device: places where results arrive that
 // will overwrite their input, and places that keep the last window of data that recovery may ask for. Both are in the
 // GPU's own memory, as the lane's `staging` and `retained` are in the host's.
 //

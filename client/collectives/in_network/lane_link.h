@@ -32,7 +32,7 @@
 
 namespace tributary::client {
 
-/// What a lane needs from its communicator.
+/// The part of a communicator that a lane calls.
 class LaneUser {
  public:
   virtual ~LaneUser() = default;

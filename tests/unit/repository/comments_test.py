@@ -24,7 +24,6 @@ import tracked
 AT_MOST: dict[str, int] = {
     "aggregator": 20,
     "bench": 22,
-    "client": 45,
     "config": 4,
     "kernels": 21,
     "protocol": 10,
