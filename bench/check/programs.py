@@ -15,7 +15,7 @@ class ProgramError(Exception):
 
 
 def run(build: Path, command: list[str]) -> str:
-    """What the program prints. `command` begins with the program's path below the build folder."""
+    """Returns the output of the program. `command` begins with the program's path below the build folder."""
     program = build / command[0]
     if not program.exists():
         raise ProgramError(f"{program} is not built")
