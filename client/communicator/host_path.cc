@@ -10,7 +10,7 @@ namespace tributary::client {
 
 using transport::TimePoint;
 
-// TRIBUTARY_PATH=in-network wants every rank at the tree itself.
+// TRIBUTARY_PATH=in-network asks that every rank itself is a child of the tree.
 std::optional<Endpoint> HostPath::open(const std::vector<std::string>& host_tokens) {
   if (shared_.settings.path == PathMode::in_network || !shared_.settings.local) return std::nullopt;
   auto map = hosts::find_hosts(host_tokens, parts_.directory.host_ids());
@@ -69,7 +69,7 @@ bool HostPath::gave_up_in_time() {
   return true;
 }
 
-// A leader that did hear nothing of the others' success has no part in it, and no rank of its host.
+// If a leader has not heard that the leaders met, neither it nor any rank of its host takes part.
 bool HostPath::agree(const ControlMessage& commit) {
   if (commit.value != kCommitHosts) {
     if (level_) discarded_.push_back(std::move(level_));
@@ -93,8 +93,8 @@ void HostPath::tick(std::uint64_t oldest_operation) {
   if (const auto error = level_->error()) on_error(*error, oldest_operation);
 }
 
-// Ranks that disagree are found by what they call at the same time: pieces, of whose calls only all ranks together can
-// tell. A rank that is gone is missed by rank 0, too, which has the better words for it.
+// If ranks disagree, rank 0 compares the calls of all ranks, because the leaders see only pieces of them. If a rank is
+// gone, rank 0 notices it, too, and has the better error text.
 void HostPath::on_error(const Error& error, std::uint64_t oldest_operation) {
   const bool disagree = error.code == Errc::mismatch || error.code == Errc::timed_out;
   if (failed_at_ == TimePoint{}) {

@@ -89,7 +89,7 @@ void LocalPath::on_met(Result<std::unique_ptr<local::LocalGroup>> outcome) {
   met_();
 }
 
-// Rank 0 has a group only if every rank was told to go; but a rank that did not hear it has none.
+// Rank 0 has a group only if every rank was told to begin. A rank that did not hear it has none.
 bool LocalPath::agree(const ControlMessage& commit) {
   if (commit.value != kCommitLocal) {
     calls_.reset();
@@ -105,7 +105,7 @@ bool LocalPath::agree(const ControlMessage& commit) {
   return false;
 }
 
-// Rank 0 is told all the same: it may be the one that does not look.
+// Tells rank 0 although it shares the memory: rank 0 may not be looking at it.
 void LocalPath::tick() {
   if (!calls_ || !shared_.life.well() || !calls_->group->failed()) return;
   const Error error = calls_->group->failure();

@@ -45,7 +45,7 @@ Status Membership::start() {
   return {};
 }
 
-/// The id's listener is rank 0's on the way that stays; all others are made here.
+/// Rank 0's listener on the lasting way was made with the unique id; this opens all others.
 Status Membership::open_listeners() {
   const bool root = rank() == 0;
   const CommunicatorSettings& settings = shared_.settings;
@@ -80,7 +80,7 @@ transport::ChannelHandler* Membership::on_accept(std::unique_ptr<transport::Chan
   return &arrivals_.enter(static_cast<ArrivalUser&>(*this), std::move(channel), shared_.clock.now());
 }
 
-/// Sent only to the one that has proved to be rank 0.
+/// The text is sent only to a process that has proved to be rank 0.
 std::string Membership::introduction() const {
   return json{{"nranks", shared_.settings.nranks},
               {"host_id", shared_.settings.host_id},
@@ -93,12 +93,12 @@ std::string Membership::introduction() const {
 
 void Membership::on_hello(Arrival& arrival, const std::string& body) {
   if (rank() != 0) return arrival.refuse("this is not rank 0 of your group");
-  // The rank stood still when the others were told.
+  // The communicator has failed: this rank stood still when the others were told.
   if (const auto& error = shared_.life.error()) return arrival.refuse(error->message);
   admit(arrival, body);
 }
 
-/// Rank 0: a rank that has proved itself introduces itself.
+/// On rank 0: takes in a rank that has proved itself and now introduces itself.
 void Membership::admit(Arrival& arrival, const std::string& body) {
   const json hello = json_or_discarded(body);
   if (!hello.is_object()) return arrival.refuse("this is not rank 0 of your group");
@@ -258,7 +258,7 @@ void Membership::control_closed(std::uint32_t from, const std::string& why) {
   if (shared_.life.left()) return;
   if (rank() == 0) {
     if (mesh_ != nullptr) return user_.on_rank_gone(from, why);
-    discarded_.push_back(std::move(links_[from]));  // it may come again: the group has not met yet
+    discarded_.push_back(std::move(links_[from]));  // the rank may connect again: the group has not met yet
     --come_;
     return;
   }
@@ -267,7 +267,7 @@ void Membership::control_closed(std::uint32_t from, const std::string& why) {
       {Errc::peer_gone, "rank 0 on " + to_string(shared_.settings.id.root) + " is gone: " + why});
 }
 
-/// A process answers at rank 0's address, and nothing that it says is believed.
+/// A process answers at rank 0's address and has not proved to be rank 0: nothing that it says is believed.
 void Membership::not_rank_0(const std::string& why) {
   shared_.whole.look_at_clock();
   shared_.whole.begin_failing(

@@ -1,9 +1,9 @@
 #pragma once
-// Which ranks there are, where they are, and the star of control connections between them and rank 0.
+// The ranks of a group, their addresses, and the star of control connections between rank 0 and the others.
 //
-//   the others: come to rank 0, and both sides prove themselves; each introduces itself
-//   rank 0:     has all of them -> all_have_come(); the whole welcomes them
-//   later:      a rank asks rank 0 where further ranks are, when it is to connect to them
+//   first:  every other rank connects to rank 0, both sides prove themselves, and the rank introduces itself
+//   then:   rank 0 has heard all of them and calls all_have_come(); the communicator welcomes them
+//   later:  a rank that must connect to a further rank asks rank 0 for its address
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,17 +19,17 @@
 
 namespace tributary::client {
 
-/// The receiver of what comes of meeting, and over the star.
+/// Gets the outcome of the meeting, and the control messages that arrive over the star.
 class MembershipUser {
  public:
   virtual ~MembershipUser() = default;
-  /// Rank 0: every rank has introduced itself.
+  /// On rank 0: every rank has introduced itself.
   virtual void all_have_come() = 0;
-  /// Rank 0's message to this rank. Its welcome comes first, and once.
+  /// Rank 0 has sent this rank a message. The welcome is the first one and comes once.
   virtual void on_word_of_rank_0(const ControlMessage& message) = 0;
-  /// Rank 0: a rank's message. Rank 0's own come here, too.
+  /// On rank 0: a rank has sent a message. Rank 0's messages to itself arrive here, too.
   virtual void on_word_to_rank_0(std::uint32_t from, const ControlMessage& message) = 0;
-  /// Rank 0: the connection to a rank has ended after all had met.
+  /// On rank 0: the connection to a rank has ended after all ranks had met.
   virtual void on_rank_gone(std::uint32_t rank, const std::string& why) = 0;
 };
 
@@ -37,29 +37,30 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
  public:
   Membership(Shared& shared, MembershipUser& user, SecondWayUse& second_way);
 
-  /// Opens the listeners, and goes to meet rank 0.
+  /// Opens the listeners and, on other ranks than rank 0, connects to rank 0.
   [[nodiscard]] Status start();
-  /// All ranks are known: takes over the connections between them from now on.
+  /// All ranks have met: hands connections between ranks to `mesh` from now on.
   void use(PeerMesh& mesh);
   void tell_rank_0(ControlMessage message);
-  /// Rank 0.
+  /// On rank 0 alone.
   void tell(std::uint32_t rank, const ControlMessage& message);
   void tell_all(const ControlMessage& message);
-  /// Rank 0, before all have met: to those that have come.
+  /// On rank 0, before all ranks have met: tells the ranks that have come so far.
   void tell_those_here(const ControlMessage& message);
-  /// Closes the star, once what was said is out.
+  /// Closes the star after the queued messages are sent.
   void close();
   void tick();
-  /// This process was away for so long.
+  /// This process was away for `absence`: extends the time limits by it.
   void excuse(transport::Duration absence) { arrivals_.excuse(absence); }
 
-  /// Reads the members of rank 0's welcome, with rank 0 as it is reached from here. Throws as learn_members() does.
+  /// Reads the members in rank 0's welcome, but keeps the address at which this rank reached rank 0. Throws as
+  /// learn_members() does.
   void learn(const nlohmann::json& members);
   [[nodiscard]] Directory& directory() noexcept { return directory_; }
   [[nodiscard]] const Directory& directory() const noexcept { return directory_; }
-  /// Rank 0, once all have come: what each rank calls the memory of its host, by rank; "" where it shares none.
+  /// On rank 0, after all ranks have come: by rank, the token of its host's memory; "" if the rank shares none.
   [[nodiscard]] const std::vector<std::string>& host_tokens() const noexcept { return host_tokens_; }
-  /// For people: the ranks that have not come.
+  /// The ranks that have not come, as a text for people.
   [[nodiscard]] std::string missing() const;
   [[nodiscard]] std::uint64_t strangers_turned_away() const noexcept { return arrivals_.counts().sum(); }
 
@@ -86,8 +87,8 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   Shared& shared_;
   MembershipUser& user_;
   SecondWayUse& second_way_;
-  transport::Transport& star_;                            // where rank 0 is
-  std::unique_ptr<transport::Listener> listener_;         // none: rank 0's is the id's
+  transport::Transport& star_;                            // rank 0's star runs over it
+  std::unique_ptr<transport::Listener> listener_;         // none where rank 0 uses the listener of the id
   std::unique_ptr<transport::Listener> second_listener_;  // on the second way
   Arrivals arrivals_;
   std::vector<std::unique_ptr<ControlLink>> links_;      // rank 0: by rank, [0] empty. else: one, to rank 0
@@ -99,7 +100,7 @@ class Membership final : public transport::Acceptor, private ControlLinkUser, pr
   PeerMesh* mesh_ = nullptr;                                                 // once all have met
 };
 
-/// This rank's name for the memory of its host; "" where the settings let it share none.
+/// The token of this host's memory; "" if the settings let this rank share none.
 [[nodiscard]] std::string host_token_of(const CommunicatorSettings& settings);
 
 }  // namespace tributary::client

@@ -32,13 +32,13 @@ void MessageQueue::receive(std::optional<std::uint32_t> source, Message message)
   serve_waiting();
 }
 
-/// The higher of two ranks connects, and any of the lower ones may be the one that sends.
+/// The higher of two ranks connects. Any lower rank may be the sender, so this rank connects to all of them.
 void MessageQueue::connect_to_all(PeerClass peer_class) {
   if (std::exchange(connected_[static_cast<std::size_t>(peer_class)], true)) return;
   for (std::uint32_t peer = 0; peer < rank_; ++peer) static_cast<void>(mesh_->link(peer_class, peer));
 }
 
-/// Every earlier receive that this peer's message could go to has had its own.
+/// Posts the receive. Every earlier receive that could take this peer's message has its message already.
 void MessageQueue::take(std::uint32_t peer, Message message) {
   if (peer == rank_) {
     own_receives_.push_back(std::move(message));
@@ -49,8 +49,8 @@ void MessageQueue::take(std::uint32_t peer, Message message) {
   under_way_.begin(mesh_->link(PeerClass::message, peer), peer, std::move(message), receives_[peer]++);
 }
 
-/// As long as the first that waits can have a message, or names its source. Calls made in the meantime join the
-/// end of the queue.
+/// Serves the waiting receives as long as the first one names its source, or a message for it has come. Calls that
+/// callbacks make meanwhile join the end of the queue.
 void MessageQueue::serve_waiting() {
   if (std::exchange(serving_, true)) return;
   while (!waiting_.empty()) {

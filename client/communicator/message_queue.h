@@ -1,10 +1,10 @@
 #pragma once
 // send and recv: messages between two ranks, cut into frames of one piece.
 //
-// Those with tag 0 are matched in the order of each pair's calls: their receives are posted, and they are sent, as soon
-// as they are called. A receive from any rank takes the message that came first of those that no receive has taken, or
-// the next that comes. While it waits, all that are called after it wait behind it, as in MPI: an earlier call gets its
-// message first. tagged_messages.h has those with other tags.
+// Messages with tag 0 are matched in the order of each pair's calls: a call sends, or posts its receive, at once. A
+// receive from any rank takes the first message that has come and that no receive has taken, or else the next one to
+// come. While it waits, all later receives wait behind it, as in MPI: an earlier call gets its message first.
+// tagged_messages.h handles messages with other tags.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -34,13 +34,13 @@ class MessageQueue final : private PeerLinkUser {
   MessageQueue(std::uint32_t rank, MessageEvents events);
   void use(PeerMesh& mesh);
   void send(std::uint32_t peer, Message message);
-  /// No source: from any rank, this one included.
+  /// Without a source: receives from any rank, this one included.
   void receive(std::optional<std::uint32_t> source, Message message);
   void fail_all(const Error& error);
   [[nodiscard]] bool idle() const noexcept {
     return under_way_.empty() && own_sends_.empty() && own_receives_.empty() && waiting_.empty() && tagged_.idle();
   }
-  /// "send of 10 float32 to rank 3", when one is older than `before`; else empty.
+  /// Describes a message that was called before `before` ("send of 10 float32 to rank 3"); empty if there is none.
   [[nodiscard]] std::string overdue(transport::TimePoint before) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The collective calls of one rank in their order: which may start, which have ended, and what a lost tree has left of
-// some.
+// The collective calls of one rank in their order: those that may start, those that have ended, and the parts of
+// operations that a lost tree has left undone.
 //
 // Rules of order:
 //   - operations start in the order of their calls;
@@ -21,7 +21,7 @@
 
 namespace tributary::client {
 
-/// The ways that an operation may go, as the queue sees them.
+/// The paths that an operation may take, as the queue sees them.
 class OperationWays {
  public:
   virtual ~OperationWays() = default;
@@ -31,29 +31,29 @@ class OperationWays {
   [[nodiscard]] virtual Operation::State way_of(const Operation& operation) const = 0;
   /// Called before each look at whether `operation` may start.
   virtual void settle_memory(Operation& operation) = 0;
-  /// Starts it on the way that its state says. It may end before this returns.
+  /// Starts it on the path that its state names. It may end before this returns.
   virtual void begin(Operation& operation) = 0;
-  /// Runs what a lost tree has left of it between the ranks; then fallback_ended().
+  /// Runs the pieces that a lost tree has left between the ranks, then calls fallback_ended().
   virtual void run_remainder(Operation& operation, std::vector<Piece> pieces) = 0;
   [[nodiscard]] virtual bool fallback_busy() const = 0;
-  /// It has ended, and its caller does not know yet. `way`: its last.
+  /// The operation has ended on path `way`; its caller is not told yet.
   virtual void account(const Operation& operation, Operation::State way, bool success) = 0;
-  /// Callers know of an end.
+  /// An operation has ended and its caller was told.
   virtual void after_end() = 0;
 };
 
 class OperationQueue {
  public:
-  /// `rank`: whose operations; the one that copies its own part of some collectives.
+  /// `rank`: the owner of the operations; it copies its own part of some collectives.
   OperationQueue(OperationWays& ways, std::uint32_t rank) : ways_(ways), rank_(rank) {}
 
   /// Numbers are given in the order of calls, also to calls that come too late to be queued.
   [[nodiscard]] std::uint64_t take_number() noexcept { return next_++; }
-  /// Queues the operation of the last number, and starts what may start.
+  /// Queues the operation with the last number, and starts the operations that may start.
   void add(std::unique_ptr<Operation> operation);
-  /// Starts what may start.
+  /// Starts the operations that may start.
   void advance();
-  /// `operation` has ended: its caller is told, and what waited for it may start. It may be gone afterwards.
+  /// `operation` has ended: tells its caller and starts the operations that waited for it. It may be gone afterwards.
   void finish(Operation& operation, const Status& status);
 
   /// `operation` was in a tree that is lost. The rest of it, perhaps nothing, runs between the ranks, in order, once
@@ -64,20 +64,20 @@ class OperationQueue {
   void fallback_ended(Operation& operation);
 
   using Ends = std::vector<std::pair<std::function<void(const Status&)>, Status>>;
-  /// Ends all operations: the calls that their callers wait for, which the caller of this makes. `text_of`: what is
-  /// told of each. The operations stay until this object goes, as channels may still borrow from them.
+  /// Ends all operations and returns their callbacks with the status of each, for the caller to call. `text_of`
+  /// describes an operation. The operations stay until this object goes, because channels may still use their memory.
   [[nodiscard]] Ends fail_all(const Error& error, const std::function<std::string(const Operation&)>& text_of);
 
   [[nodiscard]] bool empty() const noexcept { return operations_.empty(); }
-  /// nullptr: not called yet, or ended and forgotten.
+  /// Returns nullptr if it was not called yet, or has ended and is forgotten.
   [[nodiscard]] Operation* find(std::uint64_t number) const;
-  /// As find(), and nullptr until it has started.
+  /// As find(), but nullptr until the operation has started.
   [[nodiscard]] Operation* started(std::uint64_t number) const;
-  /// The first that has not ended; nullptr: all have.
+  /// The first operation that has not ended; nullptr if all have.
   [[nodiscard]] Operation* first_unfinished() const;
-  /// In order. Those that have ended leave from the front.
+  /// In order. Operations that have ended leave from the front.
   [[nodiscard]] const std::deque<std::unique_ptr<Operation>>& all() const noexcept { return operations_; }
-  /// All below have ended.
+  /// All operations with smaller numbers have ended.
   [[nodiscard]] std::uint64_t first_number() const noexcept { return first_; }
   [[nodiscard]] std::uint64_t next_to_start() const noexcept { return next_to_start_; }
   /// The number of the next call.

@@ -75,9 +75,10 @@ void RankTraffic::peer_sent(std::uint32_t, PeerClass peer_class, std::uint64_t c
 // more.
 void RankTraffic::peer_failed(std::uint32_t peer, PeerClass, const std::string& reason) {
   if (shared_.life.left() || !shared_.life.well() || lost_) return;
-  // A rank that aborts closes everything: its own words come a little later by way of rank 0, and go before ours.
+  // A rank that aborts closes all its connections. Its own error text arrives a little later by way of rank 0, and is
+  // preferred to this one.
   lost_ = LostPeer{peer, reason, shared_.transport.now() + shared_.settings.drain_grace};
-  directory_.want(peer);  // people will ask which host that is
+  directory_.want(peer);  // the error text names its host
 }
 
 void RankTraffic::report_lost_peer() {

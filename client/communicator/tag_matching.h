@@ -1,8 +1,8 @@
 #pragma once
-// Which offered message goes to which receive, where messages have tags: a pure state machine. An offer goes to the
-// receive that was called first of those that take it, a receive gets the offer that came first of those that it takes.
-// So messages of one rank with one tag keep their order, as in MPI. Each step takes time that grows with the logarithm
-// of what waits.
+// Matches offered messages with receives by their tags: a pure state machine. An offer goes to the earliest receive
+// that accepts it, and a receive gets the earliest offer that it accepts. So messages of one rank with one tag keep
+// their order, as in MPI. Each step takes time that grows with the logarithm of the number of waiting offers and
+// receives.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -25,9 +25,10 @@ struct Offer {
 
 class TagMatching {
  public:
-  /// An offer has come: the receive that it goes to. None: it is kept.
+  /// An offer has come. Returns the receive that it goes to; if there is none, keeps the offer.
   [[nodiscard]] std::optional<Message> offered(const Offer& offer);
-  /// A receive with `message.tag`, from `source` or from any rank: its offer. None: it is kept, and `message` moved.
+  /// A receive from `source`, or from any rank, was called. Returns its offer; if there is none, keeps the receive and
+  /// moves from `message`.
   [[nodiscard]] std::optional<Offer> called(std::optional<std::uint32_t> source, Message& message);
 
   /// Offers of that rank that are kept.

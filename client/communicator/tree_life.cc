@@ -1,4 +1,4 @@
-// How trees come, and what they do while they are in use. How they are lost: tree_loss.cc.
+// How trees are formed and used; tree_loss.cc has how they are lost.
 #include "client/communicator/tree_life.h"
 
 #include <cstring>

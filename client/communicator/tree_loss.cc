@@ -1,4 +1,4 @@
-// How trees are lost, and how the operations on them go on.
+// The loss of trees: freezing, repair, and the rest of their operations on the fallback.
 #include <algorithm>
 
 #include "client/communicator/remainder.h"
@@ -16,7 +16,7 @@ void TreeLife::lane_failed(std::uint32_t lane, const std::string& reason) {
   if (trees == trees_.get() && first) lost_at_ = shared_.clock.now();
   const bool had_device = !second_way_.device_gone();
   second_way_.check_device();  // before rank 0 hears of the rest
-  // A rank whose own device is gone cannot tell what became of an aggregator.
+  // A rank whose own device is gone cannot say whether an aggregator failed.
   const bool blind = (had_device && second_way_.device_gone()) || !second_way_.may_reach_trees();
   shared_.whole.tell_rank_0(
       {.type = ready ? FrameType::lane_failed : FrameType::joined,
@@ -83,7 +83,7 @@ void TreeLife::repair_sent() {
   if (repair_) repair_->sent();
 }
 
-/// Every rank has what any rank had: the rest of each operation runs between the ranks.
+/// Every rank has the results that any rank had: the rest of each operation runs between the ranks.
 void TreeLife::repaired() {
   TRIBUTARY_ASSERT(state_ == State::repairing, "a repair ends of trees that are {}", to_string(state_));
   shared_.whole.look_at_clock();

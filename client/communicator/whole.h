@@ -15,18 +15,18 @@ namespace tributary::client {
 class Whole {
  public:
   virtual ~Whole() = default;
-  /// On rank 0 the message takes the way through the transport's queue, so that a handler never changes what its caller
-  /// is walking through.
+  /// On rank 0 the message passes through the transport's queue, so that a handler never changes a container that its
+  /// caller iterates over.
   virtual void tell_rank_0(ControlMessage message) = 0;
-  /// Rank 0: to one rank, which may be rank 0 itself.
+  /// On rank 0 alone: tells one rank, which may be rank 0 itself.
   virtual void tell(std::uint32_t rank, const ControlMessage& message) = 0;
-  /// Ends all operations here soon; rank 0, or whoever told, sees to the other ranks.
+  /// Ends all operations of this rank soon; rank 0, or the rank that reported the error, ends those of other ranks.
   virtual void begin_failing(Error error) = 0;
-  /// Ends all operations here now, and everywhere.
+  /// Ends all operations of this rank now, and those of all other ranks.
   virtual void abort(const std::string& reason) = 0;
-  /// A line for the log: operations take another path.
+  /// Operations take another path: logs the line.
   virtual void path_changed(const std::string& line) = 0;
-  /// All that comes in begins with this.
+  /// Every handler of something that arrives calls this first.
   virtual void look_at_clock() = 0;
 };
 
@@ -37,16 +37,16 @@ struct Shared {
   Clock clock{};
   Life life{};
   CommunicatorInfo info{};
-  /// Calls that were posted to the transport and come too late find it false.
+  /// False once the communicator is gone; calls that were posted to the transport check it.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return settings.rank; }
-  /// The number that people know a rank by.
+  /// The number of `rank` in texts for people; the group of host leaders names ranks as the whole group does.
   [[nodiscard]] std::uint32_t known_as(std::uint32_t rank) const noexcept {
     return settings.known_as.empty() ? rank : settings.known_as[rank];
   }
   [[nodiscard]] std::uint32_t known_as() const noexcept { return known_as(settings.rank); }
-  /// The error's message to rank 0, which ends the communicator.
+  /// The message that tells rank 0 of the error, so that rank 0 ends the communicator.
   [[nodiscard]] static ControlMessage abort_message(const Error& error) {
     return {.type = FrameType::abort, .value = static_cast<std::uint64_t>(error.code), .body = error.message};
   }
