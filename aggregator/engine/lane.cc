@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cassert>
 #include <utility>
 
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::engine {
 namespace {
@@ -72,18 +72,25 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
       slots_(shape.window) {
   const std::uint64_t bytes = lane_memory_bytes(shape.children, shape.window, shape.segment_bytes);
   if (memory_.empty()) memory_ = own_memory_.emplace(bytes).bytes();
-  assert(memory_.size() >= bytes);
+  TRIBUTARY_ASSERT(shape.children >= 1 && shape.children <= kChildrenMax, "a lane of {} children", shape.children);
+  TRIBUTARY_ASSERT(shape.window >= 1 && shape.window <= kWindowMax, "a lane whose window has {} slots", shape.window);
+  TRIBUTARY_ASSERT(shape.segment_bytes <= kSegmentBytesMax && shape.segment_bytes % 64 == 0,
+                   "a lane whose segments have {} bytes", shape.segment_bytes);
+  TRIBUTARY_ASSERT(memory_.size() >= bytes, "a lane of {} bytes is given {}", bytes, memory_.size());
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = slots_[i].place = i;
 }
 
 void Lane::set_ranks(std::uint32_t child, std::uint32_t ranks) noexcept {
-  assert(child < shape_.children && ranks > 0 && in_flight_ == 0);
+  TRIBUTARY_ASSERT(child < shape_.children, "child {} of {}", child, shape_.children);
+  TRIBUTARY_ASSERT(ranks > 0, "child {} stands for no rank", child);
+  TRIBUTARY_ASSERT(in_flight_ == 0, "child {} is told its ranks while {} segments are in flight", child, in_flight_);
   ranks_[child] = ranks;
 }
 
 std::byte*& Lane::receive_buffer(const Slot& slot, std::uint32_t child) noexcept {
+  TRIBUTARY_ASSERT(child <= shape_.children && slot.place < shape_.window, "buffer {} of slot {}", child, slot.place);
   return buffers_[std::size_t{slot.place} * (shape_.children + 1U) + child];
 }
 
@@ -92,6 +99,7 @@ std::byte*& Lane::out_buffer(const Slot& slot) noexcept {
 }
 
 const std::byte*& Lane::in_place(const Slot& slot, std::uint32_t child) noexcept {
+  TRIBUTARY_ASSERT(child < shape_.children && slot.place < shape_.window, "child {} in slot {}", child, slot.place);
   return in_place_[std::size_t{slot.place} * shape_.children + child];
 }
 
@@ -122,7 +130,7 @@ std::expected<void, Refusal> Lane::admit(const Slot& slot, std::uint32_t child, 
 
 std::expected<std::span<std::byte>, Refusal> Lane::contribution_begins(std::uint32_t child,
                                                                        const FrameHeader& header) noexcept {
-  assert(child < shape_.children);
+  TRIBUTARY_ASSERT(child < shape_.children, "child {} of {} contributes", child, shape_.children);
   if (header.epoch != epoch_) return std::unexpected(Refusal::stale_epoch);
   Slot& slot = slot_of(header.sequence);
   if (auto ok = admit(slot, child, header.sequence); !ok) return std::unexpected(ok.error());
@@ -138,6 +146,13 @@ bool Lane::takes_in_place(std::uint32_t child, const FrameHeader& header) noexce
 }
 
 void Lane::open(Slot& slot, std::uint32_t child, const FrameHeader& header) noexcept {
+  TRIBUTARY_ASSERT(slot.state == SlotState::idle || slot.state == SlotState::complete,
+                   "segment {} opens the slot of segment {}, which is in state {}", header.sequence, slot.sequence,
+                   slot.state);
+  TRIBUTARY_ASSERT(header.sequence == slot.sequence + (slot.state == SlotState::complete ? shape_.window : 0),
+                   "segment {} follows segment {} in a window of {}", header.sequence, slot.sequence, shape_.window);
+  TRIBUTARY_ASSERT(in_flight_ < shape_.window, "{} segments are in flight in a window of {}", in_flight_,
+                   shape_.window);
   slot.sequence = header.sequence;
   slot.arrived = slot.with_data = slot.wants_result = 0;
   slot.first = header;
@@ -155,6 +170,8 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
   if (!reduces(header.collective) && slot.with_data != 0) return std::unexpected(Refusal::unexpected_data);
   if (!whole_elements(header)) return std::unexpected(Refusal::wrong_length);
   if (slot.data_known && slot.payload_bytes != header.payload_bytes) return std::unexpected(Refusal::wrong_length);
+  TRIBUTARY_ASSERT(header.payload_bytes <= shape_.segment_bytes, "{} bytes landed in a segment of {}",
+                   header.payload_bytes, shape_.segment_bytes);
   slot.payload_bytes = header.payload_bytes;
   slot.data_known = true;
   slot.with_data |= std::uint64_t{1} << child;
@@ -163,6 +180,9 @@ std::expected<void, Refusal> Lane::check_data(Slot& slot, std::uint32_t child, c
 
 std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, const FrameHeader& header,
                                                        LaneOutput& output, std::span<const std::byte> at) noexcept {
+  TRIBUTARY_ASSERT(child < shape_.children, "child {} of {} contributed", child, shape_.children);
+  TRIBUTARY_ASSERT(at.empty() || at.size() == header.payload_bytes, "a contribution of {} bytes lies in {}",
+                   header.payload_bytes, at.size());
   Slot& slot = slot_of(header.sequence);
   if (auto ok = admit(slot, child, header.sequence); !ok) return ok;
   if (slot.state != SlotState::collecting) open(slot, child, header);
@@ -175,6 +195,8 @@ std::expected<void, Refusal> Lane::contribution_landed(std::uint32_t child, cons
   slot.arrived |= std::uint64_t{1} << child;
   in_place(slot, child) = at.data();
   if (header.wants_result()) slot.wants_result |= std::uint64_t{1} << child;
+  TRIBUTARY_ASSERT((slot.with_data & ~slot.arrived) == 0 && (slot.arrived & ~everyone_) == 0,
+                   "children {} have arrived of {}, those {} with data", slot.arrived, everyone_, slot.with_data);
   if (slot.arrived == everyone_) {
     finish_collecting(slot, output);
   } else if (reduces(header.collective) && !accumulates_wider(header.dtype)) {
@@ -196,6 +218,9 @@ void Lane::reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept 
     ranks[count] = ranks_[child];
     inputs[count++] = input(slot, child);
   }
+  TRIBUTARY_ASSERT(slot.reduced < to && to <= shape_.children, "children {} to {} of {} are summed", slot.reduced, to,
+                   shape_.children);
+  TRIBUTARY_ASSERT(count >= 1 && count <= kChildrenMax, "{} inputs are summed", count);
   const bool whole = to == shape_.children;
   kernels::reduce_step(slot.first.dtype, slot.first.op, {inputs.data(), count}, into,
                        elements(slot.payload_bytes, slot.first.dtype),
@@ -212,6 +237,7 @@ void Lane::reduce(const Slot& slot, std::uint32_t to, std::byte* into) noexcept 
 void Lane::reduce_prefix(Slot& slot, LaneOutput& output) noexcept {
   const auto prefix = static_cast<std::uint32_t>(std::countr_one(slot.arrived));
   if (prefix < slot.reduced + kEagerInputs) return;
+  TRIBUTARY_ASSERT(prefix < shape_.children, "a prefix of {} of {} children is summed early", prefix, shape_.children);
   reduce(slot, prefix, receive_buffer(slot, 0));
   give_back(slot, slot.reduced, prefix, output);
   slot.reduced = prefix;
@@ -228,6 +254,11 @@ void Lane::reduce_all(Slot& slot, LaneOutput& output) noexcept {
 }
 
 void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
+  TRIBUTARY_ASSERT(slot.state == SlotState::collecting && slot.arrived == everyone_,
+                   "segment {} is complete in state {} with children {} of {}", slot.sequence, slot.state, slot.arrived,
+                   everyone_);
+  TRIBUTARY_ASSERT(!reduces(slot.first.collective) || slot.with_data == everyone_,
+                   "segment {} is summed with data of children {} of {}", slot.sequence, slot.with_data, everyone_);
   if (slot.with_data != 0) {
     if (reduces(slot.first.collective)) {
       reduce_all(slot, output);
@@ -246,6 +277,7 @@ void Lane::finish_collecting(Slot& slot, LaneOutput& output) noexcept {
 }
 
 void Lane::send_up(Slot& slot, LaneOutput& output) noexcept {
+  TRIBUTARY_ASSERT(!shape_.root, "a root sends segment {} up", slot.sequence);
   slot.state = SlotState::waiting;
   FrameHeader header = slot.first;
   header.type = FrameType::contribution;
@@ -257,6 +289,9 @@ void Lane::send_up(Slot& slot, LaneOutput& output) noexcept {
 }
 
 void Lane::send_down(Slot& slot, bool have_data, LaneOutput& output) noexcept {
+  TRIBUTARY_ASSERT(slot.state == (shape_.root ? SlotState::collecting : SlotState::waiting),
+                   "the result of segment {} goes down in state {}", slot.sequence, slot.state);
+  TRIBUTARY_ASSERT(in_flight_ > 0, "segment {} ends, and none is in flight", slot.sequence);
   slot.state = SlotState::complete;
   --in_flight_;
   ++completed_;
@@ -292,6 +327,8 @@ std::expected<void, Refusal> Lane::result_landed(const FrameHeader& header, Lane
   Slot& slot = slot_of(header.sequence);
   if (over_ || slot.state != SlotState::waiting || slot.sequence != header.sequence)
     return std::unexpected(Refusal::no_such_segment);
+  TRIBUTARY_ASSERT(header.payload_bytes <= shape_.segment_bytes, "a result of {} bytes landed in a segment of {}",
+                   header.payload_bytes, shape_.segment_bytes);
   if (!header.bare()) slot.payload_bytes = header.payload_bytes;
   send_down(slot, !header.bare() || slot.data_from_below, output);
   return {};

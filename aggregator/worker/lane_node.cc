@@ -1,8 +1,10 @@
 #include "aggregator/worker/lane_node.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "aggregator/worker/session.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/shm.h"
 
 namespace tributary::aggregator {
@@ -44,6 +46,8 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
       form_deadline_(now + worker.settings_.form_limit),
       pulse_(worker.settings_.pulse),
       parent_ready_(join.claims.root) {
+  TRIBUTARY_ASSERT(claims_.root == join.parent_tokens.empty(), "{} with {} tokens for a parent", name(),
+                   join.parent_tokens.size());
   ++worker_.metrics_.lanes_active;
   lend_lane();
   if (claims_.root) return;
@@ -55,6 +59,7 @@ LaneNode::LaneNode(Worker& worker, const VerifiedJoin& join, std::uint64_t memor
 }
 
 LaneNode::~LaneNode() {
+  TRIBUTARY_ASSERT(worker_.metrics_.lanes_active > 0, "{} ends, and none is active", name());
   --worker_.metrics_.lanes_active;
   worker_.budget_.give_back(memory_bytes_ + room_bytes_);
   if (parent_link_) worker_.settings_.link_keys->remove(*parent_link_);
@@ -87,6 +92,8 @@ FrameHeader LaneNode::header(FrameType type) const {
 }
 
 void LaneNode::connect_parent(const TokenChain& tokens) {
+  TRIBUTARY_ASSERT(!tokens.empty() && parent_ == nullptr, "{} connects to its parent with {} tokens", name(),
+                   tokens.size());
   parent_ = worker_.transport_.connect({claims_.parent_host, claims_.parent_port}, *this, worker_.settings_.join_limit);
   parent_->send_copy(header(FrameType::join), encode_join(tokens, worker_.settings_.name));
   if (const auto claims = read_claims(tokens.front())) parent_name_ = claims->aggregator;
@@ -102,15 +109,20 @@ Status LaneNode::add(Session& session, const VerifiedJoin& join) {
   if (!same_lane)
     return tributary::fail(Errc::denied,
                            name() + ": this credential describes the lane differently from its first child's");
+  TRIBUTARY_ASSERT(claims.child < claims_.children, "{}: a verified credential of child {} of {}", name(), claims.child,
+                   claims_.children);
   const std::uint64_t bit = std::uint64_t{1} << claims.child;
   if ((joined_ever_ & bit) != 0) {
     return tributary::fail(Errc::denied, name() + ": child " + std::to_string(claims.child) + " (rank " +
                                              std::to_string(claims.rank) + ") has joined already");
   }
+  TRIBUTARY_ASSERT(children_[claims.child] == nullptr, "{} has child {} twice", name(), claims.child);
   joined_ever_ |= bit;
   children_[claims.child] = &session;
   lane_.set_ranks(claims.child, 1U << claims.scale);
   ++joined_;
+  TRIBUTARY_ASSERT(joined_ == static_cast<std::uint32_t>(std::popcount(joined_ever_)) && joined_ <= claims_.children,
+                   "{}: {} of {} children have joined", name(), joined_, claims_.children);
   session.joined(shared_from_this(), claims.child, claims.rank, join.child_name);
   make_room(session);
   become_ready_when_complete();
@@ -129,6 +141,8 @@ void LaneNode::make_room(Session& session) {
 
 void LaneNode::become_ready_when_complete() {
   if (ready_ || over_ || !parent_ready_ || joined_ != claims_.children) return;
+  TRIBUTARY_ASSERT(std::ranges::none_of(children_, [](Session* child) { return child == nullptr; }),
+                   "{} is ready, and a child is missing", name());
   ready_ = true;
   ++worker_.metrics_.lanes_formed;
   for (Session* child : children_) child->channel().send_copy(header(FrameType::ready), {});
@@ -162,6 +176,9 @@ void LaneNode::contribution_landed(Session& session, const FrameHeader& h, std::
 void LaneNode::to_parent(const FrameHeader& h, std::span<const std::byte> payload) {
   if (h.wants_result() && !h.bare()) expect_result(h, payload.size());
   // At most a window of contributions is outstanding, and the channel's queue is longer than any window.
+  TRIBUTARY_ASSERT(parent_ != nullptr && sent_up_ - came_down_ < claims_.window,
+                   "{} sends contribution {} up, {} results came down, in a window of {}", name(), sent_up_, came_down_,
+                   claims_.window);
   ++sent_up_;
   if (!parent_->send(h, payload, 0)) fail("the channel to the parent of " + name() + " takes no more frames");
 }
@@ -177,6 +194,7 @@ void LaneNode::expect_result(const FrameHeader& contribution, std::size_t bytes)
 }
 
 void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<const std::byte> payload) {
+  TRIBUTARY_ASSERT(child < children_.size(), "{} answers child {} of {}", name(), child, children_.size());
   Session* session = over_ ? nullptr : children_[child];
   if (session == nullptr) return;
   ++worker_.metrics_.results;
@@ -186,6 +204,7 @@ void LaneNode::to_child(std::uint32_t child, const FrameHeader& h, std::span<con
 }
 
 void LaneNode::give_back(std::uint32_t child, std::span<const std::byte> payload) {
+  TRIBUTARY_ASSERT(child < children_.size(), "{} gives memory back to child {} of {}", name(), child, children_.size());
   Session* const session = children_[child];
   if (session == nullptr) return;
   session->channel().give_back(payload);
@@ -217,6 +236,7 @@ bool LaneNode::keep_report(std::span<const std::byte> payload) {
 // is dropped.
 void LaneNode::spread_report() {
   if (claims_.root) return fail("ranks called different operations");
+  TRIBUTARY_ASSERT(parent_ != nullptr, "{} has no parent to report to", name());
   parent_->send_copy(header(FrameType::fault), *report_);
 }
 
@@ -230,6 +250,8 @@ void LaneNode::child_left(Session& session) {
   if (lane_.segments_in_flight() > 0) return fail("rank " + std::to_string(session.rank()) + " left in mid-operation");
   if (!ready_) return fail("rank " + std::to_string(session.rank()) + " left before the lane was ready");
   if (++left_ < claims_.children) return;
+  TRIBUTARY_ASSERT(left_ == claims_.children && !over_, "{}: {} of {} children have left", name(), left_,
+                   claims_.children);
   // Everyone is done: an orderly end.
   over_ = true;
   ++worker_.metrics_.lanes_ended;
@@ -246,6 +268,8 @@ std::string LaneNode::name_of(const Session& child) const {
 
 /// An orderly leaver need not wait for the others.
 bool LaneNode::leaves_in_order(Session& child) {
+  TRIBUTARY_ASSERT(children_[child.child()] == &child, "{}: child {} leaves, and another has its place", name(),
+                   child.child());
   children_[child.child()] = nullptr;
   child.leave_node();
   return child.has_left() && lane_.segments_in_flight() == 0;
@@ -321,6 +345,8 @@ void LaneNode::on_frame(transport::Channel&, const FrameHeader& h, std::span<std
     case FrameType::result: {
       if (report_) return;
       ++came_down_;
+      TRIBUTARY_ASSERT(came_down_ <= sent_up_, "{}: {} results came down for {} contributions", name(), came_down_,
+                       sent_up_);
       const std::uint64_t before = lane_.segments_completed();
       if (auto ok = lane_.result_landed(h, *this); !ok)
         return fail("from the parent: " + std::string(to_string(ok.error())));

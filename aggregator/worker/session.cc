@@ -1,6 +1,7 @@
 #include "aggregator/worker/session.h"
 
 #include "aggregator/worker/lane_node.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::aggregator {
 
@@ -29,6 +30,7 @@ transport::Placement Session::on_header(transport::Channel&, const FrameHeader& 
   if (left_) return Reject{{Errc::corrupt, "a " + std::string(to_string(header.type)) + " frame after a leave"}};
   switch (header.type) {
     case FrameType::contribution: {
+      TRIBUTARY_ASSERT(node_ != nullptr, "child {} serves no lane", child_);
       const auto place = node_->contribution_begins(*this, header);
       if (place) return Accept{*place};
       if (!harmless(place.error())) return Reject{{Errc::corrupt, std::string(to_string(place.error()))}};
@@ -79,6 +81,9 @@ void Session::on_closed(transport::Channel&, const Error& error) {
 }
 
 void Session::joined(std::shared_ptr<LaneNode> node, std::uint32_t child, std::uint32_t rank, std::string name) {
+  TRIBUTARY_ASSERT(node_ == nullptr && !serving_ && !over_, "a session joins as child {} after it was child {}", child,
+                   child_);
+  TRIBUTARY_ASSERT(node != nullptr, "child {} joins no lane", child);
   wait_no_more();
   node_ = std::move(node);
   serving_ = true;

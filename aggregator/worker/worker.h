@@ -3,7 +3,6 @@
 // the engine to a transport, and decides who may join. Single-threaded; several workers share nothing but the memory
 // budget.
 #include <atomic>
-#include <cassert>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -13,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/lane_pulse.h"
 #include "tributary/protocol/waiting_room.h"
@@ -42,8 +42,8 @@ class MemoryBudget {
   /// For what can be done without: half of all stays for lanes.
   [[nodiscard]] bool reserve_spare(std::uint64_t bytes) noexcept { return reserve_up_to(bytes, bytes_max_ / 2); }
   void give_back(std::uint64_t bytes) noexcept {
-    [[maybe_unused]] const std::uint64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
-    assert(before >= bytes);
+    const std::uint64_t before = in_use_.fetch_sub(bytes, std::memory_order_relaxed);
+    TRIBUTARY_ASSERT(before >= bytes, "{} bytes are given back of {} that are in use", bytes, before);
   }
   [[nodiscard]] std::uint64_t in_use() const noexcept { return in_use_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t bytes_max() const noexcept { return bytes_max_; }
