@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "client/cli/cluster/guardian.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::cli {
 namespace {
@@ -174,6 +175,8 @@ const std::optional<ExitStatus>& ChildProcess::reap(int options) {
     failed = waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | options);
   } while (failed != 0 && errno == EINTR);
   if (failed != 0 || info.si_pid != pid_) return status_;
+  TRIBUTARY_ASSERT(info.si_code == CLD_EXITED || info.si_code == CLD_KILLED || info.si_code == CLD_DUMPED,
+                   "process {} has not ended: code {}", pid_, info.si_code);
   ::kill(-pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   status_ = info.si_code == CLD_EXITED ? ExitStatus{.code = info.si_status} : ExitStatus{.signal = info.si_status};

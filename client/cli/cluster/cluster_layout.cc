@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -14,6 +16,7 @@ using Counts = std::vector<std::uint32_t>;
 
 /// Switch i of a level hangs below switch i * above / below of the next level, so that neighbours stay together.
 std::uint32_t parent_of(std::uint32_t i, std::uint32_t below, std::uint32_t above) {
+  TRIBUTARY_ASSERT(i < below && above <= below, "number {} of {}, below {}", i, below, above);
   return static_cast<std::uint32_t>(std::uint64_t{i} * above / below);
 }
 
@@ -92,6 +95,8 @@ class Writer {
     }
     for (std::uint32_t spare = 0; out_.aggregators.size() < shape_.aggregators; ++spare)
       add_aggregator(0, spare % counts_[0]);
+    TRIBUTARY_ASSERT(out_.aggregators.size() == shape_.aggregators, "{} aggregators are placed, not {}",
+                     out_.aggregators.size(), shape_.aggregators);
   }
 
   void place_ranks() {
@@ -101,6 +106,8 @@ class Writer {
       for (std::uint32_t i = 0; i < counts_[level]; ++i)
         if (children[level][i] == 1) alone.push_back(switch_name(level, i));
     }
+    TRIBUTARY_ASSERT(alone.size() < shape_.ranks, "{} switches need a rank of their own, of {} ranks", alone.size(),
+                     shape_.ranks);
     const auto below = shape_.ranks - static_cast<std::uint32_t>(alone.size());
     for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank) {
       const std::string host = "worker-" + std::to_string(rank);

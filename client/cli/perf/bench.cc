@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -112,6 +114,10 @@ Result<BenchRow> Bench::run(std::uint64_t bytes) {
   }
   const auto after = info();
   if (!after) return std::unexpected(after.error());
+  TRIBUTARY_ASSERT(after->bytes_in_network >= before->bytes_in_network && after->bytes_local >= before->bytes_local &&
+                       after->bytes_fallback >= before->bytes_fallback,
+                   "the library's counters fell: in-network {} to {}, fallback {} to {}", before->bytes_in_network,
+                   after->bytes_in_network, before->bytes_fallback, after->bytes_fallback);
   row.bytes_in_network = after->bytes_in_network - before->bytes_in_network;
   row.bytes_local = after->bytes_local - before->bytes_local;
   row.bytes_fallback = after->bytes_fallback - before->bytes_fallback;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -51,6 +53,8 @@ CallPlace place_call(const CallShape& shape, const PerfCounts& counts, bool in_p
 }
 
 CheckedCall::CheckedCall(const CallShape& shape) : shape_(shape), of_rank_(shape.ranks) {
+  TRIBUTARY_ASSERT(shape.rank < shape.ranks && shape.root < shape.ranks, "rank {} and root {} of {} ranks", shape.rank,
+                   shape.root, shape.ranks);
   const Pattern pattern(shape.dtype, shape.op, shape.ranks);
   own_ = pattern.contribution(shape.rank);
   if (reduces(shape.collective)) reduced_ = pattern.reduced();
@@ -73,6 +77,8 @@ PerfCall CheckedCall::at(const CallPlace& place, const PerfCounts& counts) const
 
 void CheckedCall::fill_input(const CallPlace& place, const PerfCounts& counts, std::size_t begin) const {
   const std::size_t element = element_bytes();
+  TRIBUTARY_ASSERT(own_.size() == kPatternPeriod * element, "a pattern of {} bytes for elements of {} bytes",
+                   own_.size(), element);
   if (counts.recv != 0) std::memset(place.recv, kNothing, counts.recv * element);
   tile(own_, element, begin, {place.send, counts.send * element});
 }

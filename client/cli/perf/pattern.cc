@@ -5,6 +5,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -205,8 +207,11 @@ std::vector<std::byte> with_type(DType dtype, Visit visit) {
 /// Calls `piece` with matching parts of the repeated period and of `data`, until it returns false.
 template <class Bytes, class Piece>
 void walk(std::span<const std::byte> period, std::size_t element_bytes, std::size_t first, Bytes data, Piece piece) {
+  TRIBUTARY_ASSERT(element_bytes > 0 && !period.empty() && period.size() % element_bytes == 0,
+                   "a pattern of {} bytes for elements of {} bytes", period.size(), element_bytes);
   std::size_t from = first * element_bytes % period.size();
   while (!data.empty()) {
+    TRIBUTARY_ASSERT(from < period.size(), "byte {} of a pattern of {} bytes", from, period.size());
     const std::size_t length = std::min(period.size() - from, data.size());
     piece(period.subspan(from, length), data.first(length));
     data = data.subspan(length);

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -79,6 +81,8 @@ bool RankOutput::write_lines(bool ended) {
     out.append(prefix_).append(rest.substr(0, length)).push_back('\n');
     rest.remove_prefix(std::min(length + 1, rest.size()));
   }
+  TRIBUTARY_ASSERT(rest.empty() || (!ended && rest.size() < kLineBytesMax), "{} bytes of a line are held back",
+                   rest.size());
   pending_.erase(0, pending_.size() - rest.size());
   return write_all(destination_, out);
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -39,6 +41,7 @@ Result<int> RankProcesses::run() {
 
 Status RankProcesses::start(std::uint32_t index) {
   Rank& rank = ranks_[index];
+  TRIBUTARY_ASSERT(!rank.process && rank.outputs.empty(), "rank {} is started twice", index);
   SpawnRequest request{
       .arguments = settings_.command, .environment = settings_.environment(index), .guardian = &guardian_};
   if (settings_.prefix) {
@@ -47,6 +50,7 @@ Status RankProcesses::start(std::uint32_t index) {
       if (!output) return std::unexpected(output.error());
       rank.outputs.push_back(std::make_unique<RankOutput>(std::move(*output)));
     }
+    TRIBUTARY_ASSERT(rank.outputs.size() == 2, "rank {} has {} outputs", index, rank.outputs.size());
     request.output = rank.outputs[0]->write_end();
     request.error = rank.outputs[1]->write_end();
   }
@@ -55,6 +59,7 @@ Status RankProcesses::start(std::uint32_t index) {
   rank.process = std::make_unique<ChildProcess>(std::move(*process));
   for (const auto& output : rank.outputs) output->close_write_end();
   ++running_;
+  TRIBUTARY_ASSERT(running_ <= settings_.ranks, "{} of {} ranks run", running_, settings_.ranks);
   return {};
 }
 
@@ -101,6 +106,7 @@ void RankProcesses::look_at_ranks() {
     ChildProcess& process = *ranks_[index].process;
     if (process.status() || !process.poll()) continue;
     guardian_.forget(process.pid());
+    TRIBUTARY_ASSERT(running_ > 0, "rank {} has ended, and none was running", index);
     --running_;
     if (!process.status()->good()) note_failure(index, *process.status());
   }

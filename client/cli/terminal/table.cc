@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::cli {
 namespace {
 
@@ -26,7 +28,8 @@ std::size_t width(const std::string& text) {
 }  // namespace
 
 void Table::add(std::vector<std::string> cells) {
-  cells.resize(rows_.front().size());
+  TRIBUTARY_ASSERT(cells.size() == rows_.front().size(), "a row of {} cells in a table of {} columns", cells.size(),
+                   rows_.front().size());
   for (std::string& cell : cells) cell = printable(std::move(cell));
   rows_.push_back(std::move(cells));
 }
@@ -34,6 +37,8 @@ void Table::add(std::vector<std::string> cells) {
 std::string Table::text() const {
   std::vector<std::size_t> widths(rows_.front().size(), 0);
   for (const auto& row : rows_) {
+    TRIBUTARY_ASSERT(row.size() == widths.size(), "a row of {} cells in a table of {} columns", row.size(),
+                     widths.size());
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
   }
   std::string text;

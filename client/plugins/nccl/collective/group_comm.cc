@@ -82,6 +82,7 @@ abi::Result GroupComm::start(std::vector<GroupCall> calls, std::size_t result_by
 
 tributary_status GroupComm::post_in_turn(GroupRequest& request) {
   if (half_posted_ != nullptr) {
+    TRIBUTARY_ASSERT(half_posted_->posted_any(), "a request of which no call is queued holds up the others");
     if (const auto status = half_posted_->post(); status != TRIBUTARY_OK) return status;
     half_posted_ = nullptr;
   }

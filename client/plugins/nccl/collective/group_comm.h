@@ -8,6 +8,7 @@
 #include "client/plugins/nccl/collective/group_request.h"
 #include "client/plugins/nccl/collective/registrations.h"
 #include "client/plugins/nccl/devices.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 
@@ -39,7 +40,10 @@ class GroupComm {
   // Called by requests.
   /// Does what GroupRequest::post() does, but never before an older request that is still to be queued.
   [[nodiscard]] tributary_status post_in_turn(GroupRequest& request);
-  void give_back(GroupRequest& request) { free_.push_back(&request); }
+  void give_back(GroupRequest& request) {
+    TRIBUTARY_ASSERT(free_.size() < requests_.size(), "all {} requests are free already", requests_.size());
+    free_.push_back(&request);
+  }
   abi::Result fail(GroupRequest& request, const char* what, tributary_status status);
 
  private:

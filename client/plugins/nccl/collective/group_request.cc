@@ -2,6 +2,7 @@
 
 #include "client/plugins/nccl/collective/group_comm.h"
 #include "client/plugins/nccl/log.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 namespace {
@@ -48,6 +49,8 @@ tributary_status GroupRequest::poll(int* done) {
       return status == TRIBUTARY_ERROR_EXHAUSTED ? TRIBUTARY_OK : status;
     }
   }
+  TRIBUTARY_ASSERT(next_ == calls_.size() && pending_.size() <= calls_.size(),
+                   "{} of {} calls are queued, and {} have not ended", next_, calls_.size(), pending_.size());
   while (!pending_.empty()) {
     int ended = 0;
     const auto status = tributary_test(pending_.back(), &ended);

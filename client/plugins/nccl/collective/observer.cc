@@ -11,6 +11,7 @@
 
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/settings.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/blocked_signals.h"
 
 namespace tributary::nccl {
@@ -66,6 +67,7 @@ void Observer::remove(tributary_comm* comm) {
     const auto at = groups_.find(comm);
     if (at == groups_.end()) return;
     Group& group = at->second;
+    const int group_number = group.number;
     look(comm, group);
     const tributary_info& total = group.last;
     info(name(group.number, group.ranks, group.rank) + " ends: operations " + std::to_string(total.operations) +
@@ -76,6 +78,7 @@ void Observer::remove(tributary_comm* comm) {
     groups_.erase(at);
     write_metrics();
     if (!groups_.empty()) return;
+    TRIBUTARY_ASSERT(thread_.joinable(), "group {} was observed by no thread", group_number);
     ++generation_;
     ended = std::move(thread_);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/plugins/nccl/log.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 
@@ -16,6 +17,8 @@ abi::Result Registrations::add(const Region& region, void** memory, Register ent
     table_.erase(at);
     return abi::Result::system_error;
   }
+  TRIBUTARY_ASSERT(is_new == (at->second.users == 0), "a region that is registered already has {} users",
+                   at->second.users);
   ++at->second.users;
   *memory = at->second.memory;
   return abi::Result::success;
@@ -40,6 +43,7 @@ abi::Result Registrations::remove(void* memory) {
   const std::lock_guard lock(mutex_);
   const auto at = std::ranges::find_if(table_, [&](const auto& entry) { return entry.second.memory == memory; });
   if (at == table_.end()) return abi::Result::invalid_argument;
+  TRIBUTARY_ASSERT(at->second.users > 0, "a region of {} bytes has no user", at->first.bytes);
   if (--at->second.users > 0) return abi::Result::success;
   const auto status = tributary_mem_deregister(comm_, at->second.memory);
   table_.erase(at);

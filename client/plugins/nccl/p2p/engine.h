@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "client/plugins/nccl/devices.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 #include "tributary/transport/tcp.h"
 
@@ -36,7 +37,10 @@ class Engine {
   /// sockets: the system sends them.
   [[nodiscard]] bool loses_last_words() const noexcept { return tcp_ == nullptr; }
   /// Takes the bare socket out of a channel of this engine, and closes the channel: see TcpTransport::release().
-  [[nodiscard]] tributary::Result<int> release(transport::Channel& channel) { return tcp_->release(channel); }
+  [[nodiscard]] tributary::Result<int> release(transport::Channel& channel) {
+    TRIBUTARY_ASSERT(tcp_ != nullptr, "a channel over verbs has no socket to release");
+    return tcp_->release(channel);
+  }
   /// Returns the connecting end's address of a channel that this process has connected; empty over verbs.
   [[nodiscard]] std::string connecting_end(transport::Channel& channel) const;
   /// Does the same for a channel that was accepted.
@@ -57,7 +61,10 @@ class Engine {
 class Settling {
  public:
   explicit Settling(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) { ++engine_->unsettled_; }
-  ~Settling() { --engine_->unsettled_; }
+  ~Settling() {
+    const int before = engine_->unsettled_.fetch_sub(1);
+    TRIBUTARY_ASSERT(before > 0, "an engine had {} unsettled connections", before);
+  }
   Settling(const Settling&) = delete;
   Settling& operator=(const Settling&) = delete;
 

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <span>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 
 namespace tributary::nccl {
@@ -28,6 +29,8 @@ Error refused(const transport::Channel& channel, const Error& why) {
 }  // namespace
 
 std::string to_text(const ConnectionPart& part) {
+  TRIBUTARY_ASSERT(part.connection.size() == kNonceDigits && part.number < 256 && part.parts < 256,
+                   "part {} of {} does not fit its text", part.number, part.parts);
   return part.connection + to_hex(std::array{std::byte(part.number), std::byte(part.parts)});
 }
 
@@ -63,6 +66,8 @@ transport::Placement ConnectingGreeting::place(const FrameHeader& header) {
 }
 
 Status ConnectingGreeting::take(transport::Channel& channel, const ConnectionEnds& ends) {
+  TRIBUTARY_ASSERT(said_bytes_ == (proof_ ? kProofDigits : kNonceDigits), "a payload of {} bytes was placed",
+                   said_bytes_);
   if (!proof_) return answer(channel, ends);
   const auto seen = proof_->check(std::string_view(said_.data(), said_bytes_));
   if (!seen) return std::unexpected(refused(channel, seen.error()));
@@ -81,6 +86,7 @@ Status ConnectingGreeting::answer(transport::Channel& channel, const ConnectionE
 // ---- the listening end
 
 Status ListeningGreeting::begin(transport::Channel& channel) {
+  TRIBUTARY_ASSERT(!proof_, "the greeting of {} begins twice", channel.peer());
   auto nonce = client::make_nonce();
   if (!nonce) return std::unexpected(nonce.error());
   proof_.emplace(secret_, *nonce);

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::nccl {
 namespace {
 
@@ -12,6 +14,7 @@ constexpr std::chrono::seconds kLastWordsLimit{2};
 }  // namespace
 
 void end_channel(Engine& engine, std::unique_ptr<transport::Channel> channel, bool in_order) {
+  TRIBUTARY_ASSERT(channel != nullptr, "a connection is closed twice");
   auto lock = engine.lock();
   if (in_order && engine.loses_last_words()) {
     channel->close_after_flush(kLastWordsLimit);

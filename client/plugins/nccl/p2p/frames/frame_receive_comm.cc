@@ -5,6 +5,7 @@
 
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/p2p/frames/channel_end.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 namespace {
@@ -44,6 +45,7 @@ abi::Result FrameReceiveComm::receive(void* data, std::size_t bytes, int tag, nc
   }
   Buffer* buffer = free_.back();
   free_.pop_back();
+  TRIBUTARY_ASSERT(buffer->comm == this, "a buffer of another connection is free here");
   buffer->room = {static_cast<std::byte*>(data), bytes};
   buffer->landed_bytes = 0;
   buffer->tag = tag;
@@ -87,6 +89,8 @@ void FrameReceiveComm::on_frame(transport::Channel& channel, const FrameHeader&,
     channel.close();
     return;
   }
+  TRIBUTARY_ASSERT(filling_ != nullptr && payload.size() <= filling_->room.size() - filling_->landed_bytes,
+                   "{} bytes came, more than the message still lacks", payload.size());
   filling_->landed_bytes += payload.size();
   if (filling_->landed_bytes < filling_->room.size()) return;
   filling_->done = true;
@@ -104,6 +108,8 @@ abi::Result FrameReceiveComm::Buffer::test(int* finished, int* sizes) {
   if (!done) engine.poll();
   *finished = done ? 1 : 0;
   if (!done && !comm->failed_) return abi::Result::success;
+  TRIBUTARY_ASSERT(comm->free_.size() < comm->buffers_.size(), "all {} buffers are free already",
+                   comm->buffers_.size());
   comm->free_.push_back(this);
   if (done) {
     if (sizes != nullptr) *sizes = static_cast<int>(room.size());

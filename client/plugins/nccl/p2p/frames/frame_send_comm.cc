@@ -6,6 +6,7 @@
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/p2p/frames/channel_end.h"
 #include "client/plugins/nccl/settings.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 namespace {
@@ -82,6 +83,8 @@ void FrameSendComm::queue_frames() {
 }
 
 bool FrameSendComm::queue_next_frame(Message& message) {
+  TRIBUTARY_ASSERT(!message.all_queued && message.queued_bytes <= message.data.size(),
+                   "{} of a message's {} bytes are queued, and it waits", message.queued_bytes, message.data.size());
   const auto piece = message.data.subspan(
       message.queued_bytes, std::min<std::size_t>(message.data.size() - message.queued_bytes, kPeerBytesMax));
   FrameHeader header;
@@ -100,6 +103,9 @@ bool FrameSendComm::queue_next_frame(Message& message) {
 
 void FrameSendComm::on_sent(transport::Channel&, std::uint64_t cookie) {
   auto& message = *reinterpret_cast<Message*>(cookie);
+  TRIBUTARY_ASSERT(message.comm == this && message.frames_queued > 0 && message.frames_queued <= frames_queued_,
+                   "a frame was sent of message {}, which has {} of {} queued frames", message.number,
+                   message.frames_queued, frames_queued_);
   --message.frames_queued;
   --frames_queued_;
   message.done = message.all_queued && message.frames_queued == 0;
@@ -134,8 +140,12 @@ abi::Result FrameSendComm::Message::test(int* finished, int* sizes) {
   if (!done) engine.poll();
   *finished = done ? 1 : 0;
   if (!done && !comm->failed_) return abi::Result::success;
+  TRIBUTARY_ASSERT(comm->free_.size() < comm->messages_.size(), "all {} messages are free already",
+                   comm->messages_.size());
   comm->free_.push_back(this);
   if (done) {
+    TRIBUTARY_ASSERT(all_queued && frames_queued == 0, "message {} is done with {} frames queued", number,
+                     frames_queued);
     if (sizes != nullptr) *sizes = static_cast<int>(data.size());
     return abi::Result::success;
   }

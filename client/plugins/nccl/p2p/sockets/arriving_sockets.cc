@@ -36,6 +36,7 @@ void ArrivingSocket::on_frame(transport::Channel& channel, const FrameHeader&, s
 /// This end's proof has just been handed to the system. The other end sends no frame before it has read that proof, so
 /// the socket stands between two frames and can be released.
 void ArrivingSocket::on_sent(transport::Channel& channel, std::uint64_t) {
+  TRIBUTARY_ASSERT(!socket_, "the socket of {} has left the transport already", socket_->peer());
   const std::string peer = channel.peer();
   const auto descriptor = engine_.release(channel);
   if (descriptor) {
@@ -68,7 +69,9 @@ std::vector<StreamSocket> GatheringSockets::add(const ConnectionPart& part, Stre
     return {};
   }
   place.emplace(std::move(socket));
-  if (++gathering->here < parts_) return {};
+  ++gathering->here;
+  TRIBUTARY_ASSERT(gathering->here <= parts_, "{} of a connection's {} sockets are here", gathering->here, parts_);
+  if (gathering->here < parts_) return {};
   std::vector<StreamSocket> sockets;
   for (auto& one : gathering->sockets) sockets.push_back(std::move(*one));
   gatherings_.erase(gathering);

@@ -9,6 +9,7 @@
 #include "client/plugins/nccl/p2p/engine.h"
 #include "client/plugins/nccl/p2p/greeting.h"
 #include "client/plugins/nccl/p2p/sockets/stream_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 
@@ -23,7 +24,10 @@ class ArrivingSocket final : public transport::ChannelHandler {
   [[nodiscard]] bool ready() const noexcept { return socket_.has_value(); }
   [[nodiscard]] bool proved() const noexcept { return greeting_.proved(); }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  [[nodiscard]] StreamSocket take() { return std::move(*socket_); }
+  [[nodiscard]] StreamSocket take() {
+    TRIBUTARY_ASSERT(ready() && proved(), "a socket is taken before its ends are proved, or twice");
+    return std::move(*socket_);
+  }
   [[nodiscard]] const ConnectionPart& part() const { return greeting_.part(); }
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::nccl {
 
 ConnectingSocket::ConnectingSocket(Engine& engine, const NetHandle& to, const ConnectionPart& part,
@@ -71,6 +73,7 @@ ConnectingSockets::Stage ConnectingSockets::stage() {
 }
 
 std::vector<StreamSocket> ConnectingSockets::take() {
+  TRIBUTARY_ASSERT(!sockets_.empty() && failure_.empty(), "{} sockets to {} are taken", sockets_.size(), listening_at_);
   std::vector<StreamSocket> sockets;
   for (const auto& socket : sockets_) sockets.push_back(socket->take());
   sockets_.clear();

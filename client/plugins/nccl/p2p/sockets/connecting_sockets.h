@@ -8,6 +8,7 @@
 #include "client/plugins/nccl/p2p/engine.h"
 #include "client/plugins/nccl/p2p/greeting.h"
 #include "client/plugins/nccl/p2p/sockets/stream_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 
@@ -23,7 +24,10 @@ class ConnectingSocket final : public transport::ChannelHandler {
   /// Says why the socket will never be ready; empty as long as it may be.
   [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
   /// Call it once ready() is true.
-  [[nodiscard]] StreamSocket take() { return std::move(*socket_); }
+  [[nodiscard]] StreamSocket take() {
+    TRIBUTARY_ASSERT(socket_, "a socket to {} is taken before it is ready", listening_at_);
+    return std::move(*socket_);
+  }
 
  private:
   transport::Placement on_header(transport::Channel& channel, const FrameHeader& header) override;

@@ -47,8 +47,13 @@ class HelperThreads::Helper {
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
 
-  void own(DataSocket& socket) { sockets_.push_back(&socket); }
+  void own(DataSocket& socket) {
+    TRIBUTARY_ASSERT(!thread_.joinable(), "a helper with {} sockets gets another while it runs", sockets_.size());
+    sockets_.push_back(&socket);
+  }
   void start() {
+    TRIBUTARY_ASSERT(!thread_.joinable() && !sockets_.empty(), "a helper with {} sockets starts, perhaps again",
+                     sockets_.size());
     waits_for_.reserve(sockets_.size() + 1);
     const transport::BlockedSignals blocked;
     thread_ = std::thread([this] { run(); });
@@ -103,15 +108,20 @@ class HelperThreads::Helper {
     return moved;
   }
   [[nodiscard]] Result<std::size_t> move(DataSocket& one, const Piece& piece) const {
+    TRIBUTARY_ASSERT(one.moved < piece.bytes, "{} of a piece's {} bytes are done, and it goes on", one.moved,
+                     piece.bytes);
     iovec part{piece.data + one.moved, piece.bytes - one.moved};
     auto bytes = all_.direction_ == Direction::send ? one.socket.write({&part, 1}) : one.socket.read({&part, 1});
     if (!bytes) return bytes;
     one.moved += *bytes;
+    TRIBUTARY_ASSERT(one.moved <= piece.bytes, "{} bytes of a piece of {} are done", one.moved, piece.bytes);
     if (one.moved < piece.bytes) return bytes;
     one.moved = 0;
     auto* const left = piece.left;
     one.taken.store(one.taken.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-    left->fetch_sub(1, std::memory_order_release);  // the last access to this piece: its message may be done now
+    const auto before =
+        left->fetch_sub(1, std::memory_order_release);  // the last access to this piece: its message may be done now
+    TRIBUTARY_ASSERT(before > 0, "a piece is done of a message that has {} left", before);
     return bytes;
   }
   /// Sleeps until a socket that has a piece can go on, or the bell rings.
@@ -155,7 +165,9 @@ HelperThreads::~HelperThreads() {
 }
 
 void HelperThreads::give(std::uint32_t socket, const Piece& piece) {
-  DataSocket& to = *sockets_.at(socket);
+  TRIBUTARY_ASSERT(socket < sockets_.size(), "a piece for data socket {} of {}", socket, sockets_.size());
+  TRIBUTARY_ASSERT(piece.bytes > 0 && piece.left != nullptr, "a piece of {} bytes, perhaps of no message", piece.bytes);
+  DataSocket& to = *sockets_[socket];
   const std::uint32_t given = to.given.load(std::memory_order_relaxed);
   const std::uint32_t waiting = given - to.taken.load(std::memory_order_acquire);
   TRIBUTARY_ASSERT(waiting < to.row.size(), "socket {} has {} pieces, more than a connection has requests", socket,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/error.h"
 
 namespace tributary::nccl {
@@ -57,8 +58,10 @@ class Dealer {
   /// Calls give(socket, offset, bytes) for each piece of the next message. deals() must be true for its size.
   template <class Give>
   void deal(std::size_t bytes, Give&& give) {
+    TRIBUTARY_ASSERT(deals(bytes) && pieces_of(bytes) <= sockets_, "{} bytes are dealt to {} sockets", bytes, sockets_);
     const std::size_t piece = piece_bytes(bytes);
     for (std::size_t at = 0; at < bytes; at += piece) {
+      TRIBUTARY_ASSERT(next_ < sockets_, "data socket {} of {}", next_, sockets_);
       give(next_, at, std::min(piece, bytes - at));
       next_ = (next_ + 1) % sockets_;
     }

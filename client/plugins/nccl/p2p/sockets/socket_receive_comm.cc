@@ -33,6 +33,8 @@ abi::Result SocketReceiveComm::receive(void* data, std::size_t bytes, int tag, n
   if (free_.empty()) return abi::Result::success;
   Buffer& buffer = *free_.back();
   free_.pop_back();
+  TRIBUTARY_ASSERT(buffer.comm == this && buffer.pieces_left.load(std::memory_order_relaxed) == 0,
+                   "a free buffer still has {} pieces under way", buffer.pieces_left.load(std::memory_order_relaxed));
   buffer.room = {static_cast<std::byte*>(data), bytes};
   buffer.tag = tag;
   buffer.begun = false;
@@ -53,6 +55,8 @@ void SocketReceiveComm::read_for(const Buffer& wanted) {
 }
 
 bool SocketReceiveComm::take_staged() {
+  TRIBUTARY_ASSERT(staged_begin_ <= staged_end_ && staged_end_ <= staging_.size(), "staged bytes {} to {} of {}",
+                   staged_begin_, staged_end_, staging_.size());
   while (true) {
     if (filling_ == nullptr) {
       if (staged() < kHeadBytes) return true;
@@ -69,6 +73,8 @@ bool SocketReceiveComm::take_staged() {
 
 /// Reads the head that is staged. Returns false if no buffer is posted for its message, or if the bytes are no head.
 bool SocketReceiveComm::begin_message() {
+  TRIBUTARY_ASSERT(filling_ == nullptr && staged() >= kHeadBytes,
+                   "a message begins with {} bytes of its head, or within another", staged());
   const auto bytes = std::span<const std::byte>(staging_).subspan(staged_begin_).first<kHeadBytes>();
   const auto head = decode_head(bytes);
   if (!head || head->number != next_number_) {
@@ -102,6 +108,8 @@ bool SocketReceiveComm::begin_message() {
 
 void SocketReceiveComm::deal(Buffer& buffer) {
   buffer.pieces_left.store(dealer_.pieces_of(buffer.room.size()), std::memory_order_relaxed);
+  TRIBUTARY_ASSERT(helpers_, "a message of {} bytes is dealt, but the connection has no data sockets",
+                   buffer.room.size());
   if (helpers_->failed()) return;
   dealer_.deal(buffer.room.size(), [&](std::uint32_t socket, std::size_t at, std::size_t bytes) {
     helpers_->give(socket, {.data = buffer.room.data() + at, .bytes = bytes, .left = &buffer.pieces_left});
@@ -109,7 +117,8 @@ void SocketReceiveComm::deal(Buffer& buffer) {
 }
 
 bool SocketReceiveComm::read_once() {
-  if (staged_begin_ > 0) {  // less than a head is left
+  TRIBUTARY_ASSERT(staged() < kHeadBytes, "{} bytes are staged, and more are read", staged());
+  if (staged_begin_ > 0) {
     std::memmove(staging_.data(), staging_.data() + staged_begin_, staged());
     staged_end_ -= staged_begin_;
     staged_begin_ = 0;
@@ -117,6 +126,7 @@ bool SocketReceiveComm::read_once() {
   std::array<iovec, 2> parts{};
   std::size_t count = 0;
   const std::size_t rest = filling_ == nullptr ? 0 : filling_->here - filling_->landed;
+  TRIBUTARY_ASSERT(rest == 0 || staged_end_ == 0, "{} bytes are staged before the rest of a payload", staged_end_);
   if (rest > 0) parts[count++] = {filling_->room.data() + filling_->landed, rest};
   const std::size_t behind = rest >= kLargeBytes ? kHeadBytes : staging_.size() - staged_end_;
   parts[count++] = {staging_.data() + staged_end_, behind};
@@ -125,12 +135,15 @@ bool SocketReceiveComm::read_once() {
     end(got.error().message);
     return false;
   }
+  TRIBUTARY_ASSERT(*got <= rest + behind, "the system gave {} bytes where {} fit", *got, rest + behind);
   staged_end_ += *got - std::min(*got, rest);
   if (rest > 0) land(std::min(*got, rest));
   return *got == rest + behind;
 }
 
 void SocketReceiveComm::land(std::size_t bytes) {
+  TRIBUTARY_ASSERT(filling_ != nullptr && bytes <= filling_->here - filling_->landed,
+                   "{} bytes land, more than the message still lacks", bytes);
   filling_->landed += bytes;
   if (filling_->landed == filling_->here) filling_ = nullptr;
 }
@@ -152,6 +165,8 @@ abi::Result SocketReceiveComm::Buffer::test(int* finished, int* sizes) {
     comm->engine().settle();
     return abi::Result::success;
   }
+  TRIBUTARY_ASSERT(comm->free_.size() < comm->buffers_.size(), "all {} buffers are free already",
+                   comm->buffers_.size());
   comm->free_.push_back(this);
   if (over) {
     if (sizes != nullptr) *sizes = static_cast<int>(room.size());

@@ -4,6 +4,7 @@
 
 #include "client/plugins/nccl/log.h"
 #include "client/plugins/nccl/settings.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::nccl {
 namespace {
@@ -34,6 +35,7 @@ SocketSendComm::~SocketSendComm() {
 }
 
 SendComm::Opening SocketSendComm::opening() {
+  TRIBUTARY_ASSERT(connecting_, "a connection to {} is asked for its stage after it has opened", first_->peer());
   const auto lock = engine().lock();
   engine().poll();
   switch (connecting_->stage()) {
@@ -51,6 +53,8 @@ SendComm::Opening SocketSendComm::opening() {
 
 void SocketSendComm::open() {
   auto sockets = connecting_->take();
+  TRIBUTARY_ASSERT(sockets.size() == 1U + counts_.sockets, "a connection of {} data sockets has {} sockets in all",
+                   counts_.sockets, sockets.size());
   first_.emplace(std::move(sockets.front()));
   sockets.erase(sockets.begin());
   if (!sockets.empty()) helpers_.emplace(HelperThreads::Direction::send, std::move(sockets), counts_.threads);
@@ -68,6 +72,8 @@ abi::Result SocketSendComm::send(const void* data, std::size_t bytes, int tag, n
   const bool alone = free_.size() == messages_.size();
   Message& message = *free_.back();
   free_.pop_back();
+  TRIBUTARY_ASSERT(message.comm == this && message.pieces_left.load(std::memory_order_relaxed) == 0,
+                   "a free message still has {} pieces under way", message.pieces_left.load(std::memory_order_relaxed));
   const std::span whole(static_cast<const std::byte*>(data), bytes);
   message.head = encode(MessageHead{.number = next_number_++, .bytes = static_cast<std::uint32_t>(bytes), .tag = tag});
   message.bytes = bytes;
@@ -85,6 +91,8 @@ abi::Result SocketSendComm::send(const void* data, std::size_t bytes, int tag, n
 void SocketSendComm::deal(Message& message, std::span<const std::byte> data) {
   message.pieces_left.store(dealer_.pieces_of(data.size()), std::memory_order_relaxed);
   if (failed()) return;
+  TRIBUTARY_ASSERT(helpers_, "a message of {} bytes is dealt, but the connection has {} data sockets", data.size(),
+                   counts_.sockets);
   dealer_.deal(data.size(), [&](std::uint32_t socket, std::size_t at, std::size_t bytes) {
     auto* const from = const_cast<std::byte*>(data.data() + at);  // only read
     helpers_->give(socket, {.data = from, .bytes = bytes, .left = &message.pieces_left});
@@ -108,9 +116,13 @@ std::span<iovec> SocketSendComm::gather(std::span<iovec> into, std::size_t bytes
   for (const Message* message : to_write_) {
     if (bytes_max == 0 || count + 2 > into.size()) break;
     const std::size_t head = message->head.size();
+    TRIBUTARY_ASSERT(message->written < head + message->here.size(),
+                     "a message of which {} of {} bytes are written still waits", message->written,
+                     head + message->here.size());
     if (message->written < head) add(std::span(message->head).subspan(message->written));
     add(message->here.subspan(std::max(message->written, head) - head));
   }
+  TRIBUTARY_ASSERT(count <= into.size(), "{} parts are gathered where {} fit", count, into.size());
   return into.first(count);
 }
 
@@ -123,6 +135,7 @@ void SocketSendComm::write_queued() {
     for (const iovec& part : gathered) bytes += part.iov_len;
     const auto wrote = first_->write(gathered);
     if (!wrote) return fail(wrote.error().message);
+    TRIBUTARY_ASSERT(*wrote <= bytes, "the system took {} of {} bytes", *wrote, bytes);
     note_written(*wrote);
     if (*wrote < bytes) return;
   }
@@ -136,6 +149,7 @@ void SocketSendComm::look_for_end() {
 void SocketSendComm::note_written(std::size_t bytes) {
   window_.note_written(bytes);
   while (bytes > 0) {
+    TRIBUTARY_ASSERT(!to_write_.empty(), "{} bytes were written that belong to no message", bytes);
     Message& message = *to_write_.front();
     const std::size_t rest = message.head.size() + message.here.size() - message.written;
     message.written += std::min(bytes, rest);
@@ -165,6 +179,8 @@ abi::Result SocketSendComm::Message::test(int* finished, int* sizes) {
     comm->engine().settle();
     return abi::Result::success;
   }
+  TRIBUTARY_ASSERT(comm->free_.size() < comm->messages_.size(), "all {} messages are free already",
+                   comm->messages_.size());
   comm->free_.push_back(this);
   if (over) {
     if (sizes != nullptr) *sizes = static_cast<int>(bytes);
