@@ -8,6 +8,7 @@
 #include "transport/channel/forwarding_channel.h"
 #include "transport/channel/send_queue.h"
 #include "transport/socket/socket_core.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -26,7 +27,10 @@ class Connection : public Pollable {
   [[nodiscard]] Channel* channel() const noexcept { return channel_; }
   [[nodiscard]] ChannelHandler* handler() const noexcept { return handler_; }
   void set_channel(Channel* channel) noexcept { channel_ = channel; }
-  void set_handler(ChannelHandler* handler) noexcept { handler_ = handler; }
+  void set_handler(ChannelHandler* handler) noexcept {
+    TRIBUTARY_ASSERT(handler != nullptr, "the connection to {} gets no handler", peer_);
+    handler_ = handler;
+  }
 
   // ---- the user's calls: no callback, no blocking
   virtual bool send(const FrameHeader& header, std::span<const std::byte> payload, std::uint64_t cookie) = 0;

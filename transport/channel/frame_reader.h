@@ -53,6 +53,8 @@ class FrameReader {
   /// Asks the handler where the payload goes. False: nothing more can be read now.
   template <class Connection>
   [[nodiscard]] bool place(Connection& connection, const FrameHeader& header) {
+    TRIBUTARY_ASSERT(connection.handler() != nullptr && connection.channel() != nullptr,
+                     "the header of frame {} is shown to nobody", header.sequence);
     TRIBUTARY_ASSERT(!in_frame_, "a header comes with {} of {} payload bytes missing", rest().size(), payload_.size());
     TRIBUTARY_ASSERT(!stalled_, "the header of frame {} is shown to a handler that does not want it", header.sequence);
     resumed_ = false;
@@ -77,6 +79,9 @@ class FrameReader {
   /// The payload lies whole where it was written, and the handler takes it there. on_frame gives every payload as
   /// writable bytes; a handler that has taken one in place knows that it must not write to it.
   void take(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
+    TRIBUTARY_ASSERT(!in_frame_, "a payload is taken in place with {} bytes of another missing", rest().size());
+    TRIBUTARY_ASSERT(payload.size() == header.payload_bytes, "{} bytes are taken in place for a payload of {}",
+                     payload.size(), header.payload_bytes);
     begin(header, {const_cast<std::byte*>(payload.data()), payload.size()});
     landed_ = payload.size();
   }

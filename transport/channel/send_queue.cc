@@ -18,12 +18,15 @@ iovec vector_of(const std::byte* from, std::size_t bytes) {
 }  // namespace
 
 void SendQueue::grow() {
+  TRIBUTARY_ASSERT(tail_ - told_ == frames_.size(), "a queue of {} frames grows with {} in it", frames_.size(),
+                   tail_ - told_);
   std::vector<Frame> larger(frames_.empty() ? 8 : frames_.size() * 2);
   for (std::uint64_t i = told_; i < tail_; ++i) larger[i & (larger.size() - 1)] = std::move(at(i));
   frames_ = std::move(larger);
 }
 
 SendQueue::Frame& SendQueue::push(const FrameHeader& header, std::span<const std::byte> payload) {
+  TRIBUTARY_ASSERT(payload.size() <= UINT32_MAX, "a payload of {} bytes is queued as one frame", payload.size());
   if (tail_ - told_ == frames_.size()) grow();
   Frame& frame = at(tail_++);
   FrameHeader complete = header;
@@ -57,6 +60,7 @@ SendQueue::Gathered SendQueue::gather(std::span<iovec> out, std::size_t bytes_ma
     gathered.bytes += bytes;
   };
   std::size_t skip = offset_;
+  TRIBUTARY_ASSERT(written_ < tail_ || skip == 0, "{} bytes of a frame are written, and there is none", skip);
   for (std::uint64_t i = written_; i < tail_ && gathered.vectors + 2 <= out.size() && gathered.bytes < bytes_max;
        ++i, skip = 0) {
     const Frame& frame = at(i);
@@ -65,6 +69,9 @@ SendQueue::Gathered SendQueue::gather(std::span<iovec> out, std::size_t bytes_ma
     add(frame.header.data() + header_done, kFrameHeaderBytes - header_done);
     add(frame.payload + payload_done, frame.payload_bytes - payload_done);
   }
+  TRIBUTARY_ASSERT(gathered.vectors <= out.size() && gathered.bytes <= bytes_max,
+                   "{} bytes in {} parts are gathered, where {} in {} fit", gathered.bytes, gathered.vectors, bytes_max,
+                   out.size());
   return gathered;
 }
 
@@ -85,6 +92,8 @@ std::size_t SendQueue::consume(std::size_t bytes) noexcept {
 }
 
 std::optional<std::uint64_t> SendQueue::next_sent() noexcept {
+  TRIBUTARY_ASSERT(told_ <= written_ && written_ <= tail_, "{} frames are told of, {} written, {} queued", told_,
+                   written_, tail_);
   while (told_ < written_) {
     const Frame& frame = at(told_++);
     if (!frame.borrowed) continue;

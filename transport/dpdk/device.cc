@@ -19,6 +19,7 @@
 #include "transport/dpdk/driver_log.h"
 #include "transport/dpdk/huge_pages.h"
 #include "transport/dpdk/memif.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::dpdk {
 namespace {
@@ -329,6 +330,8 @@ Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) 
   }
   if (udp_port == 0) return fail(Errc::io, "all UDP ports of DPDK's device " + name_ + " are in use.");
   const auto place = static_cast<std::uint8_t>(queue * each + sharer);
+  TRIBUTARY_ASSERT(place < taken_.size() && place != kNobody && !taken_[place], "place {} of {} is bound twice", place,
+                   taken_.size());
   taken_[place] = true;
   place_of_[udp_port].store(place, std::memory_order_release);
   if (settings_.queues > 1) {
@@ -344,6 +347,8 @@ Result<Device::Bound> Device::bind(std::uint16_t udp_port, std::uint16_t queue) 
 
 void Device::release(const Bound& bound) noexcept {
   const std::lock_guard lock(bind_mutex_);
+  TRIBUTARY_ASSERT(bound.place < taken_.size() && taken_[bound.place], "place {} of {} is released, and is free",
+                   bound.place, taken_.size());
   place_of_[bound.udp_port].store(kNobody, std::memory_order_release);
   rules_.erase(bound.udp_port);
   // A thread that looked the place up just before may still add a packet: the next port there sees that it is not its

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::dpdk {
 namespace {
 
@@ -80,6 +82,7 @@ void DpdkPort::wake() noexcept {
 /// Called once a millisecond: does what follows from time alone.
 void DpdkPort::look_after(TimePoint now) {
   now_ = now;
+  TRIBUTARY_ASSERT(waiting_count_ <= waiting_.size(), "{} datagrams wait for neighbours", waiting_count_);
   second_ =
       static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
   retry_waiting(now);
@@ -106,6 +109,8 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
     ::rte_pktmbuf_free(mbuf);
     return;
   }
+  TRIBUTARY_ASSERT(bytes <= rte_pktmbuf_tailroom(mbuf), "a control frame of {} bytes is written into a buffer of {}",
+                   bytes, rte_pktmbuf_tailroom(mbuf));
   mbuf->data_len = static_cast<std::uint16_t>(bytes);
   mbuf->pkt_len = static_cast<std::uint32_t>(bytes);
   stage(mbuf);

@@ -107,6 +107,7 @@ void DpdkPort::give_back(void* buffer) noexcept {
 }
 
 void DpdkPort::free_returned() noexcept {
+  TRIBUTARY_ASSERT(returned_count_ <= returned_.size(), "{} buffers are returned", returned_count_);
   ::rte_pktmbuf_free_bulk(returned_.data(), static_cast<unsigned>(returned_count_));
   returned_count_ = 0;
 }
@@ -122,6 +123,7 @@ std::size_t DpdkPort::take_burst(std::span<rte_mbuf*> burst) noexcept {
   count +=
       ::rte_eth_rx_burst(id_, settings_.queue, burst.data() + count, static_cast<std::uint16_t>(burst.size() - count));
   if (turns_ != nullptr) turns_->receive.unlock();
+  TRIBUTARY_ASSERT(count <= burst.size(), "{} packets came in a burst of {}", count, burst.size());
   return count;
 }
 
@@ -257,6 +259,8 @@ bool DpdkPort::take_datagram(rte_mbuf* mbuf, const ethernet::Frame& frame, std::
 
 /// Hands a packet to another port. Its checksums need not be verified again.
 void DpdkPort::hand_over(rte_mbuf* mbuf, std::uint8_t place) noexcept {
+  TRIBUTARY_ASSERT(place != place_ && device_->handed_over(place) != nullptr, "a packet is handed over to place {}",
+                   place);
   mbuf->ol_flags |= kIpGood | kUdpGood;
   if (::rte_ring_enqueue(device_->handed_over(place), mbuf) != 0) {
     drop(mbuf, statistics_.dropped_handed_over);

@@ -82,6 +82,8 @@ template <class Write>
 void DpdkPort::fill(rte_mbuf* mbuf, const Route& route, std::size_t head_bytes, const Write& write,
                     std::span<const std::byte> payload, std::size_t payload_place) noexcept {
   const std::size_t before = route.headers.bytes();
+  TRIBUTARY_ASSERT(before > 0 && payload_place < kSharedPayloads, "a datagram has headers of {} bytes, and place {}",
+                   before, payload_place);
   const std::size_t bytes = head_bytes + payload.size();
   auto* const at = rte_pktmbuf_mtod(mbuf, std::byte*);
   std::byte* const body = at + before;
@@ -193,6 +195,7 @@ void DpdkPort::transmit() noexcept {
   auto count = static_cast<std::uint16_t>(staged_count_);
   if (device_->sends_checksums().udp) count = ::rte_eth_tx_prepare(id_, settings_.queue, staged_.data(), count);
   const std::size_t taken = hand_to_device(count);
+  TRIBUTARY_ASSERT(taken <= staged_count_, "the device has taken {} of {} packets", taken, staged_count_);
   if (taken > 0) stuck_since_ = {};
   staged_count_ -= taken;
   std::copy_n(staged_.begin() + static_cast<std::ptrdiff_t>(taken), staged_count_, staged_.begin());

@@ -19,6 +19,7 @@ constexpr std::int16_t kReferences = 64;
 }  // namespace
 
 SharedPayloads::Found SharedPayloads::find(std::span<const std::byte> payload, std::size_t place) noexcept {
+  TRIBUTARY_ASSERT(place < known_.size(), "a payload has place {} of {}", place, known_.size());
   if (!offered_ || payload.size() < kBytesMin) return {};
   Known& known = known_[place];
   if (known.data != payload.data() || known.bytes != payload.size()) {
@@ -75,6 +76,8 @@ bool SharedPayloads::make(Known& known) noexcept {
 }
 
 void SharedPayloads::let_go(const Known& known) noexcept {
+  TRIBUTARY_ASSERT(known.mbuf == nullptr || known.unused <= kReferences,
+                   "a buffer has {} references for packets to come", known.unused);
   if (known.mbuf == nullptr) return;
   // One reference stays ours until here, so the count cannot have reached zero before.
   rte_mbuf_refcnt_update(known.mbuf, static_cast<std::int16_t>(-static_cast<std::int16_t>(known.unused)));

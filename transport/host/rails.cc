@@ -1,4 +1,5 @@
 #include "tributary/transport/rails.h"
+#include "tributary/protocol/assert.h"
 
 #include <sched.h>
 
@@ -126,6 +127,7 @@ Result<std::vector<Rail>> choose_rails(const SystemTree& system, const std::vect
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (distances[i] == best) nearest.push_back(all[i]);
   }
+  TRIBUTARY_ASSERT(!nearest.empty(), "none of {} rails is the nearest", all.size());
   std::ranges::rotate(nearest, nearest.begin() + static_cast<std::ptrdiff_t>(wish.turn % nearest.size()));
   return nearest;
 }

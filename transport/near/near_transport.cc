@@ -1,3 +1,4 @@
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/near.h"
 
 #include <utility>
@@ -78,6 +79,7 @@ Result<std::unique_ptr<HandedOver>> NearTransport::release(Channel& channel) {
 }
 
 std::unique_ptr<Channel> NearTransport::adopt(std::unique_ptr<HandedOver> channel, ChannelHandler& handler) {
+  TRIBUTARY_ASSERT(dynamic_cast<Taken*>(channel.get()) != nullptr, "a channel is adopted that was not released");
   auto& what = static_cast<Taken&>(*channel).what;
   if (auto* socket = std::get_if<OwnedDescriptor>(&what)) return tcp_.adopt(socket->release(), handler);
   auto& shared = std::get<ShmHandOver>(what);

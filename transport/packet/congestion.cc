@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 namespace {
 
@@ -59,6 +61,7 @@ void Congestion::observe(double packets, double marked, TimePoint now, Duration 
   if (share_ < kShareMin) share_ = 0;
   seen_ = seen_marked_ = 0;
   observed_until_ = now + round_trip;
+  TRIBUTARY_ASSERT(share_ >= 0 && share_ <= 1, "a share of {} packets is marked", share_);
 }
 
 void Congestion::shrink(double by, double to_at_least, TimePoint now, Duration round_trip) noexcept {
@@ -89,6 +92,7 @@ void Congestion::acknowledged(double packets, double marked, Duration delay, boo
     window_ += window_ >= 1 ? kIncrease * packets / window_ : kIncrease * packets;
   }
   window_ = std::min(window_, settings_.window_max);
+  TRIBUTARY_ASSERT(window_ > 0, "the window is {} packets", window_);
 }
 
 void Congestion::lost(double packets, TimePoint now, Duration round_trip) {
@@ -105,6 +109,7 @@ void Congestion::timed_out(std::uint32_t in_a_row, TimePoint now) noexcept {
 
 Duration Congestion::pace(Duration round_trip) const noexcept {
   if (window_ >= 1) return Duration::zero();
+  TRIBUTARY_ASSERT(window_ > 0, "packets are paced by a window of {}", window_);
   return std::min(std::chrono::duration_cast<Duration>(round_trip / window_), kPaceMax);
 }
 

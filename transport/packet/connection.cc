@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 namespace {
 
@@ -20,6 +22,7 @@ PacketConnection::PacketConnection(PacketCore& core, std::string peer, ChannelHa
 PacketConnection::~PacketConnection() = default;
 
 void PacketConnection::enter() {
+  TRIBUTARY_ASSERT(id_ == 0, "connection {} enters the core twice", id_);
   id_ = core_.enter(shared_from_this());
 }
 
@@ -29,6 +32,8 @@ bool PacketConnection::send(const FrameHeader& header, std::span<const std::byte
   if (!taking_frames() || fatal_) return false;
   if (flow_.frames().borrowed() >= core_.settings().frames_queued_max) return false;
   flow_.frames().push_borrowed(header, payload, cookie);
+  TRIBUTARY_ASSERT(flow_.frames().borrowed() <= core_.settings().frames_queued_max, "{} frames are queued to {}",
+                   flow_.frames().borrowed(), peer_);
   if (state_ == State::open) core_.make_dirty(*this);
   return true;
 }
@@ -55,6 +60,8 @@ void PacketConnection::close() {
 /// Over TCP the system still delivers frames from before a close(). Here they are delivered, too, if none of them lies
 /// in the user's memory.
 void PacketConnection::abandon() {
+  TRIBUTARY_ASSERT(state_ == State::open && !flow_.frames().needs_borrowed(),
+                   "the connection to {} is closed in state {}, and needs the user's memory", peer_, state_);
   abandoned_ = detached_ = true;
   reader_.forget();
   state_ = State::flushing;
@@ -92,6 +99,9 @@ void PacketConnection::channel_destroyed() {
 
 bool PacketConnection::send_packet(const DataHeader& header, std::span<std::byte> head,
                                    std::span<const std::byte> rest) {
+  TRIBUTARY_ASSERT(
+      head.size() >= kPacketHeaderBytes + (seal_ ? kSealTagBytes : 0) && head.size() <= kPortHeaderBytesMax,
+      "a packet to {} begins with {} bytes", peer_, head.size());
   if (seal_) {
     PacketHeader sealed = header.fields();
     sealed.flags |= packet_flags::kSealed;
@@ -269,6 +279,8 @@ void PacketConnection::tell_closed(Error error) {
 
 /// The connection is over for the user; close is sent until the other side has answered.
 void PacketConnection::depart() {
+  TRIBUTARY_ASSERT(state_ == State::open || state_ == State::flushing, "the connection to {} departs in state {}",
+                   peer_, state_);
   state_ = State::departing;
   core_.departing().add(id_, address_);
   handler_ = nullptr;

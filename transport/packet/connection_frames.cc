@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "transport/packet/connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 
@@ -32,6 +33,7 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
           break;
         }
       } else {
+        TRIBUTARY_ASSERT(header_landed_ <= kFrameHeaderBytes, "{} bytes of a header have landed", header_landed_);
         const std::size_t piece = std::min(bytes.size() - taken, kFrameHeaderBytes - header_landed_);
         if (piece > 0) std::memcpy(header_bytes_.data() + header_landed_, bytes.data() + taken, piece);
         header_landed_ += piece;
@@ -53,6 +55,7 @@ std::size_t PacketConnection::take(std::span<const std::byte> bytes) {
     if (!reader_.whole()) break;
     deliver();
   }
+  TRIBUTARY_ASSERT(taken <= bytes.size(), "{} of {} bytes were taken", taken, bytes.size());
   return taken;
 }
 
@@ -87,6 +90,7 @@ bool PacketConnection::keep_in_place(const FrameHeader& header, std::span<const 
 /// Keeps the buffer of the packet that is read now, which has the payload, if the port can spare it and the handler
 /// takes the payload in place.
 bool PacketConnection::keep(const FrameHeader& header, const std::byte* payload) {
+  TRIBUTARY_ASSERT(core_.being_read() != nullptr, "a payload from {} is kept in no packet", peer_);
   void* const buffer = core_.being_read()->buffer;
   if (buffer == nullptr || !core_.port().keep(buffer)) return false;
   if (!handler_->takes_in_place(*channel_, header)) {

@@ -4,6 +4,7 @@
 
 #include "transport/packet/address.h"
 #include "transport/packet/connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -111,6 +112,7 @@ bool PacketConnection::choose_seal(const Handshake& handshake) {
 }
 
 void PacketConnection::make_seal(const SealRandom& client_random, const SealRandom& listener_random, bool client) {
+  TRIBUTARY_ASSERT(link_ && id_ != 0 && peer_id_ != 0, "connection {} is sealed without a secret or a name", id_);
   seal_ = std::make_unique<Seal>(link_->secret,
                                  SealContext{.level = link_->link.security,
                                              .client = client ? id_ : peer_id_,
@@ -176,6 +178,8 @@ void PacketConnection::take_accept(const PacketHeader& header, const Handshake& 
 
 /// Both sides know each other's names from here on.
 void PacketConnection::opened(const Handshake& handshake, const PacketAddress& from) {
+  TRIBUTARY_ASSERT(state_ == State::opening || state_ == State::half_open, "connection {} opens in state {}", id_,
+                   state_);
   act_at_ = TimePoint::max();
   addresses_.clear();
   address_ = from;
@@ -191,6 +195,7 @@ void PacketConnection::opened(const Handshake& handshake, const PacketAddress& f
 
 void PacketConnection::accept(const PacketAddress& from, const Handshake& handshake,
                               const std::optional<LinkKeys::Link>& link) {
+  TRIBUTARY_ASSERT(state_ == State::opening && id_ != 0, "connection {} is accepted in state {}", id_, state_);
   state_ = State::half_open;
   link_ = link;
   if (link_) {
@@ -221,6 +226,8 @@ void PacketConnection::repeat_accept(const PacketAddress& from) {
 
 /// The client's first packet has come.
 void PacketConnection::established() {
+  TRIBUTARY_ASSERT(state_ == State::half_open && handler_ == nullptr, "connection {} is established in state {}", id_,
+                   state_);
   core_.half_open().remove(id_);
   state_ = State::open;
   give_up_at_ = TimePoint::max();

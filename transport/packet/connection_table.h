@@ -27,6 +27,7 @@ class ConnectionTable {
   template <class Random>
   [[nodiscard]] std::uint64_t enter(std::shared_ptr<Connection> connection, Random random) {
     const std::uint32_t place = free_place();
+    TRIBUTARY_ASSERT(place >> kPlaceBits == 0, "place {} has no number in an id", place);
     std::uint64_t id = 0;
     while (id >> kPlaceBits == 0) id = (random() << kPlaceBits) | place;
     TRIBUTARY_ASSERT(places_[place].id == 0 && !places_[place].connection, "place {} is taken by connection {}", place,
@@ -63,7 +64,10 @@ class ConnectionTable {
     return at != by_peer_.end() ? find(at->second) : nullptr;
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return places_.size() - free_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept {
+    TRIBUTARY_ASSERT(free_.size() <= places_.size(), "{} of {} places are free", free_.size(), places_.size());
+    return places_.size() - free_.size();
+  }
   /// Calls `visit` for each connection, in the order of their places; connections may come and go meanwhile.
   template <class Visit>
   void each(Visit visit) const {
@@ -75,7 +79,7 @@ class ConnectionTable {
 
  private:
   static constexpr std::uint64_t kPlaceBits = 24;
-  struct Place {
+  struct Entry {
     std::shared_ptr<Connection> connection;
     std::uint64_t id = 0;
   };
@@ -93,7 +97,7 @@ class ConnectionTable {
     return static_cast<std::uint32_t>(places_.size() - 1);
   }
 
-  std::vector<Place> places_;
+  std::vector<Entry> places_;
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::uint64_t, std::uint64_t> by_peer_;  // this side's ids by the other side's
   std::vector<std::shared_ptr<Connection>> departed_;         // those that left in this turn

@@ -6,6 +6,7 @@
 
 #include "transport/packet/address.h"
 #include "transport/packet/connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -63,6 +64,7 @@ std::shared_ptr<PacketCore> PacketCore::that_can_listen(const Endpoint& at) {
 
 /// Only where can_listen().
 Result<Endpoint> PacketCore::listen(const Endpoint& at, Acceptor* acceptor, PacketTransport::Route route) {
+  TRIBUTARY_ASSERT(can_listen(at), "a core listens at port {}, and listens or has another port", at.port);
   const auto refused = [&](const std::string& why) {
     return fail(Errc::io, "cannot listen on " + to_string(at) + ": " + why);
   };
@@ -107,6 +109,8 @@ std::size_t PacketCore::window_share() const noexcept {
   const std::size_t connections = std::max<std::size_t>(statistics.connections, 1);
   // Memory that other streams fill is not promised twice, and one share is left for the next connection. A stream may
   // begin and end in the middle of a chunk.
+  TRIBUTARY_ASSERT(pool_.in_use() <= pool_.chunks_max(), "{} chunks are in use, of {}", pool_.in_use(),
+                   pool_.chunks_max());
   const std::size_t free = (pool_.chunks_max() - pool_.in_use()) / (connections + 1);
   const std::size_t kept = free > 2 ? (free - 2) * kChunkBytes : 0;
   const std::size_t share = std::min(settings_.window_bytes_total / connections, kept);
@@ -137,6 +141,7 @@ void PacketCore::want_time(PacketConnection& connection, TimePoint at) {
 }
 
 void PacketCore::push_deadline(std::uint64_t id, TimePoint at) {
+  TRIBUTARY_ASSERT(id != 0, "a connection that has not entered wants a deadline");
   deadlines_.push({at, Table::place_of(id), Table::generation_of(id)});
   statistics.deadlines_max = std::max(statistics.deadlines_max, deadlines_.size());
 }
@@ -174,6 +179,7 @@ void PacketCore::look_at_clock() {
 // ---- others
 
 void PacketCore::drive(std::shared_ptr<PacketCore> other) {
+  TRIBUTARY_ASSERT(other != nullptr && other.get() != this, "a core drives itself");
   driven_.push_back(std::move(other));
   watch_driven();
 }
@@ -241,6 +247,7 @@ void PacketCore::run_expired() {
 /// Sends. No callback runs between a packet's send and the flush: the payload is borrowed until then.
 void PacketCore::transmit() {
   if (dirty_.empty() && !control_sent_) return;
+  TRIBUTARY_ASSERT(being_read_ == nullptr, "packets are sent while one is read");
   endings_.next_turn();
   dirty_.run([](PacketConnection& connection) { connection.transmit_turn(); });
   control_sent_ = false;
@@ -248,6 +255,7 @@ void PacketCore::transmit() {
 }
 
 void PacketCore::flush() {
+  TRIBUTARY_ASSERT(port_ != nullptr, "packets are flushed, and there is no port");
   port_->flush();
   sealed_.clear();
 }
@@ -255,7 +263,9 @@ void PacketCore::flush() {
 std::span<std::byte> PacketCore::sealed_room(std::size_t bytes) {
   if (const auto room = sealed_.take(bytes); !room.empty()) return room;
   flush();
-  return sealed_.take(bytes);
+  const auto room = sealed_.take(bytes);
+  TRIBUTARY_ASSERT(room.size() == bytes, "an empty room has no {} bytes", bytes);
+  return room;
 }
 
 SealRandom PacketCore::random() noexcept {

@@ -6,6 +6,7 @@
 #include "transport/packet/address.h"
 #include "transport/packet/connection.h"
 #include "transport/packet/core.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 namespace {
@@ -32,6 +33,7 @@ void fetch(const ReceivedPacket& packet) noexcept {
 bool PacketCore::receive_packets() {
   if (!port_) return false;
   const std::size_t count = port_->receive(burst_);
+  TRIBUTARY_ASSERT(count <= burst_.size(), "{} packets came in a burst of {}", count, burst_.size());
   if (count > 0) fetch(burst_[0]);
   for (std::size_t i = 0; i < count; ++i) {
     if (i + 1 < count) fetch(burst_[i + 1]);
@@ -270,6 +272,8 @@ RefuseReason PacketCore::check_seal(const ReceivedPacket& packet, const PacketHe
 
 void PacketCore::accept(const PacketAddress& from, const Handshake& handshake,
                         const std::optional<LinkKeys::Link>& link) {
+  TRIBUTARY_ASSERT(statistics.connections < settings_.connections_max, "a connection is accepted beside {} others",
+                   statistics.connections);
   auto connection = std::make_shared<PacketConnection>(*this, to_string(endpoint_of(from)), nullptr);
   connection->enter();
   connection->accept(from, handshake, link);

@@ -221,11 +221,11 @@ TRIBUTARY_FOLD_TARGET std::uint32_t by_folding_of(const std::byte* at, std::size
   d = fold<512>(fold<512>(fold<512>(a, b), c), d);
   for (; bytes >= 64; at += 64, bytes -= 64) d = fold<512>(d, blocks.read(at));
   sum += blocks.sum();
-  alignas(64) std::byte lanes[64];
-  std::memcpy(lanes, &d, sizeof d);
-  const auto lane = [&lanes](std::size_t i) { return reinterpret_cast<const __m128i*>(lanes + 16 * i); };
-  __m128i rest = _mm_load_si128(lane(0));
-  for (std::size_t i = 1; i < 4; ++i) rest = fold(rest, _mm_load_si128(lane(i)));
+  alignas(64) std::byte quarters[64];
+  std::memcpy(quarters, &d, sizeof d);
+  const auto quarter = [&quarters](std::size_t i) { return reinterpret_cast<const __m128i*>(quarters + 16 * i); };
+  __m128i rest = _mm_load_si128(quarter(0));
+  for (std::size_t i = 1; i < 4; ++i) rest = fold(rest, _mm_load_si128(quarter(i)));
   const auto low = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 0));
   const auto high = static_cast<std::uint64_t>(_mm_extract_epi64(rest, 1));
   // Without this the code that follows, which uses only the lower 128 bits of registers, would wait for their upper

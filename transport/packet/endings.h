@@ -9,6 +9,7 @@
 
 #include "transport/packet/crc32c.h"
 #include "transport/packet/payload_place.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::transport::packet {
@@ -24,6 +25,8 @@ class Endings {
   /// before it, or nothing.
   [[nodiscard]] const Ending& of(std::span<const std::byte> head, std::span<const std::byte> payload,
                                  std::size_t place) noexcept {
+    TRIBUTARY_ASSERT(place < known_.size() && (head.empty() || head.size() == kFrameHeaderBytes),
+                     "an ending of place {} has {} bytes before its payload", place, head.size());
     Known& known = known_[place];
     const bool same = known.data == payload.data() && known.bytes == payload.size() && known.turn == turn_ &&
                       known.framed == !head.empty() && (head.empty() || same_header(known.head.data(), head.data()));
@@ -45,11 +48,11 @@ class Endings {
   void find(Known& known, std::span<const std::byte> head, std::span<const std::byte> payload) noexcept;
   /// Compares two frames' headers. They were written just now, so they are read in no larger parts than written.
   [[nodiscard]] static bool same_header(const std::byte* a, const std::byte* b) noexcept {
-    using Piece [[gnu::vector_size(16)]] = std::uint64_t;
-    Piece differs{};
-    for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Piece)) {
-      Piece of_a;
-      Piece of_b;
+    using Half [[gnu::vector_size(16)]] = std::uint64_t;
+    Half differs{};
+    for (std::size_t i = 0; i < kFrameHeaderBytes; i += sizeof(Half)) {
+      Half of_a;
+      Half of_b;
       std::memcpy(&of_a, a + i, sizeof of_a);
       std::memcpy(&of_b, b + i, sizeof of_b);
       differs |= of_a ^ of_b;

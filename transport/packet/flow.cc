@@ -24,6 +24,7 @@ Flow::Flow(const PacketSettings& settings, ChunkPool& pool, PacketStatistics& st
 
 void Flow::open(std::uint64_t peer_connection, std::uint64_t credit, std::size_t datagram_bytes,
                 std::size_t reserved_bytes, TimePoint now) {
+  TRIBUTARY_ASSERT(!open_, "the flow of connection {} opens twice", peer_connection_);
   peer_connection_ = peer_connection;
   head_bytes_ = kPacketHeaderBytes + reserved_bytes;
   TRIBUTARY_ASSERT(head_bytes_ < kDatagramBytesMin && datagram_bytes >= kDatagramBytesMin,
@@ -76,6 +77,7 @@ Flow::Verdict Flow::on_time(TimePoint now) {
 /// on all packets count as lost, as nothing says how many of them came. From the third time on a small packet goes
 /// first: if only small ones come through, the path drops large ones silently (RFC 8899).
 void Flow::time_out(TimePoint now) {
+  TRIBUTARY_ASSERT(sent_.under_way() > 0, "time-out {} of a flow with nothing under way", backoff_ + 1);
   ++statistics_.timeouts;
   ++backoff_;
   congestion_.timed_out(backoff_, now);

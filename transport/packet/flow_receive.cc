@@ -152,6 +152,7 @@ void Flow::take_acknowledgement(const Arrival& arrival, TimePoint now) {
 
 /// Looks only at what the acknowledgement before it did not say.
 void Flow::acknowledge_numbers(std::uint64_t largest, std::uint64_t bitmap) {
+  TRIBUTARY_ASSERT(largest < sent_.next(), "packet {} is acknowledged, and {} were sent", largest, sent_.next());
   std::uint64_t news = bitmap;
   if (latest_told_ && largest >= *latest_told_ && largest - *latest_told_ < 64) {
     const std::uint64_t ahead = largest - *latest_told_;
@@ -190,6 +191,8 @@ void Flow::acknowledge_number(std::uint64_t number) {
 }
 
 void Flow::acknowledge_below(std::uint64_t received) {
+  TRIBUTARY_ASSERT(received <= next_offset_ + (finish_sent_ ? 1 : 0), "byte {} is acknowledged, and {} were sent",
+                   received, next_offset_);
   statistics_.frames_sent += frames_.acknowledge(received);
   if (finish_sent_ && received == frames_.end() + 1) finish_acknowledged_ = true;
   sent_.trim_gone();
@@ -205,6 +208,8 @@ void Flow::acknowledge_below(std::uint64_t received) {
 
 /// Gives up packets that were sent long enough before one that has come.
 void Flow::find_lost(TimePoint now) {
+  TRIBUTARY_ASSERT(largest_acknowledged_ <= sent_.next(), "packet {} is acknowledged, and {} were sent",
+                   largest_acknowledged_, sent_.next());
   lost_at_ = TimePoint::max();
   const std::uint64_t acknowledged = frames_.acknowledged() + (finish_acknowledged_ ? 1 : 0);
   const Duration patience =
@@ -227,6 +232,8 @@ void Flow::find_lost(TimePoint now) {
 }
 
 void Flow::give_up(SentPacket& packet, std::uint64_t number) {
+  TRIBUTARY_ASSERT(packet.state == SentPacket::State::under_way, "packet {} is given up in state {}", number,
+                   packet.state);
   ++statistics_.packets_given_up;
   sent_.set(packet, SentPacket::State::given_up);
   if (packet.bytes == 0 && !packet.fin) {

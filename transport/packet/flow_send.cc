@@ -87,6 +87,8 @@ Flow::Sent Flow::send_again(PacketSink& sink, std::size_t bytes_max, TimePoint n
   const std::uint64_t before = sent_.next();
   const Sent sent = send_range(sink, range.offset, std::min<std::size_t>(range.bytes, bytes_max), range.fin, now);
   if (sent != Sent::yes) return sent;
+  TRIBUTARY_ASSERT(sent_.find(before) != nullptr && sent_.find(before)->bytes <= range.bytes,
+                   "packet {} carries more than the lost {} bytes", before, range.bytes);
   ++statistics_.packets_sent_again;
   const std::uint32_t bytes = sent_.find(before)->bytes;
   range.offset += bytes;
@@ -104,6 +106,8 @@ Flow::Sent Flow::send_new(PacketSink& sink, TimePoint now) {
   const SentPacket& packet = *sent_.find(before);
   next_offset_ += packet.bytes;
   finish_sent_ |= packet.fin;
+  TRIBUTARY_ASSERT(next_offset_ <= frames_.end() && (packet.bytes == 0 || next_offset_ <= credit_),
+                   "byte {} was sent, of a stream of {}, with credit to {}", next_offset_, frames_.end(), credit_);
   return Sent::yes;
 }
 
@@ -111,13 +115,14 @@ Flow::Sent Flow::send_range(PacketSink& sink, std::uint64_t offset, std::size_t 
   TRIBUTARY_ASSERT(offset >= frames_.acknowledged() && offset <= frames_.end(),
                    "byte {} is sent, of a stream that is acknowledged to {} and ends at {}", offset,
                    frames_.acknowledged(), frames_.end());
-  const auto piece = frames_.piece(offset, bytes_max, std::span(head_).subspan(head_bytes_));
-  fin = fin && offset + piece.bytes() == frames_.end();
+  const auto part = frames_.part(offset, bytes_max, std::span(head_).subspan(head_bytes_));
+  TRIBUTARY_ASSERT(part.bytes() <= bytes_max, "{} bytes are sent where {} may be", part.bytes(), bytes_max);
+  fin = fin && offset + part.bytes() == frames_.end();
   header_.set(fin ? packet_flags::kFin : std::uint16_t{0}, sent_.next(), static_cast<std::uint32_t>(offset));
-  if (!sink.send_packet(header_, std::span(head_).first(head_bytes_ + piece.copied), piece.rest)) {
+  if (!sink.send_packet(header_, std::span(head_).first(head_bytes_ + part.copied), part.rest)) {
     return Sent::port_full;
   }
-  sent(offset, static_cast<std::uint32_t>(piece.bytes()), fin, true, now);
+  sent(offset, static_cast<std::uint32_t>(part.bytes()), fin, true, now);
   return Sent::yes;
 }
 
@@ -131,6 +136,8 @@ Flow::Sent Flow::send_plain(PacketSink& sink, std::uint16_t flags, TimePoint now
 
 /// The header's words that are the same in all packets of one transmit().
 DataHeader Flow::told(TimePoint now) const noexcept {
+  TRIBUTARY_ASSERT(stream_.received() <= credit_given_, "{} bytes came, with credit to {}", stream_.received(),
+                   credit_given_);
   PacketHeader head;
   head.type = PacketType::data;
   head.connection = peer_connection_;

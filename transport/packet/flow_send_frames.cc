@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "transport/packet/flow.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 
@@ -36,6 +37,7 @@ std::size_t Flow::send_frames(PacketSink& sink, std::size_t packets_max, TimePoi
     const auto bytes = static_cast<std::uint32_t>(frame->bytes());
     sent_.add(next_offset_, bytes, false, true, now);
     next_offset_ += bytes;
+    TRIBUTARY_ASSERT(next_offset_ <= credit_, "byte {} was sent, with credit to {}", next_offset_, credit_);
   }
   if (count == 0) return 0;
   window_limited_ = false;

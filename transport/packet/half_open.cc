@@ -23,7 +23,9 @@ std::uint64_t HalfOpen::in_the_way(const PacketAddress& from) const noexcept {
   const std::uint64_t source = source_of(from);
   const auto count = of_source_.find(source);
   if (count == of_source_.end() || count->second < std::max<std::size_t>(most_ / kShare, 1)) return order_.front().id;
-  return std::ranges::find(order_, source, &Entry::source)->id;
+  const auto oldest = std::ranges::find(order_, source, &Entry::source);
+  TRIBUTARY_ASSERT(oldest != order_.end(), "a source has {} half-open connections, and none is found", count->second);
+  return oldest->id;
 }
 
 void HalfOpen::add(std::uint64_t id, const PacketAddress& from) {
@@ -31,6 +33,8 @@ void HalfOpen::add(std::uint64_t id, const PacketAddress& from) {
   const bool is_new = by_id_.emplace(id, std::prev(order_.end())).second;
   TRIBUTARY_ASSERT(id != 0 && is_new, "connection {} is half open twice", id);
   ++of_source_[order_.back().source];
+  TRIBUTARY_ASSERT(by_id_.size() == order_.size(), "{} connections are half open, of {} in order", by_id_.size(),
+                   order_.size());
 }
 
 void HalfOpen::remove(std::uint64_t id) noexcept {

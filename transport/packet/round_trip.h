@@ -2,6 +2,7 @@
 // Measured round trips, and the time-outs that follow from them (RFC 6298).
 #include <algorithm>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::packet {
@@ -24,6 +25,8 @@ class RoundTrip {
     const Duration error = smoothed_ > measured ? smoothed_ - measured : measured - smoothed_;
     variation_ += (error - variation_) / 4;
     smoothed_ += (measured - smoothed_) / 8;
+    TRIBUTARY_ASSERT(smoothed_ > Duration::zero() && variation_ >= Duration::zero(), "a round trip takes {} +- {}",
+                     smoothed_, variation_);
   }
 
   [[nodiscard]] bool known() const noexcept { return smoothed_ != Duration::zero(); }

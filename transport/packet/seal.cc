@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 namespace {
 
@@ -80,6 +82,7 @@ Digest Seal::derive(std::string_view label, bool from_client, std::uint64_t phas
          static_cast<std::uint8_t>(context_.level)};
   constexpr std::size_t kToldBytes = 26;
   std::array<std::byte, 64> info;
+  TRIBUTARY_ASSERT(label.size() + 1 + kToldBytes <= info.size(), "a label has {} characters", label.size());
   std::memcpy(info.data(), label.data(), label.size());
   info[label.size()] = std::byte{0};
   std::memcpy(info.data() + label.size() + 1, &told, kToldBytes);
@@ -107,6 +110,10 @@ std::array<std::byte, 12> Seal::nonce(const PhaseKey& key, std::uint64_t number)
 
 bool Seal::seal(std::uint64_t number, std::span<std::byte> head, std::span<const std::byte> rest,
                 std::span<std::byte> sealed_rest) noexcept {
+  TRIBUTARY_ASSERT(head.size() >= kPacketHeaderBytes + kSealTagBytes, "a sealed packet begins with {} bytes",
+                   head.size());
+  TRIBUTARY_ASSERT(!encrypts() || sealed_rest.size() >= rest.size(), "{} bytes are encrypted into {}", rest.size(),
+                   sealed_rest.size());
   if (const std::uint64_t phase = number >> kPhaseBits; phase != sending_.phase && !set_up(sending_, phase, true)) {
     return false;
   }

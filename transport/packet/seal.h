@@ -15,7 +15,7 @@
 #include <memory>
 #include <span>
 
-#include "transport/packet/replay_window.h"
+#include "transport/packet/replay_filter.h"
 #include "transport/packet/wire.h"
 #include "tributary/transport/link_keys.h"
 
@@ -82,7 +82,7 @@ class Seal {
   PhaseKey sending_;
   std::array<PhaseKey, 3> receiving_;  // the phase of the latest authentic packet, the one before and the one after
   std::uint64_t receiving_phase_ = 0;
-  ReplayWindow taken_;
+  ReplayFilter taken_;
 };
 
 }  // namespace tributary::transport::packet

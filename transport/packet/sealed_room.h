@@ -20,6 +20,7 @@ class SealedRoom {
     if (used_ + bytes > kBytes) return {};
     const auto room = std::span(bytes_).subspan(used_, bytes);
     used_ = std::min(used_ + (bytes + kLineBytes - 1) / kLineBytes * kLineBytes, kBytes);
+    TRIBUTARY_ASSERT(used_ >= bytes && used_ <= kBytes, "{} bytes of {} are in use", used_, kBytes);
     return room;
   }
   /// Called after the port was flushed.

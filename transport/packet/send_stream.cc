@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 namespace {
 
@@ -19,6 +21,7 @@ void SendStream::grow() {
 }
 
 SendStream::Frame& SendStream::push(const FrameHeader& header, std::span<const std::byte> payload) {
+  TRIBUTARY_ASSERT(payload.size() <= UINT32_MAX, "a payload of {} bytes is queued as one frame", payload.size());
   if (tail_ - told_ == frames_.size()) grow();
   Frame& frame = at(tail_++);
   encode(header, frame.header);
@@ -51,8 +54,8 @@ bool SendStream::holds(std::uint64_t number, std::uint64_t offset) const noexcep
 
 /// The frame in which `offset` lies; tail_ for the end of the stream. Mostly it is the one behind the last call's.
 std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
-  if (holds(last_piece_ + 1, offset)) return last_piece_ + 1;
-  if (holds(last_piece_, offset)) return last_piece_;
+  if (holds(last_part_ + 1, offset)) return last_part_ + 1;
+  if (holds(last_part_, offset)) return last_part_;
   std::uint64_t low = done_;
   std::uint64_t high = tail_;
   while (low < high) {
@@ -66,32 +69,34 @@ std::uint64_t SendStream::frame_of(std::uint64_t offset) const noexcept {
   return low;
 }
 
-SendStream::Piece SendStream::piece(std::uint64_t offset, std::size_t bytes_max,
-                                    std::span<std::byte> place) const noexcept {
-  Piece piece;
-  for (std::uint64_t number = frame_of(offset); number < tail_ && piece.copied < bytes_max; ++number) {
+SendStream::Part SendStream::part(std::uint64_t offset, std::size_t bytes_max,
+                                  std::span<std::byte> place) const noexcept {
+  Part part;
+  TRIBUTARY_ASSERT(offset >= acknowledged_ && offset <= end_, "byte {} is read, of a stream from {} to {}", offset,
+                   acknowledged_, end_);
+  for (std::uint64_t number = frame_of(offset); number < tail_ && part.copied < bytes_max; ++number) {
     const Frame& frame = at(number);
-    last_piece_ = number;
-    auto within = static_cast<std::size_t>(offset + piece.copied - frame.begin);
+    last_part_ = number;
+    auto within = static_cast<std::size_t>(offset + part.copied - frame.begin);
     if (within < kFrameHeaderBytes) {
       const std::size_t bytes =
-          std::min({kFrameHeaderBytes - within, bytes_max - piece.copied, place.size() - piece.copied});
-      std::memcpy(place.data() + piece.copied, frame.header.data() + within, bytes);
-      piece.copied += bytes;
+          std::min({kFrameHeaderBytes - within, bytes_max - part.copied, place.size() - part.copied});
+      std::memcpy(place.data() + part.copied, frame.header.data() + within, bytes);
+      part.copied += bytes;
       within += bytes;
       if (within < kFrameHeaderBytes) break;
     }
     const std::byte* from = frame.payload + (within - kFrameHeaderBytes);
-    const std::size_t bytes = std::min(frame.payload_bytes - (within - kFrameHeaderBytes), bytes_max - piece.copied);
+    const std::size_t bytes = std::min(frame.payload_bytes - (within - kFrameHeaderBytes), bytes_max - part.copied);
     if (bytes == 0) continue;
-    if (bytes > kSmallBytes || bytes > place.size() - piece.copied) {
-      piece.rest = {from, bytes};
+    if (bytes > kSmallBytes || bytes > place.size() - part.copied) {
+      part.rest = {from, bytes};
       break;
     }
-    std::memcpy(place.data() + piece.copied, from, bytes);
-    piece.copied += bytes;
+    std::memcpy(place.data() + part.copied, from, bytes);
+    part.copied += bytes;
   }
-  return piece;
+  return part;
 }
 
 std::size_t SendStream::acknowledge(std::uint64_t to) noexcept {
@@ -106,9 +111,12 @@ std::size_t SendStream::acknowledge(std::uint64_t to) noexcept {
 }
 
 std::optional<std::uint64_t> SendStream::next_sent() noexcept {
+  TRIBUTARY_ASSERT(told_ <= done_ && done_ <= tail_, "{} frames are told of, {} acknowledged, {} queued", told_, done_,
+                   tail_);
   while (told_ < done_) {
     const Frame& frame = at(told_++);
     if (!frame.borrowed) continue;
+    TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is told of, and none is borrowed", told_ - 1);
     --borrowed_;
     return frame.cookie;
   }

@@ -30,24 +30,24 @@ class SendStream {
   /// The number of send()s whose cookie next_sent() has not returned.
   [[nodiscard]] std::uint32_t borrowed() const noexcept { return borrowed_; }
 
-  /// A range of the stream: `copied` bytes in the place that was given, and behind them `rest`, where it lies.
-  struct Piece {
+  /// A range of the stream: `copied` bytes at the place that was given, then `rest`, where it lies.
+  struct Part {
     std::size_t copied = 0;
     std::span<const std::byte> rest;
     [[nodiscard]] std::size_t bytes() const noexcept { return copied + rest.size(); }
   };
-  /// A piece of at most `bytes_max` from `offset`, which must not be acknowledged yet. Headers and small payloads are
-  /// copied to `place`, so that many small frames make one piece; a large payload ends it.
-  [[nodiscard]] Piece piece(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
+  /// The part of at most `bytes_max` from `offset` on, which must not be acknowledged yet. Headers and small payloads
+  /// are copied to `place`, so that many small frames make one part; a large payload ends it.
+  [[nodiscard]] Part part(std::uint64_t offset, std::size_t bytes_max, std::span<std::byte> place) const noexcept;
 
   /// The frame behind the last part, if it begins at `offset` and makes a part of its own of at most `bytes_max`.
   [[nodiscard]] std::optional<WholeFrame> whole(std::uint64_t offset, std::size_t bytes_max) const noexcept {
-    const std::uint64_t number = last_piece_ + 1;
+    const std::uint64_t number = last_part_ + 1;
     if (number < done_ || number >= tail_) return std::nullopt;
     const Frame& frame = at(number);
     const bool alone = frame.begin == offset && frame.payload_bytes > kSmallBytes;
     if (!alone || kFrameHeaderBytes + frame.payload_bytes > bytes_max) return std::nullopt;
-    last_piece_ = number;
+    last_part_ = number;
     return WholeFrame{frame.header, {frame.payload, frame.payload_bytes}};
   }
 
@@ -83,8 +83,8 @@ class SendStream {
   void grow();
 
   std::vector<Frame> frames_;
-  mutable std::uint64_t last_piece_ = 0;  // number of the frame in which it ended: the next one begins there, or behind
-  std::uint64_t told_ = 0;                // numbers of frames
+  mutable std::uint64_t last_part_ = 0;  // number of the frame in which the last part ended: the next begins there
+  std::uint64_t told_ = 0;               // numbers of frames
   std::uint64_t done_ = 0;
   std::uint64_t tail_ = 0;
   std::uint64_t acknowledged_ = 0;  // bytes

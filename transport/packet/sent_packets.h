@@ -78,6 +78,7 @@ class SentPackets {
     if (asks) {
       ++under_way_;
       bytes_under_way_ += bytes;
+      TRIBUTARY_ASSERT(under_way_ <= packets_.size(), "{} packets are under way, of {}", under_way_, packets_.size());
     } else {
       trim();
     }
@@ -95,6 +96,8 @@ class SentPackets {
                        bytes_under_way_);
       --under_way_;
       bytes_under_way_ -= packet.bytes;
+      TRIBUTARY_ASSERT(under_way_ > 0 || bytes_under_way_ == 0, "{} bytes are under way in no packet",
+                       bytes_under_way_);
     }
     packet.state = state;
   }

@@ -5,6 +5,7 @@
 
 #include "transport/ethernet/checksum.h"
 #include "transport/packet/crc32c.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
 
@@ -21,6 +22,8 @@ namespace {
 
 std::uint32_t begin_encoding(PacketHeader& header, std::span<std::byte, kPacketHeaderBytes> out,
                              std::span<const std::byte> copied, std::size_t borrowed_bytes) noexcept {
+  TRIBUTARY_ASSERT(copied.size() + borrowed_bytes <= UINT16_MAX, "a packet has a payload of {} bytes",
+                   copied.size() + borrowed_bytes);
   header.payload_bytes = static_cast<std::uint16_t>(copied.size() + borrowed_bytes);
   std::memcpy(out.data(), &header, kChecksummedBytes);
   return crc32c(copied, crc32c(out.first(kChecksummedBytes)));
@@ -44,6 +47,7 @@ void encode(PacketHeader header, std::span<std::byte, kPacketHeaderBytes> out, s
 
 std::uint32_t DataHeader::begin(std::span<std::byte, kPacketHeaderBytes> out,
                                 std::size_t payload_bytes) const noexcept {
+  TRIBUTARY_ASSERT(payload_bytes <= UINT16_MAX, "a packet has a payload of {} bytes", payload_bytes);
   for (std::size_t i = 0; i < words_.size(); ++i) {
     std::uint64_t word = i == 0 ? words_[0] | std::uint64_t{payload_bytes} << 48U : words_[i];
     asm("" : "+r"(word));  // keeps the compiler from joining the words into larger stores

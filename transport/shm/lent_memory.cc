@@ -1,6 +1,7 @@
 #include "transport/shm/lent_memory.h"
 
 #include "transport/shm/unix_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -35,7 +36,8 @@ std::shared_ptr<LentRange> LentMemory::lend(const std::byte* address, SharedRang
 void LentMemory::withdraw(const std::shared_ptr<LentRange>& range) noexcept {
   range->withdraw();
   const std::lock_guard lock(mutex_);
-  std::erase(ranges_, range);
+  const std::size_t erased = std::erase(ranges_, range);
+  TRIBUTARY_ASSERT(erased == 1, "a lent range is taken back, and known {} times", erased);
   count_.store(ranges_.size(), std::memory_order_relaxed);
 }
 

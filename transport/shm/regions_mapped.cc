@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 namespace {
 
@@ -20,7 +22,10 @@ struct Counted {
   explicit Counted(ForeignMapping&& taken) noexcept : mapping(std::move(taken)) {}
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
-  ~Counted() { mappings.fetch_sub(1, std::memory_order_relaxed); }
+  ~Counted() {
+    const std::uint32_t before = mappings.fetch_sub(1, std::memory_order_relaxed);
+    TRIBUTARY_ASSERT(before > 0, "a mapping ends, and none is counted");
+  }
   const ForeignMapping mapping;
 };
 
@@ -28,7 +33,7 @@ struct Counted {
 
 bool RegionsMapped::map(const RegionLine& told, const OwnedDescriptor& file, std::uint64_t bytes_max) {
   if (told.place >= kRegionPlaces || told.generation == 0 || !file.is_open()) return false;
-  Place& place = places_[told.place];
+  Entry& place = places_[told.place];
   clear(place);
   if (told.bytes > bytes_max - std::min(bytes_max, bytes_)) return false;
   if (told.bytes > kTurnsOver * bytes_max - std::min(kTurnsOver * bytes_max, bytes_ever_)) return false;
@@ -45,31 +50,37 @@ bool RegionsMapped::map(const RegionLine& told, const OwnedDescriptor& file, std
   place = {.generation = told.generation, .mapping = Mapping(counted, &counted->mapping)};
   bytes_ += told.bytes;
   bytes_ever_ += told.bytes;
+  TRIBUTARY_ASSERT(bytes_ <= bytes_max, "{} bytes are mapped, of at most {}", bytes_, bytes_max);
   return true;
 }
 
-void RegionsMapped::clear(Place& place) noexcept {
-  if (place.mapping != nullptr) bytes_ -= place.mapping->bytes().size();
+void RegionsMapped::clear(Entry& place) noexcept {
+  if (place.mapping != nullptr) {
+    const std::size_t bytes = place.mapping->bytes().size();
+    TRIBUTARY_ASSERT(bytes <= bytes_, "a place of {} bytes ends, and all have {}", bytes, bytes_);
+    bytes_ -= bytes;
+  }
   place = {};
 }
 
 void RegionsMapped::drop(const RegionLine& withdrawn) noexcept {
   if (withdrawn.place >= kRegionPlaces) return;
-  Place& place = places_[withdrawn.place];
+  Entry& place = places_[withdrawn.place];
   if (place.generation == withdrawn.generation) clear(place);
 }
 
 RegionsMapped::Bytes RegionsMapped::find(const RegionLine& payload) const noexcept {
   if (payload.place >= kRegionPlaces) return {};
-  const Place& place = places_[payload.place];
+  const Entry& place = places_[payload.place];
   if (place.generation == 0 || place.generation != payload.generation) return {};
+  TRIBUTARY_ASSERT(place.mapping != nullptr, "generation {} has a place and no mapping", place.generation);
   const std::span<const std::byte> whole = place.mapping->bytes();
   if (payload.offset > whole.size() || payload.bytes > whole.size() - payload.offset) return {};
   return {.there = whole.subspan(payload.offset, payload.bytes), .keeps = place.mapping};
 }
 
 std::size_t RegionsMapped::count() const noexcept {
-  return static_cast<std::size_t>(std::ranges::count_if(places_, [](const Place& p) { return p.generation != 0; }));
+  return static_cast<std::size_t>(std::ranges::count_if(places_, [](const Entry& p) { return p.generation != 0; }));
 }
 
 }  // namespace tributary::transport

@@ -29,13 +29,13 @@ class RegionsMapped {
   [[nodiscard]] std::size_t count() const noexcept;
 
  private:
-  struct Place {
+  struct Entry {
     std::uint32_t generation = 0;  // 0: free
     Mapping mapping;
   };
-  void clear(Place& place) noexcept;
+  void clear(Entry& place) noexcept;
 
-  std::array<Place, kRegionPlaces> places_;
+  std::array<Entry, kRegionPlaces> places_;
   std::uint64_t bytes_ = 0;
   std::uint64_t bytes_ever_ = 0;
 };

@@ -23,17 +23,17 @@ class RegionsTold {
 
  private:
   enum class State : std::uint8_t { told, mapped, refused };
-  struct Place {
+  struct Entry {
     std::shared_ptr<const LentRange> range;  // nullptr: free
     std::uint32_t generation = 0;
     State state = State::told;
   };
   [[nodiscard]] bool knows(std::span<const std::byte> payload) const noexcept;
 
-  std::array<Place, kRegionPlaces> places_;
-  std::uint32_t used_ = 0;        // places below have been in use
-  std::uint32_t generation_ = 0;  // the last that was given
-  bool awaits_ = false;           // an answer
+  std::array<Entry, kRegionPlaces> places_;
+  std::uint32_t used_ = 0;        // only places below this were ever in use
+  std::uint32_t generation_ = 0;  // the last one given
+  bool awaits_ = false;           // an answer is awaited
 };
 
 }  // namespace tributary::transport

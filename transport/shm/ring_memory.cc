@@ -86,6 +86,8 @@ Result<std::shared_ptr<RingMemory>> RingMemory::adopt(OwnedDescriptor descriptor
 
 Result<std::shared_ptr<RingMemory>> RingMemory::map(OwnedDescriptor descriptor, std::size_t bytes,
                                                     std::size_t ring_bytes, Role role, bool huge) {
+  TRIBUTARY_ASSERT(std::has_single_bit(ring_bytes) && bytes >= bytes_for(ring_bytes),
+                   "two rings of {} bytes are mapped in {}", ring_bytes, bytes);
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
   if (at == MAP_FAILED) return failed("mmap");
   (void)::madvise(at, bytes, MADV_DONTDUMP);
@@ -105,6 +107,8 @@ Status RingMemory::take_pages() noexcept {
 }
 
 Status RingMemory::close_to_others() {
+  TRIBUTARY_ASSERT(role_ == Role::listener && descriptor_.is_open(),
+                   "the memory is closed by the wrong side, or twice");
   const bool closed = ::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
   if (!closed && huge_) return failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 does without, on small pages
   auto taken = take_pages();
@@ -113,6 +117,8 @@ Status RingMemory::close_to_others() {
 }
 
 Status RingMemory::check_closed_to_others() {
+  TRIBUTARY_ASSERT(role_ == Role::connector && descriptor_.is_open(),
+                   "the memory is checked by the wrong side, or twice");
   if (huge_ && (::fcntl(descriptor_.get(), F_GET_SEALS) & F_SEAL_FUTURE_WRITE) == 0) {
     return fail(Errc::corrupt, "shared memory of a connection: its huge pages can still be taken away.");
   }

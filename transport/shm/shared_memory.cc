@@ -1,4 +1,5 @@
 #include "tributary/transport/shared_memory.h"
+#include "tributary/protocol/assert.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -152,7 +153,8 @@ Result<std::byte*> allocate_shared(std::size_t bytes) {
   std::byte* const at = (*made)->bytes().data();
   Allocations& all = allocations();
   const std::lock_guard lock(all.mutex);
-  all.by_address.emplace(reinterpret_cast<std::uintptr_t>(at), std::move(*made));
+  const bool inserted = all.by_address.emplace(reinterpret_cast<std::uintptr_t>(at), std::move(*made)).second;
+  TRIBUTARY_ASSERT(inserted, "memory is allocated twice at {}", at);
   return at;
 }
 

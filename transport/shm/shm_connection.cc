@@ -103,6 +103,7 @@ void ShmConnection::close() {
     static_cast<void>(memory_->mine().withdrawn.exchange(1, std::memory_order_seq_cst));
   }
   if (memory_ != nullptr) std::erase(part_->open, this);
+  TRIBUTARY_ASSERT(part_->statistics.connections > 0, "the connection to {} ends, and none is counted", peer_);
   state_ = State::closed;
   handler_ = nullptr;
   otherwise_ = nullptr;
@@ -186,6 +187,8 @@ Result<ShmHandOver> ShmConnection::release() {
 }
 
 void ShmConnection::open(ShmHandOver&& taken) {
+  TRIBUTARY_ASSERT(state_ == State::calling && memory_ == nullptr, "the connection to {} is opened in state {}", peer_,
+                   state_);
   written_ = written_told_ = taken.written;
   read_ = read_told_ = written_seen_ = taken.read;
   read_seen_ = taken.read_seen;

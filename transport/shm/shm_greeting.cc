@@ -9,6 +9,7 @@
 #include "transport/shm/shm_connection.h"
 #include "transport/shm/shm_listener.h"
 #include "transport/shm/unix_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 namespace {
@@ -96,6 +97,8 @@ void ShmConnection::turn_greeting() {
 
 /// Reads one message; both sides know the length of each. True: it is whole.
 bool ShmConnection::hear(std::size_t bytes, OwnedDescriptor* descriptor) {
+  TRIBUTARY_ASSERT(bytes <= heard_.size() && heard_bytes_ <= bytes, "{} bytes of a message of {} are there",
+                   heard_bytes_, bytes);
   while (heard_bytes_ < bytes) {
     const auto rest = std::span(heard_).first(bytes).subspan(heard_bytes_);
     const ssize_t got = receive_message(socket_.get(), rest, descriptor);
@@ -131,6 +134,7 @@ void ShmConnection::take_mapped() {
   if (auto closed = memory_->close_to_others(); !closed) return greeting_failed(closed.error().message);
   if (!send_message(socket_.get(), bytes_of(Word::go))) return greeting_failed("it has gone");
   ShmAcceptor* acceptor = std::exchange(acceptor_, nullptr);
+  TRIBUTARY_ASSERT(acceptor != nullptr, "the connection from {} was accepted twice", peer_);
   start();
   acceptor->greeted(*this);
 }
@@ -149,6 +153,7 @@ void ShmConnection::take_go() {
 }
 
 void ShmConnection::start() {
+  TRIBUTARY_ASSERT(opening() && memory_ != nullptr, "the connection to {} starts in state {}", peer_, state_);
   core_.watch_memory(*this);
   part_->open.push_back(this);
   make_due();

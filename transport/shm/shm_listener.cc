@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "transport/shm/unix_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -37,6 +38,7 @@ void ShmAcceptor::close() {
   while (!greeting_.empty()) {
     const auto first = greeting_.front();
     first->close();  // which calls forget()
+    TRIBUTARY_ASSERT(greeting_.empty() || greeting_.front() != first, "a greeting was closed and is still known");
   }
   socket_.close();
   core_.leave(*this);
@@ -82,6 +84,8 @@ void ShmAcceptor::take(OwnedDescriptor socket) {
     const auto oldest = greeting_.front();
     oldest->close();
   }
+  TRIBUTARY_ASSERT(greeting_.size() < kGreetingMax, "{} connections greet at once, of at most {}", greeting_.size(),
+                   kGreetingMax);
   auto connection = ShmConnection::make(core_, part_, to_string(Endpoint{host_, 0}), nullptr);
   greeting_.push_back(connection);
   if (connection->greet(std::move(socket), *this, kGreetingLimit)) return;

@@ -42,6 +42,8 @@ bool ShmConnection::look_for_more() {
 /// `read_` is the position of a header's first byte, so a whole line is there, and the ring's end does not part it.
 /// False: nothing more can be read now.
 bool ShmConnection::serve_next(std::size_t& budget) {
+  TRIBUTARY_ASSERT(read_ % kLineBytes == 0 && written_seen_ - read_ >= kLineBytes,
+                   "a header is read at {}, and {} was written", read_, written_seen_);
   FrameBytes bytes;
   copy_out(memory_->incoming(), memory_->ring_bytes(), read_, bytes);
   if (const auto line = region_line(bytes)) return serve_region_line(*line, budget);
@@ -105,6 +107,7 @@ bool ShmConnection::place(const FrameHeader& header) {
 
 /// False: the channel is closed.
 bool ShmConnection::land(std::size_t& budget) {
+  TRIBUTARY_ASSERT(read_ <= written_seen_, "position {} is read, and {} was written", read_, written_seen_);
   const std::uint64_t there = written_seen_ - read_;
   const std::span<std::byte> rest = reader_.rest();
   const std::size_t piece = std::min<std::uint64_t>({there, rest.size(), kPublishBytes});

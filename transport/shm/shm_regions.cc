@@ -7,6 +7,7 @@
 
 #include "transport/shm/shm_connection.h"
 #include "transport/shm/unix_socket.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 namespace {
@@ -47,6 +48,7 @@ std::unique_ptr<KeptMemory> lend_memory(const std::shared_ptr<SocketCore>& core,
 // ---- the side that owns the memory
 
 void ShmConnection::write_line(const RegionLine& line) noexcept {
+  TRIBUTARY_ASSERT(room() >= kLineBytes, "a line is written where {} bytes are free", room());
   copy_in(memory_->outgoing(), memory_->ring_bytes(), written_, std::as_bytes(std::span(&line, 1)));
   written_ += kLineBytes;
 }
@@ -78,6 +80,7 @@ std::optional<RegionLine> ShmConnection::name_payload(const SendQueue::Next& nex
 /// False: the ring is full.
 bool ShmConnection::write_named(const RegionLine& line, const SendQueue::Next& next, std::size_t& budget) {
   if (room() < 2 * kLineBytes) return false;
+  TRIBUTARY_ASSERT(next.offset == 0, "a payload is named of which {} bytes are written", next.offset);
   write_line(line);
   copy_in(memory_->outgoing(), memory_->ring_bytes(), written_, next.header);
   written_ += kFrameHeaderBytes;
@@ -210,6 +213,8 @@ void ShmConnection::forget_taken() noexcept {
 
 void ShmConnection::publish_payloads_read() noexcept {
   if (payloads_read_ == payloads_read_told_) return;
+  TRIBUTARY_ASSERT(payloads_read_ > payloads_read_told_, "{} payloads are read, and {} were told", payloads_read_,
+                   payloads_read_told_);
   payloads_read_told_ = payloads_read_;
   memory_->mine().payloads_read.store(payloads_read_, std::memory_order_seq_cst);  // pairs with set_asleep()
   ring_bell_of(memory_->theirs());

@@ -113,6 +113,8 @@ void ShmConnection::publish_written() noexcept {
   if (written_ == written_told_) return;
   TRIBUTARY_ASSERT(written_ % kLineBytes == 0 && written_ > written_told_, "position {} is told after {}", written_,
                    written_told_);
+  TRIBUTARY_ASSERT(written_ - read_seen_ <= memory_->ring_bytes(), "position {} is told, {} was read, of a ring of {}",
+                   written_, read_seen_, memory_->ring_bytes());
   written_told_ = written_;
   memory_->mine().written.store(written_, std::memory_order_seq_cst);  // pairs with set_asleep()
   ring_bell_of(memory_->theirs());
@@ -121,6 +123,8 @@ void ShmConnection::publish_written() noexcept {
 /// Waits until half the ring is free: less is not worth waking the writer for, and a writer that is awake sees it
 /// anyway.
 void ShmConnection::wait_for_room() noexcept {
+  TRIBUTARY_ASSERT(written_ - read_seen_ >= memory_->ring_bytes() / 2, "{} waits for room, and {} bytes are free",
+                   peer_, room());
   publish_written();
   waits_for_room_ = true;
   const std::uint64_t room_at = written_ - memory_->ring_bytes() / 2;

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 namespace {
 
@@ -64,6 +66,7 @@ void PolledSocket::own(int socket) noexcept {
 }
 
 int PolledSocket::watch(std::uint32_t events, Pollable& what) noexcept {
+  TRIBUTARY_ASSERT(!watched_, "socket {} is watched a second time", socket_);
   const int error = poller_->add(socket_, events, what);
   watched_ = error == 0;
   return error;

@@ -58,7 +58,10 @@ void SocketCore::mark_ready(Duration wait) noexcept {
   const auto events = poller_.wait(wait);
   wake_up();
   for (const epoll_event& event : events) {
-    if (event.data.ptr != nullptr) static_cast<Pollable*>(event.data.ptr)->mark(event.events);
+    if (event.data.ptr == nullptr) continue;
+    auto& what = *static_cast<Pollable*>(event.data.ptr);
+    TRIBUTARY_ASSERT(what.registered_at_ < registered_.size(), "the system reports events of one that has left");
+    what.mark(event.events);
   }
   note_sole_teller(events);
   mark_changed();
@@ -82,6 +85,7 @@ void SocketCore::note_sole_teller(std::span<const epoll_event> events) noexcept 
 /// comes, and costs a read in vain in one of some turns.
 bool SocketCore::try_sole_teller() noexcept {
   if (tellings_ < kTellingsMin || !watched_.empty() || !idle() || ++turns_unasked_ >= kTurnsUnaskedMax) return false;
+  TRIBUTARY_ASSERT(teller_ != nullptr, "{} events in a row came from one socket, and it is not known", tellings_);
   teller_->mark(EPOLLIN);
   return !due_.empty();
 }
@@ -103,6 +107,7 @@ void SocketCore::spin_on_memory() noexcept {
 
 /// Tells all that could wake this thread that it sleeps. False: one of them has something for it already.
 bool SocketCore::fall_asleep() noexcept {
+  TRIBUTARY_ASSERT(!asleep_, "a thread falls asleep that sleeps");
   asleep_ = true;
   if (!calls().fall_asleep()) return false;
   // Other processes' memory is looked at after they were told, for the reason that turn/alarm.h gives.
@@ -143,6 +148,7 @@ void SocketCore::flush_dirty() {
 }
 
 void SocketCore::set_deadline(Pollable& what, Duration limit) {
+  TRIBUTARY_ASSERT(what.registered_at_ != Pollable::kNotRegistered, "a deadline is set for one that has left");
   deadlines_.set(what, Clock::now() + std::min(limit, kDeadlineMax));
 }
 
@@ -169,6 +175,8 @@ void SocketCore::leave(Pollable& what) noexcept {
     tellings_ = 0;
   }
   if (what.watched_at_ != Pollable::kNotRegistered) {
+    TRIBUTARY_ASSERT(watched_[what.watched_at_] == &what, "one of {} leaves whose memory is not watched at {}",
+                     watched_.size(), what.watched_at_);
     watched_[what.watched_at_] = watched_.back();
     watched_[what.watched_at_]->watched_at_ = what.watched_at_;
     what.watched_at_ = Pollable::kNotRegistered;
@@ -187,13 +195,16 @@ void SocketCore::shut_down() {
   end();
   while (!registered_.empty()) {
     const PollablePtr last = registered_.back();
-    last->shut_down();  // and leaves
+    const std::size_t before = registered_.size();
+    last->shut_down();
+    TRIBUTARY_ASSERT(registered_.size() < before, "one of {} was shut down and has not left", before);
   }
   calls().forget();
 }
 
 /// Behaves as if it slept all the time: each post() wakes it, and the poller's descriptor shows that.
 int SocketCore::be_driven() noexcept {
+  TRIBUTARY_ASSERT(!asleep_, "a core that sleeps is driven by another one");
   static_cast<void>(calls().fall_asleep());
   return poller_.descriptor();
 }

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "transport/tcp/tcp_connection.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/descriptors.h"
 
 namespace tributary::transport {
@@ -13,6 +14,8 @@ namespace tributary::transport {
 constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 
 void TcpConnection::connect(const Endpoint& to, Duration limit) {
+  TRIBUTARY_ASSERT(state_ == State::connecting && !socket_.is_open(), "the connection to {} begins in state {}", peer_,
+                   state_);
   to_ = to;
   limit_ = limit;
   deadline_ = Clock::now() + std::min(limit, kLimitMax);
@@ -26,6 +29,8 @@ void TcpConnection::connect(const Endpoint& to, Duration limit) {
 }
 
 void TcpConnection::go_on(std::deque<SocketAddress> addresses, Beginning&& beginning) {
+  TRIBUTARY_ASSERT(state_ == State::connecting && addresses_.empty(), "the connection to {} goes on in state {}", peer_,
+                   state_);
   handler_ = beginning.handler;
   queue_ = std::move(beginning.queue);
   detached_ = beginning.detached;
@@ -102,6 +107,7 @@ bool TcpConnection::connected_to_itself() const {
 }
 
 void TcpConnection::connected() {
+  TRIBUTARY_ASSERT(state_ == State::connecting, "the connection to {} opens in state {}", peer_, state_);
   readable_ = writable_ = true;
   addresses_.clear();
   if (detached_) {  // close_after_flush() was called meanwhile, and its deadline is set

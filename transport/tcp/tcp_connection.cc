@@ -22,6 +22,8 @@ std::shared_ptr<TcpConnection> TcpConnection::make(TcpCore& core, std::string pe
 }
 
 void TcpConnection::open(int socket) {
+  TRIBUTARY_ASSERT(state_ == State::connecting && !socket_.is_open(), "the connection to {} opens in state {}", peer_,
+                   state_);
   state_ = State::open;
   socket_.own(socket);
   if (const int error = watch(); error != 0) {
@@ -85,6 +87,7 @@ void TcpConnection::close() {
   handler_ = nullptr;
   queue_.clear();
   socket_.close();
+  TRIBUTARY_ASSERT(core_.statistics.connections > 0, "the connection to {} ends, and none is counted", peer_);
   --core_.statistics.connections;
   core_.leave(*this);  // last: it may destroy this
 }
@@ -116,6 +119,8 @@ void TcpConnection::close_after_flush(Duration limit) {
 /// All is written. A socket that is closed while bytes come in resets the connection, and the reset may overtake our
 /// last frames. So this side waits for the other side's close, and throws away the bytes that come until then.
 void TcpConnection::linger() {
+  TRIBUTARY_ASSERT(state_ == State::flushing && queue_.empty(), "the connection to {} stops writing in state {}", peer_,
+                   state_);
   state_ = State::lingering;
   queue_.clear();
   ::shutdown(socket_.get(), SHUT_WR);

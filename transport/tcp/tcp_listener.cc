@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport {
 
 constexpr int kAcceptsPerTurn = 64;
@@ -59,6 +61,7 @@ void TcpAcceptor::turn() {
 }
 
 void TcpAcceptor::take(int socket) {
+  TRIBUTARY_ASSERT(acceptor_ != nullptr, "socket {} is accepted after the listener's end", socket);
   if (core_.statistics.connections >= core_.settings().connections_max) {
     ++core_.statistics.refused_full;
     ::close(socket);

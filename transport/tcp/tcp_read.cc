@@ -72,6 +72,8 @@ void TcpConnection::receive(std::size_t& budget) {
   }
   const std::span<std::byte> missing = reader_.in_frame() ? reader_.rest() : std::span<std::byte>{};
   const std::size_t rest = missing.size();
+  TRIBUTARY_ASSERT(staged_begin_ == 0 && staged_end_ < staging_.size(), "{} of {} staged bytes leave no room to read",
+                   staged_end_, staging_.size());
   const std::size_t room = staging_.size() - staged_end_;
   ++core_.statistics.read_calls;
   ssize_t got = 0;
@@ -86,6 +88,7 @@ void TcpConnection::receive(std::size_t& budget) {
   }
   if (got <= 0) return receive_nothing(got == 0 ? 0 : errno);
   const auto bytes = static_cast<std::size_t>(got);
+  TRIBUTARY_ASSERT(bytes <= rest + room, "{} bytes were read where {} fit", bytes, rest + room);
   core_.statistics.bytes_received += bytes;
   budget -= std::min(budget, bytes);
   const std::size_t direct = std::min(bytes, rest);
@@ -113,6 +116,8 @@ void TcpConnection::receive_nothing(int error) {
 
 /// After our own close: reads, and throws away, all bytes up to the other side's close.
 void TcpConnection::discard_turn() {
+  TRIBUTARY_ASSERT(handler_ == nullptr && !reader_.in_frame(), "bytes of {} are thrown away in state {}", peer_,
+                   state_);
   std::array<std::byte, 16384> scratch;
   for (std::size_t budget = core_.settings().poll_bytes_max; readable_ && !peer_finished_ && budget > 0;) {
     const ssize_t got = ::recv(socket_.get(), scratch.data(), scratch.size(), MSG_DONTWAIT);

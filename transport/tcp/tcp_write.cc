@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "transport/tcp/tcp_connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -25,6 +26,7 @@ ssize_t write_vectors(int socket, std::span<iovec> vectors, std::size_t bytes) n
       if (part.iov_len > 0) std::memcpy(joined.data() + end, part.iov_base, part.iov_len);
       end += part.iov_len;
     }
+    TRIBUTARY_ASSERT(end == bytes, "{} bytes were gathered, and {} are written", bytes, end);
     return ::send(socket, joined.data(), end, kFlags);
   }
   msghdr message{};
@@ -39,6 +41,8 @@ bool TcpConnection::send(const FrameHeader& header, std::span<const std::byte> p
   if (!taking_frames()) return false;
   if (queue_.borrowed() >= core_.settings().frames_queued_max) return false;
   queue_.push_borrowed(header, payload, cookie);
+  TRIBUTARY_ASSERT(queue_.borrowed() <= core_.settings().frames_queued_max, "{} frames are queued to {}",
+                   queue_.borrowed(), peer_);
   if (writable_ && state_ == State::open) core_.make_dirty(*this);
   return true;
 }
@@ -62,6 +66,8 @@ void TcpConnection::write_turn() {
 bool TcpConnection::write_some(std::size_t& budget) {
   iovec vectors[kVectorsMax];
   const SendQueue::Gathered gathered = queue_.gather(vectors, budget);
+  TRIBUTARY_ASSERT(gathered.bytes > 0 && gathered.bytes <= budget, "{} bytes are gathered for {}, within {}",
+                   gathered.bytes, peer_, budget);
   ++core_.statistics.write_calls;
   const ssize_t wrote = write_vectors(socket_.get(), std::span(vectors).first(gathered.vectors), gathered.bytes);
   if (wrote < 0) {
@@ -71,6 +77,8 @@ bool TcpConnection::write_some(std::size_t& budget) {
     return false;
   }
   const auto bytes = static_cast<std::size_t>(wrote);
+  TRIBUTARY_ASSERT(bytes <= gathered.bytes, "{} bytes were written to {}, and {} were given", bytes, peer_,
+                   gathered.bytes);
   core_.statistics.bytes_sent += bytes;
   core_.statistics.frames_sent += queue_.consume(bytes);
   if (bytes < gathered.bytes) writable_ = false;

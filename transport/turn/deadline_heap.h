@@ -22,6 +22,7 @@ class DeadlineHeap {
   void push(const Entry& entry) {
     entries_.push_back(entry);
     std::ranges::push_heap(entries_, later);
+    TRIBUTARY_ASSERT(first() <= entry.at, "a deadline is earlier than the first of {}", entries_.size());
   }
   [[nodiscard]] TimePoint first() const noexcept { return entries_.empty() ? TimePoint::max() : entries_.front().at; }
   Entry pop() noexcept {
@@ -29,6 +30,7 @@ class DeadlineHeap {
     std::ranges::pop_heap(entries_, later);
     const Entry entry = entries_.back();
     entries_.pop_back();
+    TRIBUTARY_ASSERT(entry.at <= first(), "the deadline taken is not the earliest of {}", entries_.size() + 1);
     return entry;
   }
 

@@ -18,7 +18,8 @@ class Deadlines {
     clear(owner);
     if (at == TimePoint::max()) return;
     owner.*At = at;
-    ordered_.emplace(at, &owner);
+    const bool inserted = ordered_.emplace(at, &owner).second;
+    TRIBUTARY_ASSERT(inserted, "a deadline is set twice among {}", ordered_.size());
   }
   void clear(Owner& owner) noexcept {
     if (owner.*At == TimePoint::max()) return;
@@ -33,6 +34,7 @@ class Deadlines {
   [[nodiscard]] Owner* take_expired(TimePoint now) noexcept {
     if (empty() || first() > now) return nullptr;
     Owner* const owner = ordered_.begin()->second;
+    TRIBUTARY_ASSERT(owner->*At == first(), "a deadline stands in its list at another time than its owner says");
     clear(*owner);
     return owner;
   }

@@ -12,6 +12,7 @@
 
 #include "transport/turn/mailbox.h"
 #include "transport/turn/spin_estimate.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::turn {
@@ -25,7 +26,10 @@ struct Looked {
 /// Marks that a call runs which must not be entered again.
 class Entered {
  public:
-  explicit Entered(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+  explicit Entered(bool& flag) noexcept : flag_(flag) {
+    TRIBUTARY_ASSERT(!flag, "a call is entered that runs already");
+    flag_ = true;
+  }
   ~Entered() { flag_ = false; }
   Entered(const Entered&) = delete;
   Entered& operator=(const Entered&) = delete;

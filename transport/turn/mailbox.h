@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transport/turn/alarm.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::turn {
 
@@ -33,6 +34,7 @@ class Mailbox {
   void take(Handle handle) {
     if (!alarm_.take()) return;
     std::vector<Message> taken = std::move(spare_);
+    TRIBUTARY_ASSERT(taken.empty(), "{} messages would be handed over twice", taken.size());
     {
       const std::lock_guard lock(mutex_);
       taken.swap(posted_);

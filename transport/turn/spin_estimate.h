@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/channel.h"
 
 namespace tributary::transport::turn {
@@ -70,12 +71,16 @@ class SpinEstimate {
  private:
   void learn(bool awake) noexcept {
     caught_ += ((awake ? kAll : 0) - caught_) / kWeight;
+    TRIBUTARY_ASSERT(caught_ >= 0 && caught_ <= kAll, "a share of {} in {} waits was over awake", caught_, kAll);
     if (std::exchange(trying_, false) && !awake) {
       caught_ = 0;
       trial_after_ = std::min(trial_after_ * 2, kTrialAfterMax);
     }
     successes_ = awake ? std::min(successes_ + 1, kSuccessesMin) : 0;
     if (successes_ == kSuccessesMin) trial_after_ = kTrialAfterMin;
+    TRIBUTARY_ASSERT(trial_after_ >= kTrialAfterMin && trial_after_ <= kTrialAfterMax,
+                     "a wait is tried awake after {} others, not {} to {}", trial_after_, kTrialAfterMin,
+                     kTrialAfterMax);
   }
   /// Begins a trial: one success goes on, one failure ends it.
   void begin_trial() noexcept {

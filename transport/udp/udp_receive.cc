@@ -12,6 +12,7 @@
 
 #include "transport/packet/address.h"
 #include "transport/udp/udp_port.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::udp {
 namespace {
@@ -52,10 +53,13 @@ bool read_error(msghdr& header, packet::ReceivedPacket& as) noexcept {
 std::size_t UdpPort::receive(std::span<packet::ReceivedPacket> into) {
   // Refusals come beside data, and leave room for it, so that a host which provokes many of them stops nobody.
   std::size_t count = refusals_ ? take_refusals(into.first(std::min(into.size() / 2, kRefusalsPerTurn))) : 0;
+  TRIBUTARY_ASSERT(message_ <= messages_count_ && messages_count_ <= kMessages, "message {} of {} is handed out",
+                   message_, messages_count_);
   if (message_ == messages_count_) receive_messages();
   while (count < into.size() && message_ < messages_count_) {
     const Message& message = messages_[message_];
     const std::size_t bytes = std::min(message.segment_bytes, message.bytes - offset_);
+    TRIBUTARY_ASSERT(offset_ <= message.bytes, "byte {} of a message of {} is handed out", offset_, message.bytes);
     into[count++] = {.from = message.from,
                      .bytes = std::span(buffers_).subspan(message_ * kMessageBytes + offset_, bytes),
                      .congestion_experienced = message.marked,

@@ -55,6 +55,7 @@ void UdpPort::flush() {
     first += count;
     send_first_[++messages] = first;
   }
+  TRIBUTARY_ASSERT(messages <= queued_.size(), "{} messages have {} datagrams", messages, queued_.size());
   send_messages(messages);
   queued_.clear();
 }
@@ -85,6 +86,7 @@ void UdpPort::prepare(mmsghdr& message, std::size_t first, std::size_t count, st
       begin[vectors++] = {const_cast<std::byte*>(datagram.payload.data()), datagram.payload.size()};
     }
   }
+  TRIBUTARY_ASSERT(vectors <= 2 * count, "{} datagrams have {} parts", count, vectors);
   SocketAddress& address = send_addresses_[index];
   address = packet::socket_address(queued_[first].to, four_);
   message = {};
@@ -190,6 +192,7 @@ void UdpPort::note_uncut(const packet::PacketAddress& to) {
     std::ranges::rotate(uncut_, uncut_.begin() + 1);
     --uncut_count_;
   }
+  TRIBUTARY_ASSERT(uncut_count_ < uncut_.size(), "{} destinations get single datagrams", uncut_count_);
   uncut_[uncut_count_++] = {to, Clock::now() + kUncutFor};
 }
 

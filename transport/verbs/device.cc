@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 namespace {
 
@@ -114,6 +116,7 @@ void Device::take_events() noexcept {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
   if (!armed_ || ibv_get_cq_event(channel_.get(), &queue, &context) != 0) return;
+  TRIBUTARY_ASSERT(queue == queue_.get(), "a completion channel tells of a queue of another device");
   armed_ = false;
   ibv_ack_cq_events(queue, 1);
 }

@@ -7,6 +7,7 @@
 
 #include "transport/verbs/registrations.h"
 #include "transport/verbs/resources.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
 
@@ -59,7 +60,10 @@ class Device {
   }
   [[nodiscard]] Status reserve(std::uint32_t completions);
   /// Ends a reservation. Completions of that connection may still be in the queue; they go when it is next empty.
-  void give_back(std::uint32_t completions) noexcept { leftover_ += completions; }
+  void give_back(std::uint32_t completions) noexcept {
+    leftover_ += completions;
+    TRIBUTARY_ASSERT(leftover_ <= reserved_, "{} completions are given back, of {} reserved", leftover_, reserved_);
+  }
   void seen_empty() noexcept {
     reserved_ -= leftover_;
     leftover_ = 0;

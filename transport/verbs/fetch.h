@@ -21,26 +21,27 @@ class Fetch {
 
   /// `sink` keeps `place` registered until end().
   void begin(std::span<std::byte> place, RegistrationPtr sink, const RemotePayload& from) noexcept {
+    TRIBUTARY_ASSERT(sink != nullptr, "{} bytes are fetched to memory that is not registered", place.size());
     TRIBUTARY_ASSERT(reading_ == 0, "a payload is fetched while {} reads of another are under way", reading_);
     place_ = place;
     sink_ = std::move(sink);
     from_ = from;
     asked_ = 0;
   }
-  struct Piece {
+  struct Read {
     std::span<std::byte> to;
     std::uint64_t from = 0;
     std::uint32_t key = 0;
   };
-  /// The piece that the next READ is to bring, at most so many bytes; it counts as under way. Nothing: all is asked
-  /// for, or enough is under way.
-  [[nodiscard]] std::optional<Piece> next(std::size_t bytes_max) noexcept {
+  /// The next READ, of at most `bytes_max`; it counts as under way. None: the whole payload is asked for, or enough
+  /// READs are under way.
+  [[nodiscard]] std::optional<Read> next(std::size_t bytes_max) noexcept {
     if (asked_ == place_.size() || reading_ >= reads_max_) return std::nullopt;
     const std::size_t bytes = std::min(bytes_max, place_.size() - asked_);
-    const Piece piece{.to = place_.subspan(asked_, bytes), .from = from_.address + asked_, .key = from_.key};
+    const Read read{.to = place_.subspan(asked_, bytes), .from = from_.address + asked_, .key = from_.key};
     asked_ += bytes;
     ++reading_;
-    return piece;
+    return read;
   }
   /// One READ is done, or has failed.
   void read_over() noexcept {
@@ -50,7 +51,10 @@ class Fetch {
   [[nodiscard]] bool all_asked() const noexcept { return asked_ == place_.size(); }
   /// The payload is whole, if no READ has failed.
   [[nodiscard]] bool all_read() const noexcept { return all_asked() && reading_ == 0; }
-  [[nodiscard]] std::uint32_t local_key() const noexcept { return sink_->local_key(); }
+  [[nodiscard]] std::uint32_t local_key() const noexcept {
+    TRIBUTARY_ASSERT(sink_ != nullptr, "{} bytes are read to memory that is not registered", place_.size());
+    return sink_->local_key();
+  }
   /// The place need not be registered any more.
   void end() noexcept { sink_.reset(); }
 

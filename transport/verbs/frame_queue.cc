@@ -19,6 +19,7 @@ void FrameQueue::grow() {
 }
 
 FrameQueue::Frame& FrameQueue::push(const FrameHeader& header) {
+  TRIBUTARY_ASSERT(told_ <= sent_ && sent_ <= tail_, "{} frames are told of, {} sent, {} queued", told_, sent_, tail_);
   if (tail_ - told_ == frames_.size()) grow();
   Frame& frame = at(tail_++);
   frame.header = header;
@@ -58,6 +59,7 @@ FrameQueue::Done FrameQueue::take_oldest() noexcept {
   frame.registration.reset();
   if (frame.copy.capacity() > kCopyBytesKept) std::vector<std::byte>().swap(frame.copy);
   if (!frame.borrowed) return Done{};
+  TRIBUTARY_ASSERT(borrowed_ > 0, "frame {} is told of, and none is borrowed", told_ - 1);
   --borrowed_;
   return Done{frame.cookie};
 }

@@ -46,9 +46,9 @@ class Inbox {
   [[nodiscard]] bool keep_early(std::uint32_t early, const Came& what) noexcept {
     TRIBUTARY_ASSERT(early > 0 && early < early_.size(), "a message is {} numbers early, of at most {}", early,
                      early_.size() - 1);
-    Came& place = early_[(came_ + early) & kNumberMask];
-    if (place.here) return false;
-    place = what;
+    Came& entry = early_[(came_ + early) & kNumberMask];
+    if (entry.here) return false;
+    entry = what;
     ++early_count_;
     return true;
   }
@@ -97,7 +97,10 @@ class Inbox {
     record_end_ = end;
   }
   [[nodiscard]] std::size_t record_end() const noexcept { return record_end_; }
-  void end_record() noexcept { read_to_ = record_end_; }
+  void end_record() noexcept {
+    TRIBUTARY_ASSERT(record_end_ >= read_to_, "a record ends at {}, before its beginning at {}", record_end_, read_to_);
+    read_to_ = record_end_;
+  }
 
  private:
   std::uint32_t came_ = 0;

@@ -7,13 +7,16 @@
 namespace tributary::transport::verbs {
 
 void Landing::make(std::uint32_t cells, std::uint32_t payload_bytes) {
+  TRIBUTARY_ASSERT(!made() && cells > 0 && payload_bytes > 0,
+                   "room for {} payloads of {} bytes is made beside {} cells", cells, payload_bytes, held_.size());
   cell_bytes_ = cell_bytes_for(payload_bytes);
   payload_bytes_ = payload_bytes;
   held_.resize(cells);
   memory_ = MappedMemory(cells * cell_bytes_);
 }
 
-Result<RemotePayload> Landing::open(Registrations& registrations, Window& window, ibv_send_wr* work) {
+Result<RemotePayload> Landing::open(Registrations& registrations, MemoryWindow& window, ibv_send_wr* work) {
+  TRIBUTARY_ASSERT(made(), "the peer is told of room that was not made");
   if (!registration_) {
     auto registration = registrations.make(memory_.bytes(), Access::target);
     if (!registration) return std::unexpected(registration.error());
@@ -53,7 +56,8 @@ bool Landing::free(const std::byte* payload) noexcept {
   return true;
 }
 
-bool LandingThere::open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept {
+bool PeerLanding::open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept {
+  TRIBUTARY_ASSERT(queue_pair < keys_.size(), "room is told on queue pair {} of {}", queue_pair, keys_.size());
   if (where.number == 0 || where.number > kCellsMax || payload_bytes == 0 || payload_bytes > kSegmentBytesMax)
     return false;
   const bool known = cells_ != 0;
@@ -66,14 +70,14 @@ bool LandingThere::open(const RemotePayload& where, std::uint32_t payload_bytes,
   return true;
 }
 
-bool LandingThere::freed_to(std::uint32_t count) noexcept {
+bool PeerLanding::freed_to(std::uint32_t count) noexcept {
   const std::uint32_t more = count - static_cast<std::uint32_t>(freed_);
   if (more > written_ - freed_) return false;
   freed_ += more;
   return true;
 }
 
-std::uint32_t LandingThere::next_queue_pair() noexcept {
+std::uint32_t PeerLanding::next_queue_pair() noexcept {
   TRIBUTARY_ASSERT(cells_ != 0, "a way to the room is asked for before any was told");
   do {
     last_queue_pair_ = (last_queue_pair_ + 1) % kQueuePairsMax;
@@ -81,8 +85,8 @@ std::uint32_t LandingThere::next_queue_pair() noexcept {
   return last_queue_pair_;
 }
 
-void LandingThere::write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
-                              std::uint32_t number) noexcept {
+void PeerLanding::write_next(ibv_send_wr& work, std::uint32_t queue_pair, std::uint32_t message_bytes,
+                             std::uint32_t number) noexcept {
   TRIBUTARY_ASSERT(written_ - freed_ < cells_ && keys_[queue_pair] && message_bytes <= kCellMessageBytes,
                    "cell {} of {}, of which {} are free again, is written with a message of {} bytes", written_, cells_,
                    freed_, message_bytes);

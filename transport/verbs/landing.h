@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "transport/verbs/memory_windows.h"
 #include "transport/verbs/registrations.h"
-#include "transport/verbs/windows.h"
 #include "transport/verbs/wire.h"
 
 namespace tributary::transport::verbs {
@@ -24,10 +24,10 @@ class Landing {
   void make(std::uint32_t cells, std::uint32_t payload_bytes);
   [[nodiscard]] bool made() const noexcept { return !memory_.bytes().empty(); }
   [[nodiscard]] bool is_open() const noexcept { return registration_ != nullptr; }
-  /// The peer may write through `window`'s queue pair from now on, once `work`, if it is bound by one, was done: where
-  /// and how. Once for each queue pair.
-  [[nodiscard]] Result<RemotePayload> open(Registrations& registrations, Window& window, ibv_send_wr* work);
-  /// No device writes there any more; the memory stays, for those who read in it.
+  /// Lets the peer write through `window`'s queue pair, after `work` was done if the window is bound by it: returns
+  /// where and how. Called once for each queue pair.
+  [[nodiscard]] Result<RemotePayload> open(Registrations& registrations, MemoryWindow& window, ibv_send_wr* work);
+  /// From here on no device writes there; the memory stays for those who read in it.
   void close() noexcept { registration_.reset(); }
 
   [[nodiscard]] std::uint32_t cells() const noexcept { return static_cast<std::uint32_t>(held_.size()); }
@@ -70,8 +70,8 @@ class Landing {
   std::uint32_t freed_told_ = 0;
 };
 
-/// The other side's room, as this side may use it.
-class LandingThere {
+/// The peer's room, as this side may use it.
+class PeerLanding {
  public:
   /// Takes the room as it was told on this queue pair, whose key it is. False: such a room cannot be.
   [[nodiscard]] bool open(const RemotePayload& where, std::uint32_t payload_bytes, std::uint32_t queue_pair) noexcept;

@@ -16,6 +16,7 @@ static_assert(std::has_unique_object_representations_v<FrameHeader>);
 }  // namespace
 
 void Places::open(ibv_pd& domain, std::uint32_t count, bool windows, VerbsStatistics& statistics) {
+  TRIBUTARY_ASSERT(places_.empty() && count <= kPlacesMax, "{} places are opened beside {}", count, places_.size());
   windows_ = windows;
   places_.resize(count);
   for (Place& place : places_) place.window.open(domain, statistics);
@@ -35,6 +36,7 @@ bool Places::expect(const FrameHeader& header, std::span<std::byte> memory) {
   const std::uint32_t number = free_.back();
   free_.pop_back();
   Place& place = at(number);
+  TRIBUTARY_ASSERT(place.state == State::free, "a frame is expected at place {} in state {}", number, place.state);
   place.header = header;
   place.memory = memory;
   place.state = State::untold;
@@ -47,6 +49,8 @@ Result<Places::Told> Places::tell(Registrations& registrations, std::uint32_t qu
   TRIBUTARY_ASSERT(has_untold(), "a place is told, and none of {} is expected", places_.size());
   const std::uint32_t number = untold_.front();
   Place& place = at(number);
+  TRIBUTARY_ASSERT(place.state == State::untold && queue_pair < queues_.size(), "place {} is told in state {}", number,
+                   place.state);
   auto registration = registrations.acquire(place.memory, Access::target);
   if (!registration) return std::unexpected(registration.error());
   place.registration = std::move(*registration);
@@ -92,6 +96,8 @@ std::optional<std::uint32_t> Places::withdraw(const FrameHeader& header) {
 
 /// Without windows the right is the registration, which nobody else uses: it ends at once.
 void Places::end_right(std::uint32_t number) {
+  TRIBUTARY_ASSERT(at(number).state == State::told && told_ > 0, "the right to place {} ends in state {}", number,
+                   at(number).state);
   --told_;
   if (!windows_) return revoked(number);
   at(number).state = State::revoking;
@@ -109,6 +115,7 @@ void Places::revoke(std::uint32_t queue_pair, ibv_send_wr& work, std::uint32_t p
   TRIBUTARY_ASSERT(!queue.to_revoke.empty(), "a right is revoked on queue pair {}, which has none", queue_pair);
   const std::uint32_t number = queue.to_revoke.front();
   queue.to_revoke.pop_front();
+  TRIBUTARY_ASSERT(at(number).state == State::revoking, "place {} is revoked in state {}", number, at(number).state);
   at(number).window.revoke(work);
   at(number).revoked_at = position;
   queue.revoking.push_back(number);
@@ -131,7 +138,7 @@ void Places::free(std::uint32_t number) {
   free_.push_back(number);
 }
 
-bool PlacesThere::add(const Place& place) {
+bool PeerPlaces::add(const Place& place) {
   if (place.where.number >= kPlacesMax) return false;
   // A number that comes anew was withdrawn: its frame has come in another way.
   std::erase_if(places_, [&](const Place& one) { return one.where.number == place.where.number; });
@@ -139,12 +146,12 @@ bool PlacesThere::add(const Place& place) {
   return true;
 }
 
-const PlacesThere::Place* PlacesThere::find(const FrameHeader& header) const noexcept {
+const PeerPlaces::Place* PeerPlaces::find(const FrameHeader& header) const noexcept {
   const auto found = std::ranges::find_if(places_, [&](const Place& place) { return same(place.header, header); });
   return found == places_.end() ? nullptr : &*found;
 }
 
-void PlacesThere::taken(const Place* place) {
+void PeerPlaces::taken(const Place* place) {
   const auto found = std::ranges::find_if(places_, [&](const Place& one) { return &one == place; });
   TRIBUTARY_ASSERT(found != places_.end(), "a place is used that is not among the {} that were told", places_.size());
   places_.erase(found);

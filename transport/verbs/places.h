@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "transport/verbs/memory_windows.h"
 #include "transport/verbs/registrations.h"
-#include "transport/verbs/windows.h"
 #include "transport/verbs/wire.h"
 #include "tributary/protocol/assert.h"
 
@@ -67,7 +67,7 @@ class Places {
     FrameHeader header;
     std::span<std::byte> memory;
     RegistrationPtr registration;
-    Window window;
+    MemoryWindow window;
     std::uint32_t queue_pair = 0;
     std::uint32_t revoked_at = 0;
     State state = State::free;
@@ -92,8 +92,8 @@ class Places {
   std::uint32_t told_ = 0;
 };
 
-/// The other side's, as this side may write them.
-class PlacesThere {
+/// The peer's places that this side may write to.
+class PeerPlaces {
  public:
   struct Place {
     FrameHeader header;

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 namespace {
 
@@ -24,6 +26,8 @@ std::string hexadecimal(std::uint16_t value) {
 }
 
 void put(ibv_qp_ex& pair, const ibv_send_wr& work) noexcept {
+  TRIBUTARY_ASSERT((work.send_flags & IBV_SEND_INLINE) == 0 || work.num_sge == 1, "{} buffers are sent inline",
+                   work.num_sge);
   pair.wr_id = work.wr_id;
   pair.wr_flags = work.send_flags;  // with IBV_SEND_INLINE: rdma_rxe's library looks there, others do not mind
   switch (work.opcode) {
@@ -87,6 +91,7 @@ QueuePair::QueuePair(QueuePair&& other) noexcept
       extended_gathers_(other.extended_gathers_),
       reads_asked_(other.reads_asked_),
       reads_answered_(other.reads_answered_),
+      sends_max_(other.sends_max_),
       inline_bytes_(other.inline_bytes_) {}
 
 ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
@@ -107,6 +112,7 @@ ibv_qp_init_attr_ex QueuePair::attributes(const Wanted& wanted) noexcept {
 /// inline data.
 template <class Make>
 Status QueuePair::make_by(const Wanted& wanted, Make make) {
+  TRIBUTARY_ASSERT(pair_ == nullptr, "queue pair {} is made twice", index);
   for (const bool extended : {true, false}) {
     if (extended && !wanted.extended) continue;
     for (const std::uint32_t inline_bytes : {wanted.inline_bytes, 0U}) {
@@ -122,6 +128,7 @@ Status QueuePair::make_by(const Wanted& wanted, Make make) {
       extended_ = extended ? ibv_qp_to_qp_ex(pair_) : nullptr;
       extended_gathers_ = wanted.extended_gathers;
       reads_asked_ = wanted.reads_asked;
+      sends_max_ = wanted.sends;
       reads_answered_ = wanted.reads_answered;
       inline_bytes_ = std::min(asked.cap.max_inline_data, wanted.inline_bytes);
       return {};
@@ -154,6 +161,7 @@ Status QueuePair::step_to(ibv_qp_state state, rdma_cm_id& id, const Change& chan
 }
 
 Status QueuePair::prepare(rdma_cm_id& id, const RdmaPath& path) {
+  TRIBUTARY_ASSERT(pair_ != nullptr && id_ == nullptr, "queue pair {} is the connection manager's to prepare", index);
   return step_to(IBV_QPS_INIT, id, [&](ibv_qp_attr& attributes) -> Status {
     if (!path.partition_key) return {};
     const auto place = index_of_partition(*id.verbs, attributes.port_num, *path.partition_key);
@@ -207,6 +215,10 @@ void QueuePair::destroy() noexcept {
 
 /// Both kinds of calls may be used in turn; each hands over a whole list.
 int QueuePair::post() noexcept {
+  TRIBUTARY_ASSERT(pair_ != nullptr && !list.empty(), "queue pair {} has nothing to post", index);
+  TRIBUTARY_ASSERT(posted - retired <= sends_max_,
+                   "{} requests are outstanding on queue pair {}, which has room for {}", posted - retired, index,
+                   sends_max_);
   int error = 0;
   if (extended_ != nullptr && (extended_gathers_ || !list.gathers())) {
     error = post_extended();

@@ -86,6 +86,7 @@ class QueuePair {
   bool extended_gathers_ = true;
   std::uint8_t reads_asked_ = 0;
   std::uint8_t reads_answered_ = 0;
+  std::uint32_t sends_max_ = 0;  // requests that the send queue has room for
   std::uint32_t inline_bytes_ = 0;
 };
 

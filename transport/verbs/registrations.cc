@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "transport/verbs/device_registration.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
 namespace {
@@ -50,6 +51,9 @@ Registration::Registration(MemoryRegionPtr region, std::span<const std::byte> me
 }
 
 Registration::~Registration() {
+  TRIBUTARY_ASSERT(statistics_.memory_regions > 0 && statistics_.bytes_registered >= bytes(),
+                   "a registration of {} bytes ends, and {} bytes are registered", bytes(),
+                   statistics_.bytes_registered);
   --statistics_.memory_regions;
   statistics_.bytes_registered -= bytes();
 }
@@ -192,6 +196,7 @@ void Registrations::keep_idle(const RegistrationPtr& registration) {
   idle_.push_back(registration);
   idle_bytes_ += registration->bytes();
   while (idle_bytes_ > settings_.registrations_idle_bytes) {
+    TRIBUTARY_ASSERT(!idle_.empty(), "{} bytes are idle in no registration", idle_bytes_);
     idle_bytes_ -= idle_.front()->bytes();
     idle_.pop_front();
   }

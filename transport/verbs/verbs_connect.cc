@@ -10,6 +10,7 @@
 
 #include "transport/verbs/on_link.h"
 #include "transport/verbs/verbs_connection.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/blocked_signals.h"
 
 namespace tributary::transport::verbs {
@@ -184,6 +185,8 @@ Greeting VerbsConnection::greeting() const {
 
 /// Makes the queue pairs, and posts receives before anybody can send: a queue pair allows that from its first state on.
 Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t count) {
+  TRIBUTARY_ASSERT(pairs_.empty() && reserved_ == 0 && count >= 1 && count <= kQueuePairsMax,
+                   "{} queue pairs are made beside {}", count, pairs_.size());
   const Greeting ours = greeting();
   credit_.post(ours.receive_depth);
   const std::uint32_t reads = std::clamp(core_.settings().reads_in_flight, 1U, kReadsMax);
@@ -230,7 +233,7 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
     if (pairs_.back().extended()) ++core_.statistics.queue_pairs_extended;
   }
   windows_.open(*domain_->get(), device_->windows(), core_.statistics);
-  for (Window& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
+  for (MemoryWindow& window : landing_windows_) window.open(*domain_->get(), core_.statistics);
   places_.open(*domain_->get(), device_->writes_tell() ? places : 0, has_windows, core_.statistics);
   auto rings =
       Rings::make(*domain_, count * credit_.depth(), ours.message_bytes(), credit_.depth(), ours.message_bytes());
@@ -244,6 +247,7 @@ Status VerbsConnection::make_queue_pairs(std::uint64_t group, std::uint32_t coun
 }
 
 rdma_conn_param VerbsConnection::parameters(const Greeting& ours) const {
+  TRIBUTARY_ASSERT(!pairs_.empty() && device_ != nullptr, "the connection to {} has no queue pair", peer_);
   rdma_conn_param parameters{};
   parameters.private_data = &ours;
   parameters.private_data_len = sizeof ours;
@@ -287,6 +291,7 @@ Status VerbsConnection::start_connecting() {
 
 void VerbsConnection::accept(ConnectionIdPtr id, const Greeting& theirs, std::uint8_t reads,
                              std::function<void()> accepted) {
+  TRIBUTARY_ASSERT(state_ == State::connecting && !id_, "the connection to {} is accepted in state {}", peer_, state_);
   state_ = State::accepting;
   opening_.here = true;
   id_ = std::move(id);

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::verbs {
 
 VerbsConnection::VerbsConnection(VerbsCore& core, std::string peer, ChannelHandler* handler)
@@ -130,6 +132,7 @@ void VerbsConnection::tell_closed(Error error) {
 
 /// Closes. When it returns, no device reads or writes memory for this connection: the queue pair is gone.
 void VerbsConnection::tear_down() {
+  TRIBUTARY_ASSERT(state_ != State::closed, "the connection to {} is torn down twice", peer_);
   state_ = State::closed;
   const auto last_reference = std::exchange(opening_.accepted, nullptr);  // it may hold the last reference to this
   core_.clear_timer(*this);
@@ -138,7 +141,7 @@ void VerbsConnection::tear_down() {
     rdma_disconnect(id_.get());  // tells the peer; an error only means that it knows already, or was never there
     for (QueuePair& pair : pairs_) pair.stop();
     windows_.close();  // before the queue pairs, and before the registrations that they are bound to
-    for (Window& window : landing_windows_) window.close();
+    for (MemoryWindow& window : landing_windows_) window.close();
     places_.close();
     landing_.close();
     core_.statistics.queue_pairs -= pairs_.size();

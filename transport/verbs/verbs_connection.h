@@ -31,13 +31,13 @@
 #include "transport/verbs/frame_queue.h"
 #include "transport/verbs/inbox.h"
 #include "transport/verbs/landing.h"
+#include "transport/verbs/memory_windows.h"
 #include "transport/verbs/places.h"
 #include "transport/verbs/proof.h"
 #include "transport/verbs/queue_pair.h"
 #include "transport/verbs/rings.h"
 #include "transport/verbs/send_list.h"
 #include "transport/verbs/verbs_core.h"
-#include "transport/verbs/windows.h"
 #include "transport/verbs/wire.h"
 
 namespace tributary::transport::verbs {
@@ -225,13 +225,13 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   [[nodiscard]] bool has_news() noexcept;
   [[nodiscard]] bool may_send_next() noexcept;
   [[nodiscard]] bool is_eager(std::size_t payload_bytes) const noexcept;
-  enum class Way : std::uint8_t { in_message, fetched, to_cell, to_place };
-  [[nodiscard]] Way way_of(const FrameQueue::Frame& frame) const noexcept;
+  enum class Travel : std::uint8_t { in_message, fetched, to_cell, to_place };
+  [[nodiscard]] Travel travel_of(const FrameQueue::Frame& frame) const noexcept;
   [[nodiscard]] std::uint64_t next_work(WorkKind kind, QueuePair& pair) noexcept;
   bool post(QueuePair& pair);
   bool post_messages();
   bool post_lists();
-  [[nodiscard]] QueuePair& pair_for(Way way, const FrameQueue::Frame* frame) noexcept;
+  [[nodiscard]] QueuePair& pair_for(Travel travel, const FrameQueue::Frame* frame) noexcept;
   bool add_message(QueuePair& pair);
   bool add_cell(FrameQueue::Frame& frame, QueuePair& pair);
   bool add_place(FrameQueue::Frame& frame, QueuePair& pair);
@@ -270,19 +270,19 @@ class VerbsConnection final : public Notified, public TurnMarks, public std::ena
   FrameReader reader_;  // in a frame while its payload is being fetched
   Fetch fetch_;
   Landing landing_;
-  std::array<Window, kQueuePairsMax> landing_windows_;
-  std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer has not been told of it yet
+  std::array<MemoryWindow, kQueuePairsMax> landing_windows_;
+  std::uint32_t room_untold_ = 0;  // a bit for each queue pair on which the peer must still be told of the room
   Places places_;
   std::optional<std::uint32_t> withdrawing_;  // the place of a frame that came in another way, and is not served yet
 
   // sending
   FrameQueue queue_;
-  Windows windows_;
-  LandingThere landing_there_;
-  PlacesThere places_there_;
-  std::uint32_t binds_max_ = 0;      // of all windows
-  std::uint32_t message_bytes_ = 0;  // of a message to the peer
-  std::uint32_t told_on_ = 0;        // the queue pair whose places were told last
+  MemoryWindows windows_;
+  PeerLanding peer_landing_;
+  PeerPlaces peer_places_;
+  std::uint32_t binds_max_ = 0;      // the most windows bound at once
+  std::uint32_t message_bytes_ = 0;  // the most of a message to the peer
+  std::uint32_t told_on_ = 0;        // the queue pair on which places were told last
   std::uint32_t inline_bytes_ = 0;
 };
 

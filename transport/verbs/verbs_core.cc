@@ -11,6 +11,7 @@
 
 #include "transport/verbs/device_watch.h"
 #include "transport/verbs/verbs_connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 
@@ -67,6 +68,7 @@ void VerbsCore::watch(const FileDescriptor& set, int descriptor, Told told) {
 }
 
 void VerbsCore::drive(std::shared_ptr<SocketCore> beside) {
+  TRIBUTARY_ASSERT(beside_ == nullptr && beside != nullptr, "a second transport is driven, or none");
   beside_ = std::move(beside);
   beside_descriptor_ = beside_->be_driven();
   watch(epoll_, beside_descriptor_, Told::beside);
@@ -335,19 +337,25 @@ Status VerbsCore::device_at(const std::string& own_address) const {
 
 std::uint32_t VerbsCore::enter(VerbsConnection& connection) {
   while (connections_.contains(next_number_)) ++next_number_;
-  connections_.emplace(next_number_, &connection);
+  const bool entered = connections_.emplace(next_number_, &connection).second;
+  TRIBUTARY_ASSERT(entered, "connection {} enters twice", next_number_);
   statistics.connections = connections_.size();
   return next_number_++;
 }
 
 void VerbsCore::leave(std::uint32_t number) noexcept {
-  connections_.erase(number);
+  const std::size_t left = connections_.erase(number);
+  TRIBUTARY_ASSERT(left == 1, "connection {} leaves, and is known {} times", number, left);
   statistics.connections = connections_.size();
 }
 
 void VerbsCore::shut_down() {
   end();
-  while (!connections_.empty()) connections_.begin()->second->close();  // each leaves
+  while (!connections_.empty()) {
+    const std::size_t before = connections_.size();
+    connections_.begin()->second->close();
+    TRIBUTARY_ASSERT(connections_.size() < before, "one of {} connections was closed and has not left", before);
+  }
   while (!listeners_.empty()) (*listeners_.begin())->shut_down();
   due_.clear();
   dirty_.clear();
@@ -374,14 +382,18 @@ void VerbsCore::take_promises() {
 
 void VerbsCore::keep_promise(const Promise& promise) {
   if (!promise.ends) {
-    kept_.emplace(promise.number, KeptRange{.memory = promise.memory, .owner = nullptr});
+    const bool is_new = kept_.emplace(promise.number, KeptRange{.memory = promise.memory, .owner = nullptr}).second;
+    TRIBUTARY_ASSERT(is_new, "promise {} is made twice", promise.number);
     return;
   }
   const auto found = kept_.find(promise.number);
   if (found == kept_.end()) return;
   const auto memory = found->second.memory;
-  if (found->second.owner != nullptr) --kept_of_devices_;
-  kept_.erase(found);  // which may end another promise
+  if (found->second.owner != nullptr) {
+    TRIBUTARY_ASSERT(kept_of_devices_ > 0, "promise {} is of a device, and none is", promise.number);
+    --kept_of_devices_;
+  }
+  kept_.erase(found);  // destroying its owner may end another promise
   for (const auto& device : devices_) {
     if (const auto alive = device.lock()) alive->forget(memory);
   }

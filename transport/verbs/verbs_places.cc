@@ -80,9 +80,9 @@ bool VerbsConnection::learn_place(const RecordHead& head, const RemotePayload& w
   inbox_.end_record();
   const std::uint32_t by = inbox_.first().queue_pair;
   if (head.kind == RecordKind::room)
-    return landing_there_.open(where, head.payload_bytes, by) || corrupt("of a room that cannot be");
+    return peer_landing_.open(where, head.payload_bytes, by) || corrupt("of a room that cannot be");
   const auto header = decode(head.header);
-  if (!header || header->payload_bytes != head.payload_bytes || !places_there_.add({*header, where, by}))
+  if (!header || header->payload_bytes != head.payload_bytes || !peer_places_.add({*header, where, by}))
     return corrupt("of a place that cannot be");
   return true;
 }
@@ -118,7 +118,7 @@ void VerbsConnection::place_written(const PlaceImmediate& said, const Came& what
     return static_cast<void>(corrupt("a payload to a place that it has not"));
   const MessagePrefix news{.consumed = credit_.whole_consumed(said.consumed, kConsumedMask),
                            .fetched = credit_.peer_fetched(),
-                           .freed = landing_there_.whole_count(said.freed, kFreedMask),
+                           .freed = peer_landing_.whole_count(said.freed, kFreedMask),
                            .bytes = sizeof(MessagePrefix)};
   if (!take_news(news, sizeof news)) return;
   arrived({.where = Arrived::Where::place,

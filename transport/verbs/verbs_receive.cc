@@ -59,6 +59,7 @@ void VerbsConnection::completed(const ibv_wc& completion) {
   retire(pairs_[work.queue_pair], work.index);
   switch (work.kind) {
     case WorkKind::last_send:
+      TRIBUTARY_ASSERT(state_ == State::last_words, "the last message to {} has arrived in state {}", peer_, state_);
       state_ = State::said;
       return make_due();
     case WorkKind::read:
@@ -123,7 +124,7 @@ void VerbsConnection::received(const Came& what) {
 bool VerbsConnection::take_news(const MessagePrefix& prefix, std::size_t bytes) {
   if (prefix.bytes < sizeof prefix || prefix.bytes > bytes) return corrupt("a message of a wrong length");
   const auto heard = credit_.hear(prefix.consumed, prefix.fetched);
-  if (!heard || !landing_there_.freed_to(prefix.freed)) return corrupt("an acknowledgement of what was not sent");
+  if (!heard || !peer_landing_.freed_to(prefix.freed)) return corrupt("an acknowledgement of what was not sent");
   end_offers(heard->fetched);
   if (inbox_.has_last()) return corrupt("a message after the last");
   if (heard->consumed > 0) core_.make_dirty(*this);
@@ -241,18 +242,19 @@ bool VerbsConnection::fetch(const RemotePayload& from) {
 }
 
 void VerbsConnection::fetch_more() {
-  QueuePair& pair = pairs_.front();  // whose other end has the right to
-  while (const auto piece = fetch_.next(core_.settings().read_bytes_max)) {
-    ibv_send_wr& work = pair.list.add(next_work(WorkKind::read, pair), piece->to, fetch_.local_key());
+  QueuePair& pair = pairs_.front();  // the peer's right to read is bound to it
+  while (const auto read = fetch_.next(core_.settings().read_bytes_max)) {
+    ibv_send_wr& work = pair.list.add(next_work(WorkKind::read, pair), read->to, fetch_.local_key());
     work.opcode = IBV_WR_RDMA_READ;
     work.send_flags = IBV_SEND_SIGNALED;
-    work.wr.rdma = {.remote_addr = piece->from, .rkey = piece->key};
+    work.wr.rdma = {.remote_addr = read->from, .rkey = read->key};
   }
   if (!pair.list.empty()) static_cast<void>(post(pair));
 }
 
 /// The payload is whole. False: reading must stop.
 bool VerbsConnection::fetched() {
+  TRIBUTARY_ASSERT(fetch_.all_read(), "a payload from {} is served before it is whole", peer_);
   fetch_.end();
   credit_.fetch();
   core_.statistics.bytes_fetched += reader_.payload().size();
@@ -282,6 +284,8 @@ void VerbsConnection::post_receives() {
 
 /// Returns how many were posted; all, unless the connection is broken.
 std::uint32_t VerbsConnection::post_receives(QueuePair& pair) {
+  TRIBUTARY_ASSERT(pair.to_receive.size() <= credit_.depth(), "{} receives are posted anew, of {}",
+                   pair.to_receive.size(), credit_.depth());
   std::uint32_t posted = 0;
   std::array<ibv_recv_wr, kPostedAtOnce> works;
   std::array<ibv_sge, kPostedAtOnce> places;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "transport/verbs/verbs_connection.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::transport::verbs {
 
@@ -46,18 +47,18 @@ bool VerbsConnection::has_news() noexcept {
 /// Whether there is a frame to send that need not wait for a memory window.
 bool VerbsConnection::may_send_next() noexcept {
   const FrameQueue::Frame* const next = queue_.next();
-  return next != nullptr && (!windows_.in_use() || windows_.has_free() || way_of(*next) != Way::fetched);
+  return next != nullptr && (!windows_.in_use() || windows_.has_free() || travel_of(*next) != Travel::fetched);
 }
 
 bool VerbsConnection::is_eager(std::size_t payload_bytes) const noexcept {
   return payload_bytes <= message_bytes_ - sizeof(MessagePrefix) - sizeof(RecordHead);
 }
 
-/// A payload that the peer fetches needs no room, so nobody waits for any.
-VerbsConnection::Way VerbsConnection::way_of(const FrameQueue::Frame& frame) const noexcept {
-  if (is_eager(frame.payload.size())) return Way::in_message;
-  if (places_there_.find(frame.header) != nullptr) return Way::to_place;
-  return landing_there_.takes(frame.payload.size()) ? Way::to_cell : Way::fetched;
+/// How the payload travels. A payload that the peer fetches needs no room, so no frame waits for room.
+VerbsConnection::Travel VerbsConnection::travel_of(const FrameQueue::Frame& frame) const noexcept {
+  if (is_eager(frame.payload.size())) return Travel::in_message;
+  if (peer_places_.find(frame.header) != nullptr) return Travel::to_place;
+  return peer_landing_.takes(frame.payload.size()) ? Travel::to_cell : Travel::fetched;
 }
 
 void VerbsConnection::send_turn() {
@@ -79,14 +80,14 @@ bool VerbsConnection::post(QueuePair& pair) {
   return true;
 }
 
-/// Where the next message or write goes.
-QueuePair& VerbsConnection::pair_for(Way way, const FrameQueue::Frame* frame) noexcept {
+/// The queue pair for the next message or write.
+QueuePair& VerbsConnection::pair_for(Travel travel, const FrameQueue::Frame* frame) noexcept {
   if (pairs_.size() == 1) return pairs_.front();
-  if (way == Way::to_place) return pairs_[places_there_.find(frame->header)->queue_pair];
-  if (way == Way::to_cell) return pairs_[landing_there_.next_queue_pair()];
+  if (travel == Travel::to_place) return pairs_[peer_places_.find(frame->header)->queue_pair];
+  if (travel == Travel::to_cell) return pairs_[peer_landing_.next_queue_pair()];
   // A message. It tells the room for its own queue pair; places are spread over all, as the writes to them will be. The
   // accepting side waits with that until the peer's queue pairs are ready, which the peer's first message shows.
-  if (way == Way::fetched || !may_use_all()) return pairs_.front();
+  if (travel == Travel::fetched || !may_use_all()) return pairs_.front();
   if (room_untold_ != 0) return pairs_[static_cast<std::size_t>(std::countr_zero(room_untold_))];
   if (!places_.has_untold()) return pairs_.front();
   told_on_ = (told_on_ + 1) % static_cast<std::uint32_t>(pairs_.size());
@@ -100,15 +101,15 @@ bool VerbsConnection::post_messages() {
   bool ok = true;
   while (ok && may_send() && has_news()) {
     FrameQueue::Frame* const next = may_send_next() ? queue_.next() : nullptr;
-    const Way way = next != nullptr ? way_of(*next) : Way::in_message;
-    QueuePair& pair = pair_for(way, next);
+    const Travel travel = next != nullptr ? travel_of(*next) : Travel::in_message;
+    QueuePair& pair = pair_for(travel, next);
     if (pair.list.room() < 2 || pair.posted - pair.retired >= 2 * credit_.depth() + binds_max_) {
       if (pair.list.empty() && credit_.number() == sent_before) return false;  // an outstanding completion goes on
       break;
     }
-    ok = way == Way::to_place  ? add_place(*next, pair)
-         : way == Way::to_cell ? add_cell(*next, pair)
-                               : add_message(pair);
+    ok = travel == Travel::to_place  ? add_place(*next, pair)
+         : travel == Travel::to_cell ? add_cell(*next, pair)
+                                     : add_message(pair);
     if (!ok) break;
     credit_.send();
     // Further queue pairs report the end of all their work: see others_quiet().
@@ -142,6 +143,8 @@ bool VerbsConnection::add_message(QueuePair& pair) {
   const auto message = rings_.send(credit_.number() % credit_.depth()).first(message_bytes_);
   const auto used = fill_message(message, pair);
   if (!used) return false;
+  TRIBUTARY_ASSERT(*used <= message.size(), "a message to {} has {} bytes, of at most {}", peer_, *used,
+                   message.size());
   ibv_send_wr& work = pair.list.add(next_work(state_ == State::last_words ? WorkKind::last_send : WorkKind::send, pair),
                                     message.first(*used), rings_.local_key());
   work.opcode = IBV_WR_SEND;
@@ -156,6 +159,8 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
       rings_.send(credit_.number() % credit_.depth()).first(std::min<std::size_t>(message_bytes_, kCellMessageBytes));
   auto used = write_news(message, sizeof(RecordHead), pair);
   if (!used) return false;
+  TRIBUTARY_ASSERT(*used + sizeof(RecordHead) <= message.size(), "a message in a cell of {} has {} bytes and a frame",
+                   peer_, *used);
   RecordHead head{.kind = RecordKind::landed, .payload_bytes = frame.header.payload_bytes, .header = {}};
   encode(frame.header, head.header);
   std::memcpy(message.data() + *used, &head, sizeof head);
@@ -163,7 +168,7 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
   write_prefix(message, *used, 0);
   ibv_send_wr& work = pair.list.add(next_work(WorkKind::write, pair), message.first(*used), rings_.local_key());
   pair.list.gather(work, frame.payload, frame.registration->local_key());
-  landing_there_.write_next(work, pair.index, static_cast<std::uint32_t>(*used), credit_.number());
+  peer_landing_.write_next(work, pair.index, static_cast<std::uint32_t>(*used), credit_.number());
   queue_.written(pair.index, pair.posted);
   return true;
 }
@@ -171,7 +176,9 @@ bool VerbsConnection::add_cell(FrameQueue::Frame& frame, QueuePair& pair) {
 /// Writes the payload alone, to its place at the peer; the immediate says which place.
 bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
   if (!register_local(frame, pair)) return false;
-  const PlacesThere::Place* const there = places_there_.find(frame.header);
+  const PeerPlaces::Place* const there = peer_places_.find(frame.header);
+  TRIBUTARY_ASSERT(there != nullptr && there->queue_pair == pair.index, "a payload is written on queue pair {}",
+                   pair.index);
   ibv_send_wr& work = pair.list.add(next_work(WorkKind::write, pair), frame.payload, frame.registration->local_key());
   work.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   work.wr.rdma = {.remote_addr = there->where.address, .rkey = there->where.key};
@@ -179,7 +186,7 @@ bool VerbsConnection::add_place(FrameQueue::Frame& frame, QueuePair& pair) {
                                               .number = credit_.number(),
                                               .consumed = credit_.tell_consumed(),
                                               .freed = landing_.tell_freed()}));
-  places_there_.taken(there);
+  peer_places_.taken(there);
   queue_.written(pair.index, pair.posted);
   return true;
 }
@@ -235,8 +242,8 @@ std::optional<std::size_t> VerbsConnection::fill_message(std::span<std::byte> me
   if (!news) return std::nullopt;
   std::size_t used = *news;
   while (may_send_next()) {
-    const Way way = way_of(*queue_.next());
-    if (way != Way::in_message && (way != Way::fetched || pair.index != 0)) break;
+    const Travel travel = travel_of(*queue_.next());
+    if (travel != Travel::in_message && (travel != Travel::fetched || pair.index != 0)) break;
     const auto written = write_frame(*queue_.next(), message.subspan(used), pair);
     if (!written) return std::nullopt;
     if (*written == 0) break;
@@ -307,6 +314,7 @@ std::optional<std::size_t> VerbsConnection::write_frame(FrameQueue::Frame& frame
 
 /// Lets the peer read this frame's payload with the returned key, until end_offers().
 Result<std::uint32_t> VerbsConnection::offer(FrameQueue::Frame& frame, QueuePair& pair) {
+  TRIBUTARY_ASSERT(pair.index == 0, "a payload is offered on queue pair {}", pair.index);
   auto source = register_payload(frame, Access::source);
   if (!source) return std::unexpected(source.error());
   frame.registration = std::move(*source);

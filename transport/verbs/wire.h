@@ -9,6 +9,7 @@
 #include <cstring>
 #include <span>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/frame.h"
 
 namespace tributary::transport::verbs {
@@ -165,6 +166,7 @@ struct WorkId {
   std::uint32_t index = 0;       // 24 bits
 
   [[nodiscard]] std::uint64_t packed() const noexcept {
+    TRIBUTARY_ASSERT(queue_pair < kQueuePairsMax, "a request is of queue pair {}", queue_pair);
     return (std::uint64_t{connection} << 32U) | (std::uint64_t{queue_pair} << 29U) |
            (std::uint64_t{static_cast<std::uint8_t>(kind)} << 24U) | (index & 0xFFFFFFU);
   }

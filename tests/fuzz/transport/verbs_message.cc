@@ -208,10 +208,10 @@ class Peer {
       return static_cast<void>(there_.open(where, record.head.payload_bytes, queue_pair));
     const auto header = decode(record.head.header);
     if (!header || header->payload_bytes != record.head.payload_bytes) return;
-    if (!places_there_.add({*header, where, queue_pair})) return;
-    const auto* const found = places_there_.find(*header);
+    if (!peer_places_.add({*header, where, queue_pair})) return;
+    const auto* const found = peer_places_.find(*header);
     if (found == nullptr || found->where.number >= kPlacesMax) std::abort();
-    if (where.key % 2 == 0) places_there_.taken(found);
+    if (where.key % 2 == 0) peer_places_.taken(found);
   }
 
   ibv_device device_{};
@@ -222,11 +222,11 @@ class Peer {
   VerbsStatistics statistics_;
   Registrations registrations_{domain_, {.peers = true}, settings_, kept_, statistics_};
   std::vector<std::byte> memory_ = std::vector<std::byte>(kPlaceBytes);
-  Window window_;
+  MemoryWindow window_;
   Places places_;
   Landing landing_;
-  LandingThere there_;
-  PlacesThere places_there_;
+  PeerLanding there_;
+  PeerPlaces peer_places_;
   std::deque<std::uint32_t> held_;
   std::uint32_t written_ = 0;
   volatile unsigned read_ = 0;

@@ -102,8 +102,8 @@ TEST_P(Sealing, TakesEachNumberOnceAndNoneThatIsTooOld) {
   EXPECT_EQ(listener_.open(3, late), Seal::Verdict::authentic) << "overtaken, but not by too many";
   auto far = sealed(client_, 5000, 10);
   EXPECT_EQ(listener_.open(5000, far), Seal::Verdict::authentic);
-  auto old = sealed(client_, 5000 - ReplayWindow::kNumbers, 10);
-  EXPECT_EQ(listener_.open(5000 - ReplayWindow::kNumbers, old), Seal::Verdict::repeated);
+  auto old = sealed(client_, 5000 - ReplayFilter::kNumbers, 10);
+  EXPECT_EQ(listener_.open(5000 - ReplayFilter::kNumbers, old), Seal::Verdict::repeated);
 }
 
 TEST_P(Sealing, SendsNothingBackToWhereItCameFrom) {
@@ -132,7 +132,7 @@ TEST_P(Sealing, ChangesItsKeyInTimeAndFollowsTheOtherSide) {
   constexpr std::uint64_t kPhase = std::uint64_t{1} << Seal::kPhaseBits;
   for (const std::uint64_t number : {kPhase - 2, kPhase, kPhase - 1, kPhase + 1, 2 * kPhase, kPhase + 3, 3 * kPhase}) {
     auto bytes = sealed(client_, number, 20);
-    const bool in_window = number + ReplayWindow::kNumbers >= kPhase && number != kPhase + 3;
+    const bool in_window = number + ReplayFilter::kNumbers >= kPhase && number != kPhase + 3;
     EXPECT_EQ(listener_.open(number, bytes), in_window ? Seal::Verdict::authentic : Seal::Verdict::repeated) << number;
   }
   auto far_ahead = sealed(client_, 9 * kPhase, 20);

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstdint>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::transport::packet {
 
-class ReplayWindow {
+class ReplayFilter {
  public:
   static constexpr std::uint64_t kNumbers = 1024;
 
@@ -18,6 +20,7 @@ class ReplayWindow {
   }
   /// Notes a fresh number whose packet was authentic.
   void note(std::uint64_t number) noexcept {
+    TRIBUTARY_ASSERT(fresh(number), "packet {} is taken twice, before {}", number, next_);
     if (number >= next_) {
       const std::uint64_t first = number - next_ >= kNumbers ? number - kNumbers + 1 : next_;
       for (std::uint64_t n = first; n <= number; ++n) words_[word(n)] &= ~(std::uint64_t{1} << (n % 64));

@@ -10,20 +10,20 @@
 
 namespace tributary::transport::verbs {
 
-/// One, made when it is first needed.
-class Window {
+/// One window, made when it is first needed.
+class MemoryWindow {
  public:
-  Window() = default;
-  /// In the queue pair's domain.
+  MemoryWindow() = default;
+  /// Its domain is the queue pair's.
   void open(ibv_pd& domain, VerbsStatistics& statistics) noexcept {
     domain_ = &domain;
     statistics_ = &statistics;
   }
   /// Revokes it. The queue pair must have stopped.
   void close() noexcept;
-  ~Window() { close(); }
-  Window(Window&& other) noexcept = default;
-  Window& operator=(Window&&) = delete;
+  ~MemoryWindow() { close(); }
+  MemoryWindow(MemoryWindow&& other) noexcept = default;
+  MemoryWindow& operator=(MemoryWindow&&) = delete;
 
   /// Makes `work` bind it to this memory; returns the key. It must not be bound already.
   [[nodiscard]] Result<std::uint32_t> bind(std::span<const std::byte> memory, const Registration& registration,
@@ -38,16 +38,16 @@ class Window {
   std::uint32_t key_ = 0;  // of the last bind
 };
 
-/// Those of payloads that the peer reads. They are offered, fetched and freed in one order, so the windows are a ring
-/// with three marks: freed <= revoking <= bound, and bound - freed is at most their number.
-class Windows {
+/// The windows of payloads that the peer reads. They are offered, fetched and freed in one order, so the windows are a
+/// ring with three marks: freed <= revoking <= bound, and bound - freed is at most their number.
+class MemoryWindows {
  public:
   /// Makes room for so many windows (a power of two, or none), each of which is made when it is first needed. Their
   /// domain is the queue pair's.
   void open(ibv_pd& domain, std::uint32_t count, VerbsStatistics& statistics);
   /// Revokes all. The queue pair must have stopped.
   void close() noexcept;
-  ~Windows() { close(); }
+  ~MemoryWindows() { close(); }
 
   /// False: payloads are not offered through windows here.
   [[nodiscard]] bool in_use() const noexcept { return !ring_.empty(); }
@@ -68,13 +68,13 @@ class Windows {
   }
 
  private:
-  struct Place {
-    Window window;
+  struct Entry {
+    MemoryWindow window;
     std::uint32_t revoked_at = 0;
   };
-  [[nodiscard]] Place& at(std::uint32_t number) noexcept { return ring_[number % ring_.size()]; }
+  [[nodiscard]] Entry& at(std::uint32_t number) noexcept { return ring_[number % ring_.size()]; }
 
-  std::vector<Place> ring_;  // as many as a power of two, so that the marks may wrap
+  std::vector<Entry> ring_;  // a power of two, so that the marks may wrap
   std::uint32_t freed_ = 0;
   std::uint32_t revoking_ = 0;
   std::uint32_t bound_ = 0;
