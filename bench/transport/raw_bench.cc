@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "loopback.h"
+#include "bench/transport/loopback.h"
 
 namespace tributary::transport::bench {
 namespace {
