@@ -40,7 +40,7 @@ Children::Children(dpdk::Device& device, std::size_t count, const ChildrenSettin
   write_payloads();
 }
 
-/// Who sends what never changes need not write it again: nobody writes to these buffers but us.
+/// Write each payload once: it never changes, and nobody else writes to these buffers.
 void Children::write_payloads() {
   const std::size_t under_way = all_.size() * setting_.window;
   const auto mbufs = static_cast<std::uint32_t>(under_way + kInDevice + kBurst + 2 * dpdk::kCache);

@@ -1,7 +1,7 @@
 #pragma once
 // All children of one lane in one thread, with the least that speaks the packet protocol: the network loses nothing, so
-// nothing is sent again. What it spends on a packet is less than what an aggregator must, so that it does not hold one
-// up: payloads never change, lie in their packets already, and their checksums are known before.
+// nothing is sent again. The thread spends less on a packet than an aggregator does, so it never slows one down:
+// payloads never change, lie in their packets already, and have checksums computed beforehand.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -48,7 +48,7 @@ class Children {
   }
   /// Contributes as far as the windows go, and takes what has come.
   void turn();
-  /// Whoever answers must know where we are, and go on believing it.
+  /// Announce our addresses: the peer must know them to answer, and forgets them after a while.
   void tell_where_we_are();
   /// turn() for so long; returns how many results came.
   std::uint64_t exchange(Clock::duration time);

@@ -45,7 +45,7 @@ struct Counts {
   std::uint64_t sent = 0, back = 0;
 };
 
-/// Whoever answers must know where we are, and go on believing it: it is asked for, and told, as by any host.
+/// Announce our addresses, as any host does: the peer must know them to answer, and forgets them after a while.
 void tell_where_we_are(dpdk::Device& device, const ethernet::UdpFlow& flow) {
   const ethernet::Station us{flow.from_mac, flow.from};
   for (const auto operation : {ethernet::ArpOperation::request, ethernet::ArpOperation::reply}) {

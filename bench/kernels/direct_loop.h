@@ -1,7 +1,7 @@
 #pragma once
 // The K-way sum as one writes it first with Highway's own operations: widen, add, narrow, store, one pass over all
-// inputs. No unrolling, nothing read ahead, nothing stored past the caches. What a kernel of this project must not be
-// behind, on whatever CPU it is measured.
+// inputs. It does not unroll, prefetch or store past the caches. A kernel of this project must be at least as fast, on
+// every CPU.
 #include <cstddef>
 #include <span>
 
@@ -10,7 +10,7 @@
 namespace tributary::bench {
 
 /// out = inputs[0] + inputs[1] + ..., count elements, the small floats added in float32 and rounded once to nearest
-/// even (NaNs apart). What does not fill a vector at the end is left out.
+/// even (NaNs apart). A rest at the end that fills no vector is left out.
 using DirectSum = void (*)(std::span<const void* const> inputs, void* out, std::size_t count);
 
 /// For float32, int32, bfloat16 and float16, and 2, 4 or 8 inputs; null for others.

@@ -1,6 +1,6 @@
 #pragma once
-// What one core of this machine reaches when it reads some arrays and writes another, with next to no arithmetic
-// between: the yardstick for kernels of the same shape.
+// The rate at which one core of this machine reads some arrays and writes another, with next to no arithmetic between:
+// the yardstick for kernels of the same shape.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -4,6 +4,7 @@
 //     manager_bench [RANKS...]
 //     manager_bench --yardstick RANKS    the time of one grant beside that of JSON read and written
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <spdlog/spdlog.h>
@@ -175,19 +177,29 @@ void measure(int ranks) {
       adopted.milliseconds, renewed.milliseconds);
 }
 
+/// A positive number of ranks; anything else ends the program.
+int number_of(const char* text) {
+  const std::string_view all = text;
+  int number = 0;
+  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), number);
+  if (error == std::errc() && end == all.data() + all.size() && number > 0) return number;
+  std::fprintf(stderr, "manager_bench: %s is no number of ranks\n", text);
+  std::exit(64);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   spdlog::set_level(spdlog::level::off);
   if (argc == 3 && std::string_view(argv[1]) == "--yardstick") {
-    compare_with_yardstick(std::atoi(argv[2]));
+    compare_with_yardstick(number_of(argv[2]));
     return 0;
   }
   std::printf(
       " ranks |  answer B  record B       ms again ms | tokens: all, largest page, all, longest page, rank 0 reads "
       "| in one answer | adoption ms, renewal ms\n");
   std::vector<int> sizes;
-  for (int i = 1; i < argc; ++i) sizes.push_back(std::atoi(argv[i]));
+  for (int i = 1; i < argc; ++i) sizes.push_back(number_of(argv[i]));
   if (sizes.empty()) sizes = {64, 1024, 4096, 32768};
   for (const int ranks : sizes) measure(ranks);
 }

@@ -6,12 +6,12 @@
 // 4 MiB, as NCCL's steps have; the oldest is asked for by test(), and where it has not ended the processor is yielded,
 // as NCCL's progress thread does.
 //
-// MODE two: two processes, one for each end, by the clock. On a machine that others use the turns are lotteries: they
-// are short and many, who goes first alternates, and printed are the medians, and the upper tenth of the turns, which
-// had the machine almost for themselves.
-// MODE two@NAME: the receiving process goes into the network namespace NAME first (bench/nccl/shaped makes a pair).
-// MODE one: one thread moves both ends on, by the processor time that the whole process takes, helper threads too. What
-// else the machine does changes little of it. Its inverse is what a busy core moves at most.
+// MODE two: two processes, one for each end, measured by the clock. On a busy machine single turns differ widely, so
+// turns are short and many, and the plugins go first alternately. The program prints the medians, and the upper tenth
+// of the turns, which had the machine almost for themselves.
+// MODE two@NAME: the receiving process enters the network namespace NAME first (bench/nccl/shaped makes a pair).
+// MODE one: one thread moves both ends on. The measure is the processor time of the whole process, helper threads
+// included, which other processes hardly change. Its inverse is the most that a busy core moves.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>

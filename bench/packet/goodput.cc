@@ -22,7 +22,7 @@ constexpr std::size_t kFrameBytes = 65536;
 constexpr std::uint64_t kWindow = 64;  // frames in the queue: more than any path here holds
 
 std::unique_ptr<Transport> make(const std::string& name) {
-  // What a lossy link drops is a packet, and not what an offload joins.
+  // Turn offloads off: a lossy link must drop single packets, not batches that an offload has joined.
   if (name == "udp") return std::make_unique<UdpTransport>(UdpSettings{.datagram_bytes_max = 1472, .offloads = false});
   return std::make_unique<TcpTransport>();
 }

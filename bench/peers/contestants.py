@@ -1,4 +1,4 @@
-"""Who takes part, and how each is started. A new contestant is a line in CONTESTANTS."""
+"""The contestants, and how each is started. A new contestant is a line in CONTESTANTS."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DRIVERS = Path(__file__).resolve().parent / "drivers"
 
 @dataclass
 class Stage:
-    """What all contestants of one setting and number of ranks have in common."""
+    """The facts that all contestants of one setting and number of ranks share."""
 
     setting: Setting
     ranks: int
@@ -36,7 +36,7 @@ class Stage:
 
     @property
     def crowded(self) -> bool:
-        """More ranks than cores: who spins then takes the time of who has work."""
+        """More ranks than cores: a rank that spins then takes processor time from one that has work."""
         return self.ranks > (os.cpu_count() or 1)
 
 
@@ -240,7 +240,7 @@ class Running:
             raise ContestantError(f"its ranks reduce by {path}, not by {self.contestant.path}")
 
     def _environment(self, socket: Path) -> dict[str, str]:
-        # What the caller has set for these libraries is not part of the comparison.
+        # Drop the settings that the caller made for these libraries: they are not part of the comparison.
         foreign = ("TRIBUTARY_", "OMPI_", "MPIR_", "UCX_", "GLOO_", "MASTER_", "LD_PRELOAD")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         if self._stage.place.hosts_file:

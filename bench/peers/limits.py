@@ -1,4 +1,4 @@
-"""What no algorithm can beat on links of a given rate, and the bandwidths that are usually told."""
+"""Limits that no algorithm can beat on links of a given rate, and the bandwidths that are usually reported."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def algorithm_bandwidth(size: int, seconds: float) -> float:
 
 
 def bus_bandwidth(size: int, ranks: int, seconds: float) -> float:
-    """What each link would carry if a ring took this time: comparable between numbers of ranks."""
+    """The rate at which each link would carry bytes if a ring took this time: comparable between numbers of ranks."""
     return ring_factor(ranks) * size / seconds

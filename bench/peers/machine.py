@@ -1,4 +1,4 @@
-"""What was measured on, and with which versions: part of every result."""
+"""The machine and the versions of a measurement: part of every result."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Host:
     address: str
 
     def enter(self) -> list[str]:
-        """What goes before a command to run it there. The host's name too: Open MPI and others compare those."""
+        """The words before a command that make it run there. They set the host's name too: Open MPI compares names."""
         return [
             "nsenter",
             f"--net=/run/netns/{self.namespace}",

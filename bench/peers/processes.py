@@ -1,4 +1,4 @@
-"""Processes that end with us, whatever happens, and what processor time they took."""
+"""Processes that end when this one ends, however it ends, and the processor time they took."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def cpu_seconds(process: int) -> float:
 
 
 def machine_cpu_seconds() -> float:
-    """What the processes of the whole machine took since it started. Without interrupts: shaped links cause those."""
+    """Processor time of all processes since the machine started, without interrupts: shaped links cause those."""
     user, nice, system, *_ = map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")

@@ -78,7 +78,7 @@ class Service:
                 *self._aggregator_settings,
             ]
             (self._folder / f"{host}.yaml").write_text("\n".join(settings) + "\n")
-            self._spawn(host, host, "aggregator/daemon/tributary-aggregator")
+            self._spawn(host, host, "aggregator/tributary-aggregator")
         self._wait(lambda: self._place.call(self._hosts[0], self._active) == len(self._hosts), "its aggregators")
 
     def _start_manager(self) -> None:

@@ -84,7 +84,7 @@ def communication_limit(gradient_bytes: int, ranks: int, rate: float | None, tre
 
 
 def step_limit(compute: list[Turn], communication: float | None) -> float:
-    """What a step takes where nothing but the link bounds the reduction: no gradient exists before the forward pass has
+    """Time of a step if only the link bounds the reduction: no gradient exists before the forward pass has
     ended, the optimizer needs them all, and all that the backward pass computes is hidden (or the other way round)."""
 
     def median(name: str) -> float:

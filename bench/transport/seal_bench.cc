@@ -1,4 +1,4 @@
-// What an authenticator costs beside a checksum, and what encryption does: one packet, made and believed, in a core's
+// The price of authentication and of encryption beside that of a checksum: one packet is made and verified in a core's
 // cache.
 #include <benchmark/benchmark.h>
 #include <x86intrin.h>

@@ -43,7 +43,7 @@ double processor_seconds() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// What the system has said so far of sends without copies.
+/// Counts what the kernel has reported of sends without copies.
 struct Notices {
   std::uint64_t done = 0;
   std::uint64_t copied = 0;

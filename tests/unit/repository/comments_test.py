@@ -23,7 +23,6 @@ import tracked
 # folder: sentences in its comments that begin with such a word; the longest folder that a file lies in counts
 AT_MOST: dict[str, int] = {
     "aggregator": 20,
-    "bench": 22,
     "config": 4,
     "kernels": 21,
     "protocol": 10,
