@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/api/log.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/transport/blocked_signals.h"
 #include "tributary/transport/shm.h"
 
@@ -183,6 +184,7 @@ void ProgressThread::run_calls() {
     woken_ = false;
     calls.swap(calls_);
   }
+  TRIBUTARY_ASSERT(calls.empty() || communicator_, "{} calls run without a communicator", calls.size());
   for (Call& call : calls) call(*communicator_);
 }
 

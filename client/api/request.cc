@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 void Request::complete(const Status& status) {
@@ -44,6 +46,7 @@ bool Request::wait(std::optional<TimePoint> deadline) {
 }
 
 tributary_status Request::report_outcome() const noexcept {
+  TRIBUTARY_ASSERT(done(), "the outcome of a request of communicator {} is read before it is there", comm_->id());
   if (!outcome_) return report(outcome_.error(), comm_.get());
   if (source_into_ != nullptr) *source_into_ = peer_;
   return TRIBUTARY_OK;

@@ -4,6 +4,7 @@
 
 #include "client/collectives/local/meeting_place.h"
 #include "client/control/json_number.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
@@ -69,6 +70,7 @@ Status Membership::open_listeners() {
 }
 
 void Membership::meet_rank_0() {
+  TRIBUTARY_ASSERT(rank() != 0 && links_.size() == 1, "rank {} meets rank 0 by {} links", rank(), links_.size());
   if (links_[0]) discarded_.push_back(std::move(links_[0]));
   links_[0] = std::make_unique<ControlLink>(static_cast<ControlLinkUser&>(*this), 0);
   links_[0]->connect(star_, shared_.settings.id.root, std::chrono::seconds(5),
@@ -126,6 +128,7 @@ void Membership::admit(Arrival& arrival, const std::string& body) {
   } catch (const json::exception&) {
     return arrival.refuse("a malformed introduction");
   }
+  TRIBUTARY_ASSERT(come_ + 1 < nranks, "{} ranks beside rank 0 have come, of {} in all", come_, nranks);
   if (++come_ + 1 == nranks) user_.all_have_come();
 }
 
@@ -155,6 +158,7 @@ void Membership::learn(const json& members) {
 }
 
 void Membership::use(PeerMesh& mesh) {
+  TRIBUTARY_ASSERT(mesh_ == nullptr, "the ranks meet twice, in a group of {}", shared_.settings.nranks);
   mesh_ = &mesh;
   second_way_.watch(mesh, listener_ ? listener_->local().host : "");
   directory_.on_wanted = [this] {
@@ -201,6 +205,7 @@ void Membership::tell_rank_0(ControlMessage message) {
 
 void Membership::tell(std::uint32_t to, const ControlMessage& message) {
   if (to != 0) {
+    TRIBUTARY_ASSERT(rank() == 0 && to < links_.size(), "rank {} tells rank {} of {}", rank(), to, links_.size());
     if (links_[to]) links_[to]->send(message);
     return;
   }

@@ -2,12 +2,15 @@
 
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 MessageQueue::MessageQueue(std::uint32_t rank, MessageEvents events)
     : rank_(rank), events_(std::move(events)), tagged_(rank, under_way_, events_.disagree) {}
 
 void MessageQueue::use(PeerMesh& mesh) {
+  TRIBUTARY_ASSERT(mesh_ == nullptr, "rank {} takes a second mesh for its messages", rank_);
   mesh_ = &mesh;
   tagged_.use(mesh);
   mesh.set_user(PeerClass::message, *this);
@@ -15,6 +18,7 @@ void MessageQueue::use(PeerMesh& mesh) {
 }
 
 void MessageQueue::send(std::uint32_t peer, Message message) {
+  TRIBUTARY_ASSERT(message.sends, "rank {} sends a receive to rank {}", rank_, peer);
   if (message.tag != 0) return tagged_.send(peer, std::move(message));
   if (peer != rank_)
     return under_way_.begin(mesh_->link(PeerClass::message, peer), peer, std::move(message), sends_[peer]++);
@@ -25,6 +29,7 @@ void MessageQueue::send(std::uint32_t peer, Message message) {
 }
 
 void MessageQueue::receive(std::optional<std::uint32_t> source, Message message) {
+  TRIBUTARY_ASSERT(!message.sends, "rank {} receives a message that it sends", rank_);
   if (!source) connect_to_all(message.tag == 0 ? PeerClass::message : PeerClass::tagged);
   if (message.tag != 0) return tagged_.receive(source, std::move(message));
   if (source && waiting_.empty() && !serving_) return take(*source, std::move(message));
@@ -68,6 +73,8 @@ void MessageQueue::match_own() {
     const Message from = std::move(own_sends_.front()), into = std::move(own_receives_.front());
     own_sends_.pop_front();
     own_receives_.pop_front();
+    TRIBUTARY_ASSERT(from.sends && !into.sends && from.tag == 0 && into.tag == 0, "tag {} meets tag {} without tags",
+                     from.tag, into.tag);
     early_.erase(rank_);
     if (!own_sends_.empty()) early_.add(rank_);  // behind what others have sent
     finish_own(from, into, rank_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 void MessagesUnderWay::begin(PeerLink& link, std::uint32_t peer, Message message, std::uint64_t number) {
@@ -14,7 +16,10 @@ void MessagesUnderWay::begin(PeerLink& link, std::uint32_t peer, Message message
   std::byte* into = message.recv;
   // An empty message is one empty frame.
   const std::uint64_t frames = std::max<std::uint64_t>(1, (bytes + kPieceBytes - 1) / kPieceBytes);
-  active_.emplace(cookie, Active{std::move(message), peer, frames});
+  TRIBUTARY_ASSERT((frames - 1) * kPieceBytes <= bytes && bytes <= frames * kPieceBytes, "{} bytes in {} frames", bytes,
+                   frames);
+  const bool is_new = active_.emplace(cookie, Active{std::move(message), peer, frames}).second;
+  TRIBUTARY_ASSERT(is_new, "cookie {} is in use", cookie);
   for (std::uint64_t frame = 0; frame < frames; ++frame) {
     const std::uint64_t offset = frame * kPieceBytes;
     const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(kPieceBytes, bytes - offset));
@@ -39,7 +44,9 @@ void MessagesUnderWay::begin(PeerLink& link, std::uint32_t peer, Message message
 
 void MessagesUnderWay::frame_done(std::uint64_t cookie) {
   const auto it = active_.find(cookie);
-  if (it == active_.end() || --it->second.frames_left > 0) return;
+  if (it == active_.end()) return;
+  TRIBUTARY_ASSERT(it->second.frames_left > 0, "a message with rank {} has no frame left", it->second.peer);
+  if (--it->second.frames_left > 0) return;
   const auto done = std::move(it->second.message.on_done);
   active_.erase(it);
   done({});

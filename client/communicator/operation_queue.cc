@@ -20,6 +20,8 @@ void OperationQueue::add(std::unique_ptr<Operation> operation) {
 
 Operation* OperationQueue::find(std::uint64_t number) const {
   if (number < first_ || number - first_ >= operations_.size()) return nullptr;
+  TRIBUTARY_ASSERT(operations_[number - first_]->number == number, "operation {} is in the place of {}",
+                   operations_[number - first_]->number, number);
   return operations_[number - first_].get();
 }
 
@@ -61,6 +63,8 @@ void OperationQueue::advance() {
   for (Operation* next = find(next_to_start_); next != nullptr; next = find(next_to_start_)) {
     ways_.settle_memory(*next);
     if (!may_start(*next)) break;
+    TRIBUTARY_ASSERT(next->number == next_to_start_ && next->state == State::queued, "{} starts where {} is next",
+                     next->number, next_to_start_);
     ++next_to_start_;
     start(*next);
   }
@@ -80,6 +84,9 @@ void OperationQueue::start(Operation& o) {
 void OperationQueue::finish(Operation& o, const Status& status) {
   if (o.state == State::done) return;
   const State way = o.state;
+  TRIBUTARY_ASSERT(way != State::fallback || fallback_unfinished_ > 0, "{} ends between the ranks, and none runs there",
+                   to_string(o));
+  TRIBUTARY_ASSERT(way == State::queued || unfinished_ > 0, "{} ends, and none has started", to_string(o));
   if (way == State::fallback) --fallback_unfinished_;
   if (way != State::queued) --unfinished_;
   check();

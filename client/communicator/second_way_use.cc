@@ -1,5 +1,7 @@
 #include "client/communicator/second_way_use.h"
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 
 PeerWays SecondWayUse::ways() const {
@@ -10,6 +12,7 @@ PeerWays SecondWayUse::ways() const {
 }
 
 void SecondWayUse::watch(PeerMesh& mesh, std::string device_address) {
+  TRIBUTARY_ASSERT(mesh_ == nullptr, "rank {} watches a second mesh", shared_.rank());
   mesh_ = &mesh;
   device_address_ = std::move(device_address);
 }
@@ -46,6 +49,7 @@ void SecondWayUse::check_device() {
 }
 
 void SecondWayUse::spread(const ControlMessage& message) {
+  TRIBUTARY_ASSERT(shared_.rank() == 0, "rank {} passes on what rank 0 alone passes on", shared_.rank());
   for (std::uint32_t rank = 0; rank < shared_.settings.nranks; ++rank) {
     if (rank != message.operation && (message.value == kNever || message.value == rank))
       shared_.whole.tell(rank, message);

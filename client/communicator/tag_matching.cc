@@ -26,8 +26,13 @@ std::optional<Message> TagMatching::offered(const Offer& offer) {
   const std::uint64_t key = takes_any ? *any : *named;
   receives_from_.erase({offer.tag, takes_any ? kAnyRank : offer.from, key});
   const auto it = receives_.find(key);
+  TRIBUTARY_ASSERT(it != receives_.end(), "receive {} of tag {} is listed and not kept", key, offer.tag);
+  TRIBUTARY_ASSERT(it->second.message.tag == offer.tag && it->second.source.value_or(offer.from) == offer.from,
+                   "an offer of rank {} with tag {} meets tag {}", offer.from, offer.tag, it->second.message.tag);
   std::optional<Message> message(std::move(it->second.message));
   receives_.erase(it);
+  TRIBUTARY_ASSERT(receives_.size() == receives_from_.size(), "{} receives wait, {} by rank", receives_.size(),
+                   receives_from_.size());
   return message;
 }
 
@@ -46,6 +51,8 @@ std::optional<Offer> TagMatching::called(std::optional<std::uint32_t> source, Me
   offers_from_.erase({offer.tag, offer.from, it->first.second});
   offers_.erase(it);
   const auto kept = kept_.find(offer.from);
+  TRIBUTARY_ASSERT(kept != kept_.end() && kept->second > 0 && offers_.size() == offers_from_.size(),
+                   "{} offers are kept, {} by rank", offers_.size(), offers_from_.size());
   if (--kept->second == 0) kept_.erase(kept);
   return offer;
 }

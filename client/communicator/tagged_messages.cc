@@ -16,6 +16,8 @@ void TaggedMessages::send(std::uint32_t peer, Message message) {
   const Offer offer{.from = rank_, .tag = message.tag, .number = to.offers_sent++, .signature = signature_of(message)};
   to.unanswered.emplace(offer.number, std::move(message));
   ++unanswered_;
+  TRIBUTARY_ASSERT(to.unanswered.size() <= kOffersMax && to.unanswered.size() <= unanswered_,
+                   "{} messages are offered to rank {}, {} to all", to.unanswered.size(), peer, unanswered_);
   if (peer == rank_) {
     if (auto receive = matching_.offered(offer)) match(offer, std::move(*receive));
     return;
@@ -91,7 +93,9 @@ void TaggedMessages::match(const Offer& offer, Message receive) {
 
 void TaggedMessages::match_own(const Offer& offer, const Message& receive) {
   Peer& self = peers_[rank_];
-  const Message from = answered(self, self.unanswered.find(offer.number));
+  const auto it = self.unanswered.find(offer.number);
+  TRIBUTARY_ASSERT(it != self.unanswered.end(), "message {} to this rank itself is not offered", offer.number);
+  const Message from = answered(self, it);
   finish_own(from, receive, rank_);
 }
 

@@ -116,6 +116,10 @@ bool TreeLife::on_commit(const ControlMessage& message) {
 
 void TreeLife::take_over(std::unique_ptr<Trees> trees, std::uint64_t first_operation) {
   discard(std::move(trees_));
+  TRIBUTARY_ASSERT(trees && trees->lanes.size() == trees->descriptor.lanes.size(), "trees from operation {} on",
+                   first_operation);
+  TRIBUTARY_ASSERT(first_operation >= operations_.next_to_start(), "trees from operation {} on, where {} is next",
+                   first_operation, operations_.next_to_start());
   trees_ = std::move(trees);
   trees_->first_operation = first_operation;
   state_ = State::in_use;

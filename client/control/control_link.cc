@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/control/json_number.h"
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/json_reader.h"
 
 namespace tributary::client {
@@ -32,6 +33,7 @@ std::string printable(std::string_view text) {
 void send_sealed(transport::Channel& channel, FrameSeal& seal, FrameHeader header, std::string body) {
   body.resize(std::min<std::size_t>(body.size(), payload_bytes_max(header.type)));
   const auto bytes = std::as_writable_bytes(std::span(body));
+  TRIBUTARY_ASSERT(bytes.size() <= payload_bytes_max(header.type), "a {} frame of {} bytes", header.type, bytes.size());
   seal.seal(header, bytes);
   channel.send_copy(header, bytes);
 }
@@ -43,6 +45,7 @@ bool is_control(FrameType type) {
 
 void ControlLink::connect(transport::Transport& transport, const Endpoint& to, transport::Duration limit,
                           ConnectingProof proof) {
+  TRIBUTARY_ASSERT(!proof_ && !channel_, "the link to rank {} connects twice", peer_);
   proof_.emplace(std::move(proof));
   channel_ = transport.connect(to, *this, limit);
 }
@@ -100,6 +103,7 @@ void ControlLink::answer_nonce(std::string_view nonce) {
 
 void ControlLink::check_proof(std::string_view proof) {
   if (const Status ok = proof_->check(proof); !ok) return turned_away(ok.error().message);
+  TRIBUTARY_ASSERT(!seals_, "the link to rank {} has its seals", peer_);
   const SessionKeys keys = proof_->keys();
   seals_.emplace(ControlSeals{.out = FrameSeal(keys.from_connecting), .in = FrameSeal(keys.from_accepting)});
   send({.type = FrameType::hello, .body = user_.introduction()});
@@ -139,6 +143,7 @@ void Arrival::say_refusal(const std::string& reason) {
 }
 
 void Arrival::hand_on(transport::ChannelHandler& target) {
+  TRIBUTARY_ASSERT(target_ == nullptr, "the connection of rank {} is handed on twice", proof_.scope().connecting);
   target_ = &target;
 }
 

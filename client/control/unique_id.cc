@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tributary/protocol/assert.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/protocol/frame.h"
 
@@ -17,6 +18,7 @@ namespace {
 constexpr char kMagic[8] = {'T', 'R', 'I', 'B', 'U', 'I', 'D', '0' + kProtocolVersion};
 constexpr std::size_t kHostBytesMax = 80;
 // magic 8, port 2, host length 1, zero 1, secret 32, host 80: 124 of 128
+static_assert(12 + kSecretBytes + kHostBytesMax <= std::tuple_size_v<UniqueIdBytes>);
 }  // namespace
 
 Result<Secret> random_secret() {
@@ -72,6 +74,7 @@ Secret keyed_hash(const Secret& secret, std::string_view nonce, std::string_view
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(),
        reinterpret_cast<unsigned char*>(digest.data()), &bytes);
+  TRIBUTARY_ASSERT(bytes == digest.size(), "a keyed hash of {} bytes, where {} are wanted", bytes, digest.size());
   return digest;
 }
 

@@ -7,6 +7,7 @@
 #include "client/control/time_out.h"
 #include "client/recovery/places.h"
 #include "client/recovery/repair_plan.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::client {
 
@@ -31,6 +32,8 @@ Coordinator::~Coordinator() {
 }
 
 std::string Coordinator::rank_name(std::uint32_t rank) const {
+  TRIBUTARY_ASSERT(rank < settings_.hosts.size() && rank < settings_.nranks, "rank {} of {} on {} hosts", rank,
+                   settings_.nranks, settings_.hosts.size());
   const std::uint32_t name = settings_.known_as.empty() ? rank : settings_.known_as[rank];
   return "rank " + std::to_string(name) + " on host " + settings_.hosts[rank];
 }
@@ -43,6 +46,8 @@ void Coordinator::start(TimePoint now) {
 }
 
 void Coordinator::ask(TimePoint now) {
+  TRIBUTARY_ASSERT(service_ != nullptr && state_ != State::stopped && state_ != State::in_network,
+                   "the manager is asked for trees in state {}", state_);
   state_ = State::asking;
   deadline_ = now + settings_.answer_limit;
   retry_at_ = TimePoint::max();
@@ -115,6 +120,7 @@ void Coordinator::join(const GroupDescriptor& descriptor) {
   const bool by_pages = comes_by_pages(descriptor);
   if (!by_pages && descriptor.lanes[0].entries.size() != settings_.nranks)
     return rest("the manager answered for another number of ranks");
+  TRIBUTARY_ASSERT(generation_ < UINT32_MAX, "generation {} of trees is the last", generation_);
   ++generation_;
   lost_.forget_told();
   state_ = State::joining;
@@ -164,10 +170,12 @@ void Coordinator::expect_answers() {
 }
 
 bool Coordinator::count(std::uint32_t rank) {
+  TRIBUTARY_ASSERT(rank < answered_.size(), "rank {} of {} answers", rank, answered_.size());
   if (!answered_[rank]) {
     answered_[rank] = true;
     ++answers_;
   }
+  TRIBUTARY_ASSERT(answers_ <= settings_.nranks, "{} of {} ranks have answered", answers_, settings_.nranks);
   return answers_ == settings_.nranks;
 }
 
@@ -220,6 +228,8 @@ void Coordinator::on_lane_failed(const ControlMessage& message) {
 }
 
 void Coordinator::lose_tree(const std::string& reason, std::uint64_t how) {
+  TRIBUTARY_ASSERT(state_ == State::in_network && generation_ > 0, "trees of generation {} are lost in state {}",
+                   generation_, state_);
   state_ = State::freezing;
   expect_answers();
   output_.broadcast({.type = FrameType::freeze, .epoch = generation_, .value = how, .body = reason});
@@ -231,6 +241,7 @@ void Coordinator::on_holdings(std::uint32_t rank, const ControlMessage& message)
   if (!holdings) return abort(Errc::corrupt, rank_name(rank) + " sent " + holdings.error().message);
   holdings_[rank] = std::move(*holdings);
   if (!count(rank)) return;
+  TRIBUTARY_ASSERT(holdings_.size() == settings_.nranks, "{} holdings of {} ranks", holdings_.size(), settings_.nranks);
   const auto plan = RepairPlan::make(holdings_);
   if (!plan) return abort(plan.error().code, plan.error().message);
   for (std::uint32_t r = 0; r < settings_.nranks; ++r)
@@ -273,6 +284,8 @@ void Coordinator::on_message(std::uint32_t rank, const ControlMessage& message, 
 void Coordinator::on_finalize(std::uint32_t rank) {
   if (!finalized_[rank]) ++finalized_count_;
   finalized_[rank] = true;
+  TRIBUTARY_ASSERT(0 < finalized_count_ && finalized_count_ <= settings_.nranks, "{} of {} ranks have finalized",
+                   finalized_count_, settings_.nranks);
   if (finalized_count_ == 1) finalize_deadline_ = now_ + settings_.finalize_limit;
   if (finalized_count_ < settings_.nranks) return;
   finalize_deadline_ = TimePoint::max();
@@ -379,6 +392,7 @@ bool Coordinator::heard_enough() const {
 // Names, in this order: ranks that do not answer at all, a rank that called another operation, ranks that have not
 // called it, the rank that is furthest behind.
 void Coordinator::decide() {
+  TRIBUTARY_ASSERT(stalled_operation_.has_value(), "no inquiry is under way in state {}", state_);
   const std::uint64_t operation = *stalled_operation_;
   stalled_operation_.reset();
   const std::string where =
@@ -446,6 +460,7 @@ void Coordinator::decide() {
 }
 
 void Coordinator::renew(TimePoint now) {
+  TRIBUTARY_ASSERT(group_ != 0 && service_ != nullptr, "no group is there to renew in state {}", state_);
   renew_at_ = now + std::chrono::milliseconds(std::max<std::uint32_t>(1, lease_seconds_) * 1000 / 3);
   service_->renew(group_, [this, alive = alive_](const Result<GroupLease>& answer) {
     if (!*alive) return;

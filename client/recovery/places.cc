@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tributary/protocol/assert.h"
+
 namespace tributary::client {
 namespace {
 
@@ -13,6 +15,7 @@ class Fetch : public std::enable_shared_from_this<Fetch> {
       : service_(service), descriptor_(std::move(descriptor)), nranks_(nranks), user_(std::move(user)) {}
 
   void ask() {
+    TRIBUTARY_ASSERT(next_ < nranks_, "a page from rank {} of {} is asked for", next_, nranks_);
     const std::uint32_t count = std::min(kTokenPageRanksMax, nranks_ - next_);
     service_.places(descriptor_->group, descriptor_->epoch, next_, count,
                     [self = shared_from_this(), count](const Result<TokenPage>& page) { self->take(page, count); });
@@ -28,6 +31,8 @@ class Fetch : public std::enable_shared_from_this<Fetch> {
       user_.give(rank, page->for_rank(*descriptor_, rank));
       if (!user_.wanted()) return;
     }
+    TRIBUTARY_ASSERT(count > 0 && count <= nranks_ - next_, "a page of {} ranks from rank {} of {}", count, next_,
+                     nranks_);
     next_ += count;
     if (next_ < nranks_) ask();
   }

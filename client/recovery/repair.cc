@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 
 #include "client/recovery/repair_plan.h"
 #include "tributary/kernels/reduce_step.h"
+#include "tributary/protocol/assert.h"
 
 namespace tributary::client {
 
@@ -83,8 +83,9 @@ bool Repair::wants(const SequenceEntry& entry, const LaneMoves& moves) const noe
 
 Status Repair::plan(std::uint32_t lane) {
   const LaneMoves& m = moves_[lane];
-  // The moves lie within the window that every rank keeps (lane_link.h).
-  assert(m.hi - m.lo <= lanes_[lane]->descriptor().window);
+  // check() has refused moves beyond the window that every rank keeps (lane_link.h).
+  TRIBUTARY_ASSERT(m.lo <= m.own && m.own <= m.hi && m.hi - m.lo <= lanes_[lane]->descriptor().window,
+                   "lane {} of {} results is repaired from {} to {}", lane, m.own, m.lo, m.hi);
   for (std::uint64_t sequence = m.lo; sequence < m.hi; ++sequence) {
     const SequenceEntry* entry = lanes_[lane]->entry(sequence);
     // Some rank has the result, so all contributed: a rank without the entry is not in the state that it reported.
@@ -104,12 +105,15 @@ Status Repair::plan(std::uint32_t lane) {
 
 void Repair::pass_result(std::uint32_t lane, const SequenceEntry& entry) {
   const LaneMoves& m = moves_[lane];
+  TRIBUTARY_ASSERT(m.lo <= entry.sequence && entry.sequence < m.hi, "sequence {} is passed on, of {} to {}",
+                   entry.sequence, m.lo, m.hi);
   const auto has_its_own = [&entry](std::uint32_t rank) {
     return pattern_of(entry.signature.collective) == Pattern::one_to_all && entry.segment.owner == rank;
   };
   const std::uint64_t number = items_.size();
   Item& item = items_.emplace_back(Item{.lane = lane, .entry = &entry});
   if (entry.sequence >= m.own && !has_its_own(rank_)) {
+    TRIBUTARY_ASSERT(m.from.has_value(), "sequence {} of lane {} comes from no rank", entry.sequence, lane);
     ++item.missing;
     receive(*m.from, number, entry.operation->result_of(entry.segment));
   } else {
@@ -124,6 +128,7 @@ void Repair::make_again(std::uint32_t lane, const SequenceEntry& entry) {
   const FanIn tree(nranks_, entry.segment.owner, kFanIn);
   const std::uint64_t number = items_.size();
   Item& item = items_.emplace_back(Item{.lane = lane, .entry = &entry, .again = true, .from = tree.children(rank_)});
+  TRIBUTARY_ASSERT(item.from.size() <= kFanIn, "{} ranks send inputs, one pass reduces {}", item.from.size(), kFanIn);
   item.missing = static_cast<std::uint32_t>(item.from.size());
   item.inputs.resize(item.from.size());
   for (const std::uint32_t child : item.from) item.ranks.push_back(tree.subtree(child));
@@ -136,6 +141,8 @@ void Repair::make_again(std::uint32_t lane, const SequenceEntry& entry) {
 }
 
 void Repair::receive(std::uint32_t peer, std::uint64_t item, std::byte* into) {
+  TRIBUTARY_ASSERT(peer != rank_ && peer < nranks_ && item < items_.size(),
+                   "rank {} of {} gets item {} of {} from rank {}", rank_, nranks_, item, items_.size(), peer);
   const SequenceEntry& entry = *items_[item].entry;
   ++outstanding_;
   mesh_.link(PeerClass::repair, peer)
@@ -149,6 +156,10 @@ void Repair::receive(std::uint32_t peer, std::uint64_t item, std::byte* into) {
 }
 
 void Repair::send(std::uint32_t peer, std::uint64_t item) {
+  TRIBUTARY_ASSERT(peer != rank_ && peer < nranks_ && item < items_.size(),
+                   "rank {} of {} sends item {} of {} to rank {}", rank_, nranks_, item, items_.size(), peer);
+  TRIBUTARY_ASSERT(out_[peer].empty() || out_[peer].back() < item, "item {} for rank {} comes after item {}", item,
+                   peer, out_[peer].back());
   ++outstanding_;
   out_[peer].push_back(item);
 }
@@ -174,7 +185,9 @@ void Repair::flush() {
 }
 
 void Repair::received(std::uint32_t, const PostedReceive& receive, std::span<std::byte>) {
+  TRIBUTARY_ASSERT(receive.cookie < items_.size(), "item {} of {} has arrived", receive.cookie, items_.size());
   Item& item = items_[receive.cookie];
+  TRIBUTARY_ASSERT(item.missing > 0 && item.bytes == nullptr, "item {} is complete and gets more", receive.cookie);
   if (--item.missing == 0) {
     if (item.again) {
       reduce(item);
@@ -189,6 +202,9 @@ void Repair::received(std::uint32_t, const PostedReceive& receive, std::span<std
 // Reduces this rank's input and the partial results of its children in one pass, in the order of the ranks. The last
 // pass, at the rank that wants the result, also divides an average.
 void Repair::reduce(Item& item) {
+  TRIBUTARY_ASSERT(item.again && item.missing == 0 && item.ranks.size() == item.from.size() &&
+                       item.inputs.size() == item.from.size(),
+                   "a result of {} children is reduced, {} are missing", item.from.size(), item.missing);
   const SequenceEntry& e = *item.entry;
   const bool last = e.segment.owner == rank_;
   const std::byte* const own = lanes_[item.lane]->input_bytes(e);
@@ -210,6 +226,7 @@ void Repair::reduce(Item& item) {
       inputs[count++] = item.inputs[i].data();
     }
   }
+  TRIBUTARY_ASSERT(count == item.from.size() + 1, "{} inputs of {} children and this rank", count, item.from.size());
   if (!last) item.sum.resize(bytes_of(e));
   std::byte* const out = last ? e.operation->result_of(e.segment) : item.sum.data();
   kernels::reduce_step(e.signature.dtype, e.signature.op, {inputs.data(), count}, out, e.segment.count,
@@ -223,6 +240,7 @@ void Repair::sent() {
 }
 
 void Repair::finish_one() {
+  TRIBUTARY_ASSERT(outstanding_ > 0, "a repair ends twice, after {} moves", moved_);
   if (--outstanding_ == 0) done_();
 }
 
