@@ -21,7 +21,6 @@ class Fetch {
 
   /// `sink` keeps `place` registered until end().
   void begin(std::span<std::byte> place, RegistrationPtr sink, const RemotePayload& from) noexcept {
-    TRIBUTARY_ASSERT(sink != nullptr, "{} bytes are fetched to memory that is not registered", place.size());
     TRIBUTARY_ASSERT(reading_ == 0, "a payload is fetched while {} reads of another are under way", reading_);
     place_ = place;
     sink_ = std::move(sink);
