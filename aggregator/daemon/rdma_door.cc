@@ -4,7 +4,11 @@
 
 namespace tributary::aggregator {
 
-constexpr auto kTurn = std::chrono::milliseconds(50);
+namespace {
+
+constexpr auto kRdmaTurn = std::chrono::milliseconds(50);
+
+}  // namespace
 
 Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const std::vector<Endpoint>& listen,
                                                  transport::VerbsTransport::Route route) {
@@ -25,7 +29,7 @@ Result<std::unique_ptr<RdmaDoor>> RdmaDoor::open(const std::vector<Endpoint>& li
 void RdmaDoor::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "rdma-door");
   while (!stop.stop_requested()) {
-    transport_->poll(kTurn);
+    transport_->poll(kRdmaTurn);
     places_->tick(transport_->now());
     last_turn_.store(std::chrono::steady_clock::now().time_since_epoch(), std::memory_order_relaxed);
   }

@@ -4,7 +4,11 @@
 
 namespace tributary::aggregator {
 
-constexpr auto kTurn = std::chrono::milliseconds(50);
+namespace {
+
+constexpr auto kUdpTurn = std::chrono::milliseconds(50);
+
+}  // namespace
 
 Result<std::unique_ptr<UdpDoor>> UdpDoor::open(const Endpoint& listen, const transport::UdpSettings& settings,
                                                transport::UdpTransport::Route route) {
@@ -27,7 +31,7 @@ std::unique_ptr<UdpDoor> UdpDoor::serve(std::unique_ptr<transport::Transport> tr
 void UdpDoor::run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "udp-door");
   while (!stop.stop_requested()) {
-    transport_->poll(kTurn);
+    transport_->poll(kUdpTurn);
     last_turn_.store(std::chrono::steady_clock::now().time_since_epoch(), std::memory_order_relaxed);
   }
 }

@@ -16,6 +16,11 @@
 
 namespace tributary::client::gpu {
 
+/// The address by which the driver knows this memory. One address space holds the host's memory and the GPU's.
+[[nodiscard]] inline DeviceAddress address_of(const void* pointer) noexcept {
+  return reinterpret_cast<DeviceAddress>(pointer);
+}
+
 class CopyLine {
  public:
   struct Copy {

@@ -8,10 +8,6 @@
 namespace tributary::client::gpu {
 namespace {
 
-DeviceAddress address_of(const void* pointer) noexcept {
-  return reinterpret_cast<DeviceAddress>(pointer);
-}
-
 bool contains(std::span<const std::byte> outer, std::span<const std::byte> inner) noexcept {
   return outer.data() <= inner.data() && inner.data() + inner.size() <= outer.data() + outer.size();
 }

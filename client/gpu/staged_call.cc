@@ -7,10 +7,6 @@
 namespace tributary::client::gpu {
 namespace {
 
-DeviceAddress address_of(const void* pointer) noexcept {
-  return reinterpret_cast<DeviceAddress>(pointer);
-}
-
 std::size_t chunks_of(std::size_t bytes) noexcept {
   return (bytes + StagedCall::kChunkBytes - 1) / StagedCall::kChunkBytes;
 }

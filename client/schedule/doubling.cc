@@ -46,10 +46,6 @@ Core core_of(const Parameters& p) noexcept {
   return core;
 }
 
-Slice all_of(const Parameters& p, Buffer buffer) noexcept {
-  return {buffer, 0, p.count};
-}
-
 Landing order(std::uint32_t core, std::uint32_t partner) noexcept {
   return core < partner ? Landing::received_second : Landing::received_first;
 }

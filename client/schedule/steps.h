@@ -8,6 +8,11 @@
 
 namespace tributary::schedule {
 
+/// The whole of one buffer.
+[[nodiscard]] inline Slice all_of(const Parameters& p, Buffer buffer) noexcept {
+  return {buffer, 0, p.count};
+}
+
 // ring.cc. N - 1 steps each.
 Step ring_reduce_scatter;  // all_reduce, reduce, reduce_scatter
 Step ring_all_gather;      // all_reduce, all_gather

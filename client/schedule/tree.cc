@@ -27,10 +27,6 @@ std::uint32_t bit_from_root(const Parameters& p, std::uint64_t step) noexcept {
   return 1U << (ceil_log2(p.ranks) - 1 - step);
 }
 
-Slice all_of(const Parameters& p, Buffer buffer) noexcept {
-  return {buffer, 0, p.count};
-}
-
 /// Calls use(begin, end) for the places [begin, end) of a subtree; twice if they go past the last rank, because the
 /// root's array is in rank order.
 template <class Use>

@@ -6,6 +6,8 @@
 #include <bit>
 #include <cstring>
 
+#include "protocol/src/openssl_key.h"
+
 namespace tributary {
 namespace {
 
@@ -39,21 +41,12 @@ struct ClaimsWire {
 };
 static_assert(sizeof(ClaimsWire) == kClaimsBytes);
 
-struct KeyFree {
-  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
-};
 struct ContextFree {
   void operator()(EVP_MD_CTX* context) const noexcept { EVP_MD_CTX_free(context); }
 };
-using Key = std::unique_ptr<EVP_PKEY, KeyFree>;
+using openssl::bytes_of;
+using openssl::Key;
 using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
-
-const unsigned char* bytes_of(const std::byte* p) noexcept {
-  return reinterpret_cast<const unsigned char*>(p);
-}
-unsigned char* bytes_of(std::byte* p) noexcept {
-  return reinterpret_cast<unsigned char*>(p);
-}
 
 Status check_name(std::string_view what, std::string_view value, bool may_be_empty) {
   if (value.empty() && !may_be_empty) return fail(Errc::bad_argument, "token: " + std::string(what) + " is empty");

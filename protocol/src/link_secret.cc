@@ -9,24 +9,17 @@
 #include <string>
 #include <vector>
 
+#include "protocol/src/openssl_key.h"
+
 namespace tributary {
 namespace {
 
-struct KeyFree {
-  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
-};
 struct KeyContextFree {
   void operator()(EVP_PKEY_CTX* context) const noexcept { EVP_PKEY_CTX_free(context); }
 };
-using Key = std::unique_ptr<EVP_PKEY, KeyFree>;
+using openssl::bytes_of;
+using openssl::Key;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, KeyContextFree>;
-
-const unsigned char* bytes_of(const std::byte* p) noexcept {
-  return reinterpret_cast<const unsigned char*>(p);
-}
-unsigned char* bytes_of(std::byte* p) noexcept {
-  return reinterpret_cast<unsigned char*>(p);
-}
 
 /// The place as bytes: little-endian, fixed lengths, so that no two places have the same.
 std::vector<std::byte> info_of(std::string_view purpose, const LinkName& name, std::string_view aggregator) {

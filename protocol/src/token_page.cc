@@ -49,7 +49,7 @@ Result<LaneEntry> leaf_from_json(const json& object, const std::string& where) {
   return leaf;
 }
 
-Result<std::vector<LaneEntry>> lane_from_json(const json& object, const std::string& where) {
+Result<std::vector<LaneEntry>> entries_from_json(const json& object, const std::string& where) {
   JsonMembers members("token page", object, where);
   const json& leaf_list = members.array("leaves", kTokenPageRanksMax);
   const json& rank_list = members.array("ranks", kTokenPageRanksMax);
@@ -112,7 +112,7 @@ Result<TokenPage> token_page_from_json(const nlohmann::json& object) {
   const json& lanes = members.array("lanes", kLanesMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    auto lane = lane_from_json(lanes[i], "lanes[" + std::to_string(i) + "].");
+    auto lane = entries_from_json(lanes[i], "lanes[" + std::to_string(i) + "].");
     if (!lane) return std::unexpected(lane.error());
     if (i > 0 && lane->size() != page.lanes[0].size()) {
       return fail(Errc::corrupt, "token page: the lanes have different numbers of ranks");

@@ -4,6 +4,7 @@
 
 #include "transport/ethernet/bytes.h"
 #include "transport/ethernet/checksum.h"
+#include "transport/ethernet/header_offsets.h"
 
 namespace tributary::transport::ethernet {
 namespace {
@@ -12,9 +13,6 @@ using Bytes = std::span<const std::byte>;
 
 constexpr std::uint16_t kVlanNumber = 0x0FFF;
 constexpr std::uint16_t kMoreFragmentsAndOffset = 0x3FFF;
-constexpr std::size_t kIpv4Total = 2, kIpv4Fragment = 6, kIpv4Ttl = 8, kIpv4Protocol = 9, kIpv4From = 12, kIpv4To = 16;
-constexpr std::size_t kIpv6Length = 4, kIpv6Next = 6, kIpv6Hops = 7, kIpv6From = 8, kIpv6To = 24;
-constexpr std::size_t kUdpLength = 4, kUdpChecksum = 6;
 
 /// Whether an IPv4 address is a single host's: not unspecified, loopback, a group or all.
 bool is_host(std::uint32_t ip) noexcept {

@@ -3,14 +3,10 @@
 #include <cstring>
 
 #include "transport/ethernet/bytes.h"
+#include "transport/ethernet/header_offsets.h"
 #include "transport/ethernet/ip_writer.h"
 
 namespace tributary::transport::ethernet {
-namespace {
-
-constexpr std::size_t kIpv4Length = 2, kIpv4Checksum = 10, kIpv6Length = 4, kUdpLength = 4, kUdpChecksum = 6;
-
-}  // namespace
 
 UdpTemplate::UdpTemplate(const UdpFlow& flow, ChecksumsByDevice device) noexcept
     : ipv4_(is_ipv4(flow.to)), device_(device) {
@@ -25,7 +21,7 @@ UdpTemplate::UdpTemplate(const UdpFlow& flow, ChecksumsByDevice device) noexcept
   ip_at_ = static_cast<std::uint8_t>(ip - begin);
   bytes_ = static_cast<std::uint8_t>(udp + kUdpBytes - begin);
   if (ipv4_) {
-    store16(ip + kIpv4Length, 0);
+    store16(ip + kIpv4Total, 0);
     store16(ip + kIpv4Checksum, 0);
     ip_sum_ = partial_sum({ip, kIpv4Bytes});
   }
@@ -45,7 +41,7 @@ void UdpTemplate::write(std::byte* at, std::size_t payload_bytes, PartialSum pay
   const auto udp_bytes = static_cast<std::uint16_t>(kUdpBytes + payload_bytes);
   if (ipv4_) {
     const auto total = static_cast<std::uint16_t>(kIpv4Bytes + udp_bytes);
-    store16(ip + kIpv4Length, total);
+    store16(ip + kIpv4Total, total);
     if (!device_.ip) store_checksum(ip + kIpv4Checksum, finish(ip_sum_ + __builtin_bswap16(total)));
   } else {
     store16(ip + kIpv6Length, udp_bytes);

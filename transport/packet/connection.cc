@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/channel/deadline.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport::packet {
@@ -11,8 +12,7 @@ namespace {
 constexpr std::size_t kPacketsPerTurn = 32;  // of one connection, so that none starves the others
 constexpr Duration kAbandonedLimit = std::chrono::seconds(5);
 constexpr Duration kSuspicionMin = std::chrono::milliseconds(200);
-constexpr std::uint32_t kClosesMax = 6;                       // closes sent to a side that does not answer
-constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
+constexpr std::uint32_t kClosesMax = 6;  // closes sent to a side that does not answer
 
 }  // namespace
 
@@ -76,7 +76,7 @@ void PacketConnection::close_after_flush(Duration limit) {
   handler_ = nullptr;
   reader_.forget();
   if (fatal_) return close();
-  give_up_at_ = core_.clock() + std::min(limit, kLimitMax);
+  give_up_at_ = deadline_of(core_.clock(), limit);
   if (state_ == State::open) {
     state_ = State::flushing;
     flow_.finish();

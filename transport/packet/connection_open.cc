@@ -2,6 +2,7 @@
 // listener's user hears of the connection when the client's first packet comes.
 #include <algorithm>
 
+#include "transport/channel/deadline.h"
 #include "transport/packet/address.h"
 #include "transport/packet/connection.h"
 #include "tributary/protocol/assert.h"
@@ -9,7 +10,6 @@
 namespace tributary::transport::packet {
 namespace {
 
-constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 constexpr Duration kHalfOpenLimit = std::chrono::seconds(5);
 // The longest pause between two opens: where one packet in ten is lost, or overtaken, six opens within a limit of a
 // second are too few (tests over such paths saw a communicator fail), and 128 bytes ten times a second flood nobody.
@@ -20,7 +20,7 @@ constexpr Duration kOpenAgainMax = std::chrono::milliseconds(100);
 void PacketConnection::connect(const Endpoint& to, Duration limit) {
   to_ = to;
   limit_ = limit;
-  give_up_at_ = core_.clock() + std::min(limit, kLimitMax);
+  give_up_at_ = deadline_of(core_.clock(), limit);
   look_at_deadline();
   if (auto ok = core_.open_port(); !ok) {
     return fail_later({Errc::exhausted, "cannot connect to " + peer_ + ": " + ok.error().message});

@@ -12,21 +12,20 @@
 #include <cstring>
 #include <string>
 
+#include "transport/shm/sealed_file.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
 namespace {
 
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kControlBytes = 4096;
 constexpr std::size_t kConnectorSideAt = 128;  // two lines on: a core fetches lines in pairs
-constexpr int kSeals = F_SEAL_GROW | F_SEAL_SHRINK;
 
 std::size_t bytes_for(std::size_t ring_bytes) noexcept {
   return kControlBytes + 2 * ring_bytes;
 }
 
-std::unexpected<Error> failed(const char* call, int error = errno) {
+std::unexpected<Error> ring_failed(const char* call, int error = errno) {
   const bool no_room = error == EMFILE || error == ENFILE || error == ENOMEM;
   return fail(no_room ? Errc::exhausted : Errc::io,
               std::string("shared memory of a connection: ") + call + ": " + std::strerror(error) + ".");
@@ -56,8 +55,8 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, b
   OwnedDescriptor descriptor = huge ? make_huge_memory(whole_pages) : OwnedDescriptor();
   const bool is_huge = descriptor.is_open();
   if (!is_huge) descriptor = make_memory(0, bytes_for(ring_bytes));
-  if (!descriptor.is_open()) return failed("memfd_create");
-  if (::fcntl(descriptor.get(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
+  if (!descriptor.is_open()) return ring_failed("memfd_create");
+  if (::fcntl(descriptor.get(), F_ADD_SEALS, kSizeSeals) != 0) return ring_failed("F_ADD_SEALS");
   auto memory =
       map(std::move(descriptor), is_huge ? whole_pages : bytes_for(ring_bytes), ring_bytes, Role::listener, is_huge);
   if (!memory && is_huge) return create(ring_bytes, false);  // there are huge pages, but not for this process
@@ -69,14 +68,14 @@ Result<std::shared_ptr<RingMemory>> RingMemory::create(std::size_t ring_bytes, b
 Result<std::shared_ptr<RingMemory>> RingMemory::adopt(OwnedDescriptor descriptor, std::size_t ring_bytes) {
   struct stat status{};
   struct statfs file_system{};
-  if (::fstat(descriptor.get(), &status) != 0) return failed("fstat");
-  if (::fstatfs(descriptor.get(), &file_system) != 0) return failed("fstatfs");
+  if (::fstat(descriptor.get(), &status) != 0) return ring_failed("fstat");
+  if (::fstatfs(descriptor.get(), &file_system) != 0) return ring_failed("fstatfs");
   const bool huge = file_system.f_type == HUGETLBFS_MAGIC;
   const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
   const auto size = static_cast<std::size_t>(status.st_size);
   const bool long_enough = S_ISREG(status.st_mode) && size >= bytes_for(ring_bytes) &&
                            (!huge || size == whole_huge_pages(bytes_for(ring_bytes)));
-  if ((!huge && file_system.f_type != TMPFS_MAGIC) || seals < 0 || (seals & kSeals) != kSeals || !long_enough) {
+  if ((!huge && file_system.f_type != TMPFS_MAGIC) || seals < 0 || (seals & kSizeSeals) != kSizeSeals || !long_enough) {
     return fail(Errc::corrupt,
                 "shared memory of a connection: what was passed is not sealed, or not of the right size.");
   }
@@ -89,7 +88,7 @@ Result<std::shared_ptr<RingMemory>> RingMemory::map(OwnedDescriptor descriptor, 
   TRIBUTARY_ASSERT(std::has_single_bit(ring_bytes) && bytes >= bytes_for(ring_bytes),
                    "two rings of {} bytes are mapped in {}", ring_bytes, bytes);
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.get(), 0);
-  if (at == MAP_FAILED) return failed("mmap");
+  if (at == MAP_FAILED) return ring_failed("mmap");
   (void)::madvise(at, bytes, MADV_DONTDUMP);
   const std::span all(static_cast<std::byte*>(at), bytes);
   return std::shared_ptr<RingMemory>(new RingMemory(std::move(descriptor), all, ring_bytes, role, huge));
@@ -103,14 +102,14 @@ RingMemory::~RingMemory() {
 /// only zeros.
 Status RingMemory::take_pages() noexcept {
   if (!huge_ || ::fallocate(descriptor_.get(), 0, 0, static_cast<off_t>(bytes_.size())) == 0) return {};
-  return failed("fallocate");
+  return ring_failed("fallocate");
 }
 
 Status RingMemory::close_to_others() {
   TRIBUTARY_ASSERT(role_ == Role::listener && descriptor_.is_open(),
                    "the memory is closed by the wrong side, or twice");
   const bool closed = ::fcntl(descriptor_.get(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE) == 0;
-  if (!closed && huge_) return failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 does without, on small pages
+  if (!closed && huge_) return ring_failed("F_SEAL_FUTURE_WRITE");  // Linux before 5.1 does without, on small pages
   auto taken = take_pages();
   descriptor_.reset();
   return taken;

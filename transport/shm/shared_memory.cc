@@ -16,6 +16,7 @@
 #include <string>
 
 #include "transport/shm/memory_maps.h"
+#include "transport/shm/sealed_file.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -23,9 +24,6 @@
 
 namespace tributary::transport {
 namespace {
-
-constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr int kSeals = F_SEAL_GROW | F_SEAL_SHRINK;
 
 std::unexpected<Error> failed(const char* call, int error = errno) {
   const bool no_room = error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOSPC;
@@ -97,7 +95,7 @@ Result<std::shared_ptr<Allocation>> make_allocation(std::size_t bytes, bool try_
     file = make_file(0, whole);
   }
   if (!file.is_open()) return failed("memfd_create");
-  if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
+  if (::fcntl(file.get(), F_ADD_SEALS, kSizeSeals) != 0) return failed("F_ADD_SEALS");
   void* at = ::mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (at == MAP_FAILED && huge) return make_allocation(bytes, false);
   if (at == MAP_FAILED) return failed("mmap");
@@ -205,7 +203,7 @@ Result<ReadableMemory> ReadableMemory::make(std::size_t bytes) {
   // A forked child would go on writing where this process gives out results; it does not need them.
   static_cast<void>(::madvise(at, whole, MADV_DONTFORK));
   if (auto ok = populate(made.file_, made.bytes_); !ok) return std::unexpected(ok.error());
-  if (::fcntl(made.file_.get(), F_ADD_SEALS, kSeals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
+  if (::fcntl(made.file_.get(), F_ADD_SEALS, kSizeSeals | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0)
     return fail(Errc::unsupported, "this system has no F_SEAL_FUTURE_WRITE");
   return made;
 }

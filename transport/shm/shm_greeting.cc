@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "transport/channel/deadline.h"
 #include "transport/shm/shm_connection.h"
 #include "transport/shm/shm_listener.h"
 #include "transport/shm/unix_socket.h"
@@ -16,7 +17,6 @@ namespace {
 
 constexpr std::uint32_t kVersion = 2;
 constexpr Duration kCallAgainAfter = std::chrono::milliseconds(2);
-constexpr Duration kLimitMax = std::chrono::hours(24 * 365);
 
 struct Offer {
   std::uint32_t version = kVersion;
@@ -34,7 +34,7 @@ std::span<const std::byte> bytes_of(const T& message) noexcept {
 void ShmConnection::connect(std::string name, Duration limit) {
   name_ = std::move(name);
   limit_ = limit;
-  deadline_ = Clock::now() + std::min(limit, kLimitMax);
+  deadline_ = deadline_of(Clock::now(), limit);
   call();
 }
 

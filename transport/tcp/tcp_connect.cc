@@ -5,20 +5,19 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "transport/channel/deadline.h"
 #include "transport/tcp/tcp_connection.h"
 #include "tributary/protocol/assert.h"
 #include "tributary/transport/descriptors.h"
 
 namespace tributary::transport {
 
-constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
-
 void TcpConnection::connect(const Endpoint& to, Duration limit) {
   TRIBUTARY_ASSERT(state_ == State::connecting && !socket_.is_open(), "the connection to {} begins in state {}", peer_,
                    state_);
   to_ = to;
   limit_ = limit;
-  deadline_ = Clock::now() + std::min(limit, kLimitMax);
+  deadline_ = deadline_of(Clock::now(), limit);
   core_.set_deadline(*this, limit);
   if (const auto numeric = numeric_address(to)) {
     addresses_.push_back(*numeric);

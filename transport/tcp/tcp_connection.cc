@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/channel/deadline.h"
 #include "tributary/protocol/assert.h"
 
 namespace tributary::transport {
-
-constexpr Duration kLimitMax = std::chrono::hours(24 * 365);  // so that "for ever" does not overflow the clock
 
 TcpConnection::TcpConnection(TcpCore& core, std::string peer, ChannelHandler* handler)
     : Connection(std::move(peer), handler), core_(core), socket_(core.poller()) {}
@@ -106,7 +105,7 @@ void TcpConnection::close_after_flush(Duration limit) {
   reader_.forget();
   staged_begin_ = staged_end_ = 0;
   if (fatal_) return close();
-  deadline_ = Clock::now() + std::min(limit, kLimitMax);
+  deadline_ = deadline_of(Clock::now(), limit);
   core_.set_deadline(*this, limit);
   if (state_ == State::connecting) {
     queue_.empty() ? close() : void();

@@ -23,7 +23,7 @@ using manager_client::ManagerClient;
 using std::chrono::steady_clock;
 
 constexpr auto kStopLimit = std::chrono::seconds(5);
-constexpr auto kPollPeriod = std::chrono::milliseconds(10);
+constexpr auto kStartPollPeriod = std::chrono::milliseconds(10);
 constexpr std::chrono::milliseconds kRequestLimit{3000};
 constexpr const char* kDpdkDevice = "TRIBUTARY_CLUSTER_DPDK_DEVICE";
 
@@ -66,7 +66,7 @@ Result<std::unique_ptr<LocalCluster>> LocalCluster::start(LocalClusterSettings s
   const auto deadline = steady_clock::now() + cluster->settings_.start_limit;
   while (!std::filesystem::exists(cluster->settings_.folder + "/manager.ready") && steady_clock::now() < deadline) {
     if (auto ok = cluster->check_daemons(); !ok) return std::unexpected(ok.error());
-    std::this_thread::sleep_for(kPollPeriod);
+    std::this_thread::sleep_for(kStartPollPeriod);
   }
   for (Daemon& aggregator : cluster->aggregators_) {
     if (auto ok = cluster->spawn(aggregator); !ok) return std::unexpected(ok.error());
@@ -257,7 +257,7 @@ Status LocalCluster::wait_until_serving() {
                                        std::to_string(settings_.start_limit.count() / 1000) +
                                        " s; the manager says:\n" + tail_of(manager_.log));
     }
-    std::this_thread::sleep_for(kPollPeriod);
+    std::this_thread::sleep_for(kStartPollPeriod);
   }
   return {};
 }

@@ -13,19 +13,13 @@
 
 #include "client/cli/perf/id_exchange.h"
 #include "client/cli/perf/launch.h"
+#include "client/cli/perf/owned_comm.h"
 #include "client/cli/perf/report.h"
 #include "client/cli/perf/tune.h"
 #include "client/cli/terminal/exit_code.h"
 
 namespace tributary::cli {
 namespace {
-
-/// Aborts the communicator if it is dropped after an error, so that no rank waits for this one. Otherwise it is
-/// released and destroyed.
-struct AbortComm {
-  void operator()(tributary_comm* comm) const noexcept { tributary_comm_abort(comm); }
-};
-using Comm = std::unique_ptr<tributary_comm, AbortComm>;
 
 struct PlaceRecord {
   std::array<char, 56> host{};
@@ -75,7 +69,7 @@ class Perf {
   }
 
  private:
-  [[nodiscard]] Result<Comm> meet() const {
+  [[nodiscard]] Result<OwnedComm> meet() const {
     tributary_unique_id id{};
     if (auto ok = share_id(id); !ok) return std::unexpected(ok.error());
     tributary_comm* comm = nullptr;
@@ -83,7 +77,7 @@ class Perf {
         tributary_comm_init_rank(&comm, static_cast<int>(launch_.ranks), &id, static_cast<int>(launch_.rank));
     if (launch_.rank == 0 && !options_.id_file.empty()) unlink(options_.id_file.c_str());  // every rank has read it
     if (status != TRIBUTARY_OK) return std::unexpected(error_of(status, nullptr));
-    return Comm(comm);
+    return OwnedComm(comm);
   }
 
   Status share_id(tributary_unique_id& id) const {

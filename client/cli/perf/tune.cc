@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "client/cli/perf/owned_comm.h"
 #include "client/tuning/calibration.h"
 
 namespace tributary::cli {
@@ -21,16 +22,11 @@ namespace fs = std::filesystem;
 
 constexpr std::uint32_t kAlternations = 5;
 
-struct AbortComm {
-  void operator()(tributary_comm* comm) const noexcept { tributary_comm_abort(comm); }
-};
-using Comm = std::unique_ptr<tributary_comm, AbortComm>;
-
 /// One way to run the collective, with a communicator that uses only this way.
 struct Way {
   tuning::Path path = tuning::Path::ranks;
   tuning::Algorithm algorithm = tuning::Algorithm::ring;
-  Comm comm;
+  OwnedComm comm;
   std::optional<Bench> bench;
 
   [[nodiscard]] std::string text() const {
@@ -95,7 +91,7 @@ class Tuner {
     return {};
   }
 
-  Result<Comm> make_comm(const char* path, const std::string& tuning) const {
+  Result<OwnedComm> make_comm(const char* path, const std::string& tuning) const {
     tributary_unique_id id{};
     if (is_first()) {
       if (const auto s = tributary_get_unique_id(&id); s != TRIBUTARY_OK) return std::unexpected(error_of(s, nullptr));
@@ -109,10 +105,10 @@ class Tuner {
     const auto made = tributary_comm_init_rank_config(&comm, static_cast<int>(call_.ranks), &id,
                                                       static_cast<int>(call_.rank), &config);
     if (made != TRIBUTARY_OK) return std::unexpected(error_of(made, nullptr));
-    return Comm(comm);
+    return OwnedComm(comm);
   }
 
-  Status add(tuning::Path path, tuning::Algorithm algorithm, Comm comm) {
+  Status add(tuning::Path path, tuning::Algorithm algorithm, OwnedComm comm) {
     auto bench = Bench::create(options_.bench, *std::ranges::max_element(options_.sizes), comm.get());
     if (!bench) return std::unexpected(bench.error());
     ways_.push_back({path, algorithm, std::move(comm), std::move(*bench)});

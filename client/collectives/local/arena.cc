@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr int kSeals = F_SEAL_GROW | F_SEAL_SHRINK;
 
-std::unexpected<Error> failed(const char* call) {
+std::unexpected<Error> call_failed(const char* call) {
   return fail(Errc::io, std::string("shared memory of the ranks of this host: ") + call + ": " + std::strerror(errno));
 }
 
@@ -56,14 +56,14 @@ Result<std::shared_ptr<Arena>> Arena::create(std::size_t bytes) {
     if (auto arena = map(std::move(huge), whole)) return arena;
   }
   FileDescriptor descriptor = make_memory(0, whole);
-  if (!descriptor.open()) return failed("memfd_create");
-  if (fcntl(descriptor.number(), F_ADD_SEALS, kSeals) != 0) return failed("F_ADD_SEALS");
+  if (!descriptor.open()) return call_failed("memfd_create");
+  if (fcntl(descriptor.number(), F_ADD_SEALS, kSeals) != 0) return call_failed("F_ADD_SEALS");
   return map(std::move(descriptor), whole);
 }
 
 Result<std::shared_ptr<Arena>> Arena::adopt(FileDescriptor descriptor, std::size_t bytes) {
   struct stat status{};
-  if (fstat(descriptor.number(), &status) != 0) return failed("fstat");
+  if (fstat(descriptor.number(), &status) != 0) return call_failed("fstat");
   const int seals = fcntl(descriptor.number(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || static_cast<std::size_t>(status.st_size) < bytes) {
     return fail(Errc::corrupt,
@@ -74,7 +74,7 @@ Result<std::shared_ptr<Arena>> Arena::adopt(FileDescriptor descriptor, std::size
 
 Result<std::shared_ptr<Arena>> Arena::map(FileDescriptor descriptor, std::size_t bytes) {
   void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor.number(), 0);
-  if (at == MAP_FAILED) return failed("mmap");
+  if (at == MAP_FAILED) return call_failed("mmap");
   static_cast<void>(madvise(at, bytes, MADV_HUGEPAGE));  // refused: small pages serve, too
   static_cast<void>(madvise(at, bytes, MADV_DONTDUMP));
   return std::shared_ptr<Arena>(new Arena(std::move(descriptor), {static_cast<std::byte*>(at), bytes}));

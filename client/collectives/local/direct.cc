@@ -5,21 +5,12 @@
 #include <cstring>
 
 #include "client/collectives/local/copy.h"
+#include "client/collectives/local/sizes.h"
 #include "client/tuning/local_ways.h"
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/collective.h"
 
 namespace tributary::client::local {
-namespace {
-
-/// Results of calls from this size on go past the caches, unless they lie where an input was just read.
-constexpr std::size_t kStreamBytesMin = std::size_t{6} << 20;
-
-std::uint64_t divided_up(std::uint64_t a, std::uint64_t b) noexcept {
-  return (a + b - 1) / b;
-}
-
-}  // namespace
 
 Direct::Direct(std::shared_ptr<Arena> arena, const Places& places, std::uint32_t rank, std::uint32_t ranks,
                Inboxes inboxes, std::span<const FileDescriptor> processes, const char* attach_forbidden)

@@ -5,7 +5,7 @@
 namespace tributary::nccl {
 namespace {
 
-Result<Wire> choose() {
+Result<Wire> choose_wire() {
   const char* name = nullptr;
   if (tributary_transport_name(nullptr, &name) != TRIBUTARY_OK) {
     return fail(Errc::unsupported, tributary_last_error(nullptr));
@@ -20,7 +20,7 @@ std::string_view to_string(Wire wire) noexcept {
 }
 
 const Result<Wire>& wire() {
-  static const Result<Wire> chosen = choose();
+  static const Result<Wire> chosen = choose_wire();
   return chosen;
 }
 

@@ -13,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
-
 struct Limit {
   const char* name;
   std::function<void(Rig&)> begin;

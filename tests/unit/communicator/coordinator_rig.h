@@ -13,6 +13,8 @@ namespace tributary::client {
 
 inline constexpr std::uint32_t kRanks = 3;
 inline constexpr std::uint64_t kGroup = 77;
+/// The line by which it asks for new trees after it has lost the first.
+inline constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
 
 /// Records everything that a coordinator has said and asked since the last take(), separated by "; ".
 class Record {

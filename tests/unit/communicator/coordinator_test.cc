@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kSoon = 250ms;  // longer than the first pause between two tries, shorter than every limit
-constexpr const char* kAsksAgain = "asks for trees of 77 after epoch 1 without aggregator1";
 
 // ---- each message in each state
 

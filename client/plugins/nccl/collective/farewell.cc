@@ -36,7 +36,7 @@ void wait_at_exit() {
   all.changed.wait_for(lock, kExitLimit, [&] { return all.groups == 0; });
 }
 
-void end(tributary_comm* comm) {
+void end_comm(tributary_comm* comm) {
   if (tributary_comm_destroy(comm) != TRIBUTARY_OK) {
     info(std::string("a group ended before all its ranks had left it: ") + tributary_last_error(nullptr));
   }
@@ -56,7 +56,7 @@ void end_in_the_background(tributary_comm* comm) {
     ++under_way().groups;
   }
   const transport::BlockedSignals blocked;
-  std::thread(end, comm).detach();
+  std::thread(end_comm, comm).detach();
 }
 
 }  // namespace tributary::nccl

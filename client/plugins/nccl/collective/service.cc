@@ -31,7 +31,7 @@ struct Service::State {
 namespace {
 
 // The library stops asking after five seconds.
-constexpr std::chrono::seconds kExitLimit{6};
+constexpr std::chrono::seconds kAnswerLimit{6};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ std::string Service::why_not(std::chrono::milliseconds limit) {
   static const int registered = std::atexit([] {
     State& state = *process().state_;
     std::unique_lock lock(state.mutex);
-    state.changed.wait_for(lock, kExitLimit, [&] { return !state.asking; });
+    state.changed.wait_for(lock, kAnswerLimit, [&] { return !state.asking; });
   });
   static_cast<void>(registered);
   std::unique_lock lock(state_->mutex);

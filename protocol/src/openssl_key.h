@@ -1,0 +1,22 @@
+#pragma once
+// OpenSSL's keys with an owner, and bytes in the type that OpenSSL takes.
+#include <openssl/evp.h>
+
+#include <cstddef>
+#include <memory>
+
+namespace tributary::openssl {
+
+struct KeyFree {
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+};
+using Key = std::unique_ptr<EVP_PKEY, KeyFree>;
+
+inline const unsigned char* bytes_of(const std::byte* p) noexcept {
+  return reinterpret_cast<const unsigned char*>(p);
+}
+inline unsigned char* bytes_of(std::byte* p) noexcept {
+  return reinterpret_cast<unsigned char*>(p);
+}
+
+}  // namespace tributary::openssl
