@@ -7,6 +7,7 @@
 
 #include "tributary/kernels/reduce_step.h"
 #include "tributary/protocol/assert.h"
+#include "tributary/protocol/lane_memory.h"
 
 namespace tributary::engine {
 namespace {
@@ -55,11 +56,6 @@ std::string_view to_string(Refusal refusal) noexcept {
   return "unknown";
 }
 
-std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window, std::uint32_t segment_bytes) noexcept {
-  // per slot: one receive buffer a child, one for the result
-  return std::uint64_t{window} * segment_bytes * (children + 1U);
-}
-
 Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory)
     : shape_(shape),
       epoch_(epoch),
@@ -78,6 +74,8 @@ Lane::Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> mem
                    "a lane whose segments have {} bytes", shape.segment_bytes);
   TRIBUTARY_ASSERT(memory_.size() >= bytes, "a lane of {} bytes is given {}", bytes, memory_.size());
   buffers_.resize(std::size_t{shape.window} * (shape.children + 1U));
+  TRIBUTARY_ASSERT(buffers_.size() * shape.segment_bytes == bytes, "{} buffers of {} bytes in a lane of {} bytes",
+                   buffers_.size(), shape.segment_bytes, bytes);
   for (std::size_t i = 0; i < buffers_.size(); ++i) buffers_[i] = memory_.data() + i * shape.segment_bytes;
   for (std::uint32_t i = 0; i < shape.window; ++i) slots_[i].sequence = slots_[i].place = i;
 }

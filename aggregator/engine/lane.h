@@ -40,10 +40,6 @@ struct LaneShape {
   std::uint32_t ranks_below = 0;  // no root: below this aggregator, or a power of two above; 0: one for each child
 };
 
-/// What a lane of this shape allocates: every receive buffer and every result that can be in flight.
-[[nodiscard]] std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window,
-                                              std::uint32_t segment_bytes) noexcept;
-
 /// Where the engine's answers go. Payloads stay valid as long as the file comment says; the channel may send straight
 /// from them.
 class LaneOutput {
@@ -74,8 +70,8 @@ enum class Refusal : std::uint8_t {
 
 class Lane {
  public:
-  /// Allocates all it will ever use; throws std::bad_alloc. `memory`, if there is some: lane_memory_bytes() of zeros
-  /// that outlive it, and that it uses instead of its own.
+  /// Allocates all it will ever use, lane_memory_bytes() for the buffers; throws std::bad_alloc. `memory`, if there is
+  /// some: as many zeros that outlive it, and that it uses instead of its own.
   Lane(const LaneShape& shape, std::uint32_t epoch, std::span<std::byte> memory = {});
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;

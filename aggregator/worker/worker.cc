@@ -4,6 +4,7 @@
 
 #include "aggregator/worker/lane_node.h"
 #include "aggregator/worker/session.h"
+#include "tributary/protocol/lane_memory.h"
 #include "tributary/transport/source.h"
 
 namespace tributary::aggregator {
@@ -178,7 +179,7 @@ Result<std::shared_ptr<LaneNode>> Worker::node_for(const VerifiedJoin& verified,
   if (was_over(key))
     return fail(Errc::denied,
                 "this lane has ended in epoch " + std::to_string(c.epoch) + "; ask the manager for the next epoch");
-  const std::uint64_t bytes = engine::lane_memory_bytes(c.children, c.window, c.segment_bytes);
+  const std::uint64_t bytes = lane_memory_bytes(c.children, c.window, c.segment_bytes);
   if (!budget_.reserve(bytes)) {
     return fail(Errc::exhausted, "aggregator " + settings_.name + " has " +
                                      std::to_string(budget_.bytes_max() - budget_.in_use()) + " of " +

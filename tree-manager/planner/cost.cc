@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tree-manager/planner/candidate.h"
+#include "tributary/protocol/lane_memory.h"
 
 namespace tributary::manager {
 namespace {
@@ -90,7 +91,7 @@ void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {
   for (const CandidateNode& node : candidate.nodes) {
     SiteAggregator& at = sites_.aggregators[node.aggregator];
     at.load += weight * (node.children + (node.parent == kNoParent ? 0U : 1U));
-    at.memory_free_bytes -= lane_memory_bytes(node.children, request_.window, request_.segment_bytes);
+    at.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
     at.children_max = children_possible(request_.aggregators[at.index], at.memory_free_bytes, request_);
   }
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "service-kit/units.h"
+#include "tributary/protocol/lane_memory.h"
 
 namespace tributary::manager {
 namespace {
@@ -54,7 +55,7 @@ std::string explain_no_tree(const DomainTree& domains, const PlanRequest& reques
   if (census.elsewhere != 0) add(census.elsewhere, "on a host that the topology does not have");
   if (census.too_small != 0) {
     add(census.too_small, "without room for two children of one lane (" +
-                              std::to_string(lane_memory_bytes(2, request.window, request.segment_bytes)) +
+                              std::to_string(lane_reservation_bytes(2, request.window, request.segment_bytes)) +
                               " bytes; the most that one has left is " + std::to_string(census.memory_free_max) + ")");
   }
   if (census.usable != 0) {

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "tributary/protocol/lane_memory.h"
+
 namespace tributary::manager {
 namespace {
 

@@ -31,12 +31,6 @@ Status bad(std::string why) {
 
 }  // namespace
 
-std::uint32_t children_that_fit(std::uint64_t bytes, std::uint32_t window, std::uint32_t segment_bytes) noexcept {
-  const std::uint64_t per_child = std::uint64_t{window} * segment_bytes;
-  if (bytes < kLaneOverheadBytes + 2 * per_child) return 0;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>((bytes - kLaneOverheadBytes) / per_child - 1, UINT32_MAX));
-}
-
 Status LaneTree::finish() {
   std::vector<std::uint32_t> lowest(nodes.size(), kUnset);
   for (TreeNode& node : nodes) {

@@ -9,17 +9,6 @@
 
 namespace tributary::manager {
 
-/// Bytes that an aggregator reserves for its part of one lane: per slot of the window a receive buffer for each child
-/// and one for the result, and a constant for the bookkeeping around them. The engine allocates the first part.
-inline constexpr std::uint64_t kLaneOverheadBytes = 64U << 10;
-[[nodiscard]] constexpr std::uint64_t lane_memory_bytes(std::uint32_t children, std::uint32_t window,
-                                                        std::uint32_t segment_bytes) noexcept {
-  return std::uint64_t{window} * segment_bytes * (children + 1U) + kLaneOverheadBytes;
-}
-/// The most children whose lane fits into `bytes`; 0 when not even one does.
-[[nodiscard]] std::uint32_t children_that_fit(std::uint64_t bytes, std::uint32_t window,
-                                              std::uint32_t segment_bytes) noexcept;
-
 struct TreeChild {
   ChildKind kind = ChildKind::rank;
   std::uint32_t index = 0;        // the rank, or an index into LaneTree::nodes

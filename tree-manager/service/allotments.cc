@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tributary/protocol/lane_memory.h"
+
 namespace tributary::manager {
 namespace {
 
@@ -9,8 +11,9 @@ template <class Visit>
 void each_reservation(const GroupRecord& group, const Visit& visit) {
   for (const LaneTree& lane : group.lanes) {
     for (const TreeNode& node : lane.nodes) {
-      visit(std::pair(node.aggregator, node.incarnation),
-            lane_memory_bytes(static_cast<std::uint32_t>(node.children.size()), group.window, group.segment_bytes));
+      visit(
+          std::pair(node.aggregator, node.incarnation),
+          lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()), group.window, group.segment_bytes));
     }
   }
 }

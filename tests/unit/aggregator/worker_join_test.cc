@@ -1,8 +1,8 @@
 // Joins: which are accepted, and the answers to the others.
 #include <gmock/gmock.h>
 
-#include "aggregator/engine/lane.h"
 #include "tests/unit/aggregator/worker_rig.h"
+#include "tributary/protocol/lane_memory.h"
 
 namespace tributary::aggregator::test {
 namespace {
@@ -112,7 +112,7 @@ TEST_F(WorkerJoin, ACredentialThatDescribesTheLaneDifferentlyIsRefused) {
 }
 
 TEST_F(WorkerJoin, ALaneThatDoesNotFitTheMemoryIsRefusedWithTheNumbers) {
-  const std::uint64_t one_lane = engine::lane_memory_bytes(2, kWindow, kSegmentBytes);
+  const std::uint64_t one_lane = lane_memory_bytes(2, kWindow, kSegmentBytes);
   Host& root = aggregator("root", one_lane + 100);
   lane_of(root, 2);
   EXPECT_EQ(root.budget.in_use(), one_lane);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tests/unit/manager/cluster_fixture.h"
+#include "tributary/protocol/lane_memory.h"
 
 namespace tributary::manager {
 namespace {
@@ -159,7 +160,7 @@ TEST_F(ClusterTest, TriesAFailedAggregatorAgainAfterAWhile) {
 
 TEST_F(ClusterTest, KeepsTheTreesThereAreWhenNoBetterOnesCanBeHad) {
   open("");
-  ASSERT_TRUE(enlist("only", "h", lane_memory_bytes(4, 32, 65536)).has_value());
+  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
   const std::uint64_t before = reserved();
   ASSERT_GT(before, 0U);
@@ -189,11 +190,11 @@ TEST_F(ClusterTest, HoldsBothReservationsWhileAGroupMoves) {
 
 TEST_F(ClusterTest, GivesABrokenTreesMemoryToTheNextOne) {
   open("");
-  ASSERT_TRUE(enlist("only", "h", lane_memory_bytes(4, 32, 65536)).has_value());
+  ASSERT_TRUE(enlist("only", "h", lane_reservation_bytes(4, 32, 65536)).has_value());
   const std::uint64_t id = ask()->descriptor.group;
   EXPECT_EQ(cluster_->rebuild_group(id, 1, {})->descriptor.epoch, 2U)
       << "nobody is to blame, the lane broke all the same";
-  EXPECT_EQ(reserved(), lane_memory_bytes(4, 32, 65536));
+  EXPECT_EQ(reserved(), lane_reservation_bytes(4, 32, 65536));
 }
 
 TEST_F(ClusterTest, GivesNoNewTreesToAnAggregatorWhoseLeaseEnded) {

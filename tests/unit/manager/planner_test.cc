@@ -8,6 +8,7 @@
 
 #include "tests/unit/manager/fabrics.h"
 #include "tree-manager/planner/flight.h"
+#include "tributary/protocol/lane_memory.h"
 
 namespace tributary::manager {
 namespace {
@@ -52,8 +53,8 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
       if (!aggregator.unusable.empty()) return "an unusable aggregator is used";
       if (node.children.empty()) return "an aggregator without children";
       if (node.children.size() > std::min(aggregator.children_max, kChildrenMax)) return "too many children";
-      memory[node.aggregator] +=
-          lane_memory_bytes(static_cast<std::uint32_t>(node.children.size()), request.window, request.segment_bytes);
+      memory[node.aggregator] += lane_reservation_bytes(static_cast<std::uint32_t>(node.children.size()),
+                                                        request.window, request.segment_bytes);
       std::uint32_t last = 0;
       for (std::uint32_t place = 0; place < node.children.size(); ++place) {
         const TreeChild& child = node.children[place];
@@ -207,7 +208,7 @@ TEST(Planner, ReducesOnTheHostFirstWhereItsAggregatorServesSeveralRanks) {
 TEST(Planner, PlansFewerLanesWhereMemoryIsShort) {
   const auto fabric = flat_fabric();
   const auto hosts = nodes(4);
-  const std::vector aggregators{aggregator_on("h", 2 * lane_memory_bytes(4, kWindow, kSegment))};
+  const std::vector aggregators{aggregator_on("h", 2 * lane_reservation_bytes(4, kWindow, kSegment))};
   const PlanRequest request = request_of(hosts, aggregators, 4);
   const Plan plan = fabric->plan(request, {});
   EXPECT_THAT(plan.lanes, SizeIs(2));
@@ -375,15 +376,6 @@ TEST(LaneTree, RefusesWhatIsNoTree) {
   lane.leaf_of_rank = {0, 1};
   EXPECT_TRUE(lane.finish().has_value());
   EXPECT_EQ(lane.levels, 2U);
-}
-
-TEST(LaneMemory, CountsTheChildrenThatFit) {
-  for (std::uint32_t children = 1; children <= kChildrenMax; ++children) {
-    const std::uint64_t bytes = lane_memory_bytes(children, kWindow, kSegment);
-    EXPECT_EQ(children_that_fit(bytes, kWindow, kSegment), children);
-    EXPECT_EQ(children_that_fit(bytes - 1, kWindow, kSegment), children - 1);
-  }
-  EXPECT_EQ(children_that_fit(0, kWindow, kSegment), 0U);
 }
 
 TEST(Flight, FillsALinkForARoundTripAndAQueueNotAtAll) {
