@@ -49,19 +49,22 @@ int complain(const Error& error) {
 }
 
 void describe(CLI::App& app, Options& options) {
-  app.add_option("--config", options.config, "Configuration file (YAML); without it, all defaults");
-  app.add_option("--listen", options.listen, "host:port to serve on, over the file; port 0 chooses one");
-  app.add_option("--state-dir", options.state_directory, "Directory of database, key and tokens, over the file");
-  app.add_option("--topology", options.topology, "Topology file, over the configuration file");
-  app.add_option("--ready-file", options.ready_file, "Written when the manager serves: JSON with the chosen port");
-  app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error, over the file");
-  app.add_flag("--check", options.check, "Validate configuration and topology, and exit");
+  app.add_option("--config", options.config, "Configuration file (YAML); without it, every setting has its default");
+  app.add_option("--listen", options.listen, "host:port to serve on, in place of the file's; port 0 chooses a port");
+  app.add_option("--state-dir", options.state_directory,
+                 "Directory of the database, the key and the tokens, in place of the file's");
+  app.add_option("--topology", options.topology,
+                 "Topology file, in place of the one that the configuration file names");
+  app.add_option("--ready-file", options.ready_file,
+                 "File that the manager writes when it serves: JSON with the chosen port");
+  app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error, in place of the file's");
+  app.add_flag("--check", options.check, "Check configuration and topology, and exit");
   app.add_flag("--print-config", options.print_config,
                "Print the effective configuration with every default, and exit");
   app.set_version_flag("--version", std::string("tributary-manager ") + TRIBUTARY_VERSION);
 }
 
-/// The file's settings, and over them the flags'.
+/// Returns the file's settings, with those of the flags in their place.
 Result<Settings> settings_from(const Options& options) {
   Settings settings;
   if (!options.config.empty()) {
@@ -122,7 +125,8 @@ service::HttpServerSettings server_settings(const Settings& from) {
           .idle_limit = from.idle_limit};
 }
 
-/// The state directory, made if need be and locked: two managers on one directory would hand out the same memory twice.
+/// Makes the state directory if it is missing, and locks it: two managers on one directory would hand out the same
+/// memory twice.
 Status claim_directory(const std::string& path) {
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
@@ -137,7 +141,8 @@ Status claim_directory(const std::string& path) {
     return fail(Errc::bad_config, "the state directory " + path + " cannot be written: " + std::strerror(errno) +
                                       "; check that it belongs to the manager's user");
   }
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};  // held, and the file open, until the process ends
+  // The lock is held, and its file stays open, until the process ends.
+  if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return {};
   ::close(fd);
   return fail(Errc::io, "another tributary-manager uses the state directory " + path +
                             "; stop it, or give this one another with --state-dir");
@@ -152,8 +157,8 @@ Status write_ready_file(const std::string& path, const std::string& text) {
   return fail(Errc::bad_config, "the ready file " + path + " cannot be written: " + std::strerror(errno));
 }
 
-/// Told once, to whoever started us: in the ready file, on standard output, and to systemd. In this order, so that the
-/// file is there for who reads the line.
+/// Tells whoever started the manager, once, that it serves: by the ready file, then on standard output, then to
+/// systemd. A reader of the line finds the file there.
 Status announce(const Settings& settings, const Endpoint& local) {
   const nlohmann::json line = {{"ready", true},
                                {"listen", to_string(local)},
@@ -208,7 +213,7 @@ void serve_until_stopped(const Options& options, Cluster& cluster) {
   service::notify_service_manager("STOPPING=1");
 }
 
-/// Every connection is one; what the system allows is taken whole.
+/// Takes as many descriptors as the system allows: each connection needs one.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -218,7 +223,7 @@ void raise_descriptor_limit() {
 
 int run(const Options& options, const Settings& settings) {
   raise_descriptor_limit();
-  // Blocked before the first thread starts, so that all threads leave them to sigwait.
+  // The signals are blocked before the first thread starts, so that all threads leave them to sigwait.
   const sigset_t signals = signals_of_interest();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
@@ -281,6 +286,6 @@ int main(int argc, char** argv) {
     spdlog::set_level(spdlog::level::from_str(settings->log_level));
     return run(options, *settings);
   } catch (const std::exception& error) {
-    return complain({Errc::io, std::string("it could not start: ") + error.what()});
+    return complain({Errc::io, std::string("the manager could not start: ") + error.what()});
   }
 }

@@ -13,7 +13,7 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::uint64_t kSmallBody = 64U << 10;
-constexpr std::uint64_t kGroupBody = 12U << 20;  // a host name of 63 bytes for each of the most ranks
+constexpr std::uint64_t kGroupBody = 12U << 20;  // a host name of 63 bytes for each rank of the largest group
 constexpr std::uint64_t kTopologyBody = 32U << 20;
 
 std::vector<std::string_view> split(std::string_view path) {

@@ -1,6 +1,6 @@
 #pragma once
-// The REST interface: which routes there are, who may call them, and what each does with the cluster. openapi.json is
-// its description, served at /v1/openapi.json and checked against it by tests.
+// The REST interface: which routes there are, who may call them, and what each does with the cluster. openapi.json
+// describes it; the manager serves that at /v1/openapi.json, and tests compare the two.
 #include <functional>
 #include <memory>
 #include <string>
@@ -29,7 +29,7 @@ struct ApiSettings {
 enum class Access : std::uint8_t {
   open,        // everybody
   read,        // everybody, unless the setting asks for a token
-  aggregator,  // the aggregators' token: those who run the cluster
+  aggregator,  // the aggregators' token, which those who run the cluster have
   job,         // the jobs' token
   any_token,
 };
@@ -43,13 +43,13 @@ class Api final : public HttpHandler {
   [[nodiscard]] HttpReply handle(const HttpHead& head, const std::string& body) override;
   [[nodiscard]] HttpReply reject(unsigned status, const std::string& message) override;
 
-  /// "GET /v1/groups/{id}" and so on, as openapi.json names them.
+  /// Lists "GET /v1/groups/{id}" and so on, as openapi.json names them.
   [[nodiscard]] std::vector<std::string> routes() const;
-  /// Shown as metrics.
+  /// Shows the door's counts among the metrics.
   void show_door(const service::HttpDoor& door);
 
  private:
-  using Parameters = std::vector<std::string>;  // what stood in the path's braces
+  using Parameters = std::vector<std::string>;  // the parts of the path that stand for the pattern's braces
   struct Call {
     const HttpHead& head;
     const std::string& body;

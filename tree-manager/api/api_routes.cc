@@ -1,4 +1,4 @@
-// What each route does: read the input, ask the cluster, show the answer.
+// The routes: each reads the input, asks the cluster and shows the answer.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Result<std::uint64_t> group_id(const std::string& text) {
   return id;
 }
 
-/// "a=1&b=2": the numbers of exactly these names, in their order.
+/// Reads "a=1&b=2": the numbers of exactly these names, in their order.
 Result<std::vector<std::uint32_t>> query_numbers(std::string_view query, const std::vector<std::string_view>& names) {
   std::vector<std::uint32_t> numbers;
   if (std::ranges::count(query, '&') != std::ssize(names) - 1) query = "?";
@@ -53,7 +53,7 @@ HttpReply done(const Status& status) {
   return status ? json_reply({{"done", true}}) : error_reply(status.error());
 }
 
-/// "host:port"; a wildcard host stands for where the request came from.
+/// Reads "host:port"; a wildcard host stands for the address from which the request came.
 Result<Endpoint> endpoint_of(const char* name, const std::string& text, const std::string& remote_address) {
   auto endpoint = parse_endpoint(text);
   if (!endpoint) return fail(Errc::bad_argument, "'" + std::string(name) + "': " + endpoint.error().message);

@@ -1,6 +1,6 @@
 #pragma once
-// Reading a request's JSON: every member is asked for by name with its bounds, the first mistake sticks, and what was
-// not asked for is an error.
+// Reads a request's JSON: the caller asks for every member by name, with its bounds; the first mistake is kept, and a
+// member that nobody asked for is an error.
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +14,7 @@ namespace tributary::manager {
 
 class JsonInput {
  public:
-  /// An object, or nothing (an empty body stands for an empty object).
+  /// Takes an object, or nothing: an empty body stands for an empty object.
   explicit JsonInput(const std::string& body);
 
   [[nodiscard]] std::uint64_t number(const char* name, std::uint64_t low, std::uint64_t high,
@@ -24,9 +24,9 @@ class JsonInput {
   [[nodiscard]] bool flag(const char* name, bool fallback);
   [[nodiscard]] std::optional<bool> optional_flag(const char* name);
   [[nodiscard]] std::vector<std::string> texts(const char* name, bool required = true);
-  /// None where it is absent.
+  /// Returns no number where the member is absent.
   [[nodiscard]] std::vector<std::uint32_t> numbers(const char* name, std::uint32_t high, std::size_t count_max);
-  /// The members of an object within; empty when it is absent.
+  /// Returns the members of an object within; none when it is absent.
   [[nodiscard]] JsonInput object(const char* name);
   /// Errc::bad_argument with the first mistake, or with a member that nobody asked for.
   [[nodiscard]] Status finish();

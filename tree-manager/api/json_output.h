@@ -12,7 +12,7 @@ namespace tributary::manager {
 [[nodiscard]] nlohmann::json to_json(const GroupGrant& grant);
 [[nodiscard]] nlohmann::json to_json(const GroupLeaseView& lease);
 [[nodiscard]] nlohmann::json to_json(const PlanView& view, const std::vector<std::string>& hosts);
-/// Every lane of the group, each with its tree.
+/// Lists every lane of the group, each with its tree.
 [[nodiscard]] nlohmann::json trees_json(const GroupRecord& group);
 
 }  // namespace tributary::manager

@@ -64,12 +64,14 @@ void add_cluster(Families& families, const ClusterStats& s) {
       .value(number(s.groups_on_fallback), {{"path", "fallback"}});
   families.gauge("lanes_count", "Lanes that have a tree.", number(s.lanes));
   families.gauge("memory_bytes", "Memory that living aggregators offer to lanes.", number(s.memory_bytes));
-  families.gauge("memory_reserved_bytes", "Of it, reserved by groups.", number(s.memory_reserved_bytes));
+  families.gauge("memory_reserved_bytes", "Memory of living aggregators that groups have reserved.",
+                 number(s.memory_reserved_bytes));
   families.gauge("aggregators_overcommitted_count", "Aggregators that have promised more memory than they have.",
                  number(s.aggregators_overcommitted));
-  families.counter("standstills_total", "How often the manager itself stood still for a second or longer.",
+  families.counter("standstills_total", "Times that the manager itself stood still for a second or longer.",
                    number(s.standstills));
-  families.counter("standstill_seconds_total", "How long it stood still in all.", s.standstill_seconds);
+  families.counter("standstill_seconds_total", "Time for which the manager itself stood still, in all.",
+                   s.standstill_seconds);
   families.counter("registrations_total", "Registrations of aggregators.", number(s.registrations));
   families.counter("groups_created_total", "Groups that were asked for.", number(s.groups_created));
   families.counter("groups_adopted_total", "Groups that were taken in from their own records.",
@@ -93,7 +95,8 @@ void add_cluster(Families& families, const ClusterStats& s) {
 void add_door(Families& families, const service::HttpDoor& door) {
   const service::HttpDoorCounts counts = door.counts();
   families.gauge("connections_count", "HTTP connections now.", number(door.count()));
-  families.gauge("connections_unproved_count", "Of them, those that have shown no token.", number(door.strangers()));
+  families.gauge("connections_unproved_count", "HTTP connections now that have shown no token.",
+                 number(door.strangers()));
   families.counter("connections_accepted_total", "HTTP connections that came.", number(counts.accepted));
   families.counter("connections_displaced_total",
                    "HTTP connections without a token that were closed because connections_max newer ones came.",

@@ -1,5 +1,5 @@
 #pragma once
-// What /metrics shows: the cluster's state at the moment of the scrape, and counts of requests.
+// The content of /metrics: the cluster's state at the moment of the scrape, and counts of requests.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -18,9 +18,9 @@ class ApiMetrics {
   explicit ApiMetrics(Cluster& cluster) : cluster_(cluster) {}
   /// `route` is the pattern, never the path: the number of label values stays bounded.
   void count(const std::string& route, unsigned status, std::chrono::nanoseconds took);
-  /// Must outlive this.
+  /// Shows the door's counts, too. The door must outlive this object.
   void show_door(const service::HttpDoor& door);
-  /// Prometheus' text format, version 0.0.4.
+  /// Returns everything in Prometheus' text format, version 0.0.4.
   [[nodiscard]] std::string text() const;
 
  private:

@@ -10,7 +10,7 @@ namespace tributary::manager {
 using service::HttpReply;
 
 [[nodiscard]] HttpReply json_reply(const nlohmann::json& body, unsigned status = 200);
-/// {"error": {"code", "message"}}
+/// Answers {"error": {"code", "message"}}.
 [[nodiscard]] HttpReply error_reply(unsigned status, const std::string& message);
 [[nodiscard]] HttpReply error_reply(const Error& error);
 

@@ -3,7 +3,7 @@
 namespace tributary::manager {
 namespace {
 
-/// The first from the lane's own on, in turn, that is good.
+/// Returns the first good address from the lane's own on, in turn; nullptr when none is good.
 template <class Good>
 const Endpoint* first_from(const DataAddresses& addresses, std::uint32_t lane, const Good& good) noexcept {
   for (std::size_t i = 0; i < addresses.size(); ++i) {

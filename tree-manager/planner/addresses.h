@@ -1,5 +1,5 @@
 #pragma once
-// Where an aggregator takes connections: one address for each of its devices, and which of them each lane uses.
+// The addresses at which an aggregator takes connections, one for each of its devices, and the one that each lane uses.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,16 +17,16 @@ struct DataAddress {
 };
 using DataAddresses = std::vector<DataAddress>;
 
-/// "10.0.0.1:7471, 10.1.0.1:7471 (down)"
+/// Writes "10.0.0.1:7471, 10.1.0.1:7471 (down)".
 [[nodiscard]] std::string to_string(const DataAddresses& addresses);
 
-/// Where the ranks of this lane connect: the (lane mod n)th of n, so that a lane keeps its rail whatever becomes of the
-/// others; where that one is down, the next that lives. nullptr: none lives.
+/// Returns the address to which the ranks of this lane connect: the (lane mod n)th of n, so that a lane keeps its rail
+/// whatever becomes of the others; if that one is down, the next that lives. nullptr: none lives.
 [[nodiscard]] const Endpoint* address_for_lane(const DataAddresses& addresses, std::uint32_t lane) noexcept;
 
-/// Where an aggregator of this lane connects to its parent. The same, but where both have as many addresses they are
-/// taken for pairs, each on a network of its own: one is chosen whose counterpart at the child lives, too, if there is
-/// any.
+/// Returns the parent's address to which an aggregator of this lane connects. The choice is the same, but where both
+/// have as many addresses they are taken for pairs, each on a network of its own: then it falls on one whose
+/// counterpart at the child lives, too, if there is any.
 [[nodiscard]] const Endpoint* address_between(const DataAddresses& child, const DataAddresses& parent,
                                               std::uint32_t lane) noexcept;
 

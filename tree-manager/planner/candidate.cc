@@ -50,15 +50,15 @@ std::uint32_t CandidateBuilder::choose(const Site& site, std::uint32_t wanted, s
   return static_cast<std::uint32_t>(keep);
 }
 
-/// Puts one more level of aggregators over the items; what they have no room for stays. False when there was none to
-/// put.
+/// Puts one more level of aggregators over the items; items for which they have no room stay. Returns false when it put
+/// none.
 bool CandidateBuilder::reduce(const Site& site, Items& items, std::uint32_t children_min) {
   std::uint32_t left = count(items);
   const std::uint32_t wanted = (left + shape_.fan_in - 1) / shape_.fan_in;
   std::uint32_t aggregators = choose(site, wanted, children_min);
   if (aggregators == 0) return false;
   const auto room = [&](std::uint32_t a) { return std::min(sites_.aggregators[a].children_max, shape_.fan_in); };
-  // The smallest first, so that what they cannot take is shared by the others.
+  // The smallest come first, so that the others share what these cannot take.
   std::stable_sort(chosen_.begin(), chosen_.end(), [&](std::uint32_t a, std::uint32_t b) { return room(a) < room(b); });
   Items result;
   std::size_t at = 0;
@@ -94,7 +94,7 @@ void CandidateBuilder::attach(CandidateNode& node, std::uint32_t self, const Ite
   node.depth = std::max(node.depth, child.depth + 1);
 }
 
-/// A new node over the next `children` items, of which the first may be begun already (`offset`).
+/// Makes a node over the next `children` items; the first `offset` ranks of the first item have a parent already.
 void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, const Items& items, std::size_t& at,
                             std::uint32_t& offset, Items& out) {
   used_[aggregator] = true;
@@ -121,7 +121,7 @@ void CandidateBuilder::give(std::uint32_t aggregator, std::uint32_t children, co
   out.push_back({.node = self});
 }
 
-/// No aggregator is left for another level: the one with the most room takes its siblings as children.
+/// Gives siblings to the aggregator with the most room, as children, when none is left for another level.
 bool CandidateBuilder::adopt(Items& items) {
   const auto room = [&](const Item& item) {
     if (item.node == kNoParent) return 0U;
@@ -167,7 +167,8 @@ bool CandidateBuilder::finish(const Site& site, Items& items) {
           out_->mixed += !node.runs.empty() && !node.below.empty() ? 1U : 0U;
         return true;
       }
-      if (!reduce(site, items, 1)) return false;  // a further level above the only root: asked for, not useful
+      // A further level above the only root is of no use, but was asked for.
+      if (!reduce(site, items, 1)) return false;
       continue;
     }
     if (!reduce(site, items, left == 1 ? 1 : 2) && !adopt(items)) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// One way to build a lane's tree, and what it costs. The strategy tries some hundred and keeps the best.
+// One way to build a lane's tree, and its cost. The strategy tries some hundred ways and keeps the best.
 #include <cstdint>
 #include <vector>
 
@@ -8,13 +8,13 @@
 namespace tributary::manager {
 
 struct CandidateShape {
-  std::uint32_t scope = 0;  // the site that the root is looked for in: holds all members
-  std::uint32_t levels_mask =
-      0;                     // bit l: sites of level l below the scope reduce what comes from below before it goes up
-  std::uint32_t fan_in = 0;  // children an aggregator should have, where its limits allow
+  std::uint32_t scope = 0;  // the site in which the root is looked for: it holds all members
+  // Bit l: sites of level l below the scope reduce what comes from below before it goes up.
+  std::uint32_t levels_mask = 0;
+  std::uint32_t fan_in = 0;  // children that an aggregator should have, where its limits allow
   bool own_first = true;     // prefer aggregators cabled to the site itself over those further down
   std::uint32_t levels_max = 0;
-  std::uint32_t levels = 0;  // exactly; 0: any up to levels_max
+  std::uint32_t levels = 0;  // exactly so many; 0: any up to levels_max
 };
 
 /// A contiguous part of Sites::order, at one site.
@@ -37,7 +37,7 @@ struct Candidate {
   std::vector<CandidateNode> nodes;
   std::uint32_t depth = 0;
   std::uint32_t mixed = 0;  // aggregators with both ranks and aggregators as children
-  // Set by CostModel::estimate.
+  // CostModel::estimate() sets these.
   double seconds = 0;
   std::uint64_t traffic = 0;  // over links between switches, in kFullRate units
 };
@@ -46,11 +46,12 @@ struct Candidate {
 class CandidateBuilder {
  public:
   explicit CandidateBuilder(const Sites& sites) : sites_(sites) {}
-  /// False when these choices lead to no tree. The estimate is not set.
+  /// Returns false when these choices lead to no tree. Does not set the estimate.
   [[nodiscard]] bool build(const CandidateShape& shape, std::uint64_t weight, Candidate& out);
 
  private:
-  struct Item {  // something that still needs a parent: a run of ranks, or a node
+  /// A run of ranks, or a node, that still needs a parent.
+  struct Item {
     RankRun run;
     std::uint32_t node = kNoParent;
     [[nodiscard]] std::uint32_t count() const noexcept { return node == kNoParent ? run.end - run.begin : 1; }
@@ -79,9 +80,9 @@ class CandidateBuilder {
 class CostModel {
  public:
   CostModel(const DomainTree& domains, Sites& sites, const PlanRequest& request);
-  /// Of this lane alone, with `weight` on every edge.
+  /// Estimates this lane alone, with `weight` on every edge.
   void estimate(Candidate& candidate, std::uint64_t weight);
-  /// Makes the lane part of what is allotted, in `sites`.
+  /// Adds the lane to what is allotted, in `sites`.
   void commit(const Candidate& candidate, std::uint64_t weight);
 
  private:

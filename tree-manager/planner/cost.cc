@@ -8,8 +8,8 @@
 namespace tributary::manager {
 namespace {
 
-// Up and down through one more aggregator: two network hops, two wake-ups. Measured values differ by transport; what
-// matters is the order: microseconds against the milliseconds that a large operation takes.
+// One more aggregator, up and down, costs two network hops and two wake-ups. Measured values differ by transport; only
+// the order matters: microseconds against the milliseconds that a large operation takes.
 constexpr double kLevelSeconds = 20e-6;
 
 double seconds_per_byte(std::uint64_t load, std::uint64_t bits_per_second) {
@@ -29,7 +29,7 @@ CostModel::CostModel(const DomainTree& domains, Sites& sites, const PlanRequest&
   }
   for (std::size_t h = 0; h < sites.hosts.size(); ++h) {
     SiteHost& host = sites.hosts[h];
-    // Ranks next to an aggregator of their own host may not touch its links at all: those edges are counted one by one.
+    // Ranks beside an aggregator of their own host may load no link at all: their edges are counted one by one.
     if (!has_site[h]) host.load += kFullRate * host.ranks;
     if (host.ranks == 0) continue;
     members_floor_ = std::max(members_floor_, seconds_per_byte(host.load, host.place.rate_bits_per_second));

@@ -1,10 +1,10 @@
 // The strategy for fabrics that are trees of domains: flat ones and fat-trees.
 //
 // A tree is decided by few choices: on which levels of the fabric contributions are reduced before they go up, how many
-// children an aggregator takes, and whether aggregators next to a switch are preferred over those below it. All
-// combinations are built greedily, bottom-up, and estimated; the best wins. Greedy parts can miss a better tree where
-// aggregators of one domain differ much in rate; exhaustive search was turned down because its cost grows with the
-// number of aggregators to the power of the domains, while this is linear in the domains that hold members.
+// children an aggregator takes, and whether aggregators next to a switch are preferred over those below it. The planner
+// builds every combination greedily, bottom-up, and estimates it; the best wins. A greedy choice can miss a better tree
+// where aggregators of one domain differ much in rate. Exhaustive search was turned down because its cost grows with
+// the number of aggregators to the power of the domains, while this is linear in the domains that hold members.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -18,8 +18,8 @@ namespace tributary::manager {
 namespace {
 
 constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-// Estimates are not that exact: among trees this close to the fastest, the one that burdens the fabric least wins, then
-// the simplest.
+// Estimates are less exact than this: among trees so close to the fastest, the one that burdens the fabric least wins,
+// then the simplest.
 constexpr double kSameCost = 0.02;
 
 class LanePlanner {
@@ -29,10 +29,11 @@ class LanePlanner {
     fan_ins_ = fan_ins();
   }
 
-  /// The next lane's tree; its cost is part of what the lane after it finds. False: there is none.
+  /// Plans the next lane's tree, and adds its load to what the lane after it finds. Returns false when there is none.
   bool next(std::uint32_t lane, std::uint64_t weight, LaneTree& tree, double& seconds) {
     for (std::uint32_t scope = sites_.lowest_common; scope != kNoSite; scope = sites_.sites[scope].parent) {
-      if (!best_within(scope, weight)) continue;  // look for aggregators further up
+      // Without a tree here, look for aggregators further up.
+      if (!best_within(scope, weight)) continue;
       tree = materialise(lane);
       cost_.commit(best_, weight);
       seconds = best_.seconds;
@@ -53,7 +54,7 @@ class LanePlanner {
     return {found.begin(), found.end()};
   }
 
-  /// The levels below the scope at which something can be reduced.
+  /// Returns a mask of the levels below the scope at which something can be reduced.
   [[nodiscard]] std::uint32_t reducing_levels(std::uint32_t scope) const {
     std::uint32_t mask = 0;
     for (std::uint32_t s = 0; s < scope; ++s) {
@@ -63,11 +64,12 @@ class LanePlanner {
     return mask;
   }
 
-  /// Every combination of choices, estimated.
+  /// Builds and estimates every combination of choices.
   void try_all(std::uint32_t scope, std::uint64_t weight) {
     const std::uint32_t levels = reducing_levels(scope);
     for (const std::uint32_t fan_in : fan_ins_) {
-      for (std::uint32_t mask = levels;; mask = (mask - 1) & levels) {  // every subset, the full one first
+      // Takes every subset, the full one first.
+      for (std::uint32_t mask = levels;; mask = (mask - 1) & levels) {
         for (const bool own_first : {true, false}) {
           consider({.scope = scope,
                     .levels_mask = mask,
@@ -88,7 +90,7 @@ class LanePlanner {
     tried_.push_back({shape, best_.seconds, {best_.traffic, best_.mixed, best_.depth, best_.nodes.size()}});
   }
 
-  /// Leaves the best tree within the scope in best_.
+  /// Leaves the best tree within the scope in best_. Returns false when there is none.
   bool best_within(std::uint32_t scope, std::uint64_t weight) {
     const Site& site = sites_.sites[scope];
     if (site.aggregators_begin == site.aggregators_end) return false;
@@ -181,8 +183,8 @@ class DomainFabric final : public Fabric {
   [[nodiscard]] Plan plan(const PlanRequest& request, const FabricLoad& load) const override {
     if (request.hosts.size() < 2) return {.reason = "no tree: a group of one rank has nothing to reduce"};
     Plan best;
-    // A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: when
-    // there is room for fewer than wanted, plan again with so many.
+    // A lane carries its share of the traffic, so the number of lanes must be known before the first is planned. Where
+    // there is room for fewer than wanted, plan again for that number.
     std::uint32_t lanes = request.lanes;
     while (lanes > 0) {
       best = plan_lanes(request, load, lanes);
@@ -255,7 +257,8 @@ class DomainFabric final : public Fabric {
     apply(load.hosts, from, weight);
     apply(load.hosts, to.host, weight);
     const std::uint32_t to_domain = domains_.place(to.host).domain;
-    if (from_domain == kNoDomain || to_domain == kNoDomain) return;  // the topology has changed since
+    // The topology has changed since the tree was planned.
+    if (from_domain == kNoDomain || to_domain == kNoDomain) return;
     domains_.each_uplink_between(from_domain, to_domain, [&](std::uint32_t d) { apply(load.uplinks[d], weight); });
   }
 

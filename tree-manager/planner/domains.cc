@@ -62,7 +62,7 @@ class DomainBuilder {
     }
   }
 
-  /// A member of each component that is a domain already, with that domain.
+  /// Returns a member of each component that is a domain already, with that domain.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> components() {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
     for (std::uint32_t s = 0; s < leader_.size(); ++s) {
@@ -73,7 +73,8 @@ class DomainBuilder {
 
   void join(const Link& link) {
     std::uint32_t other = link.from;
-    if (link.from_kind == Link::End::host) {  // a host cabled to several switches makes one domain of them
+    // A host that is cabled to several switches makes one domain of them.
+    if (link.from_kind == Link::End::host) {
       std::uint32_t& first = first_switch_[link.from];
       if (first == kNoDomain) first = link.to;
       other = first;
@@ -95,7 +96,7 @@ class DomainBuilder {
     }
   }
 
-  /// A host belongs to the domain of its highest switch: by construction that holds its other switches, too.
+  /// A host belongs to the domain of its highest switch: by construction this domain holds its other switches, too.
   void place_hosts() {
     tree_.places_.assign(topology_.hosts.size(), {});
     for (const Link& link : topology_.links) {
@@ -111,7 +112,7 @@ class DomainBuilder {
   const Topology& topology_;
   DomainTree& tree_;
   std::vector<std::uint32_t> leader_;  // union-find over switches
-  std::vector<std::uint32_t> domain_;  // of the component that this switch leads
+  std::vector<std::uint32_t> domain_;  // the domain of the component that this switch leads
   std::vector<std::uint32_t> home_;    // the lowest domain that holds this switch
   std::vector<std::uint32_t> host_level_;
   std::vector<std::uint32_t> first_switch_;
@@ -137,7 +138,8 @@ HostPlace DomainTree::place(const std::string& host) const {
 void DomainTree::number_preorder() {
   std::vector<std::uint32_t> size(domains_.size(), 1);
   for (std::uint32_t d = 0; d + 1 < domains_.size(); ++d) size[domains_[d].parent] += size[d];
-  std::vector<std::uint32_t> next(domains_.size(), 0);  // the number that the next child's subtree begins with
+  // The number with which the next child's subtree begins.
+  std::vector<std::uint32_t> next(domains_.size(), 0);
   for (std::uint32_t d = static_cast<std::uint32_t>(domains_.size()); d-- > 0;) {
     Domain& domain = domains_[d];
     if (domain.parent != kNoDomain) {

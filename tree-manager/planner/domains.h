@@ -1,5 +1,5 @@
 #pragma once
-// A fat-tree seen as what it is: a tree whose edges get fatter. All switches that reach each other without going above
+// A fat-tree as a tree whose edges get fatter towards the root. All switches that reach each other without going above
 // level k are one domain of level k, and all its links to the levels above together are its one fat uplink, because
 // equal-cost paths share the load. (C. E. Leiserson, "Fat-trees", IEEE Trans. Computers C-34 (1985), 892-901.)
 //
@@ -40,12 +40,13 @@ class DomainTree {
 
   [[nodiscard]] const std::vector<Domain>& domains() const noexcept { return domains_; }
   [[nodiscard]] std::uint32_t root() const noexcept { return static_cast<std::uint32_t>(domains_.size() - 1); }
-  /// domain == kNoDomain for a host that the topology does not have.
+  /// Returns domain == kNoDomain for a host that the topology does not have.
   [[nodiscard]] HostPlace place(const std::string& host) const;
   /// Calls visit(domain) for every domain whose uplink lies on the way between the two.
   template <class Visit>
   void each_uplink_between(std::uint32_t a, std::uint32_t b, const Visit& visit) const {
-    while (a != b) {  // the lower index cannot be an ancestor of the other
+    // The lower index cannot be an ancestor of the other.
+    while (a != b) {
       std::uint32_t& lower = a < b ? a : b;
       visit(lower);
       lower = domains_[lower].parent;
@@ -59,7 +60,7 @@ class DomainTree {
   std::vector<Domain> domains_;
   std::vector<HostPlace> places_;
   std::unordered_map<std::string, std::uint32_t> hosts_;
-  bool open_ = false;  // flat: unknown hosts are at home, too
+  bool open_ = false;  // flat: every host name has a place
   std::uint64_t assumed_rate_ = 0;
 };
 

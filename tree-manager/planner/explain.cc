@@ -59,7 +59,7 @@ std::string explain_no_tree(const DomainTree& domains, const PlanRequest& reques
                               " bytes; the most that one has left is " + std::to_string(census.memory_free_max) + ")");
   }
   if (census.usable != 0) {
-    add(census.usable, "usable, but the children and the memory they have left join no tree of ");
+    add(census.usable, "usable, but with the children and the memory that they have left they form no tree of ");
     text += request.levels != 0 ? "exactly " + how_many(request.levels, "level")
                                 : "at most " + how_many(request.levels_max, "level");
   }

@@ -6,8 +6,8 @@
 
 namespace tributary::manager {
 
-/// Why no tree was possible, in one sentence for the person who runs the job: which aggregators there are, and what
-/// each lacks.
+/// Says in one sentence, for the person who runs the job, why no tree was possible: which aggregators there are, and
+/// what each lacks.
 [[nodiscard]] std::string explain_no_tree(const DomainTree& domains, const PlanRequest& request);
 
 }  // namespace tributary::manager

@@ -1,6 +1,6 @@
 #pragma once
-// The planner: from a fabric, its load and the members of a group to one tree per lane. One strategy per kind of
-// fabric, worked out once per topology; planning itself is a pure function.
+// The planner makes one tree per lane from a fabric, its load and the members of a group. Each kind of fabric has one
+// strategy, worked out once per topology; planning itself is a pure function.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,12 +14,12 @@
 
 namespace tributary::manager {
 
-/// What one group that sends at full rate puts on a resource, in whole numbers so that adding and taking away are
-/// exact: a lane of a group of n lanes puts kFullRate / n on everything it crosses. Divisible by 1 to 16.
+/// The load that one group at full rate puts on a resource, in whole numbers so that adding and taking away are exact:
+/// a lane of a group of n lanes puts kFullRate / n on everything that it crosses. Divisible by 1 to 16.
 inline constexpr std::uint64_t kFullRate = 720720;
 
-/// What other groups have been allotted already. A resource of rate r and load l serves one more full-rate flow at
-/// r / (l / kFullRate + 1): flows share fairly.
+/// The load that other groups have been allotted already. A resource of rate r and load l serves one more full-rate
+/// flow at r / (l / kFullRate + 1): flows share fairly.
 struct FabricLoad {
   std::vector<std::uint64_t> uplinks;  // by the strategy's own numbering; empty: no load
   std::unordered_map<std::string, std::uint64_t> hosts;
@@ -33,9 +33,9 @@ struct PlanAggregator {
   DataAddresses data;
   std::uint64_t memory_free_bytes = 0;
   std::uint32_t children_max = kChildrenMax;
-  std::uint64_t line_rate_bits_per_second = 0;  // 0: its host's links
-  std::string unusable;                         // why it must not be used, as "draining"; empty: it may
-  std::uint32_t data_changes = 0;               // how often it was said which addresses live, in this incarnation
+  std::uint64_t line_rate_bits_per_second = 0;  // 0: that of its host's links
+  std::string unusable;                         // the reason not to use it, as "draining"; empty: it may be used
+  std::uint32_t data_changes = 0;  // how often this incarnation has said that other addresses live than before
 };
 
 struct PlanRequest {
@@ -45,7 +45,7 @@ struct PlanRequest {
   std::uint32_t window = 0;
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_max = kTreeLevelsMax;
-  std::uint32_t levels = 0;                     // exactly so many; 0: what is estimated to finish first
+  std::uint32_t levels = 0;                     // exactly so many; 0: as many as are estimated to finish first
   std::uint64_t operation_bytes = 25ULL << 20;  // the size that the estimate is for; the default is DDP's bucket
 };
 
@@ -58,15 +58,15 @@ struct Plan {
 class Fabric {
  public:
   virtual ~Fabric() = default;
-  /// Whether a rank or an aggregator on this host has a place.
+  /// Returns whether a rank or an aggregator on this host has a place.
   [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;
-  /// Of all of a host's links together, in bits per second; 0 for a host without a place.
+  /// Returns the rate of all links of a host together, in bits per second; 0 for a host without a place.
   [[nodiscard]] virtual std::uint64_t host_rate(const std::string& host) const = 0;
-  /// The same input gives the same plan. Const: any thread.
+  /// Plans the same for the same input. Any thread may call it.
   [[nodiscard]] virtual Plan plan(const PlanRequest& request, const FabricLoad& load) const = 0;
   /// Adds what these trees put on links, hosts and aggregators.
   virtual void add(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
-  /// Takes it away again.
+  /// Takes away what add() has added for them.
   virtual void remove(FabricLoad& load, std::span<const LaneTree> lanes, std::span<const std::string> hosts) const = 0;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// How much a child has in flight, where nobody says it: enough to fill its link for a round trip, and no more than
-// the queues on its way hold. More is lost there, and TCP slows down.
+// The bytes that a child has in flight, where nobody sets them: enough to fill its link for a round trip, and no more
+// than the queues on its way hold. More would be lost there, and TCP would slow down.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Flight {
   std::uint32_t segment_bytes = 0;
 };
 
-/// For links of this rate in bits per second; 0: unknown.
+/// Chooses for links of this rate in bits per second; 0: unknown.
 ///
 /// A tree's round trip, with the time that segments wait in it for one another, is taken as 160 us: at 100 Gbit/s that
 /// is 2 MiB. The least is 128 KiB: on links of 1 Gbit/s with queues of 256 KiB it brought a tensor of 1 MiB over four

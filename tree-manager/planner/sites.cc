@@ -28,7 +28,7 @@ class Layout {
   }
 
  private:
-  /// kNoHost when the topology has no such host.
+  /// Returns kNoHost when the topology has no such host.
   std::uint32_t host_index(const std::string& name) {
     if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
     const HostPlace place = domains_.place(name);
@@ -92,8 +92,8 @@ class Layout {
   void sort_members() {
     out_.order.resize(request_.hosts.size());
     std::iota(out_.order.begin(), out_.order.end(), 0U);
-    // Domain first; within it, hosts with a site of their own last; then host, which keeps a host's ranks together.
-    // Hosts are numbered in the order of their first rank.
+    // Ranks are sorted by domain, then hosts with a site of their own come last, then by host, which keeps a host's
+    // ranks together. Hosts are numbered in the order of their first rank.
     const auto key = [&](std::uint32_t rank) {
       const std::uint32_t host = host_of_rank_[rank];
       return std::tuple(out_.hosts[host].place.domain, has_own_site(host), host, rank);

@@ -1,6 +1,6 @@
 #pragma once
-// One group laid out on the domains: what the tree builder walks over. Made once per plan; its size is that of the
-// domains that hold members, not of the fabric, and ranks appear only as runs of a sorted array.
+// One group laid out on the domains, for the tree builder to walk over. Each plan makes one. It grows with the domains
+// that hold members, not with the fabric, and ranks appear only as runs of a sorted array.
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -52,13 +52,13 @@ struct Sites {
   std::vector<std::uint32_t> order;         // ranks, sorted by place
   std::vector<std::uint64_t> uplink_load;   // by domain
   std::uint32_t lowest_common = 0;          // the lowest site that holds all members
-  std::string unknown_host;                 // the first member's host that has no place, and then nothing else is set
+  std::string unknown_host;                 // the first member's host that has no place; then nothing else is set
   std::uint32_t unknown_rank = 0;
 };
 
 [[nodiscard]] Sites lay_out(const DomainTree& domains, const PlanRequest& request, const FabricLoad& load);
 
-/// The most children this aggregator can serve in one more lane.
+/// Returns the most children that this aggregator can serve in one more lane.
 [[nodiscard]] std::uint32_t children_possible(const PlanAggregator& aggregator, std::uint64_t memory_free_bytes,
                                               const PlanRequest& request) noexcept;
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kUnset = UINT32_MAX;
 
-/// Node indices, children before parents; shorter than `nodes` when the parents form a cycle.
+/// Returns node indices, children before parents; fewer than `nodes` has when the parents form a cycle.
 std::vector<std::uint32_t> bottom_up(const std::vector<TreeNode>& nodes) {
   std::vector<std::uint32_t> waiting(nodes.size(), 0);
   for (const TreeNode& node : nodes) {

@@ -23,11 +23,11 @@ struct TreeNode {
   std::string aggregator;
   std::uint64_t incarnation = 0;
   std::string host;                  // its place in the topology
-  Endpoint data;                     // where this lane's ranks connect
+  Endpoint data;                     // the address to which this lane's ranks connect
   std::uint32_t parent = kNoParent;  // index into LaneTree::nodes
-  Endpoint up{};                     // where it connects to its parent; empty: where that one's ranks do
+  Endpoint up{};                     // the parent's address to which it connects; empty: the parent's `data`
   std::uint32_t data_changes = 0;    // the aggregator's count when this was planned
-  // What follows is worked out by finish().
+  // finish() works out the rest.
   std::uint32_t child = 0;  // this node's place among its parent's children
   std::uint32_t level = 0;  // 1: all its children are ranks
   std::uint32_t ranks_below = 0;
@@ -38,13 +38,13 @@ struct TreeNode {
 struct LaneTree {
   std::vector<TreeNode> nodes;
   std::vector<std::uint32_t> leaf_of_rank;  // index into nodes
-  // Worked out by finish().
+  // finish() works out the rest.
   std::vector<std::uint16_t> child_of_rank;  // the rank's place among its leaf's children
   std::uint32_t root = 0;
   std::uint32_t levels = 0;  // aggregators between a rank and the result, on the longest path
 
   /// Works out the rest from parents and leaves. Errc::corrupt when they do not form one tree over all ranks within the
-  /// protocol's bounds: the check for trees that come from the store.
+  /// protocol's bounds, as trees from a damaged store may not.
   [[nodiscard]] Status finish();
   friend bool operator==(const LaneTree&, const LaneTree&) = default;
 };

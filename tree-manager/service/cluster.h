@@ -1,6 +1,6 @@
 #pragma once
-// What the manager knows of its cluster, and every decision it takes: aggregators with leases, groups with epochs and
-// trees. Each change is in the store before it is in memory, and in memory before it is answered. No HTTP here.
+// The manager's knowledge of its cluster, and all its decisions: aggregators with leases, groups with epochs and trees.
+// Each change is in the store before it is in memory, and in memory before it is answered. No HTTP here.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,10 +33,10 @@ struct ClusterSettings {
   std::chrono::seconds aggregator_lease{10};
   std::chrono::seconds group_lease{15};
   std::chrono::seconds token_life{120};
-  std::chrono::seconds failed_exclusion{
-      300};                                 // how long a group avoids an aggregator that it saw fail and that lives on
-  std::chrono::seconds retry_after{2};      // hint to groups for which there is no tree
-  std::chrono::seconds expired_kept{3600};  // aggregators whose lease ended stay listed
+  // The time for which a group avoids an aggregator that it saw fail and that lives on.
+  std::chrono::seconds failed_exclusion{300};
+  std::chrono::seconds retry_after{2};              // hint to groups for which there is no tree
+  std::chrono::seconds expired_kept{3600};          // for so long aggregators whose lease ended stay listed
   std::chrono::seconds record_life{7 * 24 * 3600};  // a group can be adopted from a record of this age at most
   std::uint32_t window = 0;                         // 0: by the slowest of the ranks' links (planner/flight.h)
   std::uint32_t segment_bytes = 0;                  // the same
@@ -156,16 +156,16 @@ struct ClusterStats {
 /// room in the store), io (the store fails).
 class Cluster {
  public:
-  /// Takes over what the store knows. Everybody who had a lease gets a whole new one: nobody could renew while there
-  /// was no manager.
+  /// Takes over what the store knows. Every holder of a lease gets a whole new one: nobody could renew while there was
+  /// no manager.
   [[nodiscard]] static Result<std::unique_ptr<Cluster>> open(ClusterSettings settings, Store& store,
                                                              const SigningKey& key, const Clock& clock,
                                                              std::optional<Topology> topology_file);
 
   [[nodiscard]] Result<Registered> register_aggregator(const AggregatorSpec& spec);
   /// Answers whether the aggregator is draining. Writes nothing, unless other addresses live than before or it has
-  /// learnt that its drain has ended. `drains`: what its process does now; an older one does not say, and counts as
-  /// told by the answer.
+  /// learnt that its drain has ended. `drains`: whether its process drains now; an older process does not
+  /// say, and counts as told by the answer.
   [[nodiscard]] Result<bool> renew_aggregator(const std::string& name, std::optional<std::uint64_t> incarnation,
                                               const AggregatorLoad& load,
                                               const std::vector<std::uint32_t>& data_down = {},
@@ -176,36 +176,36 @@ class Cluster {
   [[nodiscard]] std::vector<AggregatorView> aggregators() const;
 
   [[nodiscard]] Result<GroupGrant> create_group(const GroupSpec& spec);
-  /// Gives those of `count` ranks from `first` on, at most kTokenPageRanksMax. Errors besides: mismatch, the group has
-  /// other trees.
+  /// Gives the places of `count` ranks from `first` on, at most kTokenPageRanksMax. Errors besides: mismatch, the group
+  /// has other trees.
   [[nodiscard]] Result<TokenPage> places(std::uint64_t id, std::uint32_t epoch, std::uint32_t first,
                                          std::uint32_t count) const;
   /// `in_use`: the caller goes on using its trees until it has moved, so they keep what they hold, and stay as they are
-  /// when no others can be had. Not for callers that name a failed aggregator: those trees are broken.
+  /// when no others can be had. It counts for nothing when `failed` names any: those trees are broken.
   [[nodiscard]] Result<GroupGrant> rebuild_group(std::uint64_t id, std::uint32_t epoch,
                                                  const std::vector<std::string>& failed, bool in_use = false);
-  /// Writes nothing.
+  /// Renews the lease. Writes nothing.
   [[nodiscard]] Result<GroupLeaseView> renew_group(std::uint64_t id);
   /// Renews a group that may be unknown here, or known with older trees: takes over what its sealed record says.
   /// `hosts` by rank, as when it was asked for. Errors besides renew_group()'s: bad_argument (no record of this
   /// manager's), mismatch (another group's, too old, or the group was given back).
   [[nodiscard]] Result<GroupLeaseView> adopt_group(std::uint64_t id, const std::string& record,
                                                    const std::vector<std::string>& hosts);
-  /// A fresh one.
+  /// Seals a fresh record of the group.
   [[nodiscard]] Result<std::string> sealed_record(std::uint64_t id) const;
-  /// Good for one that was given back before, too.
+  /// Removes the group; succeeds for one that was given back before, too.
   [[nodiscard]] Status remove_group(std::uint64_t id);
   [[nodiscard]] Result<GroupView> group(std::uint64_t id) const;
   [[nodiscard]] std::vector<GroupView> groups() const;
 
-  /// What create_group would plan now. Changes nothing.
+  /// Plans what create_group() would plan now. Changes nothing.
   [[nodiscard]] Result<PlanView> plan(const GroupSpec& spec);
 
   [[nodiscard]] std::shared_ptr<const Topology> topology() const;
   [[nodiscard]] bool topology_from_file() const;
-  /// From outside: refused when the topology comes from a file. Kept in the store.
+  /// Takes a topology from outside and keeps it in the store; refuses it when the topology comes from a file.
   [[nodiscard]] Status put_topology(const std::string& text);
-  /// The file has changed.
+  /// Takes the topology of the file, which has changed.
   void reload_topology(Topology topology);
 
   [[nodiscard]] const PublicKey& public_key() const noexcept { return key_.public_key(); }
@@ -218,7 +218,7 @@ class Cluster {
     AggregatorRecord record;
     AggregatorLoad load;
     Clock::TimePoint lease_end;
-    bool unsaved = false;  // what it is now is not in the store yet
+    bool unsaved = false;  // the store does not have its present state yet
   };
   struct Group {
     std::shared_ptr<const GroupRecord> record;  // replaced whole, so that readers may keep theirs
@@ -231,7 +231,7 @@ class Cluster {
   void use_topology(Topology topology);
   Status save(const std::function<Status()>& write);
 
-  /// The time; first of all nobody loses a lease for time in which the manager itself stood still.
+  /// Returns the time. First it lengthens every lease by the time in which the manager itself stood still, if it did.
   Clock::TimePoint look();
 
   [[nodiscard]] Result<std::uint64_t> incarnation_for(const AggregatorSpec& spec, bool name_known);
@@ -272,8 +272,8 @@ class Cluster {
   const ClusterSettings settings_;
   Store& store_;
   const SigningKey& key_;
-  const ExchangeKey exchange_;  // of the signing key
-  const RecordSeal seal_;       // the same
+  const ExchangeKey exchange_;  // follows from the signing key
+  const RecordSeal seal_;       // follows from the signing key
   const Clock& clock_;
 
   mutable std::mutex mutex_;  // guards everything below
@@ -291,7 +291,7 @@ class Cluster {
   NumberSeries group_numbers_;
   Standstill standstill_;
   Clock::TimePoint forget_ended_at_{};
-  std::uint64_t generation_ = 1;  // grows when trees may have become possible that were not
+  std::uint64_t generation_ = 1;  // grows when trees may have become possible
   ClusterStats stats_;
 };
 

@@ -1,4 +1,4 @@
-// Groups that the manager does not know, and that can prove that they are its own.
+// Groups that the manager has lost, and that can prove that they are its own.
 #include <spdlog/spdlog.h>
 
 #include "tree-manager/service/cluster.h"
@@ -6,7 +6,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Which group it is, whatever trees it has.
+/// Says whether both are the same group, whatever trees each has.
 bool is_same_group(const GroupRecord& a, const GroupRecord& b) {
   return a.id == b.id && a.job == b.job && a.hosts == b.hosts && a.created_at == b.created_at &&
          a.exchange_key == b.exchange_key;
@@ -46,7 +46,7 @@ Result<GroupLeaseView> Cluster::adopt_group(std::uint64_t id, const std::string&
   return renewed(groups_.at(id));
 }
 
-/// A group that is not known at all.
+/// Takes in a group that is not known at all.
 Status Cluster::take_in(GroupRecord group) {
   const auto ended = store_.has_ended(group.id);
   if (!ended) return std::unexpected(ended.error());
@@ -62,7 +62,7 @@ Status Cluster::take_in(GroupRecord group) {
   return {};
 }
 
-/// A group that is known, perhaps from an older state of the store than the one in which it got its trees.
+/// Takes over newer trees of a known group: the store may be older than these.
 Status Cluster::catch_up(Group& known, GroupRecord group) {
   if (!is_same_group(*known.record, group)) {
     return fail(Errc::mismatch, "another group has the number " + std::to_string(group.id) + "; ask for a new group");
@@ -77,7 +77,7 @@ Status Cluster::catch_up(Group& known, GroupRecord group) {
   return {};
 }
 
-/// Its trees stand, so they are accounted whether there is room or not.
+/// Accounts the group's trees whether there is room or not: they stand.
 void Cluster::put_in_place(Group& place, GroupRecord group) {
   place.record = std::make_shared<const GroupRecord>(std::move(group));
   place.planned_at_generation = generation_;
@@ -86,8 +86,9 @@ void Cluster::put_in_place(Group& place, GroupRecord group) {
   spdlog::info("group {} of job {} adopted at epoch {} from its own record: {} ranks, {} lanes", place.record->id,
                place.record->job, place.record->epoch, place.record->hosts.size(), place.record->lanes.size());
   for (const std::string& name : overcommitted()) {
-    spdlog::warn("aggregator {} has promised more memory than it has: groups were adopted that nobody had accounted",
-                 name);
+    spdlog::warn(
+        "aggregator {} has promised more memory than it has: adopted groups hold memory that was given to others",
+        name);
   }
 }
 

@@ -52,7 +52,7 @@ Status check_addresses(const AggregatorSpec& spec) {
   return {};
 }
 
-/// True: other ones live than before.
+/// Returns true when other addresses live than before.
 Result<bool> set_down(DataAddresses& addresses, const std::vector<std::uint32_t>& down) {
   DataAddresses next = addresses;
   for (DataAddress& address : next) address.live = true;
@@ -86,8 +86,8 @@ Status Cluster::check(const AggregatorSpec& spec) const {
   return {};
 }
 
-/// A process that goes on keeps its number where the manager has forgotten the name: groups that are adopted are
-/// accounted by it. Where the name is known its lease has ended, and it is another from then on.
+/// Lets a process that goes on keep its number where the manager has forgotten the name: adopted groups are accounted
+/// by that number. Where the name is known, its lease has ended, and the process gets a new number.
 Result<std::uint64_t> Cluster::incarnation_for(const AggregatorSpec& spec, bool name_known) {
   const auto now = static_cast<std::uint64_t>(clock_.unix_milliseconds());
   const bool plausible = spec.incarnation != 0 && spec.incarnation <= now + kClockStepMillisecondsMax;
@@ -196,7 +196,7 @@ Result<bool> Cluster::renew_aggregator(const std::string& name, std::optional<st
     ++generation_;
     spdlog::info("aggregator {} takes connections at {}", name, to_string(record.data));
   }
-  // The lease must not end because the disk is full: tried again with the next tick.
+  // The lease must not end because the disk is full: the next tick tries again.
   if (*changed || resumed) known->second.unsaved = !save([&] { return store_.put(record); });
   return record.draining;
 }

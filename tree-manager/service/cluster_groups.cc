@@ -27,7 +27,8 @@ Status check_job(const std::string& job) {
   return {};
 }
 
-/// The aggregator as it was when it failed: neither registered anew since, nor with other addresses that live.
+/// Says whether the aggregator is as it was when it failed: it has not registered anew since, and the same addresses
+/// live.
 bool is_same(const FailedAggregator& failed, const AggregatorRecord& record) {
   return failed.name == record.name && failed.incarnation == record.incarnation &&
          failed.data_changes == record.data_changes;
@@ -52,8 +53,9 @@ std::vector<UsedAggregator> used_by(const GroupRecord& group) {
   return list;
 }
 
-/// The group reports, of the trees before these, an aggregator that these hold, too: they were planned before the
-/// report, as when the answer to an earlier request was lost. One that has registered anew since is innocent.
+/// Says whether the group reports an aggregator of its earlier trees that the present trees hold, too: then these were
+/// planned before the report, as when the answer to an earlier request was lost. An aggregator that has registered anew
+/// since is innocent.
 bool planned_before_report(const GroupRecord& group, const std::vector<std::string>& failed) {
   return uses(group, [&](const TreeNode& node) {
     const UsedAggregator used{node.aggregator, node.incarnation, node.data_changes};
@@ -243,7 +245,8 @@ Result<TokenPage> Cluster::places(std::uint64_t id, std::uint32_t epoch, std::ui
   return issue_places(key_, record, *terms, ranks);
 }
 
-/// The answer to the first request may have been lost: nothing is reserved twice.
+/// Returns the group that an earlier request with the same request_id made; nullptr without one. The answer to that
+/// request may have been lost: nothing is reserved twice.
 Result<std::shared_ptr<const GroupRecord>> Cluster::granted_before(const GroupSpec& spec) {
   const auto found = spec.request_id.empty() ? requests_.end() : requests_.find(spec.request_id);
   if (found == requests_.end()) return nullptr;
@@ -308,8 +311,8 @@ Result<Cluster::Group*> Cluster::find_group(std::uint64_t id) {
   return &found->second;
 }
 
-/// Remembers which incarnations failed, with the addresses that they had: those of the trees that the caller had. A
-/// name that is in none of them and was named before has registered anew since, perhaps: that one is innocent.
+/// Remembers which incarnations failed, with the addresses that they had in the caller's trees. A name that is in none
+/// of these trees and was named before may have registered anew since, and is innocent.
 void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& failed) {
   for (const std::string& name : failed) {
     std::optional<FailedAggregator> found;
@@ -334,7 +337,8 @@ void Cluster::note_failed(GroupRecord& group, const std::vector<std::string>& fa
   }
 }
 
-/// Only what the group's own trees held may it call dead before others, and only as it was when they were planned.
+/// Holds an aggregator to be dead for all groups. A group can bring this about only for aggregators of its own trees,
+/// and only as they were when these were planned.
 void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   const auto known = aggregators_.find(failed.name);
   if (known == aggregators_.end() || known->second.record.expired || !is_same(failed, known->second.record)) return;
@@ -343,7 +347,7 @@ void Cluster::suspect(const FailedAggregator& failed, std::uint64_t group) {
   spdlog::warn("group {} saw aggregator {} fail: no tree uses it until it renews its lease", group, failed.name);
 }
 
-/// New trees are there: what failed before and is another now needs no remembering.
+/// Forgets, once there are new trees, the failed aggregators that have become others since.
 void Cluster::forget_superseded(GroupRecord& group) const {
   std::erase_if(group.failed, [&](const FailedAggregator& it) {
     const auto known = aggregators_.find(it.name);
@@ -385,11 +389,12 @@ Result<GroupGrant> Cluster::rebuild_group(std::uint64_t id, std::uint32_t epoch,
 Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const std::vector<std::string>& failed,
                                                             bool in_use) {
   const std::shared_ptr<const GroupRecord> before = group.record;
-  const bool optional = in_use && failed.empty() && !before->lanes.empty();  // only better ones will do
+  // Without better trees the group keeps those that it has.
+  const bool optional = in_use && failed.empty() && !before->lanes.empty();
   GroupRecord next = *before;
   note_failed(next, failed);
 
-  // What the group has itself is free for its new trees, unless it goes on using it until it has moved.
+  // The group's own share is free for its new trees, unless it goes on using it until it has moved.
   allotments_.remove(*fabric_, *before);
   if (optional) allotments_.linger(*before, clock_.now() + settings_.group_lease);
   Plan plan = plan_for(next);
@@ -409,7 +414,8 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
   group.planned_at_generation = generation_;
   if (optional && !built) {
     put_back();
-    return std::make_shared<const GroupRecord>(std::move(next));  // what is answered; the group stays as it is
+    // This is the answer alone; the group stays as it is.
+    return std::make_shared<const GroupRecord>(std::move(next));
   }
   if (next != *before) {
     if (auto ok = save([&] { return store_.put(next); }); !ok) {
@@ -447,7 +453,8 @@ std::string Cluster::why_rebuild(const Group& group) const {
   return group.planned_at_generation == generation_ ? "" : why_other_addresses(record);
 }
 
-/// Trees over addresses that the planner would not choose any more: a better one lives again, or this one does not.
+/// Names an aggregator whose address in the trees the planner would not choose any more: a better one lives again, or
+/// this one does not.
 std::string Cluster::why_other_addresses(const GroupRecord& record) const {
   for (std::uint32_t lane = 0; lane < record.lanes.size(); ++lane) {
     for (const TreeNode& node : record.lanes[lane].nodes) {

@@ -25,7 +25,7 @@ class LaneIssuer {
   }
 
  private:
-  /// What every child of `node` has in common.
+  /// Returns what the claims of all children of `node` have in common.
   [[nodiscard]] TokenClaims claims_at(const TreeNode& node) const {
     TokenClaims claims{.job = group_.job,
                        .aggregator = node.aggregator,
@@ -46,7 +46,7 @@ class LaneIssuer {
     return claims;
   }
 
-  /// Puts in the secret of the place that the claims are for, masked for who holds the token.
+  /// Puts in the secret of the place that the claims are for, masked for the holder of the token.
   Status seal(TokenClaims& claims, const SharedSecret* of_holder) const {
     if (terms_.exchange_key == ExchangePublicKey{}) return {};
     const auto verifier = terms_.of_aggregators.find(claims.aggregator);
@@ -66,7 +66,7 @@ class LaneIssuer {
     return found == terms_.of_aggregators.end() ? nullptr : &found->second;
   }
 
-  /// The token by which this aggregator joins its parent: the same for all ranks below it, signed once.
+  /// Returns the token by which this aggregator joins its parent. It is the same for all ranks below, and signed once.
   Result<Token> token_of(std::uint32_t index) {
     if (node_tokens_[index]) return *node_tokens_[index];
     const TreeNode& node = tree_.nodes[index];
@@ -132,7 +132,7 @@ std::set<std::string> aggregators_above(const GroupRecord& group, RankRange rank
   for (const LaneTree& lane : group.lanes) {
     std::set<std::string> names;  // of this lane: in another the same aggregator has other parents
     for (std::uint32_t rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
-      // Above an aggregator that is in the set already all are.
+      // All those above an aggregator that is in the set are in it, too.
       std::uint32_t n = lane.leaf_of_rank[rank];
       while (names.insert(lane.nodes[n].aggregator).second && lane.nodes[n].parent != kNoParent) {
         n = lane.nodes[n].parent;

@@ -1,5 +1,5 @@
 #pragma once
-// Numbers that are given out once: of groups, and of aggregators' registrations. They follow the clock, so that a
+// Numbers that are given out once: for groups, and for aggregators' registrations. They follow the clock, so that a
 // manager that has lost its store does not begin anew; and they only grow, whatever the clock does and however often
 // the manager restarts, because the store holds a number above all that were given out.
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace tributary::manager {
 /// One thread at a time.
 class NumberSeries {
  public:
-  /// Says in the store that numbers up to this one may be in use.
+  /// Writes into the store that numbers up to this one may be in use.
   using Promise = std::function<Status(std::uint64_t)>;
 
   /// `stride`: the store is written once for so many numbers.
   NumberSeries(std::uint64_t stride, Promise promise) : stride_(stride), promise_(std::move(promise)) {}
-  /// `number` is in use.
+  /// Notes that `number` is in use.
   void note_used(std::uint64_t number) noexcept;
-  /// The content of the store at start.
+  /// Notes the number that the store holds at start.
   void note_promised(std::uint64_t number) noexcept;
-  /// `by_clock` or more, and more than every number before. Given out only once the store has the promise.
+  /// Returns `by_clock` or more, and more than every number before, once the store has the promise.
   [[nodiscard]] Result<std::uint64_t> next(std::uint64_t by_clock);
 
  private:

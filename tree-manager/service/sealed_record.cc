@@ -30,7 +30,7 @@ class Table {
   json list_ = json::array();
 };
 
-/// Each number followed by how often it comes in a row.
+/// Lists each number, followed by how often it comes in a row.
 json runs_of(const std::vector<std::uint32_t>& numbers) {
   json runs = json::array();
   for (std::size_t i = 0; i < numbers.size();) {
@@ -160,11 +160,12 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const
 Result<OpenedRecord> RecordSeal::open(const std::string& sealed, const std::vector<std::string>& hosts) const {
   const auto bytes = from_base64(sealed);
   if (!bytes || bytes->size() < kDigestBytes) {
-    return fail(Errc::bad_argument, "'record' is none: send what this manager gave with the group's trees");
+    return fail(Errc::bad_argument,
+                "'record' is no record: send the one that this manager gave with the group's trees");
   }
   const auto text = std::span(*bytes).subspan(kDigestBytes);
   if (!same_bytes(std::span(*bytes).first(kDigestBytes), hmac_sha256(key_, text))) {
-    return fail(Errc::bad_argument, "'record' is not of this manager's making: its key is another one");
+    return fail(Errc::bad_argument, "another manager made 'record': it is sealed with another key");
   }
   try {
     const json from = json::parse(std::string_view(reinterpret_cast<const char*>(text.data()), text.size()));

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kTokenRandomBytes = 32;
 constexpr std::size_t kSecretBytesMax = 4096;
 
-/// A file descriptor that is closed when it goes.
+/// Owns a file descriptor, and closes it.
 class File {
  public:
   explicit File(int fd) : fd_(fd) {}
@@ -50,7 +50,7 @@ Result<std::string> read_secret(const std::string& path, int fd) {
   return text;
 }
 
-/// Written whole under another name and then linked to its own, so that nobody ever sees a part of it.
+/// Writes the file whole under another name and then gives it its own, so that nobody ever sees a part of it.
 Status write_secret(const std::string& path, const std::string& text) {
   const std::string draft = path + ".new";
   ::unlink(draft.c_str());
@@ -74,7 +74,7 @@ Result<std::string> random_hex(std::size_t bytes) {
   return to_hex(std::span(random).first(bytes));
 }
 
-/// The file's text; made by `make` when there is no file.
+/// Returns the file's text; without a file, makes one with the text of `make`.
 template <class Make>
 Result<std::string> load_or_make(const std::string& path, const Make& make) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

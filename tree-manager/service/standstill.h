@@ -1,6 +1,6 @@
 #pragma once
-// When the manager itself did not run: it was stopped, its machine was moved, or a store held it up. Nobody could renew
-// a lease meanwhile, so no lease ends for that time.
+// The times in which the manager itself did not run: it was stopped, its machine was moved, or a store held it up.
+// Nobody could renew a lease then, so every lease lasts longer by that time.
 #include <chrono>
 #include <utility>
 
@@ -8,10 +8,10 @@
 
 namespace tributary::manager {
 
-/// Fed by every look at the clock; the manager looks several times a second. One thread at a time.
+/// Sees every look at the clock; the manager looks several times a second. One thread at a time.
 class Standstill {
  public:
-  /// How long the manager stood still just before; zero mostly.
+  /// Returns how long the manager stood still just before; mostly zero.
   [[nodiscard]] Clock::TimePoint::duration look(Clock::TimePoint now) noexcept {
     const Clock::TimePoint before = std::exchange(looked_at_, now);
     const bool away = before != Clock::TimePoint{} && now - before >= kShortest;

@@ -17,7 +17,8 @@ bool Suspicions::renewed(const std::string& aggregator, Clock::TimePoint now) {
   if (found == doubts_.end() || !found->second.now) return false;
   Doubt& doubt = found->second;
   doubt.now.reset();
-  if (now - doubt.trusted_until > kTrustedLast) doubt.trusted_next = kTrustedFirst;  // nobody has doubted it for long
+  // Nobody has doubted it for long.
+  if (now - doubt.trusted_until > kTrustedLast) doubt.trusted_next = kTrustedFirst;
   doubt.trusted_until = now + doubt.trusted_next;
   doubt.trusted_next = std::min(2 * doubt.trusted_next, kTrustedLast);
   return true;

@@ -1,8 +1,8 @@
 #pragma once
-// Which aggregators are held to be dead because a group saw them fail. A group may be mistaken, or lie: its word counts
-// for itself as long as it likes, and for all other groups only until the aggregator renews its lease. An aggregator
-// that has answered so is not doubted again for a while, a longer one each time. So who blames every aggregator as
-// often as it can takes from the others no more than one renewal's time now and then.
+// The aggregators that are held to be dead because a group saw them fail. A group may be mistaken, or lie: its word
+// counts for itself as long as it likes, and for all other groups only until the aggregator renews its lease. An
+// aggregator that has answered so is not doubted again for a while, each time for longer. So a group that blames every
+// aggregator as often as it can costs the others no more than the time to one renewal, now and then.
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -25,11 +25,12 @@ class Suspicions {
   static constexpr std::chrono::seconds kTrustedFirst{30};
   static constexpr std::chrono::seconds kTrustedLast{600};
 
-  /// True: it is doubted from now on, and was not before.
+  /// Notes what a group saw. Returns true when the aggregator is doubted from now on, and was not before.
   bool report(const std::string& aggregator, const Suspicion& suspicion, Clock::TimePoint now);
-  /// It has renewed its lease. True: it was doubted until now.
+  /// Notes that it has renewed its lease. Returns true when it was doubted until now.
   bool renewed(const std::string& aggregator, Clock::TimePoint now);
-  /// It has registered anew. True: it was doubted until now. The one that died was not slandered.
+  /// Notes that it has registered anew. Returns true when it was doubted until now. It earns no trust by this: the
+  /// process that died was not slandered.
   bool registered(const std::string& aggregator);
   void forget(const std::string& aggregator) { doubts_.erase(aggregator); }
   [[nodiscard]] std::optional<Suspicion> of(const std::string& aggregator) const;

@@ -14,7 +14,7 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// One setting: its name in the file, what it means, and how its text is read and written.
+/// One setting: its name in the file, its meaning, and how its text is read and written.
 struct Field {
   std::string name;
   std::string range;
@@ -104,7 +104,7 @@ Field duration_field(const char* name, Milliseconds low, Milliseconds high, cons
 
 Field listen_field() {
   return {"listen", "host:port, or [IPv6]:port; port 0 chooses one",
-          "Where the REST API, the metrics and the web page are served.",
+          "The address that serves the REST API, the metrics and the web page.",
           [](Settings& settings, std::string_view text) -> Status {
             auto endpoint = parse_endpoint(text);
             if (!endpoint) return fail(Errc::bad_config, endpoint.error().message);
@@ -118,34 +118,36 @@ std::vector<Field> network_fields() {
   using namespace std::chrono_literals;
   return {
       listen_field(),
-      flag_field("reads_need_token", "Whether reading, too, needs one of the tokens.", &Settings::reads_need_token),
+      flag_field("reads_need_token", "true: reading, too, needs one of the tokens.", &Settings::reads_need_token),
       number_field("threads", 1, 64, "Threads that serve requests.", &Settings::threads),
       number_field(
           "connections_max", 1, 65536,
-          "HTTP connections of strangers, and again of parties with a token; one more, and the oldest is closed.",
+          "The most HTTP connections without a token, and again of those with one; one more closes the oldest.",
           &Settings::connections_max),
-      duration_field("request_limit", 100ms, 10min, "A request must have come in whole within this.",
+      duration_field("request_limit", 100ms, 10min, "The time within which a whole request must come in.",
                      &Settings::request_limit),
-      duration_field("idle_limit", 100ms, 1h, "A connection without a request is closed after this.",
+      duration_field("idle_limit", 100ms, 1h, "The time after which a connection without a request is closed.",
                      &Settings::idle_limit),
       text_field("ready_file", "a path, or empty",
-                 "Written when the manager serves: a line of JSON with the chosen port.", &Settings::ready_file),
+                 "The manager writes this file when it serves: a line of JSON with the chosen port.",
+                 &Settings::ready_file),
       choice_field("log_level", {"trace", "debug", "info", "warn", "error"},
-                   "What is logged, on standard error. Reloaded by SIGHUP.", &Settings::log_level),
+                   "The lowest level that is logged, on standard error. SIGHUP reads it anew.", &Settings::log_level),
   };
 }
 
 std::vector<Field> state_fields() {
   return {
       text_field("state_directory", "a path",
-                 "Holds the database, the signing key and the tokens; made with mode 0700.",
+                 "The directory of the database, the signing key and the tokens; the manager makes it with mode 0700.",
                  &Settings::state_directory),
       text_field("aggregator_token_file", "a path, or empty for aggregator.token in the state directory",
-                 "The token aggregators register with; made at the first start, mode 0600.",
+                 "The token with which aggregators register; the first start makes it, with mode 0600.",
                  &Settings::aggregator_token_file),
       text_field("job_token_file", "a path, or empty for job.token in the state directory",
-                 "The token jobs ask for groups with; made at the first start, mode 0600.", &Settings::job_token_file),
-      bytes_field("database_bytes_max", 0, 1ULL << 40, "Limit of the database's size; 0B: the disk's.",
+                 "The token with which jobs ask for groups; the first start makes it, with mode 0600.",
+                 &Settings::job_token_file),
+      bytes_field("database_bytes_max", 0, 1ULL << 40, "The most bytes of the database; 0B: as many as the disk has.",
                   &Settings::database_bytes_max),
   };
 }
@@ -153,34 +155,40 @@ std::vector<Field> state_fields() {
 std::vector<Field> cluster_fields() {
   using namespace std::chrono_literals;
   return {
-      text_field("topology", "a path, or empty",
-                 "Topology file (YAML). Empty: every host reaches every other at one rate, or what was put over the "
-                 "API. Reloaded by SIGHUP.",
-                 &Settings::topology),
-      duration_field("aggregator_lease", 1s, 1h, "An aggregator that has not renewed within this gets no new trees.",
+      text_field(
+          "topology", "a path, or empty",
+          "The topology file (YAML). Empty: the topology that was put over the API, or else a fabric in which every "
+          "host reaches every other at one rate. SIGHUP reads the file anew.",
+          &Settings::topology),
+      duration_field("aggregator_lease", 1s, 1h,
+                     "An aggregator that has not renewed within this time gets no new trees.",
                      &Settings::aggregator_lease),
-      duration_field("group_lease", 1s, 1h, "A group that has not renewed within this loses its reservation.",
+      duration_field("group_lease", 1s, 1h, "A group that has not renewed within this time loses its reservation.",
                      &Settings::group_lease),
-      duration_field("token_life", 5s, 24h,
-                     "How long a rank may use its credentials to join. Clocks of managers and aggregators must agree "
-                     "better than this.",
-                     &Settings::token_life),
+      duration_field(
+          "token_life", 5s, 24h,
+          "The time within which a rank may join with its credentials. The clocks of managers and aggregators must "
+          "agree better than this.",
+          &Settings::token_life),
       duration_field("failed_exclusion", 1s, 24h,
-                     "How long a group avoids an aggregator that it saw fail and that did not restart.",
+                     "The time for which a group avoids an aggregator that it saw fail and that did not restart.",
                      &Settings::failed_exclusion),
-      duration_field("retry_after", 1s, 1h, "When a group without trees should ask again.", &Settings::retry_after),
-      number_field("window", 0, kWindowMax,
-                   "Segments that a child may have outstanding, where a job does not ask for another. 0: by the "
-                   "slowest of its ranks' links.",
-                   &Settings::window),
-      bytes_field("segment_bytes", 0, kSegmentBytesMax,
-                  "Size of a segment, a multiple of 64 B, where a job does not ask for another. 0B: by the slowest of "
-                  "its ranks' links.",
-                  &Settings::segment_bytes),
-      number_field("aggregators_max", 1, 1U << 20, "Registrations beyond this are refused.",
+      duration_field("retry_after", 1s, 1h, "The time after which a group without trees should ask again.",
+                     &Settings::retry_after),
+      number_field(
+          "window", 0, kWindowMax,
+          "Segments that a child may have without a result, unless a job asks for another number. 0: the manager "
+          "chooses by the slowest of the ranks' links.",
+          &Settings::window),
+      bytes_field(
+          "segment_bytes", 0, kSegmentBytesMax,
+          "The size of a segment, a multiple of 64 B, unless a job asks for another. 0B: the manager chooses by the "
+          "slowest of the ranks' links.",
+          &Settings::segment_bytes),
+      number_field("aggregators_max", 1, 1U << 20, "The most aggregators; the manager refuses more.",
                    &Settings::aggregators_max),
-      number_field("groups_max", 1, 1U << 20, "Groups beyond this are refused.", &Settings::groups_max),
-      number_field("ranks_max", 1, kRanksMax, "Ranks of one group.", &Settings::ranks_max),
+      number_field("groups_max", 1, 1U << 20, "The most groups; the manager refuses more.", &Settings::groups_max),
+      number_field("ranks_max", 1, kRanksMax, "The most ranks of one group.", &Settings::ranks_max),
   };
 }
 
@@ -199,7 +207,8 @@ Result<Settings> parse_settings(const std::string& text, const std::string& file
   const auto root = parse_yaml(text, file);
   if (!root) return std::unexpected(root.error());
   Settings settings;
-  if (root->IsNull()) return settings;  // an empty file: all defaults
+  // An empty file leaves every setting at its default.
+  if (root->IsNull()) return settings;
   YamlErrors errors(file);
   YamlMap map(*root, "", errors);
   for (const Field& field : fields()) {

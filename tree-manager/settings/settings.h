@@ -1,6 +1,6 @@
 #pragma once
-// The settings of tributary-manager: one field each with unit, default, range and a line of help, in one table
-// (settings.cc) from which files are read, printed and explained.
+// The settings of tributary-manager. One table (settings.cc) gives each its unit, default, range and line of help;
+// files are read, printed and explained by it.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -39,12 +39,12 @@ struct Settings {
   [[nodiscard]] std::string path_in_state(const std::string& name) const { return state_directory + "/" + name; }
 };
 
-/// From YAML. Errc::bad_config with file, line, key and what is accepted.
+/// Reads YAML. Errc::bad_config names file, line, key and what is accepted.
 [[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& file);
 [[nodiscard]] Result<Settings> load_settings(const std::string& path);
-/// What no single field can show: limits that contradict each other.
+/// Checks what no single field can show: limits that contradict each other.
 [[nodiscard]] Status check(const Settings& settings);
-/// YAML that load_settings reads back, each field with its meaning, unit, range and default.
+/// Writes YAML that load_settings() reads back, each field with its meaning, unit, range and default.
 [[nodiscard]] std::string print(const Settings& settings);
 
 }  // namespace tributary::manager

@@ -39,7 +39,7 @@ Result<LaneTree> lane_from_json(const json& from) {
   return lane;
 }
 
-/// The first address as every version wrote it, the others beside it.
+/// Returns all addresses but the first, which stays where every version wrote it.
 json more_of(const DataAddresses& addresses) {
   json more = json::array();
   for (std::size_t i = 1; i < addresses.size(); ++i) {
@@ -57,7 +57,7 @@ Result<DataAddresses> addresses_from_json(const json& from) {
   return fail(Errc::corrupt, "the manager's database holds an aggregator with too many addresses");
 }
 
-/// Reads with `read`, whose exceptions mean that the text is not ours.
+/// Reads with `read`, whose exceptions mean that the manager did not write the text.
 template <class Record, class Read>
 Result<Record> parse(const std::string& text, std::string_view what, const Read& read) {
   try {

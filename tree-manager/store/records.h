@@ -1,5 +1,5 @@
 #pragma once
-// Records as JSON text: how they lie in the store, independent of the kind of store.
+// Records as JSON text: so they lie in every kind of store.
 #include <string>
 
 #include "tree-manager/store/store.h"

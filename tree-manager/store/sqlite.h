@@ -16,12 +16,12 @@ class SqliteStatement {
   SqliteStatement& bind(std::string_view text);
   SqliteStatement& bind(std::uint64_t number);  // stored as the signed number with the same bits
   SqliteStatement& bind(std::int64_t number);
-  /// True: a row is there.
+  /// Returns true when a row is there.
   [[nodiscard]] Result<bool> step();
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] std::uint64_t number(int column) const { return static_cast<std::uint64_t>(integer(column)); }
-  /// Ready to be bound anew.
+  /// Makes the statement ready to be bound anew.
   void reset();
 
  private:
@@ -38,9 +38,9 @@ class SqliteConnection {
  public:
   [[nodiscard]] static Result<SqliteConnection> open(const std::string& path, std::uint32_t busy_milliseconds);
   [[nodiscard]] Result<SqliteStatement> prepare(std::string_view sql);
-  /// One or more statements without results of interest.
+  /// Runs one or more statements and drops their results.
   [[nodiscard]] Status execute(const std::string& sql);
-  /// The first column of the first row.
+  /// Returns the first column of the first row; empty without a row.
   [[nodiscard]] Result<std::string> single(std::string_view sql);
 
  private:

@@ -9,7 +9,7 @@
 namespace tributary::manager {
 namespace {
 
-/// Migration i brings a database of version i to version i + 1. Append only: databases of every version are out there.
+/// Migration i brings a database of version i to version i + 1. Append only: databases of every version exist.
 constexpr const char* kMigrations[] = {
     "CREATE TABLE aggregators (name TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE groups (id INTEGER PRIMARY KEY, record TEXT NOT NULL);"
@@ -68,7 +68,7 @@ class SqliteStore final : public Store {
 
  private:
   Status prepare(const SqliteSettings& settings) {
-    // A write-ahead log is a file next to the database; where it cannot be had, durability is not what it says.
+    // A write-ahead log is a file beside the database. A file system that cannot have one may lose finished writes.
     const auto mode = connection_.single("PRAGMA journal_mode=WAL");
     if (!mode) return std::unexpected(mode.error());
     if (*mode != "wal") {
@@ -153,7 +153,7 @@ class SqliteStore final : public Store {
     });
   }
 
-  SqliteConnection connection_;  // before the statements: it must go last
+  SqliteConnection connection_;  // before the statements, so that it ends after them
   SqliteStatement put_aggregator_;
   SqliteStatement put_group_;
   SqliteStatement put_value_;

@@ -1,6 +1,6 @@
 #pragma once
-// What the manager must not forget. Small on purpose: whole records by key, so that a replicated store can take
-// SQLite's place.
+// The state that the manager must not forget. It is small on purpose: whole records by key, so that a replicated store
+// can take SQLite's place.
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -77,8 +77,8 @@ struct Snapshot {
   std::map<std::string, std::string> values;
 };
 
-/// One thread at a time. When a call returns success the change is on disk and survives SIGKILL and power loss; when it
-/// returns an error nothing has changed: exhausted (no room), io (the sentence says what to look at).
+/// One thread at a time. When a call succeeds, the change is on disk and survives SIGKILL and power loss; when it
+/// returns an error, nothing has changed: exhausted (no room), io (the sentence says what to look at).
 class Store {
  public:
   virtual ~Store() = default;
@@ -88,10 +88,10 @@ class Store {
   [[nodiscard]] virtual Status put_value(const std::string& key, const std::string& value) = 0;
   [[nodiscard]] virtual Status remove_aggregator(const std::string& name) = 0;
   [[nodiscard]] virtual Status remove_group(std::uint64_t id) = 0;
-  /// Removes it, and remembers until then (seconds since 1970-01-01 UTC) that it was given back.
+  /// Removes the group, and remembers until `until` (seconds since 1970-01-01 UTC) that it was given back.
   [[nodiscard]] virtual Status end_group(std::uint64_t id, std::int64_t until) = 0;
   [[nodiscard]] virtual Result<bool> has_ended(std::uint64_t id) = 0;
-  /// Forgets what was to be remembered until before `now` only.
+  /// Forgets groups that were to be remembered until a time before `now`.
   [[nodiscard]] virtual Status forget_ended(std::int64_t now) = 0;
 };
 

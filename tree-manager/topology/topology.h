@@ -44,7 +44,7 @@ struct AggregatorSite {
 
 struct Topology {
   FabricKind fabric = FabricKind::flat;
-  std::uint64_t assumed_rate_bits_per_second = kAssumedRateDefault;  // flat: of every host's link
+  std::uint64_t assumed_rate_bits_per_second = kAssumedRateDefault;  // flat: the rate of every host's link
   std::vector<std::string> hosts;
   std::vector<SwitchNode> switches;
   std::vector<Link> links;
@@ -52,10 +52,11 @@ struct Topology {
   std::string text;  // as it was written; empty for the default
 };
 
-/// Checks everything a strategy relies on: names are unique and known, every host of a fat-tree has a link, links join
-/// neighbouring kinds of nodes, the fabric is connected. Errc::bad_config names `file`, line, key and what is accepted.
+/// Checks everything that a strategy relies on: names are unique and known, every host of a fat-tree has a link, links
+/// join neighbouring kinds of nodes, the fabric is connected. Errc::bad_config names `file`, line, key and what is
+/// accepted.
 [[nodiscard]] Result<Topology> parse_topology(const std::string& text, const std::string& file);
-/// Errc::bad_config also for a file that cannot be read.
+/// Reads and parses the file; Errc::bad_config for a file that cannot be read, too.
 [[nodiscard]] Result<Topology> load_topology(const std::string& path);
 
 [[nodiscard]] nlohmann::json to_json(const Topology& topology);

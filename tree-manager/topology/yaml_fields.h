@@ -1,6 +1,6 @@
 #pragma once
-// Reading YAML so that every mistake is answered with file, line, key and what is accepted. The first mistake sticks;
-// readers go on with defaults, so a schema reads as a plain list of fields.
+// Reads YAML and answers every mistake with file, line, key and what is accepted. The first mistake is kept; readers go
+// on with defaults, so that a schema reads as a plain list of fields.
 #include <yaml-cpp/yaml.h>
 
 #include <functional>
@@ -27,23 +27,23 @@ class YamlErrors {
   std::optional<Error> first_;
 };
 
-/// A file's whole text. Errc::bad_config names `what` it is and says what to check.
+/// Returns a file's whole text. Errc::bad_config names `what` it is and says what to check.
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::string_view what);
 
-/// The document's root; Errc::bad_config with the line for text that is no YAML.
+/// Returns the document's root; Errc::bad_config names the line of text that is no YAML.
 [[nodiscard]] Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file);
 
-/// The fields of one mapping. Call finish() when all were asked for: what is left over is an unknown key.
+/// The fields of one mapping. Call finish() when all were asked for: it notes every other key as unknown.
 class YamlMap {
  public:
   YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors);
 
-  /// The value, or an undefined node. Marks the key as known.
+  /// Returns the value, or an undefined node. Marks the key as known.
   [[nodiscard]] YAML::Node take(std::string_view key);
-  /// As take, but its absence is an error that names what belongs there.
+  /// Does as take(), and notes a missing key as an error that says `what` belongs there.
   [[nodiscard]] YAML::Node require(std::string_view key, std::string_view what);
   [[nodiscard]] std::string text(std::string_view key, std::string_view what);
-  /// Through one of the parsers of units.h or the like; `fallback` when the key is absent.
+  /// Reads the value by `parse`, as one of units.h; returns `fallback` when the key is absent.
   template <class T>
   [[nodiscard]] T parsed(std::string_view key, T fallback, const std::function<Result<T>(std::string_view)>& parse);
   void finish();
@@ -58,9 +58,9 @@ class YamlMap {
   std::vector<std::string> known_;
 };
 
-/// The text of a scalar; nullopt and an error for anything else.
+/// Returns the text of a scalar; nullopt, and notes an error, for anything else.
 [[nodiscard]] std::optional<std::string> scalar(const YAML::Node& node, const std::string& path, YamlErrors& errors);
-/// A whole number from low to high.
+/// Reads a whole number from low to high.
 [[nodiscard]] Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high);
 
 template <class T>

@@ -28,7 +28,6 @@ AT_MOST: dict[str, int] = {
     "protocol": 10,
     "scripts": 13,
     "service-kit": 2,
-    "tree-manager": 18,
 }
 
 C_LIKE = {".h", ".hpp", ".c", ".cc", ".cu", ".cuh"}

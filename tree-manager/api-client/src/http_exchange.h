@@ -17,7 +17,7 @@ struct HttpUrl {
   std::string path_prefix;  // without a trailing slash
   std::string text;         // "http://host:port", for messages
 };
-/// "http://host[:port][/prefix]"; the port is 7470 when left out.
+/// Reads "http://host[:port][/prefix]"; the port is 7470 when left out.
 [[nodiscard]] Result<HttpUrl> parse_url(std::string_view url);
 
 struct HttpRequest {
@@ -35,7 +35,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// Runs exchanges one at a time; may be cancelled for good from any thread.
+/// Runs exchanges one at a time; any thread may cancel them for good.
 class HttpExchanger {
  public:
   [[nodiscard]] Result<HttpAnswer> run(const HttpUrl& url, const HttpRequest& request);

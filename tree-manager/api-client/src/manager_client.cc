@@ -31,7 +31,7 @@ Errc errc_of(unsigned status) noexcept {
   }
 }
 
-/// The sentence in {"error": {"message": ...}}, if the body holds one.
+/// Returns the sentence in {"error": {"message": ...}}; empty when the body holds none.
 std::string message_of(const std::string& body) {
   const json answer = json_or_discarded(body);
   if (!answer.is_object() || !answer.contains("error") || !answer["error"].is_object()) return {};
@@ -101,7 +101,7 @@ class Answer {
   std::string wrong_;
 };
 
-/// What an older manager does not know is said only where it is needed.
+/// Members that an older manager does not know are sent only where they are needed.
 json to_json(const AggregatorRegistration& r) {
   json body = {{"name", r.name},
                {"host", r.host},
@@ -199,7 +199,7 @@ struct ManagerClient::Impl {
                                               message);
     }
     if (answer.body.empty()) return json(nullptr);
-    // Credentials of every rank and lane: many values, few bytes each.
+    // The answer may hold credentials of every rank and lane: many values, few bytes each.
     auto parsed = read_json(answer.body, {.bytes_max = settings.answer_bytes_max, .values_max = 1U << 24});
     if (!parsed) {
       return fail(Errc::corrupt, "the answer of " + url.text + std::string(path) +

@@ -78,7 +78,7 @@ struct GroupRequest {
 struct GroupAnswer {
   // With places for at most kPlacesInDescriptorMax ranks, else see group_places().
   GroupDescriptor descriptor;  // empty: use the fallback; its `group` and `epoch` are good for rebuild all the same
-  std::string record{};        // for adopt_group(); to be kept as it is
+  std::string record{};        // for adopt_group(); keep it as it is
   std::uint32_t retry_after_seconds = 0;  // empty descriptor: ask for a rebuild after this
 };
 
@@ -107,7 +107,8 @@ class ManagerClient {
   ~ManagerClient();
 
   [[nodiscard]] Result<RegistrationAnswer> register_aggregator(const AggregatorRegistration& registration);
-  /// `draining`: what this aggregator does until it has the answer. Trees are planned over it again once it says false.
+  /// `draining`: whether this aggregator drains until it has the answer. Trees are planned over it again once it says
+  /// false.
   [[nodiscard]] Result<AggregatorState> renew_aggregator(std::string_view name, std::uint64_t incarnation,
                                                          const AggregatorLoad& load,
                                                          const std::vector<std::uint32_t>& data_down = {},
@@ -115,30 +116,30 @@ class ManagerClient {
   [[nodiscard]] Status unregister_aggregator(std::string_view name);
 
   [[nodiscard]] Result<GroupAnswer> request_group(const GroupRequest& request);
-  /// Where `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
+  /// Gets the places at which `count` ranks from `first` on enter the trees of this epoch; at most kTokenPageRanksMax.
   [[nodiscard]] Result<TokenPage> group_places(std::uint64_t group, std::uint32_t epoch, std::uint32_t first,
                                                std::uint32_t count);
-  /// Trees at epoch + 1, without the `failed` aggregators. The same request again gives the same epoch again.
+  /// Asks for trees at epoch + 1, without the `failed` aggregators. The same request again gives the same epoch again.
   /// `in_use`: the present trees work and are used until the group has moved, as after GroupLease::rebuild_advised.
   /// Their memory stays reserved meanwhile, and an empty answer means that they stay good.
   [[nodiscard]] Result<GroupAnswer> rebuild_group(std::uint64_t group, std::uint32_t epoch,
                                                   const std::vector<std::string>& failed, bool in_use = false);
-  /// `want_record`: with a fresh record, which is younger than the one that came with the trees.
+  /// `want_record`: the answer has a fresh record, younger than the one that came with the trees.
   [[nodiscard]] Result<GroupLease> renew_group(std::uint64_t group, bool want_record = false);
   /// Renews a group that the manager has lost, or knows with older trees: it takes the group in from the record that it
-  /// gave last. `hosts` by rank, as in the request. Errc::bad_argument and mismatch: it will not.
+  /// gave last. `hosts` by rank, as in the request. Errc::bad_argument and mismatch: it refuses.
   [[nodiscard]] Result<GroupLease> adopt_group(std::uint64_t group, const std::string& record,
                                                const std::vector<std::string>& hosts);
-  /// Again for the same group is good, too.
+  /// Gives the group back. A second call for the same group succeeds, too.
   [[nodiscard]] Status delete_group(std::uint64_t group);
 
-  /// Any path, as "/v1/trees".
+  /// Gets any path, as "/v1/trees".
   [[nodiscard]] Result<nlohmann::json> get(std::string_view path);
-  /// Any path with any method that carries JSON; a null body sends none. An empty answer comes back as null.
+  /// Calls any path with any method that carries JSON; a null body sends none. An empty answer comes back as null.
   [[nodiscard]] Result<nlohmann::json> request(std::string_view method, std::string_view path,
                                                const nlohmann::json& body);
 
-  /// The call in progress and all later ones end with Errc::aborted. Any thread.
+  /// Ends the call in progress and all later ones with Errc::aborted. Any thread.
   void cancel() noexcept;
 
  private:
