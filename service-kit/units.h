@@ -1,10 +1,13 @@
 #pragma once
 // Quantities as people write them in a configuration: a number and a unit, "4GiB", "100Gbit/s", "10s". A bare number is
 // no quantity: nobody should have to guess.
+#include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "tributary/protocol/error.h"
 
@@ -17,6 +20,15 @@ namespace tributary::service {
 [[nodiscard]] Result<std::uint64_t> parse_rate(std::string_view text);
 /// From us, ms, s, min, h.
 [[nodiscard]] Result<std::chrono::microseconds> parse_duration(std::string_view text);
+
+/// Returns the number that is all of `text`, or nothing.
+template <class Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 /// `result`, its error with "'text': " before it, for errors that name the value nowhere else.
 template <class T>

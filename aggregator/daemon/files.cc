@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "service-kit/descriptor_handle.h"
+#include "service-kit/settings_file.h"
 
 namespace tributary::aggregator {
 namespace {
@@ -56,21 +57,6 @@ std::unexpected<Error> broken_identity(const std::string& path) {
 
 }  // namespace
 
-Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
-  const service::DescriptorHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return system_error();
-  std::string text;
-  std::string piece(4096, '\0');
-  while (text.size() <= bytes_max) {
-    const ssize_t got = ::read(file.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return system_error();
-    if (got == 0) return text;
-    text.append(piece, 0, static_cast<std::size_t>(got));
-  }
-  return fail(Errc::io, "it is longer than " + std::to_string(bytes_max) + " bytes");
-}
-
 Status write_file(const std::string& path, const std::string& text, mode_t mode) {
   const std::string draft = path + ".new";
   ::unlink(draft.c_str());
@@ -87,7 +73,7 @@ Status write_file(const std::string& path, const std::string& text, mode_t mode)
 
 Result<std::string> read_token(const std::string& path) {
   if (path.empty()) return std::string{};
-  const auto text = read_file(path, kTokenBytesMax);
+  const auto text = service::read_file(path, kTokenBytesMax);
   if (!text) {
     return fail(Errc::bad_config,
                 "the token file " + path + " cannot be read: " + text.error().message +
@@ -108,7 +94,7 @@ Result<std::string> read_token(const std::string& path) {
 Result<std::optional<Identity>> read_identity(const std::string& path) {
   const mode_t mode = path.empty() ? 0 : mode_of(path);
   if (path.empty() || (mode == 0 && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT)) return std::nullopt;
-  const auto text = read_file(path, kIdentityBytesMax);
+  const auto text = service::read_file(path, kIdentityBytesMax);
   if (!text) {
     return fail(Errc::bad_config, "the state file " + path + " cannot be read: " + text.error().message +
                                       "; let this process's user read and write it, or correct state_file");

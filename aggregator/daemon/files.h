@@ -12,8 +12,6 @@
 
 namespace tributary::aggregator {
 
-/// The whole content; Errc::io says why not: the system's reason, or that it is longer than bytes_max.
-[[nodiscard]] Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 /// Written whole under another name and then renamed, so that nobody ever reads a part of it. Errc::io with the reason.
 [[nodiscard]] Status write_file(const std::string& path, const std::string& text, mode_t mode);
 

@@ -3,13 +3,12 @@
 // what it may be, and what it is for.
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "service-kit/settings_table.h"
 #include "tributary/protocol/descriptor.h"
 #include "tributary/protocol/error.h"
 #include "tributary/transport/rdma_path.h"
@@ -79,23 +78,12 @@ struct Settings {
 
 inline constexpr std::size_t kListenMax = 16;  // addresses: one for each lane that there can be
 
-struct Field {
-  std::string_view key;
-  std::string allowed;  // what may be written, with unit and bounds
-  std::string_view help;
-  std::function<Status(Settings&, std::string_view)> read;  // Errc::bad_config: what is wrong with the text
-  std::function<std::string(const Settings&)> write;        // what read() reads back
-  bool list = false;                                        // several, separated by commas, or as a YAML list
-};
+using Field = service::SettingField<Settings>;
 /// Every setting, in the order of the documentation.
 [[nodiscard]] std::span<const Field> fields();
 
-/// From a flag, in place of what the file says. `what` names it in the error.
-struct Override {
-  std::string key;
-  std::string value;
-  std::string what;  // "--workers"
-};
+/// From a flag, in place of what the file says.
+using service::Override;
 
 /// The defaults, then the file, then the overrides. Errc::bad_config lists every mistake, one a line, with file, line,
 /// key, value, and what is allowed.

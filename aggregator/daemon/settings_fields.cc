@@ -1,94 +1,20 @@
 // The table of the settings.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ranges>
 
 #include "aggregator/daemon/settings.h"
-#include "service-kit/units.h"
 #include "tributary/protocol/frame.h"
 #include "tributary/protocol/link_secret.h"
 
 namespace tributary::aggregator {
 
-using service::bytes_text;
-using service::duration_text;
-using service::parse_bytes;
-using service::parse_duration;
-using service::parse_rate;
-using service::rate_text;
+using service::list_entries;
+using service::field::wrong;
 namespace {
 
 constexpr std::array<std::string_view, 5> kLevels = {"trace", "debug", "info", "warn", "error"};
 constexpr std::size_t kPathBytesMax = 4096;
-
-std::unexpected<Error> wrong(std::string why) {
-  return fail(Errc::bad_config, std::move(why));
-}
-
-template <class T, class Text>
-Status in_bounds(T value, T low, T high, const Text& text_of) {
-  if (value < low) return wrong("it is below " + text_of(low));
-  if (value > high) return wrong("it is above " + text_of(high));
-  return {};
-}
-
-std::string count_text(std::uint32_t value) {
-  return std::to_string(value);
-}
-
-/// A quantity whose parser knows its units.
-template <class T, class Parse, class Text>
-Field quantity(std::string_view key, T Settings::* member, T low, T high, Parse parse, Text text,
-               std::string_view help) {
-  return {.key = key,
-          .allowed = text(low) + " to " + text(high),
-          .help = help,
-          .read = [=](Settings& settings, std::string_view written) -> Status {
-            const auto value = parse(written);
-            if (!value) return std::unexpected(value.error());
-            if (auto ok = in_bounds(*value, low, high, text); !ok) return ok;
-            settings.*member = *value;
-            return {};
-          },
-          .write = [=](const Settings& settings) { return text(settings.*member); }};
-}
-
-Field bytes(std::string_view key, std::uint64_t Settings::* member, std::uint64_t low, std::uint64_t high,
-            std::string_view help) {
-  return quantity(key, member, low, high, parse_bytes, bytes_text, help);
-}
-Field rate(std::string_view key, std::uint64_t Settings::* member, std::uint64_t high, std::string_view help) {
-  return quantity(key, member, std::uint64_t{0}, high, parse_rate, rate_text, help);
-}
-Field duration(std::string_view key, Settings::Duration Settings::* member, Settings::Duration low,
-               Settings::Duration high, std::string_view help) {
-  return quantity(key, member, low, high, parse_duration, duration_text, help);
-}
-
-Result<std::uint32_t> parse_count(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return wrong("it is no whole number");
-  return value;
-}
-Field count(std::string_view key, std::uint32_t Settings::* member, std::uint32_t low, std::uint32_t high,
-            std::string_view help) {
-  return quantity(key, member, low, high, parse_count, count_text, help);
-}
-
-Field text(std::string_view key, std::string Settings::* member, std::string allowed, std::string_view help,
-           std::function<Status(std::string_view)> check) {
-  return {.key = key,
-          .allowed = std::move(allowed),
-          .help = help,
-          .read = [member, check = std::move(check)](Settings& settings, std::string_view written) -> Status {
-            if (auto ok = check(written); !ok) return ok;
-            settings.*member = std::string(written);
-            return {};
-          },
-          .write = [member](const Settings& settings) { return settings.*member; }};
-}
 
 Status check_name(std::string_view name) {
   if (name.size() > kNameBytesMax) return wrong("it is longer than " + std::to_string(kNameBytesMax) + " bytes");
@@ -109,18 +35,9 @@ Status check_url(std::string_view url) {
   return wrong(url.starts_with("https://") ? "https is not spoken; put a proxy on this host"
                                            : "it does not begin with http://");
 }
-Status check_transport(std::string_view transport) {
-  constexpr std::array<std::string_view, 4> kTransports = {"tcp", "udp", "verbs", "dpdk"};
-  if (std::ranges::find(kTransports, transport) != kTransports.end()) return {};
-  return wrong("it is none of tcp, udp, verbs and dpdk");
-}
 Status check_packet_security(std::string_view security) {
   if (auto ok = parse_packet_security(security); !ok) return wrong(ok.error().message);
   return {};
-}
-Status check_huge_pages(std::string_view pages) {
-  if (pages == "prefer" || pages == "require" || pages == "never") return {};
-  return wrong("it is none of prefer, require and never");
 }
 Status check_cores(std::string_view cores) {
   if (cores.find_first_not_of("0123456789,") == std::string_view::npos) return {};
@@ -138,26 +55,13 @@ Status check_advertised(std::string_view host) {
 }
 
 Field name(std::string_view key, std::string Settings::* member, std::string_view help) {
-  return text(key, member, "1 to 63 letters, digits, '-', '_', '.', ':'; or empty", help, check_name);
+  return service::field::text(key, member, "1 to 63 letters, digits, '-', '_', '.', ':'; or empty", help, check_name);
 }
 Field path(std::string_view key, std::string Settings::* member, std::string_view help) {
-  return text(key, member, "a path; or empty", help, check_path);
+  return service::field::text(key, member, "a path; or empty", help, check_path);
 }
 
-std::vector<std::string_view> by_commas(std::string_view list) {
-  std::vector<std::string_view> entries;
-  for (std::size_t from = 0; from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    std::string_view entry = list.substr(from, comma - from);
-    entry.remove_prefix(std::min(entry.find_first_not_of(' '), entry.size()));
-    entry.remove_suffix(entry.size() - std::min(entry.find_last_not_of(' ') + 1, entry.size()));
-    entries.push_back(entry);
-    from = comma + 1;
-  }
-  return entries;
-}
-
-/// What is wrong with one of several, with its number where there are several.
+/// Says what is wrong with one entry, with its number where there are several.
 std::unexpected<Error> wrong_entry(std::size_t index, std::size_t count, std::string_view entry, std::string why) {
   if (count == 1) return wrong(std::move(why));
   return wrong("entry " + std::to_string(index + 1) + ", '" + std::string(entry) + "': " + std::move(why));
@@ -187,7 +91,7 @@ Field listen() {
               "Where ranks and other aggregators connect. With transport tcp or verbs several, one for each device: "
               "lane i of a group uses the ith of them, and so on in turn.",
           .read = [](Settings& settings, std::string_view written) -> Status {
-            const auto entries = by_commas(written);
+            const auto entries = list_entries(written);
             if (entries.size() > kListenMax) {
               return wrong("it has " + std::to_string(entries.size()) + " entries; there are at most " +
                            std::to_string(kListenMax) + " lanes to use them");
@@ -223,7 +127,7 @@ Field advertise() {
           .read = [](Settings& settings, std::string_view written) -> Status {
             std::vector<std::string> hosts;
             if (!written.empty()) {
-              const auto entries = by_commas(written);
+              const auto entries = list_entries(written);
               for (std::size_t i = 0; i < entries.size(); ++i) {
                 if (auto ok = check_advertised(entries[i]); !ok)
                   return wrong_entry(i, entries.size(), entries[i], ok.error().message);
@@ -240,31 +144,6 @@ Field advertise() {
                 return text;
               },
           .list = true};
-}
-
-Field endpoint(std::string_view key, Endpoint Settings::* member, std::string_view help) {
-  return {.key = key,
-          .allowed = "host:port or [IPv6]:port; [::] is every address of both families; port 0 chooses a free one",
-          .help = help,
-          .read = [member](Settings& settings, std::string_view written) -> Status {
-            auto value = parse_endpoint(written);
-            if (!value) return wrong(value.error().message);
-            settings.*member = std::move(*value);
-            return {};
-          },
-          .write = [member](const Settings& settings) { return to_string(settings.*member); }};
-}
-
-Field on_or_off(std::string_view key, bool Settings::* member, std::string_view help) {
-  return {.key = key,
-          .allowed = "on or off",
-          .help = help,
-          .read = [member](Settings& settings, std::string_view written) -> Status {
-            if (written != "on" && written != "off") return wrong("it is neither on nor off");
-            settings.*member = written == "on";
-            return {};
-          },
-          .write = [member](const Settings& settings) { return std::string(settings.*member ? "on" : "off"); }};
 }
 
 Field log_level() {
@@ -293,6 +172,7 @@ Field rdma_path(const transport::RdmaPathSetting& setting) {
 
 std::vector<Field> make_fields() {
   using namespace std::chrono_literals;
+  using namespace service::field;
   using S = Settings;
   std::vector<Field> fields{
       name("name", &S::name, "This aggregator's name: credentials are made out to it. Empty: the host's name."),
@@ -308,14 +188,13 @@ std::vector<Field> make_fields() {
            "credentials. Empty: manager-key in systemd's StateDirectory, or none."),
       path("ready_file", &S::ready_file,
            "Written, as JSON with the chosen ports, once connections are taken. Empty: none."),
-      text("transport", &S::transport, "tcp, udp, verbs or dpdk",
-           "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, over RDMA (InfiniBand, "
-           "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
-           "All aggregators and ranks of a group use the same; udp and dpdk are the same to each other.",
-           check_transport),
-      on_or_off("shared_memory", &S::shared_memory,
-                "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
-                "memory that they share."),
+      choice("transport", &S::transport, {"tcp", "udp", "verbs", "dpdk"},
+             "How ranks and other aggregators talk to this one: over TCP, in packets over UDP, over RDMA (InfiniBand, "
+             "RoCE, iWARP) by verbs, or in packets over UDP by a device of its own, without the kernel (DPDK). "
+             "All aggregators and ranks of a group use the same; udp and dpdk are the same to each other."),
+      flag("shared_memory", &S::shared_memory, "on", "off",
+           "Where transport is tcp: processes of this host, of the same user or root, are talked to through "
+           "memory that they share."),
       bytes("map_max", &S::map_max, 0, 1ULL << 44,
             "Of registered memory of each process of this host, mapped for reading, so that its contributions are "
             "summed where they are. What is beyond it is copied."),
@@ -365,7 +244,8 @@ std::vector<Field> make_fields() {
       count("packet_window_initial", &S::packet_window_initial, 1, 1024,
             "Packets that a new connection may have under way."),
       count("packet_window_max", &S::packet_window_max, 1, 65536, "The most that a connection may have under way."),
-      on_or_off("packet_ecn", &S::packet_ecn, "Packets say that switches may mark them instead of dropping them."),
+      flag("packet_ecn", &S::packet_ecn, "on", "off",
+           "Packets say that switches may mark them instead of dropping them."),
       count("packet_dscp", &S::packet_dscp, 0, 63, "By this switches choose the queue of what the aggregator sends."),
       count("packet_datagram_bytes_max", &S::packet_datagram_bytes_max, 1232, 65000,
             "With transport udp: longer datagrams are neither sent nor taken, even where the path would carry them."),
@@ -394,8 +274,8 @@ std::vector<Field> make_fields() {
            "The GPU whose memory a PCI device writes packets to, where the processor reads them. DPDK must drive it. "
            "Empty: the host's memory.",
            check_words),
-      text("dpdk_huge_pages", &S::dpdk_huge_pages, "prefer, require or never",
-           "Whether ordinary memory will do where there are too few huge pages.", check_huge_pages),
+      choice("dpdk_huge_pages", &S::dpdk_huge_pages, {"prefer", "require", "never"},
+             "Whether ordinary memory will do where there are too few huge pages."),
       duration("dpdk_sleep", &S::dpdk_sleep, 0s, 10ms,
                "A worker to which nothing comes sleeps for so long at a time. 0s: it keeps its core busy."),
       text("dpdk_file_prefix", &S::dpdk_file_prefix, "a word; or empty",

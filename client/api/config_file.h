@@ -6,7 +6,8 @@
 
 namespace tributary::client {
 
-/// Applies the settings of `file`. Errc::bad_config names the file, the line, the value and the allowed values.
+/// Applies the settings of `file`. Errc::bad_config lists every mistake with the file, the line, the value and the
+/// allowed values.
 [[nodiscard]] Status apply_file(ClientSettings& settings, const std::string& file);
 
 }  // namespace tributary::client

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <ranges>
 
 #include "client/api/config_file.h"
+#include "service-kit/settings_file.h"
+#include "service-kit/units.h"
 #include "tributary/protocol/credential.h"
 #include "tributary/transport/rails.h"
 
@@ -29,16 +29,8 @@ struct Setting {
 };
 
 std::vector<std::string> split(std::string_view list) {
-  std::vector<std::string> parts;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    std::string_view part = list.substr(0, comma);
-    while (!part.empty() && part.front() == ' ') part.remove_prefix(1);
-    while (!part.empty() && part.back() == ' ') part.remove_suffix(1);
-    parts.emplace_back(part);
-    if (comma == std::string_view::npos) return parts;
-    list.remove_prefix(comma + 1);
-  }
+  const auto entries = service::list_entries(list);
+  return {entries.begin(), entries.end()};
 }
 
 bool is_printable(std::string_view value) {
@@ -48,14 +40,6 @@ bool is_printable(std::string_view value) {
 bool set_name(std::string& name, std::string_view value) {
   name = value;
   return !value.empty() && value.size() <= kNameBytesMax && is_printable(value);
-}
-
-template <class Number>
-std::optional<Number> to_number(std::string_view value) {
-  Number number{};
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc{} || end != value.data() + value.size()) return std::nullopt;
-  return number;
 }
 
 bool set_manager(ClientSettings& s, std::string_view value) {
@@ -112,28 +96,28 @@ bool set_packet_security(ClientSettings& s, std::string_view value) {
 }
 
 bool set_lanes(ClientSettings& s, std::string_view value) {
-  const auto lanes = to_number<std::uint32_t>(value);
+  const auto lanes = service::parse_number<std::uint32_t>(value);
   if (!lanes || *lanes < 1 || *lanes > kLanesMax) return false;
   s.lanes = *lanes;
   return true;
 }
 
 bool set_timeout(ClientSettings& s, std::string_view value) {
-  const auto seconds = to_number<double>(value);
+  const auto seconds = service::parse_number<double>(value);
   if (!seconds || !(*seconds >= 0.001) || *seconds > kTimeoutSecondsMax) return false;
   s.timeout = std::chrono::milliseconds(std::llround(*seconds * 1000));
   return true;
 }
 
 bool set_hang_after(ClientSettings& s, std::string_view value) {
-  const auto ms = to_number<std::uint32_t>(value);
+  const auto ms = service::parse_number<std::uint32_t>(value);
   if (!ms || (*ms != 0 && *ms < 50) || *ms > 60'000) return false;
   s.hang_after = std::chrono::milliseconds(*ms);
   return true;
 }
 
 bool set_begin_within(ClientSettings& s, std::string_view value) {
-  const auto ms = to_number<std::uint32_t>(value);
+  const auto ms = service::parse_number<std::uint32_t>(value);
   if (!ms || *ms > 60'000) return false;
   s.begin_within = std::chrono::milliseconds(*ms);
   return true;
@@ -156,7 +140,7 @@ bool set_rdma_devices(ClientSettings& s, std::string_view value) {
 }
 
 bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
-  const auto count = to_number<std::uint32_t>(value);
+  const auto count = service::parse_number<std::uint32_t>(value);
   if (!count || *count < 1 || *count > 8) return false;
   s.rdma_queue_pairs = *count;
   return true;
@@ -164,7 +148,7 @@ bool set_rdma_queue_pairs(ClientSettings& s, std::string_view value) {
 
 template <class Number>
 bool set_within(Number& to, std::string_view value, std::uint32_t low, std::uint32_t high) {
-  const auto number = to_number<std::uint32_t>(value);
+  const auto number = service::parse_number<std::uint32_t>(value);
   if (!number || *number < low || *number > high) return false;
   to = static_cast<Number>(*number);
   return true;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "service-kit/units.h"
+#include "service-kit/yaml_text.h"
 #include "tree-manager/topology/name_range.h"
 #include "tree-manager/topology/yaml_fields.h"
 
@@ -247,7 +248,7 @@ std::string_view to_string(FabricKind kind) noexcept {
 }
 
 Result<Topology> parse_topology(const std::string& text, const std::string& file) {
-  const auto root = parse_yaml(text, file);
+  const auto root = service::parse_yaml(text, file);
   if (!root) return std::unexpected(root.error());
   try {
     auto topology = Reader(*root, file).read();

@@ -1,19 +1,23 @@
 #include "tree-manager/topology/yaml_fields.h"
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 
+#include "service-kit/settings_file.h"
+#include "service-kit/units.h"
+#include "service-kit/yaml_text.h"
+
 namespace tributary::manager {
+namespace {
+
+constexpr std::size_t kTextBytesMax = std::size_t{256} << 20;  // a topology names every host and link
+
+}  // namespace
 
 void YamlErrors::add(const YAML::Node& at, const std::string& path, const std::string& why) {
   if (first_) return;
-  const YAML::Mark mark = at.Mark();
-  const std::string line = mark.is_null() ? "" : ":" + std::to_string(mark.line + 1);
-  first_ = Error{Errc::bad_config, file_ + line + ": " + (path.empty() ? "" : path + ": ") + why};
+  first_ =
+      Error{Errc::bad_config, service::place_of(file_, at.Mark()) + ": " + (path.empty() ? "" : path + ": ") + why};
 }
 
 Status YamlErrors::status() const {
@@ -22,23 +26,12 @@ Status YamlErrors::status() const {
 }
 
 Result<std::string> read_text_file(const std::string& path, std::string_view what) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  std::error_code error;
-  if (!in || std::filesystem::is_directory(path, error)) {
-    return fail(Errc::bad_config,
-                "the " + std::string(what) + " " + path + " cannot be read; check the path and its permissions");
+  auto text = service::read_file(path, kTextBytesMax);
+  if (!text) {
+    return fail(Errc::bad_config, "the " + std::string(what) + " " + path + " cannot be read: " + text.error().message +
+                                      "; check the path and its permissions");
   }
   return text;
-}
-
-Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file) {
-  try {
-    return YAML::Load(text);
-  } catch (const YAML::Exception& error) {
-    const std::string line = error.mark.is_null() ? "" : ":" + std::to_string(error.mark.line + 1);
-    return fail(Errc::bad_config, file + line + ": this is no YAML: " + error.msg);
-  }
 }
 
 YamlMap::YamlMap(const YAML::Node& node, std::string path, YamlErrors& errors)
@@ -99,13 +92,12 @@ std::optional<std::string> scalar(const YAML::Node& node, const std::string& pat
 }
 
 Result<std::uint64_t> parse_whole_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+  const auto value = service::parse_number<std::uint64_t>(text);
+  if (!value || *value < low || *value > high) {
     return fail(Errc::bad_config, "'" + std::string(text) + "' is not a whole number from " + std::to_string(low) +
                                       " to " + std::to_string(high));
   }
-  return value;
+  return *value;
 }
 
 }  // namespace tributary::manager

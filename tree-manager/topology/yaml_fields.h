@@ -30,9 +30,6 @@ class YamlErrors {
 /// Returns a file's whole text. Errc::bad_config names `what` it is and says what to check.
 [[nodiscard]] Result<std::string> read_text_file(const std::string& path, std::string_view what);
 
-/// Returns the document's root; Errc::bad_config names the line of text that is no YAML.
-[[nodiscard]] Result<YAML::Node> parse_yaml(const std::string& text, const std::string& file);
-
 /// The fields of one mapping. Call finish() when all were asked for: it notes every other key as unknown.
 class YamlMap {
  public:

@@ -188,18 +188,20 @@ TEST(Settings, AnEmptyFileSetsNothing) {
 TEST(Settings, EveryBadLineOfTheFileIsNamed) {
   const auto error = [](const std::string& content) { return error_of(File(content).load()); };
   EXPECT_THAT(error("lanes: 2\nlane: 3\n"),
-              AllOf(HasSubstr(".yaml:2: unknown key 'lane'"), HasSubstr("lanes"), HasSubstr("token_file")));
+              AllOf(HasSubstr(".yaml:2: 'lane' is no setting"), HasSubstr("lanes"), HasSubstr("token_file")));
   EXPECT_THAT(error("\n\ntimeout: 30s\n"), AllOf(HasSubstr(".yaml:3: timeout: '30s'"), HasSubstr("seconds")));
   EXPECT_THAT(error("lanes: [1, 2]\n"), AllOf(HasSubstr(".yaml:1: lanes"), HasSubstr("'1,2'")));
-  EXPECT_THAT(error("lanes: {a: 1}\n"), HasSubstr(".yaml:1: lanes: this must be a single value"));
-  EXPECT_THAT(error("transport: [[tcp]]\n"), HasSubstr("a list of single values"));
+  EXPECT_THAT(error("lanes: {a: 1}\n"), HasSubstr(".yaml:1: lanes: a single value is needed"));
+  EXPECT_THAT(error("transport: [[tcp]]\n"), HasSubstr("an entry of the list is no single value"));
   EXPECT_THAT(error("lanes:\n"), HasSubstr(".yaml:1: lanes"));
+  EXPECT_THAT(error("lane: 3\ntimeout: 30s\n"),
+              AllOf(HasSubstr(".yaml:1: 'lane' is no setting"), HasSubstr(".yaml:2: timeout: '30s'")));
   EXPECT_THAT(error("lanes: 1\njob: a\nlanes: 2\n"), HasSubstr(".yaml:3: 'lanes' is set twice"));
   EXPECT_THAT(error("just words"), HasSubstr("key: value"));
   EXPECT_THAT(error("- lanes\n- job\n"), HasSubstr("key: value"));
-  EXPECT_THAT(error("lanes: [1, 2\n"), HasSubstr("no valid YAML"));
-  EXPECT_THAT(error("? [a, b]\n: c\n"), HasSubstr("unknown key"));
-  EXPECT_THAT(error(std::string(2 << 20, '#')), HasSubstr("1 MiB"));
+  EXPECT_THAT(error("lanes: [1, 2\n"), HasSubstr("no YAML"));
+  EXPECT_THAT(error("? [a, b]\n: c\n"), HasSubstr("a key is a plain word"));
+  EXPECT_THAT(error(std::string(2 << 20, '#')), HasSubstr("longer than 1048576 bytes"));
 }
 
 TEST(Settings, AFileThatIsNotThereIsAnError) {

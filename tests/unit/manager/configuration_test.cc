@@ -158,8 +158,8 @@ TEST(Settings, ReadWhatTheyPrint) {
   const auto again = parse_settings(text, "s.yaml");
   ASSERT_TRUE(again.has_value()) << again.error().message;
   EXPECT_EQ(print(*again), text);
-  EXPECT_THAT(text, AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# accepts: 1s to 1h; default: 15s"),
-                          HasSubstr("listen: \"[::1]:1234\"")));
+  EXPECT_THAT(text, AllOf(HasSubstr("group_lease: 33s"), HasSubstr("# Allowed: 1s to 1h. Default: 15s"),
+                          HasSubstr("listen: '[::1]:1234'")));
 }
 
 TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
@@ -170,20 +170,23 @@ TEST(Settings, TakeAnEmptyFileAsAllDefaults) {
 
 TEST(Settings, NameFileLineKeyAndWhatIsAccepted) {
   const Wrong cases[] = {
-      {"listen: 1.2.3.4:80\ngroup_leas: 3s\n", "s.yaml:2: group_leas: unknown key; known here: listen,"},
+      {"listen: 1.2.3.4:80\ngroup_leas: 3s\n", "s.yaml:2: 'group_leas' is no setting; there are listen,"},
       {"\ngroup_lease: 3\n",
        "s.yaml:2: group_lease: '3': it has no unit; write a number with us, ms, s, min or h, for example 10s"},
       {"group_lease: 3KiB\n", "s.yaml:1: group_lease: '3KiB': 'KiB' is no unit for it"},
-      {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h' is out of range; accepted: 1s to 1h"},
+      {"group_lease: 5h\n", "s.yaml:1: group_lease: '5h': it is above 1h (allowed: 1s to 1h)"},
       {"group_lease: 1500ms\n", "s.yaml: group_lease: it must be whole seconds"},
       {"segment_bytes: 100kB\n", "segment_bytes: it must be 0B, or a multiple of 64 B"},
-      {"window: 257\n", "s.yaml:1: window: '257' is not a whole number from 0 to 256"},
-      {"listen: 7470\n", "s.yaml:1: listen: '7470' is no address: the port is missing"},
-      {"log_level: loud\n", "s.yaml:1: log_level: 'loud' is out of range; accepted: trace, debug, info, warn, error"},
-      {"reads_need_token: yes\n", "accepted: true or false"},
-      {"threads: [1]\n", "s.yaml:1: threads: a single value is expected here"},
-      {"threads: 1\nthreads: 2\n", "s.yaml:2: threads: this key stands here twice"},
-      {"just text\n", "s.yaml:1: a mapping"},
+      {"window: 257\n", "s.yaml:1: window: '257': it is above 256 (allowed: 0 to 256)"},
+      {"listen: 7470\n", "s.yaml:1: listen: '7470': '7470' is no address: the port is missing"},
+      {"log_level: loud\n",
+       "s.yaml:1: log_level: 'loud': it is none of these (allowed: trace, debug, info, warn or error)"},
+      {"reads_need_token: yes\n", "'yes': it is neither true nor false (allowed: true or false)"},
+      {"threads: [1]\n", "s.yaml:1: threads: a single value is needed (allowed: 1 to 64)"},
+      {"threads: 1\nthreads: 2\n", "s.yaml:2: 'threads' is set twice"},
+      {"just text\n", "s.yaml:1: the file is a list of 'key: value' lines"},
+      {"threads: 0\nwindow: 257\n",
+       "s.yaml:1: threads: '0': it is below 1 (allowed: 1 to 64)\ns.yaml:2: window: '257'"},
       {"a: [\n", "this is no YAML"},
   };
   for (const Wrong& it : cases) {

@@ -1,0 +1,18 @@
+#pragma once
+// YAML whose mistakes are told with file and line.
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+#include <string_view>
+
+#include "tributary/protocol/error.h"
+
+namespace tributary::service {
+
+/// Returns "FILE:LINE", or "FILE" for a mark that is nowhere.
+[[nodiscard]] std::string place_of(std::string_view file, const YAML::Mark& mark);
+
+/// Returns the document's root; Errc::bad_config with the line for text that is no YAML.
+[[nodiscard]] Result<YAML::Node> parse_yaml(const std::string& text, std::string_view file);
+
+}  // namespace tributary::service
