@@ -139,7 +139,7 @@ TEST_F(AdoptionTest, RefusesWhatTheManagerHasNotSealed) {
   }
   key_ = std::move(*SigningKey::generate());
   open();
-  expect_refused(adopt(), Errc::bad_argument, "its key is another one");
+  expect_refused(adopt(), Errc::bad_argument, "it is sealed with another key");
   EXPECT_THAT(store_.groups, IsEmpty());
 }
 
