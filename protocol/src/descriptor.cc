@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::uint64_t kRateMax = 1ULL << 53;  // what every reader of JSON takes
+
 Result<LaneEntry> entry_from_json(const json& object, const std::string& where) {
   JsonMembers members("group descriptor", object, where);
   LaneEntry entry;
@@ -81,7 +83,8 @@ GroupDescriptor GroupDescriptor::for_rank(std::uint32_t rank) const {
                        .reason = reason,
                        .lanes = {},
                        .security = security,
-                       .exchange_key = exchange_key};
+                       .exchange_key = exchange_key,
+                       .rates = rates};
   for (const LaneDescriptor& lane : lanes) {
     part.lanes.push_back({.window = lane.window,
                           .segment_bytes = lane.segment_bytes,
@@ -118,6 +121,9 @@ nlohmann::json to_json(const GroupDescriptor& d) {
   if (d.security != PacketSecurity::off) object["packet_security"] = std::string(to_string(d.security));
   if (d.security != PacketSecurity::off || d.exchange_key != ExchangePublicKey{})
     object["exchange_key"] = to_base64(d.exchange_key);
+  if (d.rates != PathRates{}) {
+    object["rates"] = {{"links", d.rates.links}, {"trees", d.rates.trees}, {"ranks", d.rates.ranks}};
+  }
   return object;
 }
 
@@ -142,6 +148,13 @@ Result<GroupDescriptor> group_descriptor_from_json(const nlohmann::json& object)
     } else {
       std::memcpy(d.exchange_key.data(), key->data(), kExchangeKeyBytes);
     }
+  }
+  if (object.is_object() && object.contains("rates")) {
+    JsonMembers rates("group descriptor", object.at("rates"), "rates.");
+    d.rates = {.links = rates.number<std::uint64_t>("links", 0, kRateMax),
+               .trees = rates.number<std::uint64_t>("trees", 0, kRateMax),
+               .ranks = rates.number<std::uint64_t>("ranks", 0, kRateMax)};
+    if (!rates.error().empty()) return fail(Errc::corrupt, rates.error());
   }
   const json& lanes = members.array("lanes", kLanesMax);
   if (!members.error().empty()) return fail(Errc::corrupt, members.error());

@@ -69,7 +69,7 @@ Result<GroupSpec> group_spec(const std::string& body) {
   GroupSpec spec;
   spec.job = in.text("job", "");
   spec.hosts = in.texts("ranks");
-  spec.lanes = static_cast<std::uint32_t>(in.number("lanes", 1, kLanesMax, 1));
+  spec.lanes = static_cast<std::uint32_t>(in.number("lanes", 0, kLanesMax, 0));
   spec.window = static_cast<std::uint32_t>(in.number("window", 1, kWindowMax, 0));
   spec.segment_bytes = static_cast<std::uint32_t>(in.number("segment_bytes", kSegmentBytesMin, kSegmentBytesMax, 0));
   spec.request_id = in.text("request_id", "");

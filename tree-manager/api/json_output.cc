@@ -49,6 +49,10 @@ json lanes_json(const std::vector<LaneTree>& lanes, const std::vector<std::strin
   return list;
 }
 
+json rates_json(const PathRates& rates) {
+  return {{"links", rates.links}, {"trees", rates.trees}, {"ranks", rates.ranks}};
+}
+
 }  // namespace
 
 json to_json(const AggregatorView& view) {
@@ -102,6 +106,7 @@ json to_json(const GroupView& view, bool details) {
   for (const FailedAggregator& it : r.failed) {
     failed.push_back({{"name", it.name}, {"incarnation", it.incarnation}, {"since", it.since}});
   }
+  result["rates"] = rates_json(r.rates);
   result["hosts"] = r.hosts;
   result["failed"] = std::move(failed);
   result["trees"] = lanes_json(r.lanes, r.hosts);
@@ -126,6 +131,7 @@ json to_json(const PlanView& view, const std::vector<std::string>& hosts) {
   return {{"trees", lanes_json(view.plan.lanes, hosts)},
           {"reason", view.plan.reason},
           {"estimated_seconds", view.plan.estimated_seconds},
+          {"rates", rates_json(view.plan.rates)},
           {"window", view.window},
           {"segment_bytes", view.segment_bytes}};
 }

@@ -1,6 +1,7 @@
 #pragma once
 // One way to build a lane's tree, and its cost. The strategy tries some hundred ways and keeps the best.
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "tree-manager/planner/sites.h"
@@ -84,6 +85,8 @@ class CostModel {
   void estimate(Candidate& candidate, std::uint64_t weight);
   /// Adds the lane to what is allotted, in `sites`.
   void commit(const Candidate& candidate, std::uint64_t weight);
+  /// Of all lanes that were committed, together.
+  [[nodiscard]] PathRates rates() const;
 
  private:
   struct Touched {
@@ -99,12 +102,15 @@ class CostModel {
     }
   };
   void put(const Candidate& candidate, std::uint64_t weight);
+  [[nodiscard]] double ring_seconds_per_byte() const;
   void put_edge(std::uint32_t from_domain, std::uint32_t from_host, const SiteAggregator& to, std::uint64_t amount);
 
   const DomainTree& domains_;
   Sites& sites_;
   const PlanRequest& request_;
-  double members_floor_ = 0;  // seconds per byte over the members' own links, which no tree changes
+  double members_floor_ = 0;              // seconds per byte over the members' own links, which no tree changes
+  std::set<std::uint32_t> used_domains_;  // by the lanes that were committed
+  std::set<std::uint32_t> used_aggregators_;
   Touched uplinks_;
   Touched hosts_;
 };

@@ -1,6 +1,7 @@
 // The cost model: every link and every aggregator serves its flows in fair shares, the slowest one sets the pace, and
 // each level adds its latency and the time until a first segment has passed.
 #include <algorithm>
+#include <cmath>
 
 #include "tree-manager/planner/candidate.h"
 #include "tributary/protocol/lane_memory.h"
@@ -86,14 +87,50 @@ void CostModel::estimate(Candidate& candidate, std::uint64_t weight) {
 
 void CostModel::commit(const Candidate& candidate, std::uint64_t weight) {
   put(candidate, weight);
+  used_domains_.insert(uplinks_.which.begin(), uplinks_.which.end());
   for (const std::uint32_t domain : uplinks_.which) sites_.uplink_load[domain] += uplinks_.load[domain];
   for (const std::uint32_t h : hosts_.which) sites_.hosts[h].load += hosts_.load[h];
   for (const CandidateNode& node : candidate.nodes) {
     SiteAggregator& at = sites_.aggregators[node.aggregator];
+    used_aggregators_.insert(node.aggregator);
     at.load += weight * (node.children + (node.parent == kNoParent ? 0U : 1U));
     at.memory_free_bytes -= lane_reservation_bytes(node.children, request_.window, request_.segment_bytes);
     at.children_max = children_possible(request_.aggregators[at.index], at.memory_free_bytes, request_);
   }
+}
+
+/// What a ring of all members, in the order of ranks, asks of each byte that a member sends.
+double CostModel::ring_seconds_per_byte() const {
+  const auto ranks = sites_.host_of_rank.size();
+  std::vector<std::uint64_t> crossings(domains_.domains().size(), 0);  // in both directions, which are equal
+  for (std::size_t r = 0; r < ranks; ++r) {
+    const SiteHost& from = sites_.hosts[sites_.host_of_rank[r]];
+    const SiteHost& to = sites_.hosts[sites_.host_of_rank[(r + 1) % ranks]];
+    domains_.each_uplink_between(from.place.domain, to.place.domain, [&](std::uint32_t d) { ++crossings[d]; });
+  }
+  double slowest = members_floor_;
+  for (std::size_t d = 0; d < crossings.size(); ++d) {
+    slowest =
+        std::max(slowest, seconds_per_byte(kFullRate * crossings[d] / 2, domains_.domains()[d].uplink_bits_per_second));
+  }
+  return slowest;
+}
+
+PathRates CostModel::rates() const {
+  double trees = 0;
+  for (const std::uint32_t d : used_domains_) {
+    trees = std::max(trees, seconds_per_byte(sites_.uplink_load[d], domains_.domains()[d].uplink_bits_per_second));
+  }
+  for (const std::uint32_t a : used_aggregators_) {
+    const SiteAggregator& at = sites_.aggregators[a];
+    const SiteHost& host = sites_.hosts[at.host];
+    trees = std::max({trees, seconds_per_byte(at.load, at.line_rate_bits_per_second),
+                      seconds_per_byte(host.load, host.place.rate_bits_per_second)});
+  }
+  const auto rate_of = [](double seconds) {
+    return seconds > 0 ? static_cast<std::uint64_t>(std::llround(8 / seconds)) : std::uint64_t{0};
+  };
+  return {.links = rate_of(members_floor_), .trees = rate_of(trees), .ranks = rate_of(ring_seconds_per_byte())};
 }
 
 }  // namespace tributary::manager

@@ -21,6 +21,8 @@ constexpr std::uint32_t kFanIns[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
 // Estimates are less exact than this: among trees so close to the fastest, the one that burdens the fabric least wins,
 // then the simplest.
 constexpr double kSameCost = 0.02;
+// More lanes cost more connections and memory; they are taken where they save this part of the time.
+constexpr double kLanesPay = 0.03;
 
 class LanePlanner {
  public:
@@ -36,11 +38,13 @@ class LanePlanner {
       if (!best_within(scope, weight)) continue;
       tree = materialise(lane);
       cost_.commit(best_, weight);
-      seconds = best_.seconds;
+      seconds = std::max(seconds, best_.seconds);
       return true;
     }
     return false;
   }
+
+  [[nodiscard]] PathRates rates() const { return cost_.rates(); }
 
  private:
   [[nodiscard]] std::vector<std::uint32_t> fan_ins() const {
@@ -171,8 +175,9 @@ struct Remover {
 
 class DomainFabric final : public Fabric {
  public:
-  explicit DomainFabric(const Topology& topology) : domains_(topology) {}
+  explicit DomainFabric(const Topology& topology) : domains_(topology), knows_rates_(!topology.text.empty()) {}
 
+  [[nodiscard]] bool knows_rates() const override { return knows_rates_; }
   [[nodiscard]] bool knows_host(const std::string& host) const override {
     return domains_.place(host).domain != kNoDomain;
   }
@@ -182,15 +187,8 @@ class DomainFabric final : public Fabric {
 
   [[nodiscard]] Plan plan(const PlanRequest& request, const FabricLoad& load) const override {
     if (request.hosts.size() < 2) return {.reason = "no tree: a group of one rank has nothing to reduce"};
-    Plan best;
-    // A lane carries its share of the traffic, so the number of lanes must be known before the first is planned. Where
-    // there is room for fewer than wanted, plan again for that number.
-    std::uint32_t lanes = request.lanes;
-    while (lanes > 0) {
-      best = plan_lanes(request, load, lanes);
-      if (best.lanes.size() == lanes || best.lanes.empty()) break;
-      lanes = static_cast<std::uint32_t>(best.lanes.size());
-    }
+    if (request.lanes == 0) return plan_as_many_as_pay(request, load);
+    Plan best = plan_at_most(request, load, request.lanes);
     if (!best.lanes.empty() && best.lanes.size() < request.lanes) {
       best.reason = "only " + std::to_string(best.lanes.size()) + " of " + std::to_string(request.lanes) +
                     " lanes: the aggregators have no room for more";
@@ -206,6 +204,39 @@ class DomainFabric final : public Fabric {
   }
 
  private:
+  /// A lane carries its share of the traffic, so the number of lanes must be known before the first is planned: when
+  /// there is room for fewer than wanted, plans again with so many.
+  [[nodiscard]] Plan plan_at_most(const PlanRequest& request, const FabricLoad& load, std::uint32_t lanes) const {
+    Plan plan;
+    while (lanes > 0) {
+      plan = plan_lanes(request, load, lanes);
+      if (plan.lanes.size() == lanes || plan.lanes.empty()) break;
+      lanes = static_cast<std::uint32_t>(plan.lanes.size());
+    }
+    return plan;
+  }
+
+  /// More lanes bring in more aggregators, whose links add up. Where no rate is known nothing shows that this helps.
+  [[nodiscard]] Plan plan_as_many_as_pay(const PlanRequest& request, const FabricLoad& load) const {
+    Plan best = plan_at_most(request, load, 1);
+    if (!knows_rates_ || best.lanes.empty()) return best;
+    const auto usable = static_cast<std::uint32_t>(std::ranges::count_if(
+        request.aggregators, [](const PlanAggregator& aggregator) { return aggregator.unusable.empty(); }));
+    const std::uint32_t most = std::min(usable, kLanesMax);
+    for (std::uint32_t lanes = 2; lanes <= most; lanes = lanes < most ? std::min(2 * lanes, most) : most + 1) {
+      // Each lane by itself looks best deep, over all aggregators; many lanes of few levels load each aggregator less.
+      for (const std::uint32_t levels_max : {request.levels_max, 1U, 2U}) {
+        if (levels_max > request.levels_max || (request.levels != 0 && levels_max < request.levels)) continue;
+        PlanRequest narrowed = request;
+        narrowed.levels_max = levels_max;
+        Plan plan = plan_lanes(narrowed, load, lanes);
+        if (plan.lanes.size() == lanes && plan.estimated_seconds < best.estimated_seconds * (1 - kLanesPay))
+          best = std::move(plan);
+      }
+    }
+    return best;
+  }
+
   [[nodiscard]] Plan plan_lanes(const PlanRequest& request, const FabricLoad& load, std::uint32_t lanes) const {
     Plan plan;
     Sites sites = lay_out(domains_, request, load);
@@ -225,6 +256,7 @@ class DomainFabric final : public Fabric {
       }
       plan.lanes.push_back(std::move(tree));
     }
+    if (knows_rates_ && !plan.lanes.empty()) plan.rates = planner.rates();
     if (plan.lanes.empty() && plan.reason.empty()) plan.reason = explain_no_tree(domains_, request);
     return plan;
   }
@@ -263,6 +295,7 @@ class DomainFabric final : public Fabric {
   }
 
   DomainTree domains_;
+  const bool knows_rates_;
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ struct PlanAggregator {
 struct PlanRequest {
   std::span<const std::string> hosts;  // by rank
   std::span<const PlanAggregator> aggregators;
-  std::uint32_t lanes = 1;  // wanted; fewer are planned where there is no room for all
+  std::uint32_t lanes = 1;  // wanted; fewer are planned where there is no room for all; 0: as many as pay
   std::uint32_t window = 0;
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_max = kTreeLevelsMax;
@@ -53,11 +53,14 @@ struct Plan {
   std::vector<LaneTree> lanes;   // empty: no tree is possible
   std::string reason;            // why there is none, or why there are fewer lanes than wanted; else empty
   double estimated_seconds = 0;  // for one operation of operation_bytes over all lanes
+  PathRates rates{};             // where the fabric's rates are known, and there are trees
 };
 
 class Fabric {
  public:
   virtual ~Fabric() = default;
+  /// Returns whether the rates were told, not assumed.
+  [[nodiscard]] virtual bool knows_rates() const = 0;
   /// Returns whether a rank or an aggregator on this host has a place.
   [[nodiscard]] virtual bool knows_host(const std::string& host) const = 0;
   /// Returns the rate of all links of a host together, in bits per second; 0 for a host without a place.

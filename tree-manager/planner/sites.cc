@@ -22,6 +22,7 @@ class Layout {
     add_host_sites();
     add_domain_sites();
     find_lowest_common();
+    out_.host_of_rank = std::move(host_of_rank_);
     out_.uplink_load = load_.uplinks;
     out_.uplink_load.resize(domains_.domains().size(), 0);
     return std::move(out_);

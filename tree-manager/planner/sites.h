@@ -50,6 +50,7 @@ struct Sites {
   std::vector<SiteAggregator> aggregators;  // sorted by place, then name
   std::vector<Site> sites;                  // children before parents; the last is the fabric's root
   std::vector<std::uint32_t> order;         // ranks, sorted by place
+  std::vector<std::uint32_t> host_of_rank;  // in hosts
   std::vector<std::uint64_t> uplink_load;   // by domain
   std::uint32_t lowest_common = 0;          // the lowest site that holds all members
   std::string unknown_host;                 // the first member's host that has no place; then nothing else is set

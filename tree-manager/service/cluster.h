@@ -88,7 +88,7 @@ struct AggregatorView {
 struct GroupSpec {
   std::string job;
   std::vector<std::string> hosts;
-  std::uint32_t lanes = 1;
+  std::uint32_t lanes = 0;          // 0: as many as pay
   std::uint32_t window = 0;         // 0: the setting
   std::uint32_t segment_bytes = 0;  // 0: the setting
   std::uint32_t levels = 0;         // 0: any

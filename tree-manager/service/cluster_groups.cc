@@ -80,8 +80,8 @@ Status Cluster::check(const GroupSpec& spec) const {
   if (!spec.request_id.empty()) {
     if (auto ok = check_name(spec.request_id); !ok) return bad("request_id: " + ok.error().message);
   }
-  if (spec.lanes == 0 || spec.lanes > kLanesMax)
-    return bad("lanes is " + std::to_string(spec.lanes) + ", not 1 to " + std::to_string(kLanesMax));
+  if (spec.lanes > kLanesMax)
+    return bad("lanes is " + std::to_string(spec.lanes) + ", not 0 to " + std::to_string(kLanesMax));
   if (spec.window > kWindowMax)
     return bad("window is " + std::to_string(spec.window) + ", not 1 to " + std::to_string(kWindowMax));
   const std::uint32_t segment = spec.segment_bytes;
@@ -289,6 +289,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::create(const GroupSpec& spec
   Plan plan = plan_for(record);
   record.reason = std::move(plan.reason);
   record.lanes = std::move(plan.lanes);
+  record.rates = plan.rates;
   record.epoch = record.lanes.empty() ? 0 : 1;
   if (auto ok = save([&] { return store_.put(record); }); !ok) return std::unexpected(ok.error());
   const auto made = std::make_shared<const GroupRecord>(std::move(record));
@@ -406,6 +407,7 @@ Result<std::shared_ptr<const GroupRecord>> Cluster::rebuild(Group& group, const 
 
   next.reason = plan.reason;
   next.lanes = std::move(plan.lanes);
+  next.rates = plan.rates;
   if (built) {
     ++next.epoch;
     next.before = used_by(*before);

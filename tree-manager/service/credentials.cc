@@ -152,7 +152,8 @@ GroupDescriptor describe(const GroupRecord& group, const IssueTerms& terms) {
                              .reason = group.reason,
                              .lanes = {},
                              .security = group.packet_security,
-                             .exchange_key = terms.exchange_key};
+                             .exchange_key = terms.exchange_key,
+                             .rates = group.rates};
   for (const LaneTree& lane : group.lanes) {
     descriptor.lanes.push_back(
         {.window = group.window, .segment_bytes = group.segment_bytes, .levels = lane.levels, .entries = {}});

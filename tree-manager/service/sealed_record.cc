@@ -104,6 +104,13 @@ Result<std::vector<LaneTree>> lanes_from(const json& trees, std::size_t ranks) {
   return lanes;
 }
 
+/// Records of managers before there were rates have none.
+PathRates rates_from(const json& from) {
+  const auto rates = from.find("rates");
+  if (rates == from.end()) return {};
+  return {.links = rates->at(0), .trees = rates->at(1), .ranks = rates->at(2)};
+}
+
 Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string>& hosts) {
   auto lanes = lanes_from(from.at("trees"), hosts.size());
   if (!lanes) return std::unexpected(lanes.error());
@@ -121,7 +128,8 @@ Result<OpenedRecord> opened_from(const json& from, const std::vector<std::string
                 .failed = {},
                 .created_at = from.at("created_at"),
                 .packet_security = static_cast<PacketSecurity>(from.at("packet_security").get<unsigned>()),
-                .exchange_key = from.at("exchange_key")},
+                .exchange_key = from.at("exchange_key"),
+                .rates = rates_from(from)},
       .issued_at = from.at("issued_at")};
 }
 
@@ -147,6 +155,7 @@ std::string RecordSeal::seal(const GroupRecord& group, std::int64_t now_s) const
       {"epoch", group.epoch},
       {"trees", trees_of(group.lanes)},
       {"reason", group.reason},
+      {"rates", {group.rates.links, group.rates.trees, group.rates.ranks}},
       {"created_at", group.created_at},
       {"packet_security", static_cast<unsigned>(group.packet_security)},
       {"exchange_key", group.exchange_key},

@@ -141,7 +141,8 @@ std::string to_text(const GroupRecord& r) {
               {"exchange_key", r.exchange_key},
               {"request_id", r.request_id},
               {"adopted_at", r.adopted_at},
-              {"before", std::move(before)}}
+              {"before", std::move(before)},
+              {"rates", {r.rates.links, r.rates.trees, r.rates.ranks}}}
       .dump();
 }
 
@@ -163,11 +164,15 @@ Result<GroupRecord> group_from_text(const std::string& text) {
                   .exchange_key = from.value("exchange_key", ""),
                   .request_id = from.value("request_id", ""),
                   .adopted_at = from.value("adopted_at", std::int64_t{0}),
-                  .before = {}};
+                  .before = {},
+                  .rates = {}};
     for (const json& it : from.at("failed")) {
       r.failed.push_back({it.at("name"), it.at("incarnation"), it.at("since"), it.value("data_changes", 0U)});
     }
     for (const json& it : from.value("before", json::array())) r.before.push_back({it.at(0), it.at(1), it.at(2)});
+    if (const auto rates = from.find("rates"); rates != from.end()) {
+      r.rates = {.links = rates->at(0), .trees = rates->at(1), .ranks = rates->at(2)};
+    }
     for (const json& it : from.at("lanes")) {
       auto lane = lane_from_json(it);
       if (!lane) return std::unexpected(lane.error());

@@ -54,7 +54,7 @@ struct GroupRecord {
   std::uint64_t id = 0;
   std::string job;
   std::vector<std::string> hosts;  // by rank
-  std::uint32_t lanes_wanted = 0;
+  std::uint32_t lanes_wanted = 0;  // 0: as many as pay
   std::uint32_t window = 0;
   std::uint32_t segment_bytes = 0;
   std::uint32_t levels_wanted = 0;  // 0: any
@@ -68,6 +68,7 @@ struct GroupRecord {
   std::string request_id{};              // of the request that made it; empty: none was given
   std::int64_t adopted_at = 0;           // seconds since 1970-01-01 UTC, from its own record; 0: never
   std::vector<UsedAggregator> before{};  // what the trees of the epoch before these used, each once
+  PathRates rates{};                     // as the trees were planned
   friend bool operator==(const GroupRecord&, const GroupRecord&) = default;
 };
 

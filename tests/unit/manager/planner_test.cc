@@ -40,7 +40,7 @@ std::string violation(const PlanRequest& request, const Plan& plan) {
   std::map<std::string, const PlanAggregator*> known;
   for (const PlanAggregator& it : request.aggregators) known[it.name] = &it;
   std::map<std::string, std::uint64_t> memory;
-  if (plan.lanes.size() > request.lanes) return "more lanes than wanted";
+  if (plan.lanes.size() > (request.lanes == 0 ? kLanesMax : request.lanes)) return "more lanes than wanted";
   for (const LaneTree& lane : plan.lanes) {
     std::set<std::string> used;
     std::vector<int> seen(request.hosts.size(), 0);
@@ -101,6 +101,46 @@ TEST(Planner, YieldsTwoLevelsForTwoLeavesAndASpine) {
       EXPECT_EQ(lane.nodes[lane.leaf_of_rank[3]].aggregator, "on-agg-leaf-1");
     }
   }
+}
+
+/// Hosts at one switch, with links of one rate; the last ones are for aggregators.
+std::string star_yaml(std::uint32_t ranks, std::uint32_t aggregators) {
+  std::string yaml = "fabric: fat-tree\nswitches:\n  - {name: tor, level: 1}\nhosts:\n";
+  std::string links = "links:\n";
+  const auto add = [&](const std::string& name) {
+    yaml += "  - " + name + "\n";
+    links += "  - {from: " + name + ", to: tor, rate: 1Gbit/s}\n";
+  };
+  for (std::uint32_t r = 0; r < ranks; ++r) add("node-" + std::to_string(r));
+  for (std::uint32_t a = 0; a < aggregators; ++a) add("agg-" + std::to_string(a));
+  return yaml + links;
+}
+
+// Aggregators with links as wide as the ranks': every one of them adds its own.
+TEST(Planner, TakesAsManyLanesAsPay) {
+  const auto hosts = nodes(8);
+  for (const std::uint32_t available : {1U, 2U, 4U, 8U}) {
+    const auto fabric = fabric_of(star_yaml(8, available));
+    std::vector<PlanAggregator> aggregators;
+    for (std::uint32_t a = 0; a < available; ++a) aggregators.push_back(aggregator_on("agg-" + std::to_string(a)));
+    const PlanRequest request = request_of(hosts, aggregators, 0);
+    const Plan plan = fabric->plan(request, {});
+    EXPECT_EQ(violation(request, plan), "");
+    ASSERT_THAT(plan.lanes, SizeIs(available)) << plan.reason;
+    const PathRates rates = plan.rates;
+    EXPECT_EQ(rates.links, 1'000'000'000U);
+    EXPECT_EQ(rates.ranks, 1'000'000'000U);
+    EXPECT_NEAR(static_cast<double>(rates.trees), 1e9 * available / 8, 1e6) << available;
+  }
+}
+
+TEST(Planner, ChoosesOneLaneWhereNoRateIsKnown) {
+  const auto hosts = nodes(8);
+  std::vector<PlanAggregator> aggregators;
+  for (std::uint32_t a = 0; a < 4; ++a) aggregators.push_back(aggregator_on("agg-" + std::to_string(a)));
+  const Plan plan = flat_fabric()->plan(request_of(hosts, aggregators, 0), {});
+  ASSERT_THAT(plan.lanes, SizeIs(1));
+  EXPECT_EQ(plan.rates, PathRates{});
 }
 
 TEST(Planner, GoesOnWithoutAnAggregatorThatMustNotBeUsed) {

@@ -34,6 +34,14 @@ struct LaneDescriptor {
   std::vector<LaneEntry> entries;  // by rank in the manager's answer; a single one in what one rank is sent
 };
 
+/// What the fabric lets each path of a group carry, in bits per second in each direction; 0: not known.
+struct PathRates {
+  std::uint64_t links = 0;  // of the slowest member's link
+  std::uint64_t trees = 0;  // of a vector through all lanes together; the members' own links are left out
+  std::uint64_t ranks = 0;  // of a member in a ring of all members: `links`, or less where the ring's uplinks are full
+  friend bool operator==(const PathRates&, const PathRates&) = default;
+};
+
 /// An empty one (no lanes) means: use the fallback; `reason` says why, in a sentence.
 struct GroupDescriptor {
   std::uint64_t group = 0;
@@ -45,6 +53,7 @@ struct GroupDescriptor {
   std::vector<LaneDescriptor> lanes;
   PacketSecurity security = PacketSecurity::off;  // of the lanes' packets
   ExchangePublicKey exchange_key{};               // the manager's, to unmask the tokens' secrets; with security alone
+  PathRates rates{};
   [[nodiscard]] bool empty() const noexcept { return lanes.empty(); }
   /// The part that `rank` needs: the same lanes, one entry each.
   [[nodiscard]] GroupDescriptor for_rank(std::uint32_t rank) const;
